@@ -1,0 +1,1 @@
+//! Arguments, and one file for each headless subcommand. STUB.

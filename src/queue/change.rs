@@ -1,0 +1,58 @@
+use serde::{Deserialize, Serialize};
+
+use super::Link;
+use crate::znode::{Node, SessionId, ZnodePath, ZnodeStat, Zxid};
+
+/// What the ensemble did to a node, or what happened to the way we look at it.
+///
+/// One type serves the live view, headless output and tests. Changes may come twice and reads may come late: the
+/// table that they make is the same.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "change", rename_all = "kebab-case")]
+pub enum Change {
+    /// A read found this node, new or changed or as it was.
+    Seen {
+        /// Its path.
+        path: ZnodePath,
+        /// What the read found.
+        node: Node,
+    },
+    /// A listing of this node's children was answered: it exists, and may be a lock parent.
+    Listed {
+        /// Its path.
+        path: ZnodePath,
+        /// Its stat at that time.
+        stat: ZnodeStat,
+    },
+    /// A node exists that is not worth a read but whose presence tells what its neighbours are
+    /// ([`Shape::is_hint`](crate::recipe::Shape::is_hint)).
+    Appeared {
+        /// Its path.
+        path: ZnodePath,
+    },
+    /// A node is gone, whoever deleted it.
+    Deleted {
+        /// Its path.
+        path: ZnodePath,
+        /// The transaction, where the server tells it (ZooKeeper 3.9 and later).
+        zxid: Option<Zxid>,
+    },
+    /// It is proved that this session's time ran out: what vanishes with it was not released.
+    SessionExpired {
+        /// The session.
+        session: SessionId,
+    },
+    /// The server refused to let us read here; what lies below is not known.
+    Unreadable {
+        /// Where.
+        path: ZnodePath,
+        /// What it said, as a sentence for people.
+        why: String,
+    },
+    /// The connection changed.
+    Link(Link),
+    /// Everything is about to be read anew: what is not seen until [`Change::Synced`] is gone.
+    Syncing,
+    /// Everything was read: from here on the table is true, until the link is lost.
+    Synced,
+}

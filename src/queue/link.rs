@@ -1,0 +1,36 @@
+use serde::{Deserialize, Serialize};
+
+use crate::znode::{SessionId, Timestamp};
+
+/// The way to the ensemble: whether what the table says is true now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "link", rename_all = "kebab-case")]
+pub enum Link {
+    /// No session yet, or none any more: trying.
+    Connecting {
+        /// Which try this is, from 1.
+        attempt: u32,
+        /// Why the last one failed.
+        reason: Option<String>,
+        /// When the next one starts; `None` while one is under way.
+        next_try: Option<Timestamp>,
+    },
+    /// There is a session and a connection.
+    Connected {
+        /// The console's own session.
+        session: SessionId,
+        /// Whether one recursive watch a root serves; otherwise the server is older than 3.6.0 and one-shot
+        /// child watches are used.
+        recursive: bool,
+    },
+    /// The connection was cut; the session may yet be saved.
+    Lost {
+        /// Why.
+        reason: String,
+    },
+    /// It will not be tried again: the server refused us.
+    Refused {
+        /// Why, and what to do.
+        reason: String,
+    },
+}

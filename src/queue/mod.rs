@@ -1,0 +1,25 @@
+//! The state of every lock: who holds, who waits, what changed and what it cost.
+//!
+//! [`LockTable::apply`] takes one [`Change`] (what the ensemble did to a node) and tells what that means for the locks
+//! as [`Happening`]s. The same changes make the same table, in whatever order reads came back.
+//!
+//! Pure: no clock, no runtime, no client. Time is an argument. Architecture invariant: the work for one change
+//! grows at most with the logarithm of the queue's length.
+
+mod change;
+mod contender;
+mod happening;
+mod link;
+mod lock;
+mod rate;
+mod table;
+mod timeline;
+
+pub use change::Change;
+pub use contender::{Contender, State};
+pub use happening::{Event, Happening, LockName, WatchEvents};
+pub use link::Link;
+pub use lock::{Held, LockId, LockQueue, Row};
+pub use rate::{History, Rates, Totals};
+pub use table::LockTable;
+pub use timeline::Timeline;

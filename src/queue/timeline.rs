@@ -1,0 +1,52 @@
+use std::collections::VecDeque;
+
+use super::Happening;
+
+/// The last happenings, oldest first, at most a fixed number of them.
+#[derive(Clone, Debug)]
+pub struct Timeline {
+    kept: VecDeque<Happening>,
+    capacity: usize,
+    dropped: u64,
+}
+
+impl Timeline {
+    /// Keeps the last `capacity` happenings.
+    pub fn new(capacity: usize) -> Self {
+        Self { kept: VecDeque::new(), capacity: capacity.max(1), dropped: 0 }
+    }
+
+    /// Adds one, and forgets the oldest when there are too many.
+    pub fn push(&mut self, happening: Happening) {
+        if self.kept.len() == self.capacity {
+            self.kept.pop_front();
+            self.dropped += 1;
+        }
+        self.kept.push_back(happening);
+    }
+
+    /// How many are kept.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// Whether nothing happened yet.
+    pub fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    /// The number of the oldest that is kept, counting all that were ever pushed from 0.
+    pub fn first(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The one with that number; `None` once it is forgotten.
+    pub fn get(&self, number: u64) -> Option<&Happening> {
+        self.kept.get(usize::try_from(number.checked_sub(self.dropped)?).ok()?)
+    }
+
+    /// All that are kept, oldest first.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Happening> + ExactSizeIterator {
+        self.kept.iter()
+    }
+}

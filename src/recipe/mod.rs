@@ -1,0 +1,13 @@
+//! What a child's name means: which library made it, which kind of lock it belongs to, which part it plays there,
+//! and whom it waits for. One file a family of recipes.
+//!
+//! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone; [`Shape`] knows what stands around it
+//! (a semaphore spreads over two parents) and tells to which lock a node belongs.
+
+mod kind;
+mod names;
+mod shape;
+
+pub use kind::{Kind, Mode, Recipe, WaitRule};
+pub use names::{ChildName, read};
+pub use shape::{Place, Role, Shape};

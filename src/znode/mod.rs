@@ -1,0 +1,15 @@
+//! The words of ZooKeeper as types: paths, sequences, sessions, transactions, and a node's stat and data.
+//!
+//! Pure: nothing here talks to a server, and nothing here knows a lock.
+
+mod id;
+mod path;
+mod sequence;
+mod stat;
+mod time;
+
+pub use id::{SessionId, Zxid};
+pub use path::{BadPath, ZnodePath};
+pub use sequence::Sequence;
+pub use stat::{KEPT_DATA, Node, NodeData, ZnodeStat};
+pub use time::Timestamp;

@@ -1,0 +1,80 @@
+use serde::{Deserialize, Serialize};
+
+use super::{SessionId, Timestamp, Zxid};
+
+/// How much of a node's data is kept in memory, in bytes. A node may hold 1 MiB (`jute.maxbuffer`); a lock's
+/// data is a host name or an id.
+pub const KEPT_DATA: usize = 4096;
+
+/// What the server says of a node besides its data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ZnodeStat {
+    /// The transaction that created the node: tells it from every other node of that path.
+    pub czxid: Zxid,
+    /// The transaction that last changed its data.
+    pub mzxid: Zxid,
+    /// The transaction that last created or deleted a child of it.
+    pub pzxid: Zxid,
+    /// When it was created, by the server's clock.
+    pub ctime: Timestamp,
+    /// When its data was last changed, by the server's clock.
+    pub mtime: Timestamp,
+    /// How often its data was changed.
+    pub version: i32,
+    /// How often a child was created or deleted.
+    pub cversion: i32,
+    /// How often its ACL was changed.
+    pub aversion: i32,
+    /// The session whose end deletes it; `None` for persistent, container and TTL nodes.
+    pub ephemeral_owner: Option<SessionId>,
+    /// Its data in bytes, all of it.
+    pub data_length: i32,
+    /// Its children, not their children.
+    pub num_children: i32,
+}
+
+impl ZnodeStat {
+    /// The number that the next sequential child gets: half of what children were ever created and deleted, plus
+    /// half of those that are there (measured on ZooKeeper 3.8.0). Wraps as the server's counter does.
+    #[must_use]
+    pub fn next_sequence(&self) -> i64 {
+        i64::midpoint(i64::from(self.cversion), i64::from(self.num_children))
+    }
+}
+
+/// The beginning of a node's data: at most [`KEPT_DATA`] bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeData(Box<[u8]>);
+
+impl NodeData {
+    /// Keeps the first [`KEPT_DATA`] bytes.
+    #[must_use]
+    pub fn keep(bytes: &[u8]) -> Self {
+        Self(bytes[..bytes.len().min(KEPT_DATA)].into())
+    }
+
+    /// The bytes that were kept.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// A node as one read found it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// What the server says of it.
+    pub stat: ZnodeStat,
+    /// What is in it, or the beginning of that: `stat.data_length` tells which.
+    pub data: NodeData,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_large_node_only_the_beginning_is_kept() {
+        assert_eq!(NodeData::keep(&vec![7; 1 << 20]).bytes().len(), KEPT_DATA);
+        assert_eq!(NodeData::keep(b"10.0.0.1").bytes(), b"10.0.0.1");
+    }
+}

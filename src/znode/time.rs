@@ -1,0 +1,35 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// A point in time: milliseconds since 1970-01-01 UTC, as ZooKeeper keeps `ctime` and `mtime`.
+///
+/// The pure rooms know no clock: whoever calls them passes the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(pub i64);
+
+impl Timestamp {
+    /// How long after `earlier` this is; zero when it is before it, since clocks of two machines differ.
+    #[must_use]
+    pub fn since(self, earlier: Timestamp) -> Duration {
+        Duration::from_millis(u64::try_from(self.0.saturating_sub(earlier.0)).unwrap_or(0))
+    }
+
+    /// This time moved by `by` into the future, at most to the end of time.
+    #[must_use]
+    pub fn plus(self, by: Duration) -> Timestamp {
+        Timestamp(self.0.saturating_add(i64::try_from(by.as_millis()).unwrap_or(i64::MAX)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_went_back_gives_no_negative_age() {
+        assert_eq!(Timestamp(5).since(Timestamp(9)), Duration::ZERO);
+        assert_eq!(Timestamp(i64::MIN).since(Timestamp(i64::MAX)), Duration::ZERO);
+        assert_eq!(Timestamp(1_500).since(Timestamp(500)), Duration::from_secs(1));
+    }
+}
