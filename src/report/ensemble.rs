@@ -45,6 +45,13 @@ impl Ensemble {
     }
 }
 
+impl Ensemble {
+    /// The connect string, as it may be shown.
+    pub fn connect(&self) -> &str {
+        &self.connect
+    }
+}
+
 impl Server {
     fn new(address: &str) -> Self {
         Self { address: with_port(address), mode: None, version: None, view: "none", error: None }
