@@ -8,28 +8,37 @@ use serde::Deserialize;
 use super::span;
 use crate::znode::ZnodePath;
 
-const CLOSING: &str = "\
-Options come before the environment, the environment before the config file. The config file is \
-$XDG_CONFIG_HOME/lockscope/config.toml (~/.config when that is not set); it takes the same names without the dashes.
+/// Where settings come from.
+pub(super) const ORDER: &str = "\
+Options may stand before or after the command. They come before the environment, the environment before the config \
+file. That is $XDG_CONFIG_HOME/lockscope/config.toml (~/.config when that is not set); it takes the same names without \
+the dashes.";
 
-Environment:
-  ZOOKEEPER_CONNECT    as --connect
-  LOCKSCOPE_AUTH       the lines of an auth file themselves
-  LOCKSCOPE_AUTH_FILE  as --auth-file
-  LOCKSCOPE_LOG        what --log-file gets: a filter such as debug or lockscope=trace (default: info)
-  NO_COLOR             no colours on the screen, whatever it is set to
+/// What the environment says.
+pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
+    ("ZOOKEEPER_CONNECT", "as --connect"),
+    ("LOCKSCOPE_AUTH_FILE", "as --auth-file"),
+    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves"),
+    ("LOCKSCOPE_LOG", "filter for --log-file, as debug or lockscope=trace; info when not set"),
+    ("NO_COLOR", "when it is set, the screen has no colours"),
+];
 
-Exit codes:
-  0  done
-  1  done, and the answer is no
-  2  could not do it: usage, connection, permission";
+/// What the program's end says.
+pub(super) const EXIT_CODES: [(&str, &str); 3] =
+    [("0", "done"), ("1", "done, and the answer is no"), ("2", "could not do it: usage, connection, permission")];
+
+fn closing() -> String {
+    let list =
+        |items: &[(&str, &str)]| items.iter().map(|(name, says)| format!("\n  {name:<19}  {says}")).collect::<String>();
+    format!("{ORDER}\n\nEnvironment:{}\n\nExit codes:{}", list(&ENVIRONMENT), list(&EXIT_CODES))
+}
 
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
 /// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
 /// Without a command it opens the screen; snapshot and watch print the same facts. It never changes the ensemble.
 #[derive(Debug, Parser)]
-#[command(name = "lockscope", version, after_long_help = CLOSING, disable_help_subcommand = true)]
+#[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(flatten)]
     pub(super) options: Options,
@@ -95,7 +104,7 @@ pub(super) struct Options {
     #[arg(
         long,
         value_name = "FILE",
-        help = "Identities, one `scheme:credentials` a line, readable by its owner only [env: LOCKSCOPE_AUTH_FILE]"
+        help = "File that only its owner can read with identities, one a line, as digest:USER:PASSWORD [env: LOCKSCOPE_AUTH_FILE]"
     )]
     pub auth_file: Option<PathBuf>,
     /// Use TLS, and trust the authorities in this PEM file
@@ -124,7 +133,7 @@ pub(super) struct Options {
     #[arg(long, value_name = "FILE", help_heading = "General")]
     pub log_file: Option<PathBuf>,
     /// Show times in UTC instead of local time; JSON is always in UTC
-    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub utc: Option<bool>,
 }
 
@@ -133,13 +142,13 @@ pub(super) struct Options {
 #[command(next_help_heading = "Screen")]
 pub(super) struct ScreenOptions {
     /// Draw with ASCII characters only
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
     /// Colours of the screen
     #[arg(long, value_name = "NAME")]
     pub theme: Option<String>,
     /// Take the mouse; the terminal's own selection of text then needs its modifier key
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub mouse: Option<bool>,
 }
 

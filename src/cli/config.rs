@@ -168,6 +168,7 @@ mod tests {
                 log_file: None,
                 ..spoken.options.clone()
             },
+            screen: ScreenOptions { theme: None, ..spoken.screen.clone() },
             headless: HeadlessOptions { format: None, ..spoken.headless.clone() },
             ..spoken
         };

@@ -7,7 +7,9 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
 
+use super::arguments::{ENVIRONMENT, EXIT_CODES, ORDER};
 use super::{Arguments, CliError};
 
 /// Prints the completions for a shell.
@@ -27,7 +29,9 @@ pub(super) fn man(out: &mut impl Write) -> Result<(), CliError> {
 pub(super) fn man_pages(folder: &Path) -> Result<(), CliError> {
     let failed = |error| CliError::Man { path: folder.to_owned(), error };
     fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(definition(), folder).map_err(failed)
+    clap_mangen::generate_to(definition(), folder).map_err(failed)?;
+    let whole = page().map_err(failed)?;
+    fs::write(folder.join("lockscope.1"), whole).map_err(failed)
 }
 
 fn definition() -> Command {
@@ -48,9 +52,22 @@ fn page() -> std::io::Result<Vec<u8>> {
     for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
         page.extend(subcommand_section(&whole, command)?);
     }
-    man.render_extra_section(&mut page)?;
+    page.extend(closing_sections());
     man.render_version_section(&mut page)?;
     Ok(page)
+}
+
+/// What the long help ends with, as sections of their own.
+fn closing_sections() -> Vec<u8> {
+    let mut roff = Roff::new();
+    roff.control("SH", ["FILES"]).text([roman(ORDER)]);
+    for (title, items) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT_CODES[..])] {
+        roff.control("SH", [title]);
+        for (name, says) in items {
+            roff.control("TP", []).text([bold(*name)]).text([roman(*says)]);
+        }
+    }
+    roff.to_roff().into_bytes()
 }
 
 /// A section for a command: what it does, and the options that the whole has not already shown.

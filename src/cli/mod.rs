@@ -158,7 +158,7 @@ pub fn usage_sentence(error: &clap::Error) -> String {
     let lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
     let sentence: Vec<&str> =
         lines.filter(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
-    let sentence = sentence.join(" ");
+    let sentence = sentence.join(" ").replace(" tip: ", "; ");
     format!("{}; try --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 
@@ -191,7 +191,15 @@ mod tests {
             ]
             .map(sentence)
             .join("\n"),
-            @""
+            @r#"
+        unexpected argument '--fromat' found; a similar argument exists: '--format'; try --help
+        invalid value 'xml' for '--format <FORMAT>' [possible values: table, json]; try --help
+        invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try --help
+        invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try --help
+        invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try --help
+        the following required arguments were not provided: <SHELL>; try --help
+        unrecognized subcommand 'frobnicate'; try --help
+        "#
         );
     }
 
