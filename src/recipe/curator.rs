@@ -2,10 +2,9 @@
 //! the create was lost.
 
 use super::{ChildName, Mode, Recipe, ids};
-use crate::znode::Sequence;
 
 /// `_c_<UUID>-lock-S`, `…-__READ__S`, `…-__WRIT__S`, `…-latch-S`, `…-lease-S`.
-pub(super) fn read(head: &str, sequence: Sequence) -> Option<ChildName<'_>> {
+pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = protected(head)?;
     let (recipe, mode) = match name {
         "lock-" => (Recipe::CuratorMutex, Mode::Exclusive),
@@ -15,7 +14,7 @@ pub(super) fn read(head: &str, sequence: Sequence) -> Option<ChildName<'_>> {
         "lease-" => (Recipe::CuratorSemaphore, Mode::Lease),
         _ => return None,
     };
-    Some(ChildName { recipe, mode, sequence: Some(sequence), lock_name: None, attempt: Some(attempt) })
+    Some(ChildName { attempt: Some(attempt), ..ChildName::of(recipe, mode) })
 }
 
 /// Splits a protected name into its UUID and the name that was asked for.

@@ -1,18 +1,16 @@
 //! Clients and servers with one recipe each: go-zookeeper, the Rust crate zookeeper-client, Hive, Solr.
 
 use super::{ChildName, Mode, Recipe, curator, ids};
-use crate::znode::Sequence;
 
 /// Go's and Rust's locks, Hive's locks, Solr's election. Curator's own names must have been tried before.
-pub(super) fn read(head: &str, sequence: Sequence) -> Option<ChildName<'_>> {
-    let name = go(head).or_else(|| rust(head)).or_else(|| hive(head)).or_else(|| solr(head))?;
-    Some(ChildName { sequence: Some(sequence), ..name })
+pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
+    go(head).or_else(|| rust(head)).or_else(|| hive(head)).or_else(|| solr(head))
 }
 
 /// `_c_H-lock-S`: protected as Curator's are, but with a UUID without dashes.
 fn go(head: &str) -> Option<ChildName<'_>> {
     let id = head.strip_prefix("_c_")?.strip_suffix("-lock-")?;
-    ids::is_hex32(id).then_some(ChildName { attempt: Some(id), ..unnumbered(Recipe::GoLock, Mode::Exclusive) })
+    ids::is_hex32(id).then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::GoLock, Mode::Exclusive) })
 }
 
 /// `_c_<UUID>-<name>S`: Curator's protection with a name of the application's choice. One parent may hold several
@@ -22,7 +20,7 @@ fn rust(head: &str) -> Option<ChildName<'_>> {
     Some(ChildName {
         lock_name: Some(name).filter(|name| !name.is_empty()),
         attempt: Some(attempt),
-        ..unnumbered(Recipe::RustLock, Mode::Exclusive)
+        ..ChildName::of(Recipe::RustLock, Mode::Exclusive)
     })
 }
 
@@ -33,7 +31,7 @@ fn hive(head: &str) -> Option<ChildName<'_>> {
         "LOCK-EXCLUSIVE-" => Mode::Write,
         _ => return None,
     };
-    Some(unnumbered(Recipe::Hive, mode))
+    Some(ChildName::of(Recipe::Hive, mode))
 }
 
 /// `<session>-<name>-n_S`, the session as a signed decimal. After a lost reply Solr finds its node again by what
@@ -44,9 +42,5 @@ fn solr(head: &str) -> Option<ChildName<'_>> {
     let dash = id.match_indices('-').map(|(at, _)| at).find(|&at| at > 0)?;
     let (session, name) = (id.get(..dash)?, id.get(dash + 1..)?);
     (ids::is_decimal_session(session) && !name.is_empty())
-        .then_some(ChildName { attempt: Some(id), ..unnumbered(Recipe::SolrElection, Mode::Exclusive) })
-}
-
-fn unnumbered<'a>(recipe: Recipe, mode: Mode) -> ChildName<'a> {
-    ChildName { recipe, mode, sequence: None, lock_name: None, attempt: None }
+        .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::SolrElection, Mode::Exclusive) })
 }

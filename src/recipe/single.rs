@@ -21,7 +21,7 @@ pub(super) fn read(name: &str) -> Option<ChildName<'_>> {
     } else {
         return None;
     };
-    Some(ChildName { recipe, mode: Mode::Exclusive, sequence: None, lock_name: None, attempt: None })
+    Some(ChildName::of(recipe, Mode::Exclusive))
 }
 
 fn ends_in_word(name: &str, word: &str) -> bool {

@@ -1,13 +1,12 @@
 //! The recipes that come with ZooKeeper itself.
 
 use super::{ChildName, Mode, Recipe, ids};
-use crate::znode::Sequence;
 
 /// `x-<session>-S` (Java's `WriteLock`: signed decimal; C's `zoo_lock`: 16 hex digits), `n_S` and `<GUID>-n_S`
 /// (leader election, as its code and as its page of recipes names it).
-pub(super) fn read(head: &str, sequence: Sequence) -> Option<ChildName<'_>> {
+pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (recipe, attempt) = write_lock(head).or_else(|| election(head))?;
-    Some(ChildName { recipe, mode: Mode::Exclusive, sequence: Some(sequence), lock_name: None, attempt })
+    Some(ChildName { attempt, ..ChildName::of(recipe, Mode::Exclusive) })
 }
 
 fn write_lock(head: &str) -> Option<(Recipe, Option<&str>)> {
