@@ -12,7 +12,7 @@ use super::arguments::Format;
 use super::follow::{Follower, Told};
 use super::human::{clock, span};
 use super::settings::Settings;
-use crate::queue::{Event, Happening};
+use crate::queue::Happening;
 use crate::report::HappeningLine;
 use crate::znode::escaped;
 
@@ -59,11 +59,8 @@ async fn print(
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), CliError> {
     loop {
-        let is_first_reading = follower.synced().is_none();
-        let told = follower.next().await?;
-        // Who stands in the queues when it starts did not just come.
-        let worth = told.iter().filter(|(what, _)| !is_first_reading || what.event == Event::LockFound);
-        let lines: String = worth.map(|told| line(told, format, utc)).collect();
+        // Of the first reading the table tells only which locks it found: who stands in their queues did not just come.
+        let lines: String = follower.next().await?.iter().map(|told| line(told, format, utc)).collect();
         if !lines.is_empty() {
             out.write_all(lines.as_bytes()).await?;
             out.flush().await?;
