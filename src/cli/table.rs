@@ -85,3 +85,72 @@ fn write_line(out: &mut impl Write, cells: &Line, widths: &[usize; HEADINGS.len(
     }
     writeln!(out, "{}", text.trim_end())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Change, Link};
+    use crate::znode::{Node, NodeData, SessionId, ZnodeStat, Zxid};
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    fn stat(czxid: i64, age_ms: i64) -> ZnodeStat {
+        ZnodeStat {
+            czxid: Zxid(czxid),
+            mzxid: Zxid(czxid),
+            pzxid: Zxid(czxid),
+            ctime: Timestamp(NOW.0 - age_ms),
+            mtime: Timestamp(0),
+            version: 0,
+            cversion: 3,
+            aversion: 0,
+            ephemeral_owner: Some(SessionId(czxid)),
+            data_length: 0,
+            num_children: 3,
+        }
+    }
+
+    fn node(at: &str, czxid: i64, age_ms: i64, data: &str) -> Change {
+        Change::Seen { path: path(at), node: Node { stat: stat(czxid, age_ms), data: NodeData::keep(data.as_bytes()) } }
+    }
+
+    fn printed(changes: Vec<Change>) -> String {
+        let mut table = LockTable::new([]);
+        let connected = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+        for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
+            table.apply(change, NOW);
+        }
+        let mut out = Vec::new();
+        write(&mut out, &table, &[path("/")], NOW).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn each_lock_is_a_line_and_nothing_of_a_znode_reaches_the_terminal_as_it_is() {
+        let shown = printed(vec![
+            Change::Listed { path: path("/locks/billing"), stat: stat(1, 0) },
+            node("/locks/billing/lock-0000000000", 0x10, 842_000, "10.0.4.17"),
+            node("/locks/billing/lock-0000000001", 0x11, 38_000, ""),
+            node("/锁/r-0000000000", 0x20, 5_000, &"long".repeat(20)),
+            node("/shared/read-0000000003", 0x30, 1_000, "\u{1b}[2J\n"),
+            node("/shared/read-0000000004", 0x31, 900, ""),
+            Change::Unreadable { path: path("/se\u{7}cret"), why: "no READ\u{1b}".to_owned() },
+        ]);
+        insta::assert_snapshot!(shown, @r"
+        LOCK            RECIPE         HOLDER                  HELD  WAIT  OLDEST  NEXT
+        /locks/billing  queue          10.0.4.17 0x10       <14m02s     1     38s     3
+        /shared         shared lock    \u{1b}[2J\n 0x30 +1    <1.0s     0       -     5
+        /锁             unknown queue  0x20                   <5.0s     0       -     1
+        Not readable: /se\u{7}cret: no READ\u{1b}
+        ");
+    }
+
+    #[test]
+    fn an_ensemble_without_locks_says_so() {
+        assert_eq!(printed(vec![]), "No locks below /.\n");
+    }
+}

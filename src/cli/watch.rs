@@ -12,7 +12,7 @@ use super::arguments::Format;
 use super::follow::{Follower, Told};
 use super::human::{clock, span};
 use super::settings::Settings;
-use crate::queue::Happening;
+use crate::queue::{Happening, WatchEvents};
 use crate::report::HappeningLine;
 use crate::znode::escaped;
 
@@ -28,6 +28,7 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let end = during.map(|during| Instant::now() + during);
     let mut follower = Follower::start(settings)?;
+    tracing::info!(connect = follower.ensemble().connect(), "watching");
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
@@ -104,8 +105,11 @@ fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String 
         add(format_args!("  held {}", span(Duration::from_millis(held))));
     }
     if happening.node.is_some() {
-        let events = happening.watch_events;
-        add(format_args!("  queue {}  herd {} chain {}", happening.queue, events.herd, events.chain));
+        add(format_args!("  queue {}", happening.queue));
+    }
+    let WatchEvents { herd, chain } = happening.watch_events;
+    if herd + chain > 0 {
+        add(format_args!("  herd {herd} chain {chain}"));
     }
     if let Some(reason) = reason {
         add(format_args!("  {}", escaped(reason)));
@@ -113,4 +117,59 @@ fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String 
     line.truncate(line.trim_end().len());
     line.push('\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Event, LockId, LockName};
+    use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+    fn acquired() -> Happening {
+        let path = ZnodePath::new("/locks/bill\u{1b}ing").unwrap();
+        Happening {
+            at: Timestamp(1_714_574_467_250),
+            event: Event::Acquired,
+            lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
+            node: Some("db_lock_0000000042".into()),
+            session: Some(SessionId(0x1b)),
+            waited_ms: Some(1250),
+            held_ms: None,
+            queue: 3,
+            watch_events: WatchEvents { herd: 2, chain: 1 },
+        }
+    }
+
+    fn disconnected() -> Happening {
+        let watch_events = WatchEvents::default();
+        Happening {
+            event: Event::Disconnected,
+            lock: None,
+            node: None,
+            session: None,
+            waited_ms: None,
+            queue: 0,
+            watch_events,
+            ..acquired()
+        }
+    }
+
+    #[test]
+    fn a_line_for_people_holds_what_is_known_and_no_control_characters() {
+        let shown =
+            for_people(&acquired(), None, true) + &for_people(&disconnected(), Some("reset by\u{7} peer"), true);
+        insta::assert_snapshot!(shown, @r"
+        14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  0x1b  waited 1.2s  queue 3  herd 2 chain 1
+        14:41:07.250 disconnected  reset by\u{7} peer
+        ");
+    }
+
+    #[test]
+    fn a_line_of_json_is_one_line() {
+        let told = (disconnected(), Some("two\nlines".to_owned()));
+        let line = line(&told, Format::Json, false);
+        assert_eq!(line.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["reason"], "two\nlines");
+    }
 }
