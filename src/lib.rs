@@ -4,6 +4,7 @@ pub mod cli;
 pub mod observe;
 pub mod queue;
 pub mod recipe;
+pub mod report;
 pub mod tui;
 pub mod zk;
 pub mod znode;
