@@ -28,9 +28,11 @@ pub(super) const EXIT_CODES: [(&str, &str); 3] =
     [("0", "done"), ("1", "done, and the answer is no"), ("2", "could not do it: usage, connection, permission")];
 
 fn closing() -> String {
-    let list =
-        |items: &[(&str, &str)]| items.iter().map(|(name, says)| format!("\n  {name:<19}  {says}")).collect::<String>();
-    format!("{ORDER}\n\nEnvironment:{}\n\nExit codes:{}", list(&ENVIRONMENT), list(&EXIT_CODES))
+    let list = |items: &[(&str, &str)]| {
+        let lines: Vec<String> = items.iter().map(|(name, says)| format!("  {name:<19}  {says}")).collect();
+        lines.join("\n")
+    };
+    format!("{ORDER}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&ENVIRONMENT), list(&EXIT_CODES))
 }
 
 /// Watch the locks that applications keep in Apache ZooKeeper

@@ -170,7 +170,6 @@ mod tests {
             },
             screen: ScreenOptions { theme: None, ..spoken.screen.clone() },
             headless: HeadlessOptions { format: None, ..spoken.headless.clone() },
-            ..spoken
         };
         let settings =
             |file| format!("{:?}", Settings::resolve(Layer::default(), &Environment::default(), file).unwrap());

@@ -24,7 +24,8 @@ pub(super) struct Follower {
     trouble: Option<String>,
     refused: Option<String>,
     patience: Duration,
-    gives_up: Instant,
+    /// When it last gave an answer, or was first asked.
+    answered: Instant,
 }
 
 impl Follower {
@@ -40,7 +41,7 @@ impl Follower {
             trouble: None,
             refused: None,
             patience: settings.timeout,
-            gives_up: Instant::now() + settings.timeout,
+            answered: Instant::now(),
         })
     }
 
@@ -50,7 +51,7 @@ impl Follower {
         let batch = if self.synced.is_some() {
             self.observer.next().await
         } else {
-            timeout_at(self.gives_up, self.observer.next()).await.map_err(|_| self.no_answer())?
+            timeout_at(self.answered + self.patience, self.observer.next()).await.map_err(|_| self.no_answer())?
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
@@ -61,7 +62,7 @@ impl Follower {
         for Observed { at, change } in batch {
             let is_answer = !matches!(change, Change::Link(Link::Connecting { .. } | Link::Lost { .. }));
             if is_answer {
-                self.gives_up = Instant::now() + self.patience;
+                self.answered = Instant::now();
             }
             let is_synced = change == Change::Synced;
             let reason = self.note(&change);
@@ -97,11 +98,6 @@ impl Follower {
         self.synced
     }
 
-    /// The locks.
-    pub(super) fn table(&self) -> &LockTable {
-        &self.table
-    }
-
     /// Whom we follow.
     pub(super) fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.session)
@@ -120,7 +116,10 @@ impl Follower {
             (None, Some(_)) => "it accepted the session and then fell silent".to_owned(),
             (None, None) => "no connection came about".to_owned(),
         };
-        CliError::NoAnswer { connect: self.ensemble().connect().to_owned(), waited: self.patience, reason }
+        // Nobody reads more of it than tenths of a second.
+        let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
+        let waited = Duration::from_millis(tenths.saturating_mul(100));
+        CliError::NoAnswer { connect: self.ensemble().connect().to_owned(), waited, reason }
     }
 
     fn ended(&self) -> CliError {
