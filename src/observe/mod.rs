@@ -1,5 +1,7 @@
 //! Keeps a [`LockTable`](crate::queue::LockTable) true to the ensemble. STUB; being implemented.
 
+mod follow;
+
 use crate::queue::Change;
 use crate::zk::ConnectOptions;
 use crate::znode::{Timestamp, ZnodePath};
