@@ -5,7 +5,7 @@ use zookeeper_client::{Client, Connector, Error, SaslOptions};
 
 use super::connect_string::{ConnectString, Server};
 use super::probe::probe;
-use super::{Auth, ConnectError, ConnectOptions, tls};
+use super::{Auth, ConnectError, ConnectOptions, ServerFault, Unreachable, tls};
 
 /// The protocol counts a session timeout in milliseconds, in 31 bits.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
@@ -31,7 +31,8 @@ pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
     if let Some(files) = &options.tls {
         connector = connector.with_tls(tls::load(files).await?);
     } else if let Some(server) = target.servers.iter().find(|server| server.tls) {
-        let why = format!("{} is to be spoken to over TLS: give the authority's certificate (--tls-ca)", server.address());
+        let why =
+            format!("{} is to be spoken to over TLS: give the authority's certificate (--tls-ca)", server.address());
         return Err(ConnectError::BadTls(why));
     }
     let patience = options.session_timeout.clamp(SHORTEST_PATIENCE, LONGEST_SESSION_TIMEOUT);
@@ -42,6 +43,16 @@ pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
     };
     check_chroot(&client, &target, patience).await?;
     Ok(client)
+}
+
+/// What is the matter with the servers that cannot be talked to, when a connection was lost; `None` when nothing is. Takes a few
+/// seconds at most.
+pub(crate) async fn diagnose(options: &ConnectOptions) -> Option<Unreachable> {
+    let target = ConnectString::parse(&options.connect, options.tls.is_some()).ok()?;
+    let mut found = probe(&target.servers).await;
+    // These answer as they should, seen from outside.
+    found.servers.retain(|(_, fault)| !matches!(fault, ServerFault::NoSession | ServerFault::Handshake));
+    (!found.servers.is_empty()).then_some(found)
 }
 
 fn check_certifiable(servers: &[Server]) -> Result<(), ConnectError> {

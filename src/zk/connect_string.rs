@@ -155,10 +155,7 @@ mod tests {
 
     #[test]
     fn servers_may_be_written_with_spaces_without_a_port_and_as_ipv6() {
-        assert_eq!(
-            servers(" zk1 , zk2:2182, [::1]:2183 ").expect("servers").0,
-            ["zk1:2181", "zk2:2182", "[::1]:2183"]
-        );
+        assert_eq!(servers(" zk1 , zk2:2182, [::1]:2183 ").expect("servers").0, ["zk1:2181", "zk2:2182", "[::1]:2183"]);
     }
 
     #[test]

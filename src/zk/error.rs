@@ -31,7 +31,9 @@ pub enum ConnectError {
     #[error("TLS cannot be used: {0}")]
     BadTls(String),
     /// The ensemble does not accept an identity.
-    #[error("the ensemble refused the {schemes} credentials: check user and password, and that the servers know that scheme")]
+    #[error(
+        "the ensemble refused the {schemes} credentials: check user and password, and that the servers know that scheme"
+    )]
     AuthRefused {
         /// The schemes that were offered, as text.
         schemes: String,
@@ -137,7 +139,9 @@ pub enum ServerFault {
     #[error("is a ZooKeeper server that serves nobody now: look whether a majority of the ensemble runs")]
     NotServing,
     /// It is a ZooKeeper server, and yet there is no session.
-    #[error("is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are usual")]
+    #[error(
+        "is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are usual"
+    )]
     NoSession,
 }
 

@@ -12,6 +12,7 @@ mod probe;
 mod tls;
 
 pub use connect::connect;
+pub(crate) use connect::diagnose;
 pub use connect_string::{BadConnectString, servers};
 pub use error::{ConnectError, ServerFault, Unreachable};
 pub use options::{Auth, ConnectOptions, TlsFiles};

@@ -25,16 +25,16 @@ const SRVR: &[u8] = b"srvr";
 const CLIENT_HELLO: &[u8] = &[
     0x16, 0x03, 0x01, 0x00, 0x2d, // record: handshake, 45 bytes
     0x01, 0x00, 0x00, 0x29, 0x03, 0x03, // ClientHello, 41 bytes, TLS 1.2
-    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31,
-    0x00, // no session to resume
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+    31, 0x00, // no session to resume
     0x00, 0x02, 0xc0, 0x2f, // ECDHE-RSA-AES128-GCM-SHA256
     0x01, 0x00, // no compression
 ];
 
 /// Asks every server. Takes a few seconds at most for up to sixteen servers.
 pub(super) async fn probe(servers: &[Server]) -> Unreachable {
-    let faults = stream::iter(servers)
-        .map(|server| async move { (server.address(), fault_of(server).await) })
+    let faults = stream::iter(servers.to_vec())
+        .map(|server| async move { (server.address(), fault_of(&server).await) })
         .buffered(AT_ONCE)
         .collect()
         .await;

@@ -12,15 +12,22 @@ pub(super) async fn load(files: &TlsFiles) -> Result<TlsOptions, ConnectError> {
         .map_err(|_| bad(&files.ca, "it holds no certificate of an authority in PEM form"))?;
     match (&files.cert, &files.key) {
         (None, None) => Ok(options),
-        (Some(_), None) => Err(ConnectError::BadTls("a client certificate needs its key: give --tls-key too".to_owned())),
-        (None, Some(_)) => Err(ConnectError::BadTls("a client key needs its certificate: give --tls-cert too".to_owned())),
+        (Some(_), None) => {
+            Err(ConnectError::BadTls("a client certificate needs its key: give --tls-key too".to_owned()))
+        }
+        (None, Some(_)) => {
+            Err(ConnectError::BadTls("a client key needs its certificate: give --tls-cert too".to_owned()))
+        }
         (Some(cert_file), Some(key_file)) => {
             let (cert, key) = (read(cert_file).await?, read(key_file).await?);
             if !cert.contains("-----BEGIN CERTIFICATE-----") {
                 return Err(bad(cert_file, "it holds no certificate in PEM form"));
             }
             if key.contains("ENCRYPTED PRIVATE KEY") || key.contains("Proc-Type: 4,ENCRYPTED") {
-                return Err(bad(key_file, "its key is encrypted; write it unencrypted to a file that only you can read"));
+                return Err(bad(
+                    key_file,
+                    "its key is encrypted; write it unencrypted to a file that only you can read",
+                ));
             }
             options.with_pem_identity(&cert, &key).map_err(|_| bad(key_file, "it holds no private key in PEM form"))
         }
