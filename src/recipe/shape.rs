@@ -97,6 +97,31 @@ impl Shape {
         }
     }
 
+    /// The semaphore that a hint makes of its neighbours; `None` for a node that is no hint.
+    pub fn lock_of(hint: &ZnodePath) -> Option<ZnodePath> {
+        match kazoo_semaphore(hint.as_str()) {
+            Some(semaphore) => ZnodePath::new(semaphore).ok(),
+            None if hint.name() == LEASES => hint.parent(),
+            None => None,
+        }
+    }
+
+    /// The hints that would make a semaphore of this node: Curator's and kazoo's.
+    pub fn hints_of(semaphore: &ZnodePath) -> [ZnodePath; 2] {
+        let kazoo = ZnodePath::new(&format!("{semaphore}{KAZOO_QUEUE}"));
+        let curator = semaphore.child(LEASES);
+        [kazoo.unwrap_or_else(|_| curator.clone()), curator]
+    }
+
+    /// The hints that would make this parent the queue of a semaphore.
+    pub fn hints_beside(queue: &ZnodePath) -> Vec<ZnodePath> {
+        match queue.parent() {
+            Some(semaphore) if queue.name() == LOCKS => vec![semaphore.child(LEASES)],
+            _ if Self::is_hint(queue) => vec![queue.clone()],
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether the user called this node a single-node lock.
     pub fn is_named(&self, path: &ZnodePath) -> bool {
         self.named.contains(path)

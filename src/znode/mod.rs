@@ -6,10 +6,12 @@ mod id;
 mod path;
 mod sequence;
 mod stat;
+mod text;
 mod time;
 
 pub use id::{SessionId, Zxid};
 pub use path::{BadPath, ZnodePath};
 pub use sequence::Sequence;
 pub use stat::{KEPT_DATA, Node, NodeData, ZnodeStat};
+pub use text::{escaped, escaped_bytes};
 pub use time::Timestamp;

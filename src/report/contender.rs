@@ -1,0 +1,111 @@
+use std::borrow::Cow;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::rfc3339;
+use crate::queue::{Contender, LockQueue, Row, State};
+use crate::recipe::Mode;
+use crate::znode::{Timestamp, ZnodePath};
+
+/// Names listed at most of those whom one contender stands behind. Only the head of a semaphore's queue waits for more
+/// than one node: for every lease that is out.
+const MOST_WAITED_FOR: usize = 1000;
+
+/// One contender.
+#[derive(Serialize)]
+pub(super) struct ContenderFacts<'a> {
+    node: &'a str,
+    path: ZnodePath,
+    sequence: Option<i32>,
+    mode: Mode,
+    state: &'static str,
+    /// `null` when no session's end deletes the node.
+    session: Option<String>,
+    ephemeral: bool,
+    created_at: Option<String>,
+    age_ms: u64,
+    czxid: i64,
+    version: i32,
+    data: Cow<'a, str>,
+    data_encoding: &'static str,
+    /// All of the node's data, in bytes.
+    data_length: i32,
+    /// Whether `data` is only the beginning of it.
+    data_truncated: bool,
+    waits_for: Vec<&'a str>,
+    watches: &'static str,
+    client: Option<String>,
+    session_timeout_ms: Option<u64>,
+    expires_in_ms: Option<u64>,
+    liveness: &'static str,
+}
+
+impl<'a> ContenderFacts<'a> {
+    /// Who holds is only known while the table is live.
+    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, now: Timestamp, is_live: bool) -> Self {
+        let contender: &'a Contender = row.contender;
+        let kept = contender.data.bytes();
+        let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
+        let (data, data_encoding) = encode(kept, data_truncated);
+        Self {
+            node: &contender.node,
+            path: lock.path_of(contender),
+            sequence: contender.sequence.map(|sequence| sequence.0),
+            mode: row.mode,
+            state: if is_live { row.state } else { State::Unknown }.id(),
+            session: contender.session.map(|session| session.to_string()),
+            ephemeral: contender.session.is_some(),
+            created_at: rfc3339(contender.created_at),
+            age_ms: millis(now.since(contender.created_at)),
+            czxid: contender.czxid.0,
+            version: contender.version,
+            data,
+            data_encoding,
+            data_length: contender.data_length,
+            data_truncated,
+            waits_for: lock.waits_for(row.position, MOST_WAITED_FOR),
+            watches: "unknown",
+            client: None,
+            session_timeout_ms: None,
+            expires_in_ms: None,
+            liveness: if contender.session.is_none() { "ownerless" } else { "unknown" },
+        }
+    }
+}
+
+pub(super) fn millis(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Data as text, and how it was made text. Data that was cut in the middle of a character is still text: the piece
+/// of that character is left out.
+fn encode(bytes: &[u8], truncated: bool) -> (Cow<'_, str>, &'static str) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (text.into(), "utf8"),
+        Err(error) if truncated && error.error_len().is_none() => {
+            (String::from_utf8_lossy(&bytes[..error.valid_up_to()]), "utf8")
+        }
+        Err(_) => (STANDARD.encode(bytes).into(), "base64"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn data_is_text_where_it_is_utf8_and_base64_where_it_is_not() {
+        assert_eq!(encode("Größe\n".as_bytes(), false), ("Größe\n".into(), "utf8"));
+        assert_eq!(encode(b"\xac\xed\0\x05", false), ("rO0ABQ==".into(), "base64"));
+        assert_eq!(encode(b"", false), ("".into(), "utf8"));
+    }
+
+    #[test]
+    fn text_that_was_cut_inside_a_character_stays_text() {
+        assert_eq!(encode(b"ab\xf0\x9f", true), ("ab".into(), "utf8"));
+        assert_eq!(encode(b"ab\xf0\x9f", false).1, "base64", "the whole of it ends in a broken character");
+        assert_eq!(encode(b"a\xffb\xf0\x9f", true).1, "base64", "broken before the cut");
+    }
+}

@@ -1,0 +1,94 @@
+use serde::Serialize;
+
+use super::rfc3339;
+use crate::queue::{Event, Happening, WatchEvents};
+
+/// One happening as a line of `lockscope watch`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct HappeningLine<'a> {
+    at: Option<String>,
+    event: Event,
+    /// The lock's path; `null` when it concerns the connection, as are then `queue` and `watch_events`.
+    lock: Option<&'a str>,
+    /// Which queue, where the lock's parent holds several.
+    name: Option<&'a str>,
+    node: Option<&'a str>,
+    session: Option<String>,
+    waited_ms: Option<u64>,
+    held_ms: Option<u64>,
+    /// Contenders in the queue afterwards.
+    queue: Option<usize>,
+    watch_events: Option<WatchEvents>,
+    /// Why the connection was cut, for `disconnected`.
+    reason: Option<&'a str>,
+}
+
+impl<'a> HappeningLine<'a> {
+    /// The line for a happening; `reason` says why, where that is known.
+    pub fn new(happening: &'a Happening, reason: Option<&'a str>) -> Self {
+        let lock = happening.lock.as_ref();
+        Self {
+            at: rfc3339(happening.at),
+            event: happening.event,
+            lock: lock.map(|lock| lock.path.as_str()),
+            name: lock.and_then(|lock| lock.name.as_deref()),
+            node: happening.node.as_deref(),
+            session: happening.session.map(|session| session.to_string()),
+            waited_ms: happening.waited_ms,
+            held_ms: happening.held_ms,
+            queue: lock.map(|_| happening.queue),
+            watch_events: lock.map(|_| happening.watch_events),
+            reason,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::queue::{LockId, LockName};
+    use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+    #[test]
+    fn an_acquisition_is_told_with_every_field_of_the_contract() {
+        let path = ZnodePath::new("/locks/billing").unwrap();
+        let happening = Happening {
+            at: Timestamp(1_714_574_467_250),
+            event: Event::Acquired,
+            lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
+            node: Some("db_lock_0000000042".into()),
+            session: Some(SessionId(-2)),
+            waited_ms: Some(1250),
+            held_ms: None,
+            queue: 3,
+            watch_events: WatchEvents { herd: 2, chain: 1 },
+        };
+        let expected = json!({
+            "at": "2024-05-01T14:41:07.250Z", "event": "acquired", "lock": "/locks/billing", "name": "db",
+            "node": "db_lock_0000000042", "session": "0xfffffffffffffffe", "waited_ms": 1250, "held_ms": null,
+            "queue": 3, "watch_events": { "herd": 2, "chain": 1 }, "reason": null,
+        });
+        assert_eq!(serde_json::to_value(HappeningLine::new(&happening, None)).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_cut_connection_names_its_reason_and_no_lock() {
+        let happening = Happening {
+            at: Timestamp(0),
+            event: Event::Disconnected,
+            lock: None,
+            node: None,
+            session: None,
+            waited_ms: None,
+            held_ms: None,
+            queue: 0,
+            watch_events: WatchEvents::default(),
+        };
+        let line = serde_json::to_value(HappeningLine::new(&happening, Some("connection reset"))).unwrap();
+        assert_eq!(line["event"], "disconnected");
+        assert_eq!(line["reason"], "connection reset");
+        assert!(line["lock"].is_null() && line["queue"].is_null() && line["watch_events"].is_null());
+    }
+}

@@ -1,0 +1,71 @@
+use serde::ser::{Serialize, Serializer};
+
+use super::contender::ContenderFacts;
+use crate::queue::{LockQueue, WatchEvents};
+use crate::recipe::{Kind, Recipe};
+use crate::znode::Timestamp;
+
+/// One lock and its contenders in queue order. Nothing is computed before it is serialized.
+#[derive(Clone, Copy, Debug)]
+pub struct LockFacts<'a> {
+    lock: &'a LockQueue,
+    now: Timestamp,
+    is_live: bool,
+}
+
+impl<'a> LockFacts<'a> {
+    /// The facts of one lock; ages are counted up to `now`. When its table is not live, nobody's state is known.
+    pub fn new(lock: &'a LockQueue, now: Timestamp, is_live: bool) -> Self {
+        Self { lock, now, is_live }
+    }
+}
+
+#[derive(serde::Serialize)]
+struct Fields<'a> {
+    path: &'a str,
+    name: Option<&'a str>,
+    recipe: Recipe,
+    kind: Kind,
+    next_sequence: Option<i64>,
+    contenders: Contenders<'a>,
+    watch_cost: Option<WatchCost>,
+    /// No check is made yet.
+    findings: [(); 0],
+}
+
+#[derive(serde::Serialize)]
+struct WatchCost {
+    herd_per_release: u64,
+    chain_per_release: u64,
+}
+
+impl From<WatchEvents> for WatchCost {
+    fn from(events: WatchEvents) -> Self {
+        Self { herd_per_release: events.herd, chain_per_release: events.chain }
+    }
+}
+
+impl Serialize for LockFacts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Fields {
+            path: self.lock.path().as_str(),
+            name: self.lock.name(),
+            recipe: self.lock.recipe(),
+            kind: self.lock.kind(),
+            next_sequence: self.lock.next_sequence(),
+            contenders: Contenders(*self),
+            watch_cost: self.lock.watch_cost().map(WatchCost::from),
+            findings: [],
+        }
+        .serialize(serializer)
+    }
+}
+
+struct Contenders<'a>(LockFacts<'a>);
+
+impl Serialize for Contenders<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let LockFacts { lock, now, is_live } = self.0;
+        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, now, is_live)))
+    }
+}

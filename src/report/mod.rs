@@ -1,0 +1,25 @@
+//! The facts as JSON: what other programs may build on, field by field.
+//!
+//! One contract serves `lockscope snapshot`, `lockscope watch` and the screen's export. Fields are added, never renamed;
+//! [`SCHEMA`] is raised when one changes its meaning. What is not known is `null`, `"unknown"` or empty, never
+//! invented.
+//!
+//! Pure: facts are borrowed from a [`LockTable`](crate::queue::LockTable) and written while they are serialized, one
+//! contender at a time, so that a large ensemble is not held in memory twice. Times are RFC 3339 in UTC with
+//! milliseconds, durations milliseconds, sessions unsigned hex, zxids decimal numbers.
+
+mod contender;
+mod ensemble;
+mod happening;
+mod lock;
+mod snapshot;
+mod time;
+
+pub use ensemble::Ensemble;
+pub use happening::HappeningLine;
+pub use lock::LockFacts;
+pub use snapshot::Snapshot;
+pub use time::rfc3339;
+
+/// The version of the contract.
+pub const SCHEMA: u32 = 1;
