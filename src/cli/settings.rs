@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
 use super::auth::{AuthError, AuthSource};
 use crate::observe::ObserveOptions;
-use crate::zk::{ConnectOptions, TlsFiles};
+use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
 const CONNECT: &str = "localhost:2181";
@@ -18,6 +18,9 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// Why the settings do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
+    /// The connect string is malformed, wherever it comes from.
+    #[error(transparent)]
+    Connect(#[from] BadConnectString),
     /// A certificate proves nothing without its key.
     #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
     HalfCertificate,
@@ -132,8 +135,11 @@ impl Settings {
             ..Layer::default()
         };
         let Layer { options, screen, headless } = spoken.over(from_environment).over(file);
+        let connect = options.connect.unwrap_or_else(|| CONNECT.to_owned());
+        // Said now, not by a screen that has just been opened.
+        zk::servers(&connect)?;
         Ok(Self {
-            connect: options.connect.unwrap_or_else(|| CONNECT.to_owned()),
+            connect,
             session_timeout: options.session_timeout.unwrap_or(SESSION_TIMEOUT),
             auth,
             tls: tls(options.tls_ca, options.tls_cert, options.tls_key)?,
@@ -276,6 +282,13 @@ mod tests {
         assert_eq!(roots(None).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(vec![])).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(paths(&["/b", "/a", "/b"]))).unwrap().roots, paths(&["/b", "/a"]));
+    }
+
+    #[test]
+    fn a_malformed_connect_string_is_refused_before_anything_starts() {
+        let wrong = layer(|l| l.options.connect = Some("zk1:port".into()));
+        let refused = Settings::resolve(wrong, &Environment::default(), Layer::default()).unwrap_err();
+        assert!(refused.to_string().contains("zk1:port"), "{refused}");
     }
 
     #[test]
