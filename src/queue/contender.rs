@@ -1,5 +1,6 @@
 use std::sync::Arc;
 
+use super::Held;
 use crate::recipe::{Mode, Role};
 use crate::znode::{NodeData, Sequence, SessionId, Timestamp, Zxid};
 
@@ -53,6 +54,24 @@ pub struct Contender {
     /// When it was seen to become a holder, by this machine's clock; `None` for a waiter, and for a holder that held
     /// already when it was first seen.
     pub acquired_at: Option<Timestamp>,
+    /// When it was seen to come, by this machine's clock; `None` when it was there already.
+    pub enqueued_at: Option<Timestamp>,
     pub(super) epoch: u32,
     pub(super) holds: bool,
+}
+
+impl Contender {
+    /// Since when it holds, if it does.
+    pub fn held(&self) -> Held {
+        match (self.holds, self.acquired_at) {
+            (false, _) => Held::Free,
+            (true, Some(since)) => Held::Since(since),
+            (true, None) => Held::AtMostSince(self.created_at),
+        }
+    }
+
+    /// Since when it contends: when it was seen to come, else when the server created its node.
+    pub fn contends_since(&self) -> Timestamp {
+        self.enqueued_at.unwrap_or(self.created_at)
+    }
 }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::LockId;
+use super::{Contender, Held, LockId, LockQueue};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// What a change means for a lock.
@@ -93,4 +93,50 @@ pub struct Happening {
     pub queue: usize,
     /// What the change cost. An acquisition costs nothing of its own: the release before it was paid.
     pub watch_events: WatchEvents,
+}
+
+impl Happening {
+    pub(super) fn new(event: Event, lock: &LockQueue, contender: Option<&Contender>, now: Timestamp) -> Self {
+        let waits_end = matches!(event, Event::Acquired | Event::Left);
+        let held = contender.map_or(Held::Free, Contender::held);
+        Self {
+            at: now,
+            event,
+            lock: Some(lock.lock_name()),
+            node: contender.map(|contender| Arc::clone(&contender.node)),
+            session: contender.and_then(|contender| contender.session),
+            waited_ms: contender
+                .filter(|_| waits_end)
+                .map(|contender| Self::milliseconds(now, contender.contends_since())),
+            held_ms: match held {
+                Held::Since(since) if event != Event::Acquired => Some(Self::milliseconds(now, since)),
+                _ => None,
+            },
+            queue: lock.len(),
+            watch_events: WatchEvents::default(),
+        }
+    }
+
+    pub(super) fn of_link(event: Event, now: Timestamp) -> Self {
+        Self {
+            at: now,
+            event,
+            lock: None,
+            node: None,
+            session: None,
+            waited_ms: None,
+            held_ms: None,
+            queue: 0,
+            watch_events: WatchEvents::default(),
+        }
+    }
+
+    pub(super) fn costing(mut self, watch_events: WatchEvents) -> Self {
+        self.watch_events = watch_events;
+        self
+    }
+
+    pub(super) fn milliseconds(now: Timestamp, since: Timestamp) -> u64 {
+        u64::try_from(now.since(since).as_millis()).unwrap_or(u64::MAX)
+    }
 }

@@ -1,11 +1,14 @@
-//! STUB of the reading side; being implemented.
 use std::ops::Range;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use slab::Slab;
 
+use super::order::{Key, Order};
+use super::rate::Activity;
 use super::{Contender, LockName, Rates, State, WatchEvents};
-use crate::recipe::{Kind, Recipe};
-use crate::znode::{Timestamp, ZnodePath};
+use crate::recipe::{Kind, Mode, Recipe, Role};
+use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// A lock's place in its table; not reused while the table lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -18,7 +21,8 @@ pub enum Held {
     Free,
     /// The acquisition was seen, at this time by this machine's clock.
     Since(Timestamp),
-    /// It was held already when it was first seen: not longer than since then, when the holder's node was created, by the server's clock.
+    /// It was held already when it was first seen: not longer than since then, when the holder's node was created,
+    /// by the server's clock.
     AtMostSince(Timestamp),
 }
 
@@ -29,102 +33,384 @@ pub struct Row<'a> {
     pub position: usize,
     /// The contender.
     pub contender: &'a Contender,
+    /// What it asks for. The names of kazoo's `Lock` and `WriteLock` are the same: beside readers it is a writer.
+    pub mode: Mode,
     /// Whether it holds.
     pub state: State,
 }
 
-/// One lock: its contenders in order.
+/// One lock: its contenders in the order in which the recipe serves them.
+///
+/// Holders are always the first of the order. In a semaphore the leases stand before the queue; the last of them
+/// may be *pending*: its session still heads the queue, so it does not hold yet. That session's queue node is
+/// then *veiled*: out of the order, so that nobody stands in it twice.
 #[derive(Clone, Debug)]
-pub struct LockQueue {}
+pub struct LockQueue {
+    id: LockId,
+    path: ZnodePath,
+    own_name: Option<Arc<str>>,
+    family: Recipe,
+    pub(super) several: bool,
+    pub(super) free_listed: bool,
+    contenders: Slab<Contender>,
+    order: Order,
+    /// The requests for reading among `order`. Everything about writers follows from it, and the many locks without
+    /// readers pay nothing.
+    readers: Order,
+    leases: usize,
+    veiled: Option<Key>,
+    holding: usize,
+    pub(super) next_sequence: Option<i64>,
+    pub(super) maximum: Option<u32>,
+    pub(super) activity: Activity,
+    /// Who headed a semaphore's queue and left without a lease that we have seen: it may be about to show.
+    pub(super) departed: Option<Departed>,
+}
+
+/// A semaphore's contender between its queue node and its lease.
+#[derive(Clone, Debug)]
+pub(super) struct Departed {
+    pub session: Option<SessionId>,
+    pub czxid: Zxid,
+    pub since: Timestamp,
+    pub node: Arc<str>,
+}
 
 impl LockQueue {
+    pub(super) fn new(id: LockId, path: ZnodePath, own_name: Option<Arc<str>>, family: Recipe) -> Self {
+        Self {
+            id,
+            path,
+            own_name,
+            family,
+            several: false,
+            free_listed: false,
+            contenders: Slab::new(),
+            order: Order::default(),
+            readers: Order::default(),
+            leases: 0,
+            veiled: None,
+            holding: 0,
+            next_sequence: None,
+            maximum: None,
+            activity: Activity::default(),
+            departed: None,
+        }
+    }
+
     /// Its place in the table.
     pub fn id(&self) -> LockId {
-        todo!()
+        self.id
     }
-    /// How it is named.
+
+    /// How it is named, for those who outlive it.
     pub fn lock_name(&self) -> LockName {
-        todo!()
+        LockName { id: self.id, path: self.path.clone(), name: self.name().map(Arc::from) }
     }
+
     /// Its path: the lock parent, the semaphore's own path, or the node of a single-node lock.
     pub fn path(&self) -> &ZnodePath {
-        todo!()
+        &self.path
     }
+
     /// Which queue, where its parent holds several.
     pub fn name(&self) -> Option<&str> {
-        todo!()
+        self.several.then(|| self.label())
     }
+
+    /// What tells it from other queues of its parent, if there are any.
+    pub(super) fn label(&self) -> &str {
+        self.own_name.as_deref().unwrap_or(self.family.id())
+    }
+
+    pub(super) fn own_name(&self) -> Option<&Arc<str>> {
+        self.own_name.as_ref()
+    }
+
+    pub(super) fn family(&self) -> Recipe {
+        self.family
+    }
+
     /// Who made it.
     pub fn recipe(&self) -> Recipe {
-        todo!()
+        // kazoo's Lock and WriteLock give one name; only a reader beside them tells which it is.
+        match self.family {
+            Recipe::KazooLock if self.readers.len() > 0 => Recipe::KazooReadWrite,
+            family => family,
+        }
     }
+
     /// What it grants.
     pub fn kind(&self) -> Kind {
-        todo!()
+        self.recipe().kind()
     }
-    /// Contenders, holders among them.
+
+    /// Contenders, holders among them; a session between its queue node and its lease counts once.
     pub fn len(&self) -> usize {
-        todo!()
+        self.order.len()
     }
+
     /// Whether nobody contends.
     pub fn is_empty(&self) -> bool {
-        todo!()
+        self.order.len() == 0
     }
+
     /// How many hold.
     pub fn holding(&self) -> usize {
-        todo!()
+        self.holding
     }
+
     /// How many wait.
     pub fn waiting(&self) -> usize {
-        todo!()
+        self.len() - self.holding
     }
+
+    /// The most leases that a semaphore grants, where its recipe stores that.
+    pub fn maximum(&self) -> Option<u32> {
+        self.maximum
+    }
+
     /// The first holder in queue order.
     pub fn first_holder(&self) -> Option<&Contender> {
-        todo!()
+        if self.holding == 0 { None } else { self.at(0) }
     }
+
     /// The first waiter in queue order.
     pub fn first_waiter(&self) -> Option<&Contender> {
-        todo!()
+        self.at(self.holding)
     }
-    /// Since when it is held (by the holder that holds longest).
+
+    /// Since when the first holder holds.
     pub fn held(&self) -> Held {
-        todo!()
+        self.first_holder().map_or(Held::Free, Contender::held)
     }
+
     /// The number that the next contender gets, where known.
     pub fn next_sequence(&self) -> Option<i64> {
-        todo!()
+        self.next_sequence
     }
+
     /// The row at a position. Logarithmic.
     pub fn row(&self, position: usize) -> Option<Row<'_>> {
-        let _ = position;
-        todo!()
+        let contender = self.at(position)?;
+        let state = if position < self.holding { State::Holds } else { State::Waits };
+        let mode = match contender.mode {
+            Mode::Exclusive if self.kind() == Kind::ReadWrite => Mode::Write,
+            mode => mode,
+        };
+        Some(Row { position, contender, mode, state })
     }
+
     /// The rows of a window. Work follows the window, not the queue.
     pub fn rows(&self, window: Range<usize>) -> impl Iterator<Item = Row<'_>> {
-        window.filter_map(|position| self.row(position))
+        let end = window.end.min(self.len());
+        (window.start.min(end)..end).filter_map(|position| self.row(position))
     }
-    /// The position of a node by its name. Logarithmic.
-    pub fn position(&self, node: &str) -> Option<usize> {
-        let _ = node;
-        todo!()
-    }
+
     /// The names of the nodes that the contender at this position stands behind directly: at most `most` of them.
+    /// Only who waits for a semaphore's lease stands behind more than one.
     pub fn waits_for(&self, position: usize, most: usize) -> Vec<&str> {
-        let _ = (position, most);
-        todo!()
+        if position < self.holding || position >= self.len() {
+            return Vec::new();
+        }
+        let leases = 0..self.holding.min(most);
+        let awaited = match self.kind() {
+            Kind::Semaphore if position < self.leases => leases,
+            Kind::Semaphore if position == self.leases && !self.is_pending() => {
+                let full = self.maximum.is_some_and(|maximum| self.holding >= maximum as usize);
+                if full { leases } else { 0..0 }
+            }
+            Kind::ReadWrite => match self.awaited_by_request(position) {
+                Some(awaited) => awaited..awaited + 1,
+                None => 0..0,
+            },
+            _ => position.saturating_sub(1)..position,
+        };
+        awaited.take(most).filter_map(|position| self.at(position)).map(|contender| &*contender.node).collect()
     }
+
     /// Full path of one of its contenders.
     pub fn path_of(&self, contender: &Contender) -> ZnodePath {
-        let _ = contender;
-        todo!()
+        match (self.family, contender.role) {
+            (_, Role::SingleNode) => self.path.clone(),
+            (Recipe::CuratorSemaphore, Role::Queue) => self.path.child("locks").child(&contender.node),
+            (Recipe::CuratorSemaphore, Role::Lease) => self.path.child("leases").child(&contender.node),
+            (Recipe::KazooSemaphore, Role::Queue) => match self.path.parent() {
+                Some(parent) => parent.child(&format!("{}-__lock__", self.path.name())).child(&contender.node),
+                None => self.path.child(&contender.node),
+            },
+            _ => self.path.child(&contender.node),
+        }
     }
+
     /// Watch events that the next release costs; `None` where the waiters are not in the tree (single node).
+    ///
+    /// Where several hold, the release that counts is the last one before the next waiter's turn.
     pub fn watch_cost(&self) -> Option<WatchEvents> {
-        todo!()
+        match (self.kind(), self.holding.checked_sub(1)) {
+            (Kind::SingleNode, _) => None,
+            (_, None) => Some(WatchEvents::default()),
+            (_, Some(last_holder)) => Some(self.cost_of_removal(last_holder)),
+        }
     }
+
     /// What it does per second.
     pub fn rates(&self, now: Timestamp) -> Rates {
-        let _ = now;
-        todo!()
+        self.activity.rates(now)
+    }
+
+    /// The position of a contender; `None` for one that is veiled.
+    pub(super) fn position_of_slot(&self, slot: usize) -> Option<usize> {
+        let key = self.key(slot);
+        let rank = self.order.rank(key);
+        (self.order.get(rank) == Some(key)).then_some(rank)
+    }
+
+    fn at(&self, position: usize) -> Option<&Contender> {
+        self.contenders.get(self.order.get(position)?.slot as usize)
+    }
+
+    pub(super) fn contender(&self, slot: usize) -> Option<&Contender> {
+        self.contenders.get(slot)
+    }
+
+    pub(super) fn contender_mut(&mut self, slot: usize) -> Option<&mut Contender> {
+        self.contenders.get_mut(slot)
+    }
+
+    fn key(&self, slot: usize) -> Key {
+        let contender = &self.contenders[slot];
+        // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
+        let class =
+            if contender.role == Role::Queue && self.family.kind() == Kind::Semaphore { 1_i64 << 40 } else { 0 };
+        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
+        Key { ordinal: class + number, czxid: contender.czxid.0, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
+    }
+
+    pub(super) fn order(&self) -> &Order {
+        &self.order
+    }
+
+    pub(super) fn readers(&self) -> &Order {
+        &self.readers
+    }
+
+    pub(super) fn leases(&self) -> usize {
+        self.leases
+    }
+
+    /// Whether the last lease does not hold yet.
+    pub(super) fn is_pending(&self) -> bool {
+        self.veiled.is_some()
+    }
+
+    pub(super) fn is_reader(&self, key: Key) -> bool {
+        self.contenders[key.slot as usize].mode == Mode::Read
+    }
+
+    // ---- the order ----
+
+    /// Puts a contender in its place. Its state is settled by [`Self::settle`].
+    pub(super) fn insert(&mut self, contender: Contender) -> usize {
+        self.unveil();
+        let (role, mode) = (contender.role, contender.mode);
+        let slot = self.contenders.insert(contender);
+        let key = self.key(slot);
+        self.order.insert(key);
+        if mode == Mode::Read {
+            self.readers.insert(key);
+        }
+        self.leases += usize::from(role == Role::Lease);
+        slot
+    }
+
+    /// Takes a contender out.
+    pub(super) fn remove(&mut self, slot: usize) -> Option<Contender> {
+        if !self.contenders.contains(slot) {
+            return None;
+        }
+        self.unveil();
+        let key = self.key(slot);
+        self.order.remove(key);
+        self.readers.remove(key);
+        let contender = self.contenders.remove(slot);
+        self.leases -= usize::from(contender.role == Role::Lease);
+        if contender.holds {
+            self.holding = self.holding.saturating_sub(1);
+        }
+        if self.contenders.is_empty() {
+            // A queue that was long once shall not hold its memory for ever.
+            self.contenders = Slab::new();
+        }
+        Some(contender)
+    }
+
+    /// Whether the semaphore's queue node is hidden behind its own pending lease.
+    pub(super) fn is_veiled(&self, slot: usize) -> bool {
+        self.veiled.is_some_and(|key| key.slot as usize == slot)
+    }
+
+    fn unveil(&mut self) {
+        if let Some(key) = self.veiled.take() {
+            self.order.insert(key);
+        }
+    }
+
+    /// A lease belongs to the head of the queue when that session made it after it came to queue: its maker still
+    /// has to see whether there is room.
+    fn veil(&mut self) {
+        if self.family.kind() != Kind::Semaphore || self.veiled.is_some() {
+            return;
+        }
+        let Some((lease, head)) =
+            self.leases.checked_sub(1).and_then(|last| self.order.get(last)).zip(self.order.get(self.leases))
+        else {
+            return;
+        };
+        let (lease_owner, head_owner) = (&self.contenders[lease.slot as usize], &self.contenders[head.slot as usize]);
+        if head_owner.session.is_some() && lease_owner.session == head_owner.session && lease.czxid > head.czxid {
+            let since = head_owner.enqueued_at.unwrap_or(head_owner.created_at);
+            self.contenders[lease.slot as usize].enqueued_at = Some(since);
+            self.order.remove(head);
+            self.veiled = Some(head);
+        }
+    }
+
+    /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
+    /// holds now and did not before.
+    ///
+    /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
+    /// the one that came, can have changed.
+    pub(super) fn settle(&mut self, came: Option<usize>, acquired: impl FnMut(&mut Contender)) {
+        self.veil();
+        let (before, now) = (self.holding, self.count_holders());
+        let changed = before.min(now)..(before.max(now) + 1);
+        let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
+        self.mark(came.into_iter().chain(changed), now, acquired);
+    }
+
+    /// The same after any number of contenders came or went. Linear in the queue.
+    pub(super) fn settle_all(&mut self, acquired: impl FnMut(&mut Contender)) {
+        self.veil();
+        self.mark(0..self.len(), self.count_holders(), acquired);
+    }
+
+    fn mark(&mut self, positions: impl Iterator<Item = usize>, now: usize, mut acquired: impl FnMut(&mut Contender)) {
+        for position in positions {
+            let Some(key) = self.order.get(position) else { continue };
+            let contender = &mut self.contenders[key.slot as usize];
+            match (position < now, contender.holds) {
+                (true, false) => {
+                    contender.holds = true;
+                    acquired(contender);
+                }
+                (false, true) => {
+                    contender.holds = false;
+                    contender.acquired_at = None;
+                }
+                _ => {}
+            }
+        }
+        self.holding = now;
     }
 }

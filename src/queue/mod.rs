@@ -6,12 +6,17 @@
 //! Pure: no clock, no runtime, no client. Time is an argument. Architecture invariant: the work for one change
 //! grows at most with the logarithm of the queue's length.
 
+mod apply;
+mod chain;
 mod change;
 mod contender;
+mod expired;
 mod happening;
 mod link;
 mod lock;
+mod order;
 mod rate;
+mod sync;
 mod table;
 mod timeline;
 
@@ -23,3 +28,6 @@ pub use lock::{Held, LockId, LockQueue, Row};
 pub use rate::{History, Rates, Totals};
 pub use table::LockTable;
 pub use timeline::Timeline;
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,8 @@ use crate::znode::Timestamp;
 /// Over how long a lock's own rates are taken, in milliseconds.
 const WINDOW_MS: i64 = 10_000;
 
-/// Seconds of history that [`History`] keeps.
-pub const HISTORY_SECONDS: usize = 60;
+/// Seconds of history.
+const HISTORY_SECONDS: usize = 60;
 
 /// A lock's activity per second, over about the last ten seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -113,7 +113,7 @@ pub struct Second {
     pub watch_events: WatchEvents,
 }
 
-/// The last [`HISTORY_SECONDS`] seconds.
+/// The last minute, second by second.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     seconds: VecDeque<Second>,
@@ -123,7 +123,7 @@ pub struct History {
 impl History {
     fn at(&mut self, now: Timestamp) -> &mut Second {
         let second = now.0.div_euclid(1000);
-        if self.seconds.is_empty() || second - self.last >= HISTORY_SECONDS as i64 {
+        if self.seconds.is_empty() || i128::from(second) - i128::from(self.last) >= HISTORY_SECONDS as i128 {
             self.seconds.clear();
             self.seconds.push_back(Second::default());
             self.last = second;
@@ -139,10 +139,10 @@ impl History {
         self.seconds.back_mut().expect("one was pushed above")
     }
 
-    /// The last [`HISTORY_SECONDS`] seconds before `now`, oldest first, seconds without anything included; the
+    /// The last 60 seconds before `now`, oldest first, seconds without anything included; the
     /// second that is under way is the last.
     pub fn seconds(&self, now: Timestamp) -> Vec<Second> {
-        let behind = usize::try_from((now.0.div_euclid(1000) - self.last).max(0)).unwrap_or(usize::MAX);
+        let behind = usize::try_from(now.0.div_euclid(1000).saturating_sub(self.last).max(0)).unwrap_or(usize::MAX);
         let mut line = vec![Second::default(); HISTORY_SECONDS];
         if self.seconds.is_empty() || behind >= HISTORY_SECONDS {
             return line;

@@ -1,68 +1,173 @@
-//! STUB; being implemented.
 use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
 
-use super::{Change, Happening, Link, LockId, LockQueue, Totals};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::expired::Expired;
+use super::{Link, LockId, LockQueue, Totals};
+use crate::recipe::{Recipe, Shape};
 use crate::znode::{Timestamp, ZnodePath};
 
-/// Every lock.
+/// Every lock below the observed roots.
+///
+/// Fed by [`apply`](Self::apply). Everything else reads, and what it reads is ordered and found without a walk
+/// over the contenders.
 #[derive(Clone, Debug)]
-pub struct LockTable {}
+pub struct LockTable {
+    pub(super) shape: Shape,
+    pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
+    pub(super) locks: FxHashMap<LockId, LockQueue>,
+    pub(super) names: BTreeMap<LockKey, LockId>,
+    pub(super) parents: FxHashMap<ZnodePath, Parent>,
+    pub(super) next_id: u64,
+    pub(super) contenders: usize,
+    pub(super) epoch: u32,
+    pub(super) phase: Phase,
+    pub(super) link: Link,
+    pub(super) last_true: Option<Timestamp>,
+    pub(super) totals: Totals,
+    pub(super) unreadable: BTreeMap<ZnodePath, String>,
+    pub(super) touched: FxHashSet<LockId>,
+    pub(super) expired: Expired,
+    pub(super) free_listed: std::collections::VecDeque<LockId>,
+}
+
+/// What tells one queue from another.
+pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
+
+/// A node that has contenders among its children, or had, or may have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Parent {
+    pub nodes: FxHashMap<Arc<str>, (LockId, u32)>,
+    pub next_sequence: Option<i64>,
+    /// What kazoo's semaphore keeps in its data: the most leases.
+    pub maximum: Option<u32>,
+    pub epoch: u32,
+}
+
+/// How far the table is in step with the ensemble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    /// Nothing was read completely yet.
+    Never,
+    /// Everything is being read; `again` when it had been read before.
+    Syncing { again: bool },
+    /// In step.
+    Live,
+    /// It was in step, and the link was lost.
+    Stale,
+}
 
 impl LockTable {
     /// An empty table that also takes the given nodes for single-node locks.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
-        let _ = named.into_iter().count();
-        Self {}
+        Self {
+            shape: Shape::new(named),
+            hint_epochs: FxHashMap::default(),
+            locks: FxHashMap::default(),
+            names: BTreeMap::new(),
+            parents: FxHashMap::default(),
+            next_id: 0,
+            contenders: 0,
+            epoch: 0,
+            phase: Phase::Never,
+            link: Link::Connecting { attempt: 1, reason: None, next_try: None },
+            last_true: None,
+            totals: Totals::default(),
+            unreadable: BTreeMap::new(),
+            touched: FxHashSet::default(),
+            expired: Expired::default(),
+            free_listed: std::collections::VecDeque::new(),
+        }
     }
-    /// Takes one change and tells what it means.
-    pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
-        let _ = (change, now);
-        todo!()
-    }
+
     /// The lock with that id.
     pub fn lock(&self, id: LockId) -> Option<&LockQueue> {
-        let _ = id;
-        todo!()
+        self.locks.get(&id)
     }
+
     /// All locks, ordered by path and name.
     pub fn locks(&self) -> impl Iterator<Item = &LockQueue> {
-        std::iter::empty()
+        self.names.values().filter_map(|id| self.locks.get(id))
     }
-    /// The locks at a path.
+
+    /// The lock at a path: the queue of that name, or without a name the first that has contenders, else the first.
     pub fn find(&self, path: &ZnodePath, name: Option<&str>) -> Option<LockId> {
-        let _ = (path, name);
-        todo!()
+        let mut first = None;
+        for lock in self.locks_at(path) {
+            match name {
+                Some(name) if lock.label() == name => return Some(lock.id()),
+                None if !lock.is_empty() => return Some(lock.id()),
+                None => first = first.or(Some(lock.id())),
+                Some(_) => {}
+            }
+        }
+        first
     }
+
+    /// The position of the contender with that node in its lock's queue; `None` when it is not there. Logarithmic.
+    ///
+    /// The node is named as [`LockQueue::path_of`] tells it.
+    pub fn position(&self, path: &ZnodePath) -> Option<(LockId, usize)> {
+        let (id, slot) = self.node(path)?;
+        Some((id, self.locks.get(&id)?.position_of_slot(slot as usize)?))
+    }
+
     /// How many locks.
     pub fn lock_count(&self) -> usize {
-        todo!()
+        self.locks.len()
     }
+
     /// How many contenders in all.
     pub fn contender_count(&self) -> usize {
-        todo!()
+        self.contenders
     }
+
     /// What was counted over all of them.
     pub fn totals(&self) -> &Totals {
-        todo!()
+        &self.totals
     }
+
     /// The way to the ensemble.
     pub fn link(&self) -> &Link {
-        todo!()
+        &self.link
     }
-    /// Whether the table is in step with the ensemble: connected, and all was read since.
+
+    /// Whether the table is in step with the ensemble: connected, and everything was read since.
     pub fn is_live(&self) -> bool {
-        todo!()
+        self.phase == Phase::Live
     }
-    /// Whether it was ever in step.
+
+    /// Whether everything is being read at the moment.
+    pub fn is_syncing(&self) -> bool {
+        matches!(self.phase, Phase::Syncing { .. })
+    }
+
+    /// When the table was last known to be in step; while it [is](Self::is_live), the last change.
     pub fn last_true(&self) -> Option<Timestamp> {
-        todo!()
+        self.last_true
     }
+
     /// Where the server does not let us look, and what it said.
     pub fn unreadable(&self) -> &BTreeMap<ZnodePath, String> {
-        todo!()
+        &self.unreadable
     }
+
     /// The locks that changed, came or went since this was last asked. For whoever keeps them sorted.
     pub fn take_touched(&mut self) -> Vec<LockId> {
-        todo!()
+        self.touched.drain().collect()
+    }
+
+    pub(super) fn node(&self, path: &ZnodePath) -> Option<(LockId, u32)> {
+        self.parents.get(path.parent_str()?)?.nodes.get(path.name()).copied()
+    }
+
+    pub(super) fn locks_at(&self, path: &ZnodePath) -> impl Iterator<Item = &LockQueue> {
+        let from = Bound::Included((path.clone(), Recipe::ALL[0], None));
+        self.names
+            .range((from, Bound::Unbounded))
+            .take_while(move |((at, ..), _)| at == path)
+            .filter_map(|(_, id)| self.locks.get(id))
     }
 }

@@ -147,6 +147,20 @@ impl Recipe {
         }
     }
 
+    /// The recipe that stands for all whose nodes stand in one queue with this one's. kazoo's `Lock` and `WriteLock`
+    /// bear the same names, so its read/write lock and its lock are one family; every other recipe is its own.
+    #[must_use]
+    pub fn family(self) -> Self {
+        if self == Self::KazooReadWrite { Self::KazooLock } else { self }
+    }
+
+    /// Whether only ephemeral nodes are contenders of this recipe: its names alone do not tell a lock from a folder or
+    /// from anything else that is numbered. In the other recipes a node that no session owns is a contender too,
+    /// an orphan or (Hive) meant so.
+    pub fn needs_ephemeral(self) -> bool {
+        matches!(self, Self::SingleNode | Self::HadoopElector | Self::KafkaController | Self::UnknownQueue)
+    }
+
     /// For whom a request for reading waits in this recipe. Every other request waits for its predecessor.
     pub fn reader_waits_for(self) -> WaitRule {
         if self == Self::CuratorReadWrite { WaitRule::LowestWriter } else { WaitRule::NearestWriter }

@@ -1,4 +1,4 @@
-use super::{Mode, Recipe};
+use super::{Mode, Recipe, curator, ids, kazoo, other, single, textbook, zookeeper};
 use crate::znode::Sequence;
 
 /// What a contender's name alone tells.
@@ -12,13 +12,45 @@ pub struct ChildName<'a> {
     pub sequence: Option<Sequence>,
     /// The part that names the lock, where one parent can hold several.
     pub lock_name: Option<&'a str>,
-    /// The id that its maker put into the name for this one attempt (a UUID, 32 hex digits): two nodes
+    /// The id that its maker put into the name for this one attempt (a UUID, 32 hex digits, the session): two nodes
     /// with one id are one attempt whose reply was lost.
     pub attempt: Option<&'a str>,
 }
 
+impl ChildName<'_> {
+    /// A name that tells no more than this. The families read what stands before the number; [`read`] adds the number.
+    pub(super) fn of(recipe: Recipe, mode: Mode) -> Self {
+        Self { recipe, mode, sequence: None, lock_name: None, attempt: None }
+    }
+}
+
 /// Reads the name of a child. `None` when no contender bears such a name.
+///
+/// The name is whatever a server holds: any characters, any length. The work is linear in its length.
+///
+/// What stands before the number is offered to the families in this order, the narrower before the wider: Curator,
+/// kazoo, ZooKeeper's own recipes, the other clients and servers (the Rust client's names are Curator's with any
+/// word), the textbooks. What none of them knows is an unknown queue, unless it is known to be no queue: an item of a
+/// work queue (`qn-S`), ClickHouse's `leader_election-S` with its several leaders, a bare id or number that only
+/// happens to end in ten digits. A name without a number can be a single node's.
+///
+/// Of an [unknown queue](Recipe::UnknownQueue) and of [single nodes](Recipe::needs_ephemeral) only ephemeral nodes are
+/// contenders, which the name cannot tell. Where the neighbours or the path decide, [`Shape`](super::Shape) knows more.
 pub fn read(name: &str) -> Option<ChildName<'_>> {
-    let _ = name;
-    None
+    let Some((head, sequence)) = Sequence::split(name) else { return single::read(name) };
+    let child = curator::read(head)
+        .or_else(|| kazoo::read(head))
+        .or_else(|| zookeeper::read(head))
+        .or_else(|| other::read(head))
+        .or_else(|| textbook::read(head))
+        .or_else(|| unknown(name, head))?;
+    Some(ChildName { sequence: Some(sequence), ..child })
+}
+
+fn unknown<'a>(name: &str, head: &str) -> Option<ChildName<'a>> {
+    // One random UUID in five hundred ends in ten digits that could be a sequence, and so do many long numbers:
+    // registrations are often called so.
+    let bare = ids::is_guid(name) || (!head.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()));
+    let counted = matches!(head, "qn-" | "leader_election-");
+    (!bare && !counted).then_some(ChildName::of(Recipe::UnknownQueue, Mode::Exclusive))
 }

@@ -1,0 +1,339 @@
+//! One change at a time: a node was seen, a node is gone.
+
+use std::sync::Arc;
+
+use super::lock::Departed;
+use super::table::{Parent, Phase};
+use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
+use crate::recipe::{Kind, Place, Role, Shape};
+use crate::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat};
+
+/// How many locks are kept that are free and whose parent does not tell that they exist (a single node between two
+/// holders, one of several names): the oldest is forgotten.
+const FREE_KEPT: usize = 1_000;
+
+impl LockTable {
+    /// Takes one change and tells what it means. Logarithmic in the number of contenders, but for
+    /// [`Change::Synced`], which looks at each once, and for the deletion of a parent whose children's deletions
+    /// were missed.
+    ///
+    /// A change that comes twice changes nothing the second time; a read that is older than what is known is ignored.
+    pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
+        let mut out = Vec::new();
+        if self.is_live() {
+            self.last_true = Some(now);
+        }
+        match change {
+            Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
+            Change::Listed { path, stat } => self.listed(&path, &stat),
+            Change::Appeared { path } => self.appeared(&path, now, &mut out),
+            Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
+            Change::SessionExpired { session } => self.expired.insert(session),
+            Change::Unreadable { path, why } => {
+                self.unreadable.insert(path, why);
+            }
+            Change::Link(link) => self.linked(link, now, &mut out),
+            Change::Syncing => self.begin_sync(),
+            Change::Synced => self.end_sync(now, &mut out),
+        }
+        out
+    }
+
+    /// Whether what changes now happens before somebody's eyes; what the first reading finds had happened before.
+    pub(super) fn tells(&self) -> bool {
+        !matches!(self.phase, Phase::Never | Phase::Syncing { again: false })
+    }
+
+    fn linked(&mut self, link: Link, now: Timestamp, out: &mut Vec<Happening>) {
+        let was_connected = matches!(self.link, Link::Connected { .. });
+        let is_connected = matches!(link, Link::Connected { .. });
+        if was_connected && !is_connected {
+            if self.tells() {
+                self.phase = Phase::Stale;
+            }
+            out.push(Happening::of_link(Event::Disconnected, now));
+        } else if is_connected && !was_connected && self.last_true.is_some() {
+            out.push(Happening::of_link(Event::Reconnected, now));
+        }
+        self.link = link;
+    }
+
+    fn listed(&mut self, path: &ZnodePath, stat: &ZnodeStat) {
+        self.unreadable.remove(path);
+        let epoch = self.epoch;
+        let parent = self.parents.entry(path.clone()).or_default();
+        parent.epoch = epoch;
+        parent.next_sequence = Some(stat.next_sequence());
+        for id in self.ids_at(path) {
+            if let Some(lock) = self.locks.get_mut(&id) {
+                lock.next_sequence = Some(stat.next_sequence());
+                self.touched.insert(id);
+            }
+        }
+    }
+
+    fn appeared(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        if !Shape::is_hint(path) {
+            return;
+        }
+        self.hint_epochs.insert(path.clone(), self.epoch);
+        if self.shape.note(path) {
+            self.regroup(path, now, out);
+        }
+    }
+
+    fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
+        self.unreadable.remove(path);
+        let known = self.node(path);
+        let place =
+            self.shape.place(path).filter(|place| !place.needs_ephemeral() || node.stat.ephemeral_owner.is_some());
+        let Some(place) = place else {
+            self.note_maximum(path, &node);
+            if let Some((id, slot)) = known {
+                self.remove(path, id, slot, now, out);
+            }
+            return;
+        };
+        if let Some((id, slot)) = known {
+            let Some(contender) = self.locks.get_mut(&id).and_then(|lock| lock.contender_mut(slot as usize)) else {
+                return;
+            };
+            if node.stat.czxid < contender.czxid {
+                return;
+            }
+            if node.stat.czxid == contender.czxid {
+                contender.epoch = self.epoch;
+                if node.stat.mzxid > contender.mzxid {
+                    contender.mzxid = node.stat.mzxid;
+                    contender.version = node.stat.version;
+                    contender.data = node.data;
+                    contender.data_length = node.stat.data_length;
+                    self.touched.insert(id);
+                }
+                self.mark_parent(path);
+                return;
+            }
+            // Its predecessor of the same path must have been deleted meanwhile.
+            self.remove(path, id, slot, now, out);
+        }
+        self.add(path, &place, node, now, out);
+    }
+
+    /// kazoo keeps the most leases of a semaphore in the data of the node itself.
+    fn note_maximum(&mut self, path: &ZnodePath, node: &Node) {
+        let maximum = std::str::from_utf8(node.data.bytes()).ok().and_then(|text| text.trim().parse().ok());
+        if let Some(parent) = self.parents.get_mut(path) {
+            parent.maximum = maximum;
+        }
+        for id in self.ids_at(path) {
+            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() == Kind::Semaphore) {
+                lock.maximum = maximum;
+                self.touched.insert(id);
+            }
+        }
+    }
+
+    pub(super) fn mark_parent(&mut self, path: &ZnodePath) {
+        let epoch = self.epoch;
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.epoch = epoch;
+        }
+    }
+
+    fn add(&mut self, path: &ZnodePath, place: &Place, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
+        let live = self.is_live();
+        let missed = matches!(self.phase, Phase::Syncing { again: true });
+        let id = self.lock_of(place, now, out);
+        let contender = Contender {
+            node: path.name().into(),
+            role: place.role,
+            mode: place.mode,
+            sequence: place.sequence,
+            session: node.stat.ephemeral_owner,
+            created_at: node.stat.ctime,
+            czxid: node.stat.czxid,
+            mzxid: node.stat.mzxid,
+            version: node.stat.version,
+            data: node.data,
+            data_length: node.stat.data_length,
+            acquired_at: None,
+            enqueued_at: live.then_some(now),
+            epoch: self.epoch,
+            holds: false,
+        };
+        let cost = self.locks.get(&id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
+        let slot = self.place_contender(path, id, contender);
+        self.name_apart(id);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let departed = lock.departed.take();
+        let (promised, departed) = match departed {
+            Some(departed) if Self::is_lease_of(lock.contender(slot), &departed) => (Some(departed), None),
+            departed => (None, departed),
+        };
+        lock.departed = departed;
+        Self::flush_departed(lock, now, out);
+        if let (Some(departed), Some(lease)) = (&promised, lock.contender_mut(slot)) {
+            lease.enqueued_at = Some(departed.since);
+        }
+        if !live {
+            if missed {
+                out.push(Happening::new(Event::Enqueued, lock, lock.contender(slot), now));
+            }
+            return;
+        }
+        lock.activity.cost(cost, now);
+        self.totals.cost(cost, now);
+        let at = out.len();
+        self.settle(id, Some(slot), now, out);
+        let Some(lock) = self.locks.get(&id) else { return };
+        // A lease whose session queued before is not a second contender.
+        if promised.is_none() && !(lock.is_pending() && place.role == Role::Lease) {
+            let enqueued = Happening::new(Event::Enqueued, lock, lock.contender(slot), now).costing(cost);
+            out.insert(at, enqueued);
+        }
+    }
+
+    fn is_lease_of(lease: Option<&Contender>, departed: &Departed) -> bool {
+        lease.is_some_and(|lease| {
+            lease.role == Role::Lease && lease.session == departed.session && lease.czxid > departed.czxid
+        })
+    }
+
+    /// Puts a contender into its lock and into the index by path.
+    pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
+        let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
+        let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
+        let slot = lock.insert(contender);
+        self.contenders += 1;
+        self.touched.insert(id);
+        let epoch = self.epoch;
+        let parent = path.parent().unwrap_or_else(ZnodePath::root);
+        let parent = self.parents.entry(parent).or_default();
+        parent.epoch = epoch;
+        parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
+        let next = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
+        parent.next_sequence = next;
+        let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
+        if lock.kind() != Kind::SingleNode {
+            lock.next_sequence = next;
+        }
+        slot
+    }
+
+    fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        self.unreadable.retain(|place, _| !place.is_within(path));
+        if let Some((id, slot)) = self.node(path) {
+            self.remove(path, id, slot, now, out);
+        }
+        if self.shape.forget(path) {
+            self.hint_epochs.remove(path);
+            self.regroup(path, now, out);
+        }
+        if self.parents.contains_key(path) {
+            self.drop_parent(path, now, out);
+        }
+    }
+
+    /// A parent is gone: so are its children, whether we were told or not.
+    pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(Parent { nodes, .. }) = self.parents.get(path) else { return };
+        let left: Vec<_> = nodes.iter().map(|(name, at)| (path.child(name), *at)).collect();
+        for (child, (id, slot)) in left {
+            self.remove(&child, id, slot, now, out);
+        }
+        self.parents.remove(path);
+        for id in self.ids_at(path) {
+            self.drop_lock_if_gone(id, now, out);
+        }
+    }
+
+    /// A contender's node is gone.
+    pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
+        let (live, told) = (self.is_live(), self.tells());
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.nodes.remove(path.name());
+        }
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let slot = slot as usize;
+        let veiled = lock.is_veiled(slot);
+        let position = lock.position_of_slot(slot);
+        let heads_semaphore = lock.kind() == Kind::Semaphore && position == Some(lock.leases());
+        let cost = match position {
+            _ if !live => WatchEvents::default(),
+            Some(position) => lock.cost_of_removal(position),
+            None => WatchEvents { herd: lock.waiting() as u64, chain: u64::from(lock.len() > lock.leases()) },
+        };
+        let Some(contender) = lock.remove(slot) else { return };
+        self.contenders -= 1;
+        self.touched.insert(id);
+        lock.activity.cost(cost, now);
+        self.totals.cost(cost, now);
+        let event = match contender.holds {
+            _ if self.expired.contains(contender.session) => Event::Expired,
+            true => Event::Released,
+            false => Event::Left,
+        };
+        Self::flush_departed(lock, now, out);
+        if heads_semaphore && live && event == Event::Left {
+            // It may have gone because it has its lease, whose node we are about to see.
+            lock.departed = Some(Departed {
+                session: contender.session,
+                czxid: contender.czxid,
+                since: contender.contends_since(),
+                node: Arc::clone(&contender.node),
+            });
+        } else if told && !veiled {
+            out.push(Happening::new(event, lock, Some(&contender), now).costing(cost));
+        }
+        if live {
+            self.settle(id, None, now, out);
+        }
+        self.after_removal(id, now, out);
+    }
+
+    /// Whoever headed the semaphore's queue and went, and has shown no lease since, left.
+    fn flush_departed(lock: &mut LockQueue, now: Timestamp, out: &mut Vec<Happening>) {
+        if let Some(departed) = lock.departed.take() {
+            let mut happening = Happening::new(Event::Left, lock, None, now);
+            happening.node = Some(departed.node);
+            happening.session = departed.session;
+            happening.waited_ms = Some(Happening::milliseconds(now, departed.since));
+            out.push(happening);
+        }
+    }
+
+    pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let mut acquired = Vec::new();
+        lock.settle(came, |contender| {
+            contender.acquired_at = Some(now);
+            acquired.push(contender.clone());
+        });
+        for contender in acquired {
+            lock.activity.acquired(now);
+            self.totals.acquired(now);
+            out.push(Happening::new(Event::Acquired, lock, Some(&contender), now));
+        }
+    }
+
+    /// An emptied lock stays while its parent does. One whose parent does not tell (a single node, one of several
+    /// names) stays too, but only so many of them.
+    fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+        self.name_apart(id);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let tells = lock.kind() != Kind::SingleNode && lock.own_name().is_none();
+        if !lock.is_empty() || lock.free_listed || tells {
+            return;
+        }
+        lock.free_listed = true;
+        self.free_listed.push_back(id);
+        while self.free_listed.len() > FREE_KEPT {
+            let Some(oldest) = self.free_listed.pop_front() else { return };
+            let Some(lock) = self.locks.get_mut(&oldest) else { continue };
+            lock.free_listed = false;
+            if lock.is_empty() {
+                self.drop_lock(oldest, now, out);
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Who stands behind whom, and what follows from that: who holds, and what a departure costs in watch events.
+
+use super::order::{Key, Order, run};
+use super::{LockQueue, WatchEvents};
+use crate::recipe::{Kind, WaitRule};
+
+impl LockQueue {
+    /// How many of the first contenders hold.
+    pub(super) fn count_holders(&self) -> usize {
+        let len = self.order().len();
+        match self.kind() {
+            _ if len == 0 => 0,
+            Kind::Semaphore => self.leases() - usize::from(self.is_pending()),
+            Kind::ReadWrite => match self.leading_readers() {
+                0 => 1 + self.readers_under_own_write(),
+                readers => readers,
+            },
+            Kind::Exclusive | Kind::Latch | Kind::SingleNode => 1,
+        }
+    }
+
+    /// The position of the request before which a waiting request of a read/write lock stands.
+    pub(super) fn awaited_by_request(&self, position: usize) -> Option<usize> {
+        let key = self.order().get(position)?;
+        if !self.is_reader(key) {
+            return position.checked_sub(1);
+        }
+        match self.recipe().reader_waits_for() {
+            WaitRule::LowestWriter => Some(self.leading_readers()).filter(|writer| *writer < position),
+            WaitRule::NearestWriter => {
+                let rank = self.readers().rank(key);
+                let between =
+                    run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
+                position.checked_sub(between + 1)
+            }
+        }
+    }
+
+    /// What it costs when the contender at this position goes.
+    pub(super) fn cost_of_removal(&self, position: usize) -> WatchEvents {
+        let chain = match self.kind() {
+            Kind::SingleNode => return WatchEvents::default(),
+            Kind::Semaphore => usize::from(self.someone_waits_behind(position)),
+            Kind::ReadWrite => self.watchers_of_request(position),
+            Kind::Exclusive | Kind::Latch => usize::from(position + 1 < self.order().len()),
+        };
+        WatchEvents { herd: self.other_waiters(position) as u64, chain: chain as u64 }
+    }
+
+    /// What it costs when a contender comes: in a herd every waiter hears of it, in a chain nobody does.
+    pub(super) fn cost_of_arrival(&self) -> WatchEvents {
+        match self.kind() {
+            Kind::SingleNode => WatchEvents::default(),
+            _ => WatchEvents { herd: self.waiting() as u64, chain: 0 },
+        }
+    }
+
+    fn other_waiters(&self, position: usize) -> usize {
+        self.waiting() - usize::from(position >= self.holding() && position < self.order().len())
+    }
+
+    fn someone_waits_behind(&self, position: usize) -> bool {
+        if position < self.holding() { self.waiting() > 0 } else { position + 1 < self.order().len() }
+    }
+
+    /// How many watch the request at this position when each watches the one that it waits for.
+    fn watchers_of_request(&self, position: usize) -> usize {
+        let Some(key) = self.order().get(position) else { return 0 };
+        let next_is_writer = self.order().get(position + 1).is_some_and(|next| !self.is_reader(next));
+        if self.is_reader(key) {
+            return usize::from(next_is_writer);
+        }
+        let readers = match self.recipe().reader_waits_for() {
+            WaitRule::LowestWriter if position == self.leading_readers() => {
+                self.readers().len() - self.readers().rank(key)
+            }
+            WaitRule::LowestWriter => 0,
+            WaitRule::NearestWriter => self.readers_right_behind(position, key),
+        };
+        readers + usize::from(next_is_writer)
+    }
+
+    fn readers_right_behind(&self, position: usize, key: Key) -> usize {
+        let first = self.readers().rank(key);
+        let (order, readers): (&Order, &Order) = (self.order(), self.readers());
+        run(readers.len() - first, |ahead| order.get(position + 1 + ahead) == readers.get(first + ahead))
+    }
+
+    /// Requests for reading before the first request for writing.
+    fn leading_readers(&self) -> usize {
+        run(self.readers().len(), |rank| self.order().get(rank) == self.readers().get(rank))
+    }
+
+    /// Curator lets a writer read under its own write: an ephemeral node with the writer's number and session.
+    fn readers_under_own_write(&self) -> usize {
+        let Some(writer) = self.row(0).map(|row| row.contender) else { return 0 };
+        let own = |position| {
+            self.row(position).is_some_and(|row| {
+                let Some(key) = self.order().get(position) else { return false };
+                self.is_reader(key)
+                    && row.contender.sequence == writer.sequence
+                    && row.contender.session == writer.session
+            })
+        };
+        (1..self.order().len()).take_while(|position| own(*position)).count()
+    }
+}

@@ -1,0 +1,162 @@
+use indexset::BTreeSet;
+
+/// Up to how many keys a plain sorted vector is kept: most locks have few contenders, and memory counts there.
+const FEW: usize = 64;
+
+/// Below how many keys a tree shrinks back to a vector: far enough from [`FEW`] that no queue swings between both.
+const FEW_AGAIN: usize = 16;
+
+/// Keys in one leaf of the tree. Small enough that shifting one is cheap, large enough that splits are rare.
+const LEAF: usize = 256;
+
+/// A contender's place: by number, then by creation, since numbers can be equal (Curator's downgrade). The slot
+/// only tells where the contender lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Key {
+    pub ordinal: i64,
+    pub czxid: i64,
+    pub slot: u32,
+}
+
+/// Keys in order, each found by its rank. Everything here is logarithmic, or bounded by a constant.
+#[derive(Clone, Debug)]
+pub(super) enum Order {
+    Few(Vec<Key>),
+    Many(BTreeSet<Key>),
+}
+
+impl Default for Order {
+    fn default() -> Self {
+        Self::Few(Vec::new())
+    }
+}
+
+impl Order {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Few(keys) => keys.len(),
+            Self::Many(keys) => keys.len(),
+        }
+    }
+
+    pub fn get(&self, rank: usize) -> Option<Key> {
+        match self {
+            Self::Few(keys) => keys.get(rank).copied(),
+            // The tree's own lookup is not defined behind its end.
+            Self::Many(keys) if rank < keys.len() => keys.get_index(rank).copied(),
+            Self::Many(_) => None,
+        }
+    }
+
+    /// How many keys are smaller.
+    pub fn rank(&self, key: Key) -> usize {
+        match self {
+            Self::Few(keys) => keys.partition_point(|other| *other < key),
+            Self::Many(keys) => keys.rank(&key),
+        }
+    }
+
+    pub fn insert(&mut self, key: Key) {
+        match self {
+            Self::Few(keys) => {
+                if let Err(at) = keys.binary_search(&key) {
+                    keys.insert(at, key);
+                }
+                if keys.len() > FEW {
+                    let mut many = BTreeSet::with_maximum_node_size(LEAF);
+                    for key in keys.drain(..) {
+                        many.insert(key);
+                    }
+                    *self = Self::Many(many);
+                }
+            }
+            Self::Many(keys) => {
+                keys.insert(key);
+            }
+        }
+    }
+
+    pub fn remove(&mut self, key: Key) {
+        match self {
+            Self::Few(keys) => {
+                if let Ok(at) = keys.binary_search(&key) {
+                    keys.remove(at);
+                }
+            }
+            Self::Many(keys) => {
+                keys.remove(&key);
+                if keys.len() < FEW_AGAIN {
+                    *self = Self::Few(keys.iter().copied().collect());
+                }
+            }
+        }
+    }
+}
+
+/// How many of the first `limit` numbers satisfy `holds`, when it holds for all before the first for which it fails.
+pub(super) fn run(limit: usize, mut holds: impl FnMut(usize) -> bool) -> usize {
+    let (mut low, mut high) = (0, limit);
+    while low < high {
+        let middle = low.midpoint(high);
+        if holds(middle) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    low
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn key(number: u16) -> Key {
+        Key { ordinal: i64::from(number), czxid: 1, slot: 0 }
+    }
+
+    proptest! {
+        #[test]
+        fn ranks_agree_with_a_sorted_list_whatever_comes_and_goes(steps in prop::collection::vec((any::<bool>(), 0..400_u16), 0..1200)) {
+            let mut order = Order::default();
+            let mut plain = std::collections::BTreeSet::new();
+            for (insert, number) in steps {
+                if insert {
+                    order.insert(key(number));
+                    plain.insert(key(number));
+                } else {
+                    order.remove(key(number));
+                    plain.remove(&key(number));
+                }
+                prop_assert_eq!(order.len(), plain.len());
+                prop_assert_eq!(order.rank(key(number)), plain.range(..key(number)).count());
+            }
+            for (rank, expected) in plain.iter().enumerate() {
+                prop_assert_eq!(order.get(rank), Some(*expected));
+            }
+            prop_assert_eq!(order.get(plain.len()), None);
+        }
+    }
+
+    #[test]
+    fn a_long_queue_is_drained_from_its_head() {
+        let mut order = Order::default();
+        for number in 0..u16::MAX {
+            order.insert(key(number));
+        }
+        for number in 0..u16::MAX {
+            assert_eq!(order.get(0), Some(key(number)));
+            order.remove(key(number));
+        }
+        assert_eq!(order.len(), 0);
+    }
+
+    #[test]
+    fn a_run_ends_where_its_condition_first_fails() {
+        assert_eq!(run(10, |number| number < 7), 7);
+        assert_eq!(run(10, |_| true), 10);
+        assert_eq!(run(0, |_| unreachable!()), 0);
+    }
+}

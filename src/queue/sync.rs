@@ -1,0 +1,202 @@
+//! What spans many nodes: reading everything anew, locks that come and go, neighbours that change what a node is.
+
+use std::sync::Arc;
+
+use super::lock::LockId;
+use super::table::{LockKey, Phase};
+use super::{Event, Happening, LockQueue, LockTable};
+use crate::recipe::{Kind, Place, Recipe, Shape};
+use crate::znode::{Timestamp, ZnodePath};
+
+impl LockTable {
+    pub(super) fn begin_sync(&mut self) {
+        let again = !matches!(self.phase, Phase::Never | Phase::Syncing { again: false });
+        self.phase = Phase::Syncing { again };
+        self.epoch = self.epoch.wrapping_add(1);
+        self.unreadable.clear();
+    }
+
+    /// Everything was read: what was not seen is gone, and what is there is settled.
+    pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
+        let Phase::Syncing { again } = self.phase else { return };
+        self.sweep(now, out);
+        let ids: Vec<LockId> = self.names.values().copied().collect();
+        for id in ids {
+            let Some(lock) = self.locks.get_mut(&id) else { continue };
+            let mut acquired = Vec::new();
+            // When it was missed, its time is not known: `acquired_at` stays empty.
+            lock.settle_all(|contender| acquired.push(contender.clone()));
+            if !again {
+                out.push(Happening::new(Event::LockFound, lock, None, now));
+                continue;
+            }
+            for contender in acquired {
+                let mut happening = Happening::new(Event::Acquired, lock, Some(&contender), now);
+                happening.waited_ms = None;
+                out.push(happening);
+                self.touched.insert(id);
+            }
+        }
+        if again {
+            out.push(Happening::of_link(Event::Resynced, now));
+        }
+        self.phase = Phase::Live;
+        self.last_true = Some(now);
+    }
+
+    fn sweep(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
+        let epoch = self.epoch;
+        let (mut gone, mut quiet) = (Vec::new(), Vec::new());
+        for (path, parent) in &self.parents {
+            for (name, (id, slot)) in &parent.nodes {
+                let seen = self.locks.get(id).and_then(|lock| lock.contender(*slot as usize)).map(|found| found.epoch);
+                if seen != Some(epoch) {
+                    gone.push((path.child(name), *id, *slot));
+                }
+            }
+        }
+        gone.sort();
+        for (path, id, slot) in gone {
+            // What may no longer be read is not known to be gone: it only leaves the table.
+            let told = !self.is_unreadable(&path);
+            self.remove(&path, id, slot, now, if told { &mut *out } else { &mut quiet });
+        }
+        let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());
+        for hint in stale.collect::<Vec<_>>() {
+            self.hint_epochs.remove(&hint);
+            if self.shape.forget(&hint) {
+                self.regroup(&hint, now, out);
+            }
+        }
+        let stale = self.parents.iter().filter(|(_, parent)| parent.epoch != epoch).map(|(path, _)| path.clone());
+        for path in stale.collect::<Vec<_>>() {
+            self.drop_parent(&path, now, out);
+        }
+    }
+
+    fn is_unreadable(&self, path: &ZnodePath) -> bool {
+        let above = std::iter::successors(Some(path.clone()), ZnodePath::parent);
+        !self.unreadable.is_empty() && above.into_iter().any(|place| self.unreadable.contains_key(&place))
+    }
+
+    /// The lock to which a place belongs, made when it is new.
+    pub(super) fn lock_of(&mut self, place: &Place, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
+        let name: Option<Arc<str>> = place.name.as_deref().map(Arc::from);
+        let key: LockKey = (place.lock.clone(), place.family(), name);
+        if let Some(id) = self.names.get(&key) {
+            return *id;
+        }
+        let id = LockId(self.next_id);
+        self.next_id += 1;
+        let mut lock = LockQueue::new(id, place.lock.clone(), key.2.clone(), place.family());
+        lock.maximum = self.parents.get(&place.lock).and_then(|parent| parent.maximum);
+        if self.tells() {
+            out.push(Happening::new(Event::LockFound, &lock, None, now));
+        }
+        self.names.insert(key, id);
+        self.locks.insert(id, lock);
+        self.touched.insert(id);
+        id
+    }
+
+    /// Gives the queues of one parent their names when there are several that have contenders, and takes
+    /// them away when there is one.
+    pub(super) fn name_apart(&mut self, id: LockId) {
+        let Some(path) =
+            self.locks.get(&id).filter(|lock| lock.kind() != Kind::SingleNode).map(|lock| lock.path().clone())
+        else {
+            return;
+        };
+        let here = self.ids_at(&path);
+        let used = here.iter().filter(|id| self.locks.get(id).is_some_and(|lock| !lock.is_empty()));
+        let several = used.count() > 1;
+        for id in here {
+            if let Some(lock) = self.locks.get_mut(&id)
+                && lock.several != several
+            {
+                lock.several = several;
+                self.touched.insert(id);
+            }
+        }
+    }
+
+    /// The neighbours of a hint are something else than they were: each is put where it belongs now.
+    pub(super) fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        for parent in Shape::regrouped_by(hint) {
+            let Some(nodes) = self.parents.get(&parent).map(|parent| parent.nodes.clone()) else { continue };
+            let mut left = Vec::new();
+            for (name, (id, slot)) in nodes {
+                self.move_contender(&parent.child(&name), id, slot, now, out);
+                left.push(id);
+            }
+            left.sort_unstable();
+            left.dedup();
+            for id in left {
+                self.drop_lock_if_gone(id, now, out);
+            }
+        }
+        for id in Shape::lock_of(hint).map_or_else(Vec::new, |lock| self.ids_at(&lock)) {
+            self.drop_lock_if_gone(id, now, out);
+        }
+    }
+
+    fn move_contender(&mut self, path: &ZnodePath, from: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(mut contender) = self.locks.get_mut(&from).and_then(|lock| lock.remove(slot as usize)) else { return };
+        self.contenders -= 1;
+        self.touched.insert(from);
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.nodes.remove(path.name());
+        }
+        let quiet = &mut Vec::new();
+        if self.is_live() {
+            self.settle(from, None, now, quiet);
+        }
+        let Some(place) = self.shape.place(path) else { return };
+        contender.role = place.role;
+        contender.mode = place.mode;
+        contender.holds = false;
+        let to = self.lock_of(&place, now, out);
+        let slot = self.place_contender(path, to, contender);
+        if self.is_live() {
+            self.settle(to, Some(slot), now, quiet);
+        }
+        self.name_apart(to);
+    }
+
+    /// Drops an empty lock when nothing in the tree stands for it any more.
+    pub(super) fn drop_lock_if_gone(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get(&id).filter(|lock| lock.is_empty()) else { return };
+        let path = lock.path();
+        let stands = match lock.family() {
+            Recipe::CuratorSemaphore | Recipe::KazooSemaphore => {
+                let mut hints = Shape::hints_of(path).into_iter();
+                hints.any(|hint| self.hint_epochs.contains_key(&hint) || self.parents.contains_key(&hint))
+            }
+            _ if lock.kind() == Kind::SingleNode => true,
+            _ => self.parents.contains_key(path) && !self.is_part_of_semaphore(path),
+        };
+        if !stands {
+            self.drop_lock(id, now, out);
+        }
+    }
+
+    /// Whether what stands below this parent is the queue of a semaphore, not a lock of its own.
+    fn is_part_of_semaphore(&self, parent: &ZnodePath) -> bool {
+        Shape::hints_beside(parent).iter().any(|hint| self.hint_epochs.contains_key(hint))
+    }
+
+    /// The locks at a path that stand for a parent, not for a single node.
+    pub(super) fn ids_at(&self, path: &ZnodePath) -> Vec<LockId> {
+        self.locks_at(path).filter(|lock| lock.kind() != Kind::SingleNode).map(LockQueue::id).collect()
+    }
+
+    pub(super) fn drop_lock(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.remove(&id) else { return };
+        let key = (lock.path().clone(), lock.family(), lock.own_name().cloned());
+        self.names.remove(&key);
+        self.touched.insert(id);
+        if self.tells() {
+            out.push(Happening::new(Event::LockGone, &lock, None, now));
+        }
+    }
+}

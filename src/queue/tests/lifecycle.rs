@@ -1,0 +1,125 @@
+use super::World;
+use super::world::{events, path, said};
+use crate::queue::{Change, Event, Held, Link, LockTable};
+use crate::znode::{SessionId, Timestamp};
+
+#[test]
+fn what_was_there_at_the_start_is_found_and_did_not_just_happen() {
+    let mut world = World::new();
+    for session in 1..=3 {
+        world.put_numbered("/a/lock-", session);
+    }
+    let mut table = LockTable::new([]);
+    let happenings: Vec<_> = world.walk().into_iter().flat_map(|change| table.apply(change, world.now)).collect();
+    assert_eq!(events(&happenings), [Event::LockFound]);
+    let lock = table.locks().next().expect("a lock");
+    assert!(matches!(lock.held(), Held::AtMostSince(_)));
+    assert_eq!(table.totals().acquisitions, 0);
+}
+
+#[test]
+fn what_was_missed_is_told_after_a_reconnect_without_inventing_times_or_costs() {
+    let mut world = World::new();
+    let first = world.create("/a/lock-", 1);
+    world.create("/a/lock-", 2);
+    world.tree.remove(&first);
+    world.put_numbered("/a/lock-", 3);
+    let before = world.table.totals().clone();
+    let happenings = world.reconnect();
+    assert_eq!(
+        events(&happenings),
+        [Event::Disconnected, Event::Reconnected, Event::Enqueued, Event::Released, Event::Acquired, Event::Resynced]
+    );
+    assert_eq!(happenings[4].waited_ms, None);
+    assert_eq!(world.table.totals().watch_events, before.watch_events);
+    assert_eq!(said(world.lock("/a")).len(), 2);
+    assert!(matches!(world.lock("/a").held(), Held::AtMostSince(_)));
+}
+
+#[test]
+fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
+    let mut world = World::new();
+    world.create("/a/lock-", 1);
+    assert!(world.table.is_live());
+    world.apply(Change::Link(Link::Lost { reason: "cut".into() }));
+    assert!(!world.table.is_live());
+    assert_eq!(world.table.last_true(), Some(world.now));
+    world.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }));
+    assert!(!world.table.is_live(), "connected is not yet in step");
+}
+
+#[test]
+fn a_node_that_vanishes_with_an_expired_session_expired() {
+    let mut world = World::new();
+    let holder = world.create("/a/lock-", 1);
+    world.create("/a/lock-", 2);
+    world.apply(Change::SessionExpired { session: SessionId(1) });
+    assert_eq!(events(&world.delete(&holder)), [Event::Expired, Event::Acquired]);
+}
+
+#[test]
+fn an_emptied_lock_stays_until_its_parent_goes() {
+    let mut world = World::new();
+    let node = world.create("/a/lock-", 1);
+    world.delete(&node);
+    assert!(world.lock("/a").is_empty());
+    assert_eq!(world.lock("/a").held(), Held::Free);
+    assert_eq!(events(&world.delete(&path("/a"))), [Event::LockGone]);
+    assert_eq!(world.table.lock_count(), 0);
+}
+
+#[test]
+fn a_parent_that_goes_takes_its_contenders_along_though_their_deletion_was_missed() {
+    let mut world = World::new();
+    world.create("/a/lock-", 1);
+    let happenings = world.delete(&path("/a"));
+    assert_eq!(events(&happenings), [Event::Released, Event::LockGone]);
+    assert_eq!(world.table.contender_count(), 0);
+}
+
+#[test]
+fn the_same_change_twice_and_an_older_read_change_nothing() {
+    let mut world = World::new();
+    let node = world.create("/a/lock-", 1);
+    let seen = world.telling(&node);
+    assert!(world.apply(seen.clone()).is_empty());
+    world.write(&node, b"__REVOKE__");
+    world.apply(world.telling(&node));
+    world.apply(seen);
+    assert_eq!(said(world.lock("/a"))[0].data, b"__REVOKE__");
+    assert_eq!(world.table.contender_count(), 1);
+}
+
+#[test]
+fn what_may_no_longer_be_read_leaves_the_table_without_a_claim_that_it_left_the_queue() {
+    let mut world = World::new();
+    world.create("/a/lock-", 1);
+    world.apply(Change::Link(Link::Lost { reason: "cut".into() }));
+    world.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }));
+    world.apply(Change::Syncing);
+    world.apply(Change::Unreadable { path: path("/a"), why: "no".into() });
+    let happenings = world.apply(Change::Synced);
+    assert_eq!(events(&happenings), [Event::LockGone, Event::Resynced]);
+    assert_eq!(world.table.unreadable().len(), 1);
+}
+
+#[test]
+fn free_single_nodes_are_forgotten_when_there_are_too_many() {
+    let mut world = World::new();
+    for number in 0..1_500 {
+        let node = world.create_plain(&format!("/jobs/{number}.lock"), Some(1));
+        world.delete(&node);
+    }
+    assert_eq!(world.table.lock_count(), 1_000);
+}
+
+#[test]
+fn whoever_keeps_locks_sorted_is_told_which_changed() {
+    let mut world = World::new();
+    world.create("/a/lock-", 1);
+    let at = world.table.find(&path("/a"), None).expect("the lock");
+    assert_eq!(world.table.take_touched(), [at]);
+    assert!(world.table.take_touched().is_empty());
+    world.table.apply(Change::SessionExpired { session: SessionId(9) }, Timestamp(0));
+    assert!(world.table.take_touched().is_empty());
+}

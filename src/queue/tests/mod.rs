@@ -1,0 +1,10 @@
+//! What the table says of trees that come and go.
+
+mod exclusive;
+mod lifecycle;
+mod property;
+mod semaphore;
+mod shared;
+mod world;
+
+use world::World;

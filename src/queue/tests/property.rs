@@ -1,0 +1,202 @@
+//! Whatever happens, and whatever of it is missed, the table is the one built afresh from the tree that is left.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::World;
+use super::world::{Said, path, said, uuid};
+use crate::queue::{Change, LockTable, State};
+use crate::recipe::{Kind, Mode, Recipe, Shape, WaitRule};
+use crate::znode::{SessionId, ZnodePath};
+
+#[derive(Clone, Debug)]
+enum Step {
+    Create { place: usize, session: i64 },
+    Delete { which: usize },
+    Rewrite { which: usize },
+    Expire { session: i64 },
+    Repeat { which: usize },
+    DropParent { which: usize },
+    Miss(Vec<Step>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let simple = prop_oneof![
+        8 => (0..14_usize, 1..6_i64).prop_map(|(place, session)| Step::Create { place, session }),
+        6 => any::<prop::sample::Index>().prop_map(|which| Step::Delete { which: which.index(1 << 16) }),
+        1 => any::<prop::sample::Index>().prop_map(|which| Step::Rewrite { which: which.index(1 << 16) }),
+        1 => (1..6_i64).prop_map(|session| Step::Expire { session }),
+        1 => any::<prop::sample::Index>().prop_map(|which| Step::Repeat { which: which.index(1 << 16) }),
+        1 => any::<prop::sample::Index>().prop_map(|which| Step::DropParent { which: which.index(1 << 16) }),
+    ];
+    let missed = prop::collection::vec(simple.clone(), 0..12).prop_map(Step::Miss);
+    prop_oneof![20 => simple, 1 => missed]
+}
+
+/// Takes one step in the world; returns what the observer would tell.
+fn take(world: &mut World, step: &Step, serial: u32) -> Vec<Change> {
+    match step {
+        Step::Create { place, session } => {
+            let at = make(world, *place, *session, serial);
+            vec![world.telling(&at)]
+        }
+        Step::Delete { which } => nth(world, *which).map_or(Vec::new(), |at| take_out(world, &at)),
+        Step::Rewrite { which } => nth(world, *which).map_or(Vec::new(), |at| {
+            world.write(&at, &serial.to_be_bytes());
+            vec![world.telling(&at)]
+        }),
+        Step::Expire { session } => {
+            let owner = Some(SessionId(*session));
+            let theirs = world.tree.iter().filter(|(_, node)| node.stat.ephemeral_owner == owner);
+            let theirs: Vec<_> = theirs.map(|(at, _)| at.clone()).collect();
+            let gone = theirs.iter().flat_map(|at| take_out(world, at)).collect::<Vec<_>>();
+            [vec![Change::SessionExpired { session: SessionId(*session) }], gone].concat()
+        }
+        Step::Repeat { which } => nth(world, *which).map_or(Vec::new(), |at| vec![world.telling(&at)]),
+        Step::DropParent { which } => {
+            let parent = nth(world, *which).and_then(|at| at.parent()).filter(|parent| !parent.is_root());
+            parent.map_or(Vec::new(), |parent| drop_parent(world, &parent))
+        }
+        Step::Miss(_) => Vec::new(),
+    }
+}
+
+fn nth(world: &World, which: usize) -> Option<ZnodePath> {
+    let count = world.tree.len();
+    world.tree.keys().nth(which.checked_rem(count)?).cloned()
+}
+
+fn take_out(world: &mut World, at: &ZnodePath) -> Vec<Change> {
+    let below: Vec<_> = world.tree.keys().filter(|other| other.is_within(at)).cloned().collect();
+    let gone = below.into_iter().rev();
+    gone.map(|path| {
+        world.tree.remove(&path);
+        Change::Deleted { path, zxid: None }
+    })
+    .collect()
+}
+
+/// A parent goes with all below it; of its contenders' deletion nothing is told.
+fn drop_parent(world: &mut World, parent: &ZnodePath) -> Vec<Change> {
+    let below = world.tree.keys().filter(|at| at.is_within(parent));
+    let hints = below.clone().filter(|at| Shape::is_hint(at)).cloned();
+    let mut parents: Vec<_> = below
+        .filter_map(ZnodePath::parent)
+        .chain(hints)
+        .chain([parent.clone()])
+        .filter(|at| at.is_within(parent))
+        .collect();
+    parents.sort();
+    parents.dedup();
+    world.tree.retain(|at, _| !at.is_within(parent));
+    parents.into_iter().rev().map(|path| Change::Deleted { path, zxid: None }).collect()
+}
+
+fn make(world: &mut World, place: usize, session: i64, serial: u32) -> ZnodePath {
+    let (hex, uuid) = (format!("{serial:032x}"), uuid(serial));
+    let prefix = match place {
+        0 => format!("/c/_c_{uuid}-lock-"),
+        1 => format!("/rw/_c_{uuid}-__READ__"),
+        2 => format!("/rw/_c_{uuid}-__WRIT__"),
+        3 => format!("/k/{hex}__lock__"),
+        4 => format!("/k/{hex}__rlock__"),
+        5 => "/t/read-".to_owned(),
+        6 => "/t/write-".to_owned(),
+        7 => format!("/s/locks/_c_{uuid}-lock-"),
+        8 => format!("/s/leases/_c_{uuid}-lease-"),
+        9 => format!("/n/{}_lock_", ["red", "blue"][serial as usize % 2]),
+        10 => return plain(world, "/x/lock", session),
+        11 => return plain(world, "/s/leases", 0),
+        12 => format!("/k2-__lock__/{hex}__lock__"),
+        _ => return plain(world, "/k2-__lock__", 0),
+    };
+    world.put_numbered(&prefix, session)
+}
+
+fn plain(world: &mut World, at: &str, session: i64) -> ZnodePath {
+    if world.tree.contains_key(&path(at)) {
+        return path(at);
+    }
+    world.put(at, (session != 0).then_some(session))
+}
+
+type Told = BTreeMap<(ZnodePath, Option<String>), (Recipe, Option<crate::queue::WatchEvents>, Vec<Said>)>;
+
+fn told(table: &LockTable) -> Told {
+    let locks = table.locks().filter(|lock| !lock.is_empty());
+    locks
+        .map(|lock| {
+            let name = lock.name().map(str::to_owned);
+            ((lock.path().clone(), name), (lock.recipe(), lock.watch_cost(), said(lock)))
+        })
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_table_equals_one_built_afresh_from_the_final_tree(steps in prop::collection::vec(step(), 1..120)) {
+        let mut world = World::new();
+        for (serial, step) in (0_u32..).zip(&steps) {
+            if let Step::Miss(missed) = step {
+                for (more, step) in (0_u32..).zip(missed) {
+                    take(&mut world, step, 10_000 + serial * 100 + more);
+                }
+                world.reconnect();
+            }
+            for change in take(&mut world, step, serial) {
+                world.apply(change.clone());
+                if serial % 7 == 0 && !matches!(change, Change::Deleted { .. }) {
+                    world.apply(change);
+                }
+            }
+            prop_assert_eq!(told(&world.table), told(&world.fresh()), "after {:?}", step);
+        }
+        let held: usize = world.table.locks().map(crate::queue::LockQueue::len).sum();
+        prop_assert!(world.table.contender_count() >= held, "veiled contenders count, others stand in a queue");
+    }
+
+    #[test]
+    fn a_read_write_queue_says_what_a_plain_loop_over_it_says(writers in prop::collection::vec(any::<bool>(), 1..90), curator in any::<bool>()) {
+        let mut world = World::new();
+        for (number, writer) in (0_u32..).zip(&writers) {
+            let prefix = match (curator, writer) {
+                (true, true) => format!("/l/_c_{}-__WRIT__", uuid(number)),
+                (true, false) => format!("/l/_c_{}-__READ__", uuid(number)),
+                (false, true) => "/l/write-".to_owned(),
+                (false, false) => "/l/read-".to_owned(),
+            };
+            world.create(&prefix, i64::from(number) + 1);
+        }
+        let lock = world.lock("/l");
+        let said = said(lock);
+        let rule = if curator { WaitRule::LowestWriter } else { WaitRule::NearestWriter };
+        let awaited = |at: usize| naive_wait(&writers, at, rule);
+        for (at, row) in said.iter().enumerate() {
+            let expected: Vec<String> = awaited(at).map(|other| said[other].node.clone()).into_iter().collect();
+            prop_assert_eq!(&row.waits_for, &expected);
+            prop_assert_eq!(row.state == State::Holds, naive_holds(&writers, at));
+            let watchers = (0..said.len()).filter(|other| awaited(*other) == Some(at)).count();
+            prop_assert_eq!(lock.cost_of_removal(at).chain, watchers as u64, "of {}", at);
+            prop_assert_eq!(row.mode == Mode::Read, !writers[at]);
+        }
+        prop_assert_eq!(lock.kind(), Kind::ReadWrite);
+    }
+}
+
+fn naive_holds(writers: &[bool], at: usize) -> bool {
+    if writers[at] { at == 0 } else { !writers[..at].contains(&true) }
+}
+
+fn naive_wait(writers: &[bool], at: usize, rule: WaitRule) -> Option<usize> {
+    if naive_holds(writers, at) {
+        return None;
+    }
+    match rule {
+        _ if writers[at] => Some(at - 1),
+        WaitRule::LowestWriter => writers[..at].iter().position(|writer| *writer),
+        WaitRule::NearestWriter => writers[..at].iter().rposition(|writer| *writer),
+    }
+}

@@ -1,0 +1,119 @@
+use super::World;
+use super::world::{events, path, said, uuid};
+use crate::queue::{Event, State};
+use crate::recipe::{Kind, Recipe};
+
+fn queue(number: u32) -> String {
+    format!("/s/locks/_c_{}-lock-", uuid(number))
+}
+
+fn lease(number: u32) -> String {
+    format!("/s/leases/_c_{}-lease-", uuid(number + 1000))
+}
+
+/// One session goes through Curator's recipe: queue, lease, out of the queue.
+fn acquire(world: &mut World, session: u32) {
+    let node = world.create(&queue(session), i64::from(session));
+    world.create(&lease(session), i64::from(session));
+    world.delete(&node);
+}
+
+#[test]
+fn a_semaphore_is_one_lock_at_its_own_path_with_its_leases_before_its_queue() {
+    let mut world = World::new();
+    world.create_plain("/s/leases", None);
+    acquire(&mut world, 1);
+    acquire(&mut world, 2);
+    world.create(&queue(3), 3);
+    world.create(&queue(4), 4);
+    assert_eq!(world.table.lock_count(), 1);
+    let lock = world.lock("/s");
+    assert_eq!(
+        (lock.recipe(), lock.kind(), lock.holding(), lock.waiting()),
+        (Recipe::CuratorSemaphore, Kind::Semaphore, 2, 2)
+    );
+    let said = said(lock);
+    assert!(said[0].node.contains("lease") && said[2].node.contains("lock"));
+    assert_eq!(said[3].waits_for, [said[2].node.clone()]);
+    assert!(said[2].waits_for.is_empty(), "Curator does not store how many leases there may be");
+}
+
+#[test]
+fn a_lease_whose_session_still_heads_the_queue_waits_and_its_session_stands_there_once() {
+    let mut world = World::new();
+    world.create_plain("/s/leases", None);
+    acquire(&mut world, 1);
+    let node = world.create(&queue(2), 2);
+    world.create(&lease(2), 2);
+    let lock = world.lock("/s");
+    let rows = said(lock);
+    assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [State::Holds, State::Waits]);
+    assert_eq!(rows[1].waits_for, [rows[0].node.clone()]);
+    let happenings = world.delete(&node);
+    assert_eq!(events(&happenings), [Event::Acquired]);
+    assert_eq!(happenings[0].waited_ms, Some(20), "from when it came to queue");
+    assert_eq!(world.lock("/s").holding(), 2);
+}
+
+#[test]
+fn an_older_lease_of_the_same_session_is_not_taken_for_the_one_it_queues_for() {
+    let mut world = World::new();
+    world.create_plain("/s/leases", None);
+    acquire(&mut world, 1);
+    world.create(&queue(1), 1);
+    let rows = said(world.lock("/s"));
+    assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [State::Holds, State::Waits]);
+}
+
+#[test]
+fn who_leaves_the_queue_with_a_lease_that_is_read_later_did_not_leave() {
+    let mut world = World::new();
+    world.create_plain("/s/leases", None);
+    let node = world.create(&queue(1), 1);
+    let lease = world.put_numbered(&lease(1), 1);
+    assert_eq!(events(&world.delete(&node)), []);
+    let happenings = world.apply(world.telling(&lease));
+    assert_eq!(events(&happenings), [Event::Acquired]);
+}
+
+#[test]
+fn who_leaves_the_queue_without_a_lease_left() {
+    let mut world = World::new();
+    world.create_plain("/s/leases", None);
+    let node = world.create(&queue(1), 1);
+    world.delete(&node);
+    let other = world.put_numbered(&queue(2), 2);
+    let happenings = world.apply(world.telling(&other));
+    assert_eq!(events(&happenings), [Event::Left, Event::Enqueued]);
+    assert_eq!(happenings[0].session.map(|session| session.0), Some(1));
+}
+
+#[test]
+fn a_queue_below_locks_becomes_a_semaphore_when_leases_appear_and_a_mutex_again_when_they_go() {
+    let mut world = World::new();
+    world.create(&queue(1), 1);
+    assert_eq!(world.lock("/s/locks").recipe(), Recipe::CuratorMutex);
+    let leases = world.create_plain("/s/leases", None);
+    assert_eq!(world.lock("/s").recipe(), Recipe::CuratorSemaphore);
+    assert_eq!(world.table.find(&path("/s/locks"), None), None);
+    world.delete(&leases);
+    assert_eq!(world.lock("/s/locks").recipe(), Recipe::CuratorMutex);
+    assert_eq!(world.table.find(&path("/s"), None), None);
+}
+
+#[test]
+fn kazoos_semaphore_knows_its_maximum_and_who_heads_its_queue_waits_for_the_leases() {
+    let mut world = World::new();
+    world.create_plain("/k-__lock__", None);
+    let base = world.put("/k", None);
+    world.write(&base, b"1");
+    world.create_plain(&format!("/k/{:032x}", 7), Some(1));
+    world.create(&format!("/k-__lock__/{:032x}__lock__", 8), 2);
+    world.apply(world.telling(&base));
+    let lock = world.lock("/k");
+    assert_eq!((lock.recipe(), lock.maximum(), lock.holding()), (Recipe::KazooSemaphore, Some(1), 1));
+    let rows = said(lock);
+    assert_eq!(rows[1].waits_for, [rows[0].node.clone()]);
+    let waiter = lock.row(1).expect("a waiter").contender;
+    assert_eq!(lock.path_of(waiter).as_str(), format!("/k-__lock__/{}", rows[1].node));
+}

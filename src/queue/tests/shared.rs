@@ -1,0 +1,77 @@
+use super::World;
+use super::world::{Said, events, said, uuid};
+use crate::queue::{Event, State, WatchEvents};
+use crate::recipe::{Mode, Recipe};
+
+fn states(said: &[Said]) -> Vec<State> {
+    said.iter().map(|said| said.state).collect()
+}
+
+#[test]
+fn readers_share_and_a_writer_waits_for_the_last_of_them() {
+    let mut world = World::new();
+    for (session, kind) in ["read-", "read-", "write-", "read-"].into_iter().enumerate() {
+        world.create(&format!("/rw/{kind}"), i64::try_from(session).expect("small"));
+    }
+    let said = said(world.lock("/rw"));
+    assert_eq!(states(&said), [State::Holds, State::Holds, State::Waits, State::Waits]);
+    assert_eq!(said[2].waits_for, [said[1].node.clone()]);
+    assert_eq!(said[3].waits_for, [said[2].node.clone()]);
+    assert_eq!(world.lock("/rw").watch_cost(), Some(WatchEvents { herd: 2, chain: 1 }));
+}
+
+#[test]
+fn when_a_writer_goes_all_readers_behind_it_acquire_at_once() {
+    let mut world = World::new();
+    let writer = world.create("/rw/write-", 1);
+    for session in 2..=4 {
+        world.create("/rw/read-", session);
+    }
+    world.create("/rw/write-", 5);
+    assert_eq!(world.lock("/rw").watch_cost(), Some(WatchEvents { herd: 4, chain: 3 }));
+    let happenings = world.delete(&writer);
+    assert_eq!(events(&happenings), [Event::Released, Event::Acquired, Event::Acquired, Event::Acquired]);
+    assert_eq!(happenings[0].watch_events, WatchEvents { herd: 4, chain: 3 });
+    assert_eq!(world.lock("/rw").holding(), 3);
+}
+
+#[test]
+fn a_reader_of_curators_waits_for_the_lowest_writer_and_of_kazoos_for_the_nearest() {
+    let mut world = World::new();
+    let names = |mode: &str, number| format!("/c/_c_{}-__{mode}__", uuid(number));
+    for (number, mode) in [(1, "WRIT"), (2, "READ"), (3, "WRIT"), (4, "READ")] {
+        world.create(&names(mode, number), i64::from(number));
+    }
+    let curator = said(world.lock("/c"));
+    assert_eq!(curator[3].waits_for, [curator[0].node.clone()]);
+    for (number, kind) in [(1, "lock"), (2, "rlock"), (3, "lock"), (4, "rlock")] {
+        world.create(&format!("/k/{number:032x}__{kind}__"), i64::from(number));
+    }
+    let kazoo = said(world.lock("/k"));
+    assert_eq!(kazoo[3].waits_for, [kazoo[2].node.clone()]);
+}
+
+#[test]
+fn kazoos_lock_is_a_writer_as_soon_as_a_reader_stands_beside_it() {
+    let mut world = World::new();
+    let node = |number: u32, kind: &str| format!("/k/{number:032x}__{kind}__");
+    world.create(&node(1, "lock"), 1);
+    world.create(&node(2, "lock"), 2);
+    assert_eq!((world.lock("/k").recipe(), said(world.lock("/k"))[1].mode), (Recipe::KazooLock, Mode::Exclusive));
+    let reader = world.create(&node(3, "rlock"), 3);
+    assert_eq!((world.lock("/k").recipe(), said(world.lock("/k"))[1].mode), (Recipe::KazooReadWrite, Mode::Write));
+    world.delete(&reader);
+    assert_eq!(world.lock("/k").recipe(), Recipe::KazooLock);
+}
+
+#[test]
+fn a_writer_of_curators_that_also_reads_holds_both_and_keeps_the_read_when_it_downgrades() {
+    let mut world = World::new();
+    let writer = world.create(&format!("/c/_c_{}-__WRIT__", uuid(1)), 1);
+    world.create(&format!("/c/_c_{}-__READ__", uuid(2)), 2);
+    let own_read = format!("/c/_c_{}-__READ__0000000000", uuid(3));
+    world.create_plain(&own_read, Some(1));
+    assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Holds, State::Waits]);
+    world.delete(&writer);
+    assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Holds]);
+}

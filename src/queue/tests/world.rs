@@ -1,0 +1,183 @@
+//! A tree of nodes in memory that tells its changes as the observer would.
+
+use std::collections::BTreeMap;
+
+use crate::queue::{Change, Event, Happening, Link, LockQueue, LockTable, State};
+use crate::recipe::{Mode, Shape};
+use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+pub fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+/// What a table says of one contender.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    pub node: String,
+    pub czxid: i64,
+    pub data: Vec<u8>,
+    pub mode: Mode,
+    pub state: State,
+    pub waits_for: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct World {
+    pub tree: BTreeMap<ZnodePath, Node>,
+    counters: BTreeMap<ZnodePath, i32>,
+    zxid: i64,
+    pub now: Timestamp,
+    pub table: LockTable,
+}
+
+impl World {
+    pub fn new() -> Self {
+        let mut table = LockTable::new([]);
+        let now = Timestamp(1_000_000);
+        table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }), now);
+        table.apply(Change::Syncing, now);
+        table.apply(Change::Synced, now);
+        Self { tree: BTreeMap::new(), counters: BTreeMap::new(), zxid: 100, now, table }
+    }
+
+    fn stat(&self, owner: Option<i64>) -> ZnodeStat {
+        ZnodeStat {
+            czxid: Zxid(self.zxid),
+            mzxid: Zxid(self.zxid),
+            pzxid: Zxid(self.zxid),
+            ctime: self.now,
+            mtime: self.now,
+            version: 0,
+            cversion: 0,
+            aversion: 0,
+            ephemeral_owner: owner.map(SessionId),
+            data_length: 0,
+            num_children: 0,
+        }
+    }
+
+    /// Makes a node behind the table's back.
+    pub fn put(&mut self, at: &str, owner: Option<i64>) -> ZnodePath {
+        self.zxid += 1;
+        let at = path(at);
+        let node = Node { stat: self.stat(owner), data: NodeData::keep(b"10.0.0.1") };
+        self.tree.insert(at.clone(), node);
+        at
+    }
+
+    /// Makes a numbered node behind the table's back.
+    pub fn put_numbered(&mut self, prefix: &str, owner: i64) -> ZnodePath {
+        let parent = path(prefix).parent().expect("below the root");
+        let counter = self.counters.entry(parent).or_default();
+        let number = *counter;
+        *counter += 1;
+        self.put(&format!("{prefix}{number:010}"), Some(owner))
+    }
+
+    pub fn write(&mut self, at: &ZnodePath, data: &[u8]) {
+        self.zxid += 1;
+        let zxid = Zxid(self.zxid);
+        if let Some(node) = self.tree.get_mut(at) {
+            node.stat.mzxid = zxid;
+            node.stat.version += 1;
+            node.data = NodeData::keep(data);
+        }
+    }
+
+    pub fn apply(&mut self, change: Change) -> Vec<Happening> {
+        self.now = Timestamp(self.now.0 + 10);
+        self.table.apply(change, self.now)
+    }
+
+    /// What the observer tells of a node that is there.
+    pub fn telling(&self, at: &ZnodePath) -> Change {
+        if Shape::is_hint(at) {
+            return Change::Appeared { path: at.clone() };
+        }
+        Change::Seen { path: at.clone(), node: self.tree[at].clone() }
+    }
+
+    pub fn create(&mut self, prefix: &str, owner: i64) -> ZnodePath {
+        let at = self.put_numbered(prefix, owner);
+        self.apply(self.telling(&at));
+        at
+    }
+
+    pub fn create_plain(&mut self, at: &str, owner: Option<i64>) -> ZnodePath {
+        let at = self.put(at, owner);
+        self.apply(self.telling(&at));
+        at
+    }
+
+    pub fn delete(&mut self, at: &ZnodePath) -> Vec<Happening> {
+        self.tree.remove(at);
+        self.apply(Change::Deleted { path: at.clone(), zxid: None })
+    }
+
+    /// Everything that is there, as a walk finds it: parents listed, hints told, nodes read.
+    pub fn walk(&self) -> Vec<Change> {
+        let mut parents: BTreeMap<ZnodePath, i32> = BTreeMap::new();
+        for at in self.tree.keys() {
+            let parent = at.parent().expect("below the root");
+            *parents.entry(parent).or_default() += 1;
+        }
+        let mut changes = vec![Change::Syncing];
+        for (parent, children) in parents {
+            let mut stat = self.stat(None);
+            let created = self.counters.get(&parent).copied().unwrap_or(0);
+            stat.num_children = children;
+            stat.cversion = created * 2 - children;
+            changes.push(Change::Listed { path: parent, stat });
+        }
+        changes.extend(self.tree.keys().filter(|at| Shape::is_hint(at)).map(|at| self.telling(at)));
+        changes.extend(self.tree.keys().filter(|at| !Shape::is_hint(at)).map(|at| self.telling(at)));
+        changes.push(Change::Synced);
+        changes
+    }
+
+    pub fn reconnect(&mut self) -> Vec<Happening> {
+        let session = SessionId(1);
+        let mut out = self.apply(Change::Link(Link::Lost { reason: "cut".into() }));
+        out.extend(self.apply(Change::Link(Link::Connected { session, recursive: true })));
+        for change in self.walk() {
+            out.extend(self.apply(change));
+        }
+        out
+    }
+
+    pub fn fresh(&self) -> LockTable {
+        let mut table = LockTable::new([]);
+        for change in self.walk() {
+            table.apply(change, self.now);
+        }
+        table
+    }
+
+    pub fn lock(&self, at: &str) -> &LockQueue {
+        let id = self.table.find(&path(at), None).expect("a lock at that path");
+        self.table.lock(id).expect("the table knows what it found")
+    }
+}
+
+/// Node names without their unique parts: `kind` of change, and the number.
+pub fn said(lock: &LockQueue) -> Vec<Said> {
+    lock.rows(0..usize::MAX)
+        .map(|row| Said {
+            node: row.contender.node.to_string(),
+            czxid: row.contender.czxid.0,
+            data: row.contender.data.bytes().to_vec(),
+            mode: row.mode,
+            state: row.state,
+            waits_for: lock.waits_for(row.position, usize::MAX).into_iter().map(str::to_owned).collect(),
+        })
+        .collect()
+}
+
+pub fn events(happenings: &[Happening]) -> Vec<Event> {
+    happenings.iter().map(|happening| happening.event).collect()
+}
+
+/// `U` of the recipes: a UUID that differs by `number`.
+pub fn uuid(number: u32) -> String {
+    format!("{number:08x}-0000-4000-8000-000000000000")
+}

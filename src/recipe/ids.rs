@@ -1,0 +1,67 @@
+//! The ids that makers put into node names: UUIDs, 32 hex digits, session ids.
+
+/// Whether this is a UUID as Java and Rust write it: 36 characters, 8-4-4-4-12 hex digits.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+/// Whether this is a UUID without dashes, as kazoo and Go write it: 32 hex digits.
+pub(super) fn is_hex32(text: &str) -> bool {
+    text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Whether this is a UUID in either way of writing.
+pub(super) fn is_guid(text: &str) -> bool {
+    is_uuid(text) || is_hex32(text)
+}
+
+/// Whether this is a session id as a signed decimal number, as Java prints it.
+pub(super) fn is_decimal_session(text: &str) -> bool {
+    // `i64`'s own parser also takes a plus sign, which no session bears.
+    !text.starts_with('+') && text.parse::<i64>().is_ok()
+}
+
+/// Whether this is a session id in hex, as C and the four-letter words print it; `0x` may lead.
+///
+/// Without `0x` a short word of the letters `a` to `f` alone (`cafe`) is a word: the time in a session's upper bytes
+/// makes every real one longer.
+pub(super) fn is_hex_session(text: &str) -> bool {
+    let (digits, marked) = text.strip_prefix("0x").map_or((text, false), |digits| (digits, true));
+    (1..=16).contains(&digits.len())
+        && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
+        && (marked || digits.len() > 8 || digits.bytes().any(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_that_a_session_can_have_are_sessions() {
+        for session in ["0", "-1", "72057594037927936", "-9223372036854775808"] {
+            assert!(is_decimal_session(session), "{session}");
+        }
+        for other in ["", "-", "+1", "9223372036854775808", "1 ", "１"] {
+            assert!(!is_decimal_session(other), "{other}");
+        }
+        for session in ["0x1", "0xcafe", "100a2b3c4d0001", "ffffffffffffffff", "1f"] {
+            assert!(is_hex_session(session), "{session}");
+        }
+        for other in ["", "0x", "cafe", "bob", "0x10000000000000000", "-1", "0X1"] {
+            assert!(!is_hex_session(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn ids_of_the_wrong_shape_are_no_ids() {
+        assert!(is_uuid("b3a1c2d4-0f1e-4a2b-8c3d-112233445566"));
+        assert!(is_guid("b3a1c2d40f1e4a2b8c3d112233445566"));
+        for other in ["", "b3a1c2d4-0f1e-4a2b-8c3d-11223344556", "b3a1c2d40f1e-4a2b-8c3d-11223344-5566", "ébcdefgh"] {
+            assert!(!is_guid(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Clients and servers with one recipe each: go-zookeeper, the Rust crate zookeeper-client, Hive, Solr.
+
+use super::{ChildName, Mode, Recipe, curator, ids};
+
+/// Go's and Rust's locks, Hive's locks, Solr's election. Curator's own names must have been tried before.
+pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
+    go(head).or_else(|| rust(head)).or_else(|| hive(head)).or_else(|| solr(head))
+}
+
+/// `_c_H-lock-S`: protected as Curator's are, but with a UUID without dashes.
+fn go(head: &str) -> Option<ChildName<'_>> {
+    let id = head.strip_prefix("_c_")?.strip_suffix("-lock-")?;
+    ids::is_hex32(id).then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::GoLock, Mode::Exclusive) })
+}
+
+/// `_c_<UUID>-<name>S`: Curator's protection with a name of the application's choice. One parent may hold several
+/// names, and they do not contend. Its other form, `<prefix>S`, cannot be told from any queue.
+fn rust(head: &str) -> Option<ChildName<'_>> {
+    let (attempt, name) = curator::protected(head)?;
+    Some(ChildName {
+        lock_name: Some(name).filter(|name| !name.is_empty()),
+        attempt: Some(attempt),
+        ..ChildName::of(Recipe::RustLock, Mode::Exclusive)
+    })
+}
+
+/// `LOCK-SHARED-S`, `LOCK-SEMI_SHARED-S`, `LOCK-EXCLUSIVE-S`. A semi-shared lock lets readers in beside it.
+fn hive(head: &str) -> Option<ChildName<'_>> {
+    let mode = match head {
+        "LOCK-SHARED-" | "LOCK-SEMI_SHARED-" => Mode::Read,
+        "LOCK-EXCLUSIVE-" => Mode::Write,
+        _ => return None,
+    };
+    Some(ChildName::of(Recipe::Hive, mode))
+}
+
+/// `<session>-<name>-n_S`, the session as a signed decimal. After a lost reply Solr finds its node again by what
+/// stands before `-n_`.
+fn solr(head: &str) -> Option<ChildName<'_>> {
+    let id = head.strip_suffix("-n_")?;
+    // The first dash may be the session's sign.
+    let dash = id.match_indices('-').map(|(at, _)| at).find(|&at| at > 0)?;
+    let (session, name) = (id.get(..dash)?, id.get(dash + 1..)?);
+    (ids::is_decimal_session(session) && !name.is_empty())
+        .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::SolrElection, Mode::Exclusive) })
+}

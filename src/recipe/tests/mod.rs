@@ -1,0 +1,64 @@
+//! Tests of the names, row by row, and of what stands around them.
+
+mod hostile;
+mod neighbours;
+mod rows;
+
+use super::{Kind, Place, Recipe, Shape, read};
+use crate::znode::ZnodePath;
+
+fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+fn shape(hints: &[&str]) -> Shape {
+    let mut shape = Shape::default();
+    for hint in hints {
+        assert!(shape.note(&path(hint)), "{hint} is a hint");
+    }
+    shape
+}
+
+fn place(text: &str, hints: &[&str]) -> Option<Place> {
+    shape(hints).place(&path(text))
+}
+
+#[test]
+fn every_recipe_has_the_id_that_other_programs_build_on_and_a_title_that_fits() {
+    let documented = "curator-mutex curator-read-write curator-semaphore curator-latch kazoo-lock kazoo-read-write \
+        kazoo-semaphore zookeeper-write-lock zookeeper-election go-lock rust-lock hive solr-election hadoop-elector \
+        kafka-controller textbook-queue textbook-session-queue textbook-named-queue textbook-shared single-node \
+        unknown-queue";
+    let ids: Vec<_> = Recipe::ALL.iter().map(|recipe| recipe.id()).collect();
+    assert_eq!(ids, documented.split_whitespace().collect::<Vec<_>>());
+    for recipe in Recipe::ALL {
+        assert!((1..=16).contains(&recipe.title().len()) && recipe.title().is_ascii(), "{}", recipe.title());
+        assert_eq!(serde_json::to_value(recipe).unwrap(), recipe.id());
+        assert!(!recipe.needs_ephemeral() || matches!(recipe.kind(), Kind::SingleNode | Kind::Exclusive), "{recipe:?}");
+    }
+    let titles: std::collections::BTreeSet<_> = Recipe::ALL.iter().map(|recipe| recipe.title()).collect();
+    assert_eq!(titles.len(), Recipe::ALL.len(), "no two recipes look the same on the screen");
+}
+
+#[test]
+fn kazoo_readers_and_writers_stand_in_one_queue_and_nobody_else_shares_one() {
+    for recipe in Recipe::ALL {
+        let family = if recipe == Recipe::KazooReadWrite { Recipe::KazooLock } else { recipe };
+        assert_eq!(recipe.family(), family);
+    }
+    let id = "b3a1c2d40f1e4a2b8c3d112233445566";
+    let writer = place(&format!("/l/{id}__lock__0000000001"), &[]).unwrap();
+    let reader = place(&format!("/l/{id}__rlock__0000000002"), &[]).unwrap();
+    assert_eq!((writer.family(), &writer.lock, &writer.name), (reader.family(), &reader.lock, &reader.name));
+}
+
+#[test]
+fn only_names_that_do_not_prove_a_lock_need_a_session() {
+    for name in ["lock", "job.leader", "ActiveStandbyElectorLock", "anything-0000000001"] {
+        assert!(place(&format!("/p/{name}"), &[]).unwrap().needs_ephemeral(), "{name}");
+    }
+    for name in ["lock-0000000001", "LOCK-SHARED-0000000001", "n_0000000001"] {
+        assert!(!place(&format!("/p/{name}"), &[]).unwrap().needs_ephemeral(), "{name}");
+    }
+    assert!(read("lock").is_some_and(|name| name.recipe.needs_ephemeral()));
+}

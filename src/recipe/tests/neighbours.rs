@@ -1,0 +1,88 @@
+//! What stands around a node.
+
+use super::{path, place, shape};
+use crate::recipe::{Mode, Recipe, Role, Shape};
+
+const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
+
+#[test]
+fn a_hint_changes_the_places_below_the_parents_that_it_regroups() {
+    let waiter = path("/s/locks/_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lock-0000000001");
+    let mut shape = Shape::default();
+    assert_eq!(shape.place(&waiter).unwrap().lock, path("/s/locks"));
+
+    assert!(shape.note(&path("/s/leases")));
+    assert!(!shape.note(&path("/s/leases")), "it was known");
+    assert_eq!(shape.place(&waiter).unwrap().lock, path("/s"));
+    assert_eq!(shape.hints().collect::<Vec<_>>(), [&path("/s/leases")]);
+    assert_eq!(Shape::regrouped_by(&path("/s/leases")), [path("/s/locks"), path("/s/leases")]);
+
+    assert!(shape.forget(&path("/s/leases")));
+    assert!(!shape.forget(&path("/s/leases")), "it was forgotten");
+    assert_eq!(shape.place(&waiter).unwrap().lock, path("/s/locks"));
+}
+
+#[test]
+fn a_kazoo_semaphore_is_one_lock_of_its_leases_and_its_queue() {
+    let shape = shape(&["/pool-__lock__"]);
+    let lease = shape.place(&path(&format!("/pool/{H}"))).unwrap();
+    let waiter = shape.place(&path(&format!("/pool-__lock__/{H}__lock__0000000003"))).unwrap();
+    assert_eq!((lease.role, waiter.role), (Role::Lease, Role::Queue));
+    assert_eq!((lease.mode, waiter.mode), (Mode::Lease, Mode::Lease));
+    assert_eq!((lease.recipe, lease.lock), (waiter.recipe, waiter.lock));
+    assert_eq!(Shape::regrouped_by(&path("/pool-__lock__")), [path("/pool"), path("/pool-__lock__")]);
+}
+
+#[test]
+fn a_kazoo_lease_whose_id_ends_in_digits_is_still_a_lease() {
+    let id = "b3a1c2d40f1e4a2b8c3d110123456789";
+    let lease = place(&format!("/pool/{id}"), &["/pool-__lock__"]).unwrap();
+    assert_eq!((lease.recipe, lease.sequence), (Recipe::KazooSemaphore, None));
+}
+
+#[test]
+fn only_nodes_that_tell_of_their_neighbours_are_hints() {
+    for hint in ["/leases", "/a/leases", "/a-__lock__", "/a/b-__lock__"] {
+        assert!(Shape::is_hint(&path(hint)), "{hint}");
+        assert_eq!(Shape::regrouped_by(&path(hint)).len(), 2, "{hint}");
+    }
+    for other in ["/", "/a", "/a/locks", "/-__lock__", "/a/-__lock__", "/a/leases/b", "/releases", "/a__lock__"] {
+        assert!(!Shape::is_hint(&path(other)), "{other}");
+        assert!(!Shape::default().note(&path(other)), "{other}");
+        assert_eq!(Shape::regrouped_by(&path(other)), [], "{other}");
+    }
+    assert_eq!(Shape::regrouped_by(&path("/leases")), [path("/locks"), path("/leases")]);
+}
+
+#[test]
+fn a_node_that_the_user_names_is_a_single_node_whatever_it_is_called() {
+    let shape = Shape::new([path("/jobs/nightly"), path("/controller"), path("/jobs/lock-0000000001")]);
+    for (named, recipe) in [
+        ("/jobs/nightly", Recipe::SingleNode),
+        ("/controller", Recipe::KafkaController),
+        ("/jobs/lock-0000000001", Recipe::SingleNode),
+    ] {
+        let place = shape.place(&path(named)).unwrap();
+        assert!(shape.is_named(&path(named)));
+        assert_eq!((place.recipe, place.role, place.lock), (recipe, Role::SingleNode, path(named)));
+        assert_eq!((place.name, place.sequence), (None, None));
+    }
+    assert!(!shape.is_named(&path("/jobs")));
+    assert_eq!(shape.place(&path("/jobs/hourly")), None);
+}
+
+#[test]
+fn queues_of_other_recipes_in_a_semaphores_parents_stay_their_own() {
+    let hints = ["/s/leases", "/p-__lock__"];
+    for (text, recipe) in [
+        (format!("/s/locks/{H}__lock__0000000001"), Recipe::KazooLock),
+        (format!("/s/locks/_c_{H}-lock-0000000001"), Recipe::GoLock),
+        ("/s/leases/lock-0000000001".to_owned(), Recipe::TextbookQueue),
+        (format!("/p/{H}__lock__0000000001"), Recipe::KazooLock),
+        (format!("/p-__lock__/{H}__rlock__0000000001"), Recipe::KazooReadWrite),
+    ] {
+        let node = path(&text);
+        let place = place(&text, &hints).unwrap();
+        assert_eq!((place.recipe, Some(place.lock)), (recipe, node.parent()), "{text}");
+    }
+}

@@ -1,0 +1,164 @@
+//! Every row of the table of recipes, as data.
+
+use super::place;
+use crate::recipe::Kind::{self, Exclusive as ExclusiveLock, Latch, ReadWrite, Semaphore, SingleNode as OneNode};
+use crate::recipe::Mode::{self, Exclusive, Lease, Read, Write};
+use crate::recipe::Recipe::{self, *};
+use crate::recipe::Role::{self, Lease as LeaseRole, Queue, SingleNode as Single};
+use crate::recipe::read;
+use crate::znode::ZnodePath;
+
+const U: &str = "b3a1c2d4-0f1e-4a2b-8c3d-112233445566";
+const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
+
+/// `{U}` and `{H}` stand for ids. What is `None` in the last two: no name separates the locks; no attempt is named.
+type Row = (
+    (&'static str, &'static [&'static str]),
+    (Recipe, Kind, Mode, Role),
+    &'static str,
+    Option<i32>,
+    (Option<&'static str>, Option<&'static str>),
+);
+
+const MIN: i32 = i32::MIN;
+const MAX: i32 = i32::MAX;
+
+#[rustfmt::skip]
+const ROWS: &[Row] = &[
+    // Curator
+    (("/l/_c_{U}-lock-0000000042", &[]), (CuratorMutex, ExclusiveLock, Exclusive, Queue), "/l", Some(42), (None, Some(U))),
+    (("/l/_c_{U}-lock--2147483648", &[]), (CuratorMutex, ExclusiveLock, Exclusive, Queue), "/l", Some(MIN), (None, Some(U))),
+    (("/_c_{U}-lock-0000000042", &["/leases"]), (CuratorMutex, ExclusiveLock, Exclusive, Queue), "/", Some(42), (None, Some(U))),
+    (("/l/_c_{U}-__READ__0000000007", &[]), (CuratorReadWrite, ReadWrite, Read, Queue), "/l", Some(7), (None, Some(U))),
+    (("/l/_c_{U}-__WRIT__-2147483648", &[]), (CuratorReadWrite, ReadWrite, Write, Queue), "/l", Some(MIN), (None, Some(U))),
+    (("/l/_c_{U}-latch-0000000000", &[]), (CuratorLatch, Latch, Exclusive, Queue), "/l", Some(0), (None, Some(U))),
+    (("/s/locks/_c_{U}-lock-0000000003", &["/s/leases"]), (CuratorSemaphore, Semaphore, Lease, Queue), "/s", Some(3), (None, Some(U))),
+    (("/s/locks/_c_{U}-lock-0000000003", &["/t/leases"]), (CuratorMutex, ExclusiveLock, Exclusive, Queue), "/s/locks", Some(3), (None, Some(U))),
+    (("/locks/_c_{U}-lock-0000000003", &["/leases"]), (CuratorSemaphore, Semaphore, Lease, Queue), "/", Some(3), (None, Some(U))),
+    (("/s/leases/_c_{U}-lease-0000000009", &[]), (CuratorSemaphore, Semaphore, Lease, LeaseRole), "/s", Some(9), (None, Some(U))),
+    (("/leases/_c_{U}-lease-0000000009", &[]), (CuratorSemaphore, Semaphore, Lease, LeaseRole), "/", Some(9), (None, Some(U))),
+    (("/l/_c_{U}-lease-0000000009", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(9), (None, Some(U))),
+    // kazoo
+    (("/l/{H}__lock__0000000001", &[]), (KazooLock, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some(H))),
+    (("/l/{H}__lock__-2147483648", &[]), (KazooLock, ExclusiveLock, Exclusive, Queue), "/l", Some(MIN), (None, Some(H))),
+    (("/l/{H}__rlock__0000000001", &[]), (KazooReadWrite, ReadWrite, Read, Queue), "/l", Some(1), (None, Some(H))),
+    (("/s-__lock__/{H}__lock__0000000001", &[]), (KazooSemaphore, Semaphore, Lease, Queue), "/s", Some(1), (None, Some(H))),
+    (("/a/s/{H}", &["/a/s-__lock__"]), (KazooSemaphore, Semaphore, Lease, LeaseRole), "/a/s", None, (None, None)),
+    // ZooKeeper's own
+    (("/l/x-72057594037927936-0000000005", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(5), (None, Some("72057594037927936"))),
+    (("/l/x--3458764513820540927-0000000005", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(5), (None, Some("-3458764513820540927"))),
+    (("/l/x--1--2147483648", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(MIN), (None, Some("-1"))),
+    (("/l/x-0100a2b3c4d50001-0000000006", &[]), (ZookeeperWriteLock, ExclusiveLock, Exclusive, Queue), "/l", Some(6), (None, Some("0100a2b3c4d50001"))),
+    (("/election/n_2147483647", &[]), (ZookeeperElection, Latch, Exclusive, Queue), "/election", Some(MAX), (None, None)),
+    (("/election/n_-2147483648", &[]), (ZookeeperElection, Latch, Exclusive, Queue), "/election", Some(MIN), (None, None)),
+    (("/election/{H}-n_0000000001", &[]), (ZookeeperElection, Latch, Exclusive, Queue), "/election", Some(1), (None, Some(H))),
+    // one recipe each
+    (("/l/_c_{H}-lock-0000000008", &[]), (GoLock, ExclusiveLock, Exclusive, Queue), "/l", Some(8), (None, Some(H))),
+    (("/l/_c_{U}-orders-0000000002", &[]), (RustLock, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (Some("orders-"), Some(U))),
+    (("/l/_c_{U}-bills0000000002", &[]), (RustLock, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (Some("bills"), Some(U))),
+    (("/l/_c_{U}-0000000002", &[]), (RustLock, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (None, Some(U))),
+    (("/l/my-prefix0000000002", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (None, None)),
+    (("/hive_zookeeper_namespace/db/t/LOCK-SHARED-0000000001", &[]), (Hive, ReadWrite, Read, Queue), "/hive_zookeeper_namespace/db/t", Some(1), (None, None)),
+    (("/h/LOCK-SEMI_SHARED-0000000002", &[]), (Hive, ReadWrite, Read, Queue), "/h", Some(2), (None, None)),
+    (("/h/LOCK-EXCLUSIVE-0000000003", &[]), (Hive, ReadWrite, Write, Queue), "/h", Some(3), (None, None)),
+    (("/o/election/72057594037927936-core_node3-n_0000000004", &[]), (SolrElection, Latch, Exclusive, Queue), "/o/election", Some(4), (None, Some("72057594037927936-core_node3"))),
+    (("/o/election/-7205759403792793-10.0.0.1:8983_solr-n_0000000004", &[]), (SolrElection, Latch, Exclusive, Queue), "/o/election", Some(4), (None, Some("-7205759403792793-10.0.0.1:8983_solr"))),
+    (("/hadoop-ha/c1/ActiveStandbyElectorLock", &[]), (HadoopElector, OneNode, Exclusive, Single), "/hadoop-ha/c1/ActiveStandbyElectorLock", None, (None, None)),
+    (("/controller", &[]), (KafkaController, OneNode, Exclusive, Single), "/controller", None, (None, None)),
+    (("/kafka/controller", &[]), (SingleNode, OneNode, Exclusive, Single), "/kafka/controller", None, (None, None)),
+    // textbooks
+    (("/lock", &[]), (SingleNode, OneNode, Exclusive, Single), "/lock", None, (None, None)),
+    (("/exclusive_lock/lock", &[]), (SingleNode, OneNode, Exclusive, Single), "/exclusive_lock/lock", None, (None, None)),
+    (("/a/report.Mutex", &[]), (SingleNode, OneNode, Exclusive, Single), "/a/report.Mutex", None, (None, None)),
+    (("/a/orders-LEADER", &[]), (SingleNode, OneNode, Exclusive, Single), "/a/orders-LEADER", None, (None, None)),
+    (("/a/hbase_master", &[]), (SingleNode, OneNode, Exclusive, Single), "/a/hbase_master", None, (None, None)),
+    (("/a/Active", &[]), (SingleNode, OneNode, Exclusive, Single), "/a/Active", None, (None, None)),
+    (("/l/lock-0000000001", &[]), (TextbookQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, None)),
+    (("/l/lock--2147483648", &[]), (TextbookQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(MIN), (None, None)),
+    (("/l/{U}-lock-0000000001", &[]), (TextbookQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some(U))),
+    (("/l/{H}-lock-0000000001", &[]), (TextbookQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some(H))),
+    (("/l/lock-72057594037927936-0000000001", &[]), (TextbookSessionQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some("72057594037927936"))),
+    (("/l/lock--5-0000000001", &[]), (TextbookSessionQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some("-5"))),
+    (("/l/lock-10000a2b3c40001-0000000001", &[]), (TextbookSessionQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some("10000a2b3c40001"))),
+    (("/l/lock-0xfe-0000000001", &[]), (TextbookSessionQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, Some("0xfe"))),
+    (("/l/lock-cafe-0000000001", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, None)),
+    (("/l/orders_lock_0000000001", &[]), (TextbookNamedQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (Some("orders"), None)),
+    (("/l/_lock_0000000001", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(1), (None, None)),
+    (("/l/10.0.0.1-R-0000000001", &[]), (TextbookShared, ReadWrite, Read, Queue), "/l", Some(1), (None, None)),
+    (("/l/host-r-0000000001", &[]), (TextbookShared, ReadWrite, Read, Queue), "/l", Some(1), (None, None)),
+    (("/l/host-W-0000000002", &[]), (TextbookShared, ReadWrite, Write, Queue), "/l", Some(2), (None, None)),
+    (("/l/host-w--2147483648", &[]), (TextbookShared, ReadWrite, Write, Queue), "/l", Some(MIN), (None, None)),
+    (("/l/read-0000000001", &[]), (TextbookShared, ReadWrite, Read, Queue), "/l", Some(1), (None, None)),
+    (("/l/write-0000000002", &[]), (TextbookShared, ReadWrite, Write, Queue), "/l", Some(2), (None, None)),
+    (("/l/{U}-write-0000000002", &[]), (TextbookShared, ReadWrite, Write, Queue), "/l", Some(2), (None, Some(U))),
+    (("/l/0000000002", &[]), (UnknownQueue, ExclusiveLock, Exclusive, Queue), "/l", Some(2), (None, None)),
+];
+
+#[test]
+fn every_row_of_the_table_is_read_as_the_recipe_that_made_it() {
+    for ((template, hints), (recipe, kind, mode, role), lock, sequence, (name, attempt)) in ROWS {
+        let path = template.replace("{U}", U).replace("{H}", H);
+        let place = place(&path, hints).unwrap_or_else(|| panic!("{path} stands nowhere"));
+        assert_eq!(
+            (place.recipe, place.recipe.kind(), place.mode, place.role),
+            (*recipe, *kind, *mode, *role),
+            "{path}"
+        );
+        assert_eq!(place.lock.as_str(), *lock, "{path}");
+        assert_eq!(place.sequence.map(|sequence| sequence.0), *sequence, "{path}");
+        assert_eq!(place.name.as_deref(), *name, "{path}");
+        let child = ZnodePath::new(&path).unwrap();
+        assert_eq!(read(child.name()).and_then(|child| child.attempt), *attempt, "{path}");
+    }
+}
+
+#[test]
+fn the_table_has_a_row_for_every_recipe() {
+    for recipe in Recipe::ALL {
+        assert!(ROWS.iter().any(|(_, (of_row, ..), ..)| *of_row == recipe), "{recipe:?}");
+    }
+}
+
+#[test]
+fn what_only_looks_like_a_queue_or_a_lock_stands_nowhere() {
+    for template in [
+        "/",
+        "/clickhouse/tables/t/block_numbers/202401/block-0000000001",
+        "/clickhouse/tables/t/block_numbers/block-0000000001",
+        "/clickhouse/tables/t/replicas/leader_election-0000000001",
+        "/overseer/queue/qn-0000000001",
+        "/brokers/seqid/0000000001",
+        "/zookeeper",
+        "/zookeeper/config/lock",
+        "/zookeeper/quota/lock-0000000001",
+        "/brokers/ids/1",
+        "/brokers/ids/1700000000001",
+        "/live/b3a1c2d40f1e4a2b8c3d110123456789",
+        "/live/b3a1c2d4-0f1e-4a2b-8c3d-120123456789",
+        "/live/72057594037927936",
+        "/hadoop-ha/c1/ActiveBreadCrumb",
+        "/a/{H}",
+        "/a/{H}__lock__",
+        "/a/_c_{U}-lock-",
+        "/a/lock-42",
+        "/a/locks",
+        "/a/leases",
+        "/a/block",
+        "/a/clock",
+        "/a/webmaster",
+        "/a/unlock",
+        "/a/lock.",
+        "/s-__lock__",
+    ] {
+        let path = template.replace("{U}", U).replace("{H}", H);
+        assert_eq!(place(&path, &[]), None, "{path}");
+    }
+}
+
+#[test]
+fn a_real_lock_is_found_also_where_others_only_count() {
+    let path = format!("/locks/block_numbers/_c_{U}-lock-0000000001");
+    assert_eq!(place(&path, &[]).unwrap().recipe, CuratorMutex);
+    assert_eq!(place("/zookeepers/lock-0000000001", &[]).unwrap().recipe, TextbookQueue);
+    assert_eq!(place("/a/block-0000000001", &[]).unwrap().recipe, UnknownQueue);
+}
