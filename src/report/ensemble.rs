@@ -43,6 +43,11 @@ impl Ensemble {
             servers: servers.map(Server::new).collect(),
         }
     }
+
+    /// The connect string, without passwords.
+    pub fn connect(&self) -> &str {
+        &self.connect
+    }
 }
 
 impl Server {

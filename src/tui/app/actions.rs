@@ -2,6 +2,7 @@
 
 use super::{App, Cursor, Effect, Filter, Key, Mouse, Pane, Paused, Prompt, Purpose, Rows, Screen, SortBy, Update, WHEEL};
 use crate::queue::LockId;
+use crate::tui::{details, help};
 use crate::tui::keymap::{self, Command};
 use crate::znode::ZnodePath;
 
@@ -189,9 +190,12 @@ impl App {
     fn scroll_end(&self) -> usize {
         let Some(layout) = self.layout() else { return 0 };
         let lines = match self.screen {
-            Screen::Help => crate::tui::help_lines(),
+            Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
-            _ => return DETAIL_LINES.saturating_sub(usize::from(layout.side.height.saturating_sub(2))),
+            _ => {
+                let lines = details::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
+                return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
+            }
         };
         lines.saturating_sub(layout.lines())
     }
@@ -247,11 +251,10 @@ impl App {
         };
         let node = happening.node.clone();
         match happening.lock.as_ref().map(|lock| (lock.id, world.table().lock(lock.id).is_some(), lock.path.clone())) {
-            Some((id, true, _)) => {
+            Some((id, true, path)) => {
                 self.open_lock(id);
-                if let Some(node) = node
-                    && self.world().queue_rows().rank(&node).is_some()
-                {
+                let node = node.map(|node| path.child(&node));
+                if let Some(node) = node.filter(|node| self.world().queue_rows().rank(node).is_some()) {
                     self.contenders = Cursor::on(node);
                 }
             }
@@ -401,7 +404,7 @@ impl App {
                 lock.map(|lock| lock.path().to_string())
             }
             Screen::Queue => world.open_lock().and_then(|lock| {
-                let row = lock.row(world.queue_rows().position(self.contenders.rank())?)?;
+                let row = world.queue_rows().row(self.contenders.rank())?;
                 let session = row.contender.session.filter(|_| self.pane == Pane::Details);
                 Some(session.map_or_else(|| lock.path_of(row.contender).to_string(), |session| session.to_string()))
             }),
@@ -424,6 +427,3 @@ impl App {
         }
     }
 }
-
-/// Lines of a contender's details at the most.
-const DETAIL_LINES: usize = 16;

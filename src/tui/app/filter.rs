@@ -24,6 +24,9 @@ impl Filter {
     }
 
     fn is_in(&self, text: &str) -> bool {
+        if self.folded.is_empty() {
+            return true;
+        }
         if text.is_ascii() {
             let needle = self.folded.as_bytes();
             text.len() >= needle.len() && text.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))

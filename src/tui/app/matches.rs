@@ -1,17 +1,16 @@
 use std::collections::VecDeque;
-use std::sync::Arc;
 
 use indexset::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::queue::{Contender, LockId, LockQueue, LockTable, Timeline};
+use crate::queue::{Change, Contender, LockId, LockQueue, LockTable, Row, Timeline};
 use crate::recipe::Role;
-use crate::znode::{Sequence, Zxid};
+use crate::znode::{ZnodePath, Zxid};
 
 /// A contender's place among those that pass the filter: the order of the queue.
-type Place = (bool, Option<Sequence>, Zxid, Arc<str>);
+type Place = (bool, i64, Zxid, ZnodePath);
 
 /// The contenders of the open lock that pass the filter. Built when the filter is set or the lock is opened, then kept
 /// up node by node.
@@ -20,7 +19,7 @@ pub struct Matches {
     filter: Filter,
     lock: Option<LockId>,
     order: BTreeSet<Place>,
-    places: FxHashMap<Arc<str>, Place>,
+    places: FxHashMap<ZnodePath, Place>,
 }
 
 impl Matches {
@@ -43,74 +42,132 @@ impl Matches {
             return;
         }
         let Some(queue) = lock.and_then(|id| table.lock(id)) else { return };
-        for row in queue.rows(0..queue.len()).filter(|row| self.filter.takes_contender(row.contender)) {
-            self.add(row.contender);
+        for row in queue.rows(0..queue.len()) {
+            if self.filter.takes_contender(row.contender) {
+                self.add(queue.path_of(row.contender), row.contender);
+            }
         }
     }
 
-    /// Looks again at one node, which came, changed or went.
-    pub fn recheck(&mut self, node: &str, queue: &LockQueue) {
-        if self.filter.is_empty() {
-            return;
+    /// Takes one change of the table in, after it was applied.
+    pub fn follow(&mut self, changed: &Changed, table: &LockTable) {
+        let Some(queue) = self.lock.filter(|_| !self.filter.is_empty()).and_then(|id| table.lock(id)) else { return };
+        match changed {
+            Changed::Nothing => {}
+            Changed::Everything => self.build(self.filter.clone(), self.lock, table),
+            Changed::Node(path) if path.is_within(queue.path()) || self.places.contains_key(path) => {
+                self.recheck(path, queue, table);
+                // Where a semaphore's leases end and its queue begins, a contender can come into sight or leave it
+                // when another node does.
+                for position in queue.holding().saturating_sub(1)..=queue.holding() + 1 {
+                    if let Some(row) = queue.row(position) {
+                        self.recheck(&queue.path_of(row.contender), queue, table);
+                    }
+                }
+            }
+            Changed::Node(_) => {}
         }
-        if let Some(old) = self.places.remove(node) {
+    }
+
+    fn recheck(&mut self, path: &ZnodePath, queue: &LockQueue, table: &LockTable) {
+        if let Some(old) = self.places.remove(path) {
             self.order.remove(&old);
         }
-        if let Some(row) = queue.position(node).and_then(|position| queue.row(position))
+        if let Some((id, position)) = table.position(path)
+            && id == queue.id()
+            && let Some(row) = queue.row(position)
             && self.filter.takes_contender(row.contender)
         {
-            self.add(row.contender);
+            self.add(path.clone(), row.contender);
         }
     }
 
-    fn add(&mut self, contender: &Contender) {
-        let node = Arc::clone(&contender.node);
-        let place = (contender.role != Role::Lease, contender.sequence, contender.czxid, Arc::clone(&node));
+    fn add(&mut self, path: ZnodePath, contender: &Contender) {
+        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
+        let place = (contender.role != Role::Lease, number, contender.czxid, path.clone());
         self.order.insert(place.clone());
-        self.places.insert(node, place);
+        self.places.insert(path, place);
+    }
+
+    fn path(&self, rank: usize) -> Option<&ZnodePath> {
+        // The set's own lookup is not defined behind its end.
+        if rank < self.order.len() { self.order.get_index(rank).map(|place| &place.3) } else { None }
+    }
+}
+
+/// What a change may have moved in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Changed {
+    /// Nothing.
+    Nothing,
+    /// One node came, changed or went.
+    Node(ZnodePath),
+    /// Any of them.
+    Everything,
+}
+
+impl From<&Change> for Changed {
+    fn from(change: &Change) -> Self {
+        match change {
+            Change::Seen { path, .. } | Change::Deleted { path, .. } => Self::Node(path.clone()),
+            Change::Appeared { .. } | Change::Synced => Self::Everything,
+            Change::Listed { .. }
+            | Change::SessionExpired { .. }
+            | Change::Unreadable { .. }
+            | Change::Link(_)
+            | Change::Syncing => Self::Nothing,
+        }
     }
 }
 
 /// The rows of Queue: the whole queue, or what passes the filter.
 #[derive(Clone, Copy)]
 pub struct QueueRows<'a> {
+    table: &'a LockTable,
     queue: Option<&'a LockQueue>,
     matches: &'a Matches,
 }
 
 impl<'a> QueueRows<'a> {
-    /// The rows of this lock.
-    pub fn new(queue: Option<&'a LockQueue>, matches: &'a Matches) -> Self {
-        Self { queue, matches }
+    /// The rows of the open lock.
+    pub fn new(table: &'a LockTable, matches: &'a Matches) -> Self {
+        Self { table, queue: matches.lock.and_then(|id| table.lock(id)), matches }
     }
 
-    /// The place in the queue of the row with this rank.
-    pub fn position(&self, rank: usize) -> Option<usize> {
+    /// The row with this rank.
+    pub fn row(&self, rank: usize) -> Option<Row<'a>> {
+        let queue = self.queue?;
         if self.matches.filter.is_empty() {
-            return (rank < self.len()).then_some(rank);
+            return queue.row(rank);
         }
-        self.queue?.position(&self.matches.order.get_index(rank)?.3)
+        let (id, position) = self.table.position(self.matches.path(rank)?)?;
+        if id == queue.id() { queue.row(position) } else { None }
     }
 }
 
-impl Rows<Arc<str>> for QueueRows<'_> {
+impl Rows<ZnodePath> for QueueRows<'_> {
     fn len(&self) -> usize {
-        if self.matches.filter.is_empty() { self.queue.map_or(0, LockQueue::len) } else { self.matches.order.len() }
-    }
-
-    fn rank(&self, id: &Arc<str>) -> Option<usize> {
-        if self.matches.filter.is_empty() {
-            self.queue?.position(id)
-        } else {
-            self.matches.places.get(id).map(|place| self.matches.order.rank(place))
+        match self.queue {
+            None => 0,
+            Some(queue) if self.matches.filter.is_empty() => queue.len(),
+            Some(_) => self.matches.order.len(),
         }
     }
 
-    fn id(&self, rank: usize) -> Option<Arc<str>> {
+    fn rank(&self, id: &ZnodePath) -> Option<usize> {
+        if !self.matches.filter.is_empty() {
+            return self.matches.places.get(id).map(|place| self.matches.order.rank(place));
+        }
+        let (lock, position) = self.table.position(id)?;
+        (Some(lock) == self.matches.lock).then_some(position)
+    }
+
+    fn id(&self, rank: usize) -> Option<ZnodePath> {
         if self.matches.filter.is_empty() {
-            self.queue?.row(rank).map(|row| Arc::clone(&row.contender.node))
+            let queue = self.queue?;
+            queue.row(rank).map(|row| queue.path_of(row.contender))
         } else {
-            self.matches.order.get_index(rank).map(|place| Arc::clone(&place.3))
+            self.matches.path(rank).cloned()
         }
     }
 }

@@ -21,7 +21,6 @@ mod world;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 pub use cursor::{Cursor, Rows};
@@ -54,6 +53,8 @@ pub struct Settings {
     pub write: bool,
     /// Whether times are shown in UTC at first.
     pub utc: bool,
+    /// Whether only ASCII is drawn.
+    pub ascii: bool,
 }
 
 /// A sentence in the footer.
@@ -96,7 +97,7 @@ pub struct App {
     screen: Screen,
     before: Vec<Screen>,
     locks: Cursor<LockId>,
-    contenders: Cursor<Arc<str>>,
+    contenders: Cursor<ZnodePath>,
     moments: Cursor<u64>,
     open: Option<LockName>,
     pane: Pane,
@@ -188,14 +189,14 @@ impl App {
         if self.notice.is_some() || self.paused.is_some() {
             return true;
         }
-        let table = self.live.table();
-        let counting_down = matches!(table.link(), Link::Connecting { next_try: Some(_), .. });
-        counting_down
-            || match self.screen {
-                Screen::Locks => table.contender_count() > 0 || self.is_fading(),
-                Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
-                Screen::Timeline | Screen::Help | Screen::Unreadable => false,
-            }
+        if !self.is_live() {
+            return matches!(self.link(), Link::Connecting { next_try: Some(_), .. });
+        }
+        match self.screen {
+            Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
+            Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
+            Screen::Timeline | Screen::Help | Screen::Unreadable => false,
+        }
     }
 
     fn is_fading(&self) -> bool {
@@ -229,9 +230,14 @@ impl App {
         self.paused.as_ref().map_or(&self.live, |paused| &paused.world)
     }
 
-    /// The time up to which ages are counted.
+    /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
+    /// shown was true the last time.
     pub fn now(&self) -> Timestamp {
-        self.paused.as_ref().map_or(self.now, |paused| paused.at)
+        match &self.paused {
+            Some(paused) => paused.at,
+            None if self.is_live() => self.now,
+            None => self.last_true().unwrap_or(self.now),
+        }
     }
 
     /// The time at the last event, paused or not.
@@ -295,7 +301,7 @@ impl App {
     }
 
     /// The selection in Queue.
-    pub fn contender_cursor(&self) -> &Cursor<Arc<str>> {
+    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
         &self.contenders
     }
 

@@ -234,7 +234,8 @@ impl SortedLocks {
 
     /// The ids of the rows of a window, in order.
     pub fn window(&self, window: std::ops::Range<usize>) -> impl Iterator<Item = LockId> {
-        window.map_while(|rank| self.order.get_index(rank)).map(|key| key.id)
+        let end = window.end.min(self.order.len());
+        (window.start.min(end)..end).filter_map(|rank| self.order.get_index(rank)).map(|key| key.id)
     }
 }
 
@@ -254,6 +255,7 @@ impl Rows<LockId> for SortedLocks {
     }
 
     fn id(&self, rank: usize) -> Option<LockId> {
-        self.order.get_index(rank).map(|key| key.id)
+        // The set's own lookup is not defined behind its end.
+        if rank < self.order.len() { self.order.get_index(rank).map(|key| key.id) } else { None }
     }
 }

@@ -1,8 +1,8 @@
 use super::filter::Filter;
-use super::matches::{Matches, Moments, QueueRows, TimelineRows};
+use super::matches::{Changed, Matches, Moments, QueueRows, TimelineRows};
 use super::sorted::SortedLocks;
 use crate::observe::Observed;
-use crate::queue::{Change, Happening, LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::queue::{LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
@@ -49,7 +49,7 @@ impl World {
 
     /// The rows of one lock's queue that pass the filter.
     pub fn queue_rows(&self) -> QueueRows<'_> {
-        QueueRows::new(self.open_lock(), &self.matches)
+        QueueRows::new(&self.table, &self.matches)
     }
 
     /// The happenings that pass the filter.
@@ -72,37 +72,22 @@ impl World {
         self.matches.lock().and_then(|id| self.table.lock(id))
     }
 
-    /// Takes changes in. Returns how many.
+    /// Takes changes in.
     pub fn apply(&mut self, changes: Vec<Observed>) {
         let mut newest = None;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
-            let node = changed_node(&change);
-            let happenings = self.table.apply(change, at);
-            if let (Some(path), Some(id)) = (node, self.matches.lock())
-                && let Some(queue) = self.table.lock(id)
-            {
-                self.matches.recheck(path.name(), queue);
+            let changed = Changed::from(&change);
+            for happening in self.table.apply(change, at) {
+                self.timeline.push(happening);
+                self.moments.pushed(&self.timeline);
             }
-            for happening in happenings {
-                self.note(happening);
-            }
+            self.matches.follow(&changed, &self.table);
         }
         if let Some(now) = newest {
             let touched = self.table.take_touched();
             self.locks.touch(&touched, &self.table, now);
         }
-    }
-
-    fn note(&mut self, happening: Happening) {
-        if let (Some(lock), Some(node)) = (&happening.lock, &happening.node)
-            && Some(lock.id) == self.matches.lock()
-            && let Some(queue) = self.table.lock(lock.id)
-        {
-            self.matches.recheck(node, queue);
-        }
-        self.timeline.push(happening);
-        self.moments.pushed(&self.timeline);
     }
 
     /// A second passed.
@@ -139,13 +124,5 @@ impl World {
     /// Filters the timeline.
     pub fn filter_timeline(&mut self, filter: Filter) {
         self.moments.build(filter, &self.timeline);
-    }
-}
-
-/// The node that a change is about, where it can be a contender.
-fn changed_node(change: &Change) -> Option<ZnodePath> {
-    match change {
-        Change::Seen { path, .. } | Change::Deleted { path, .. } => Some(path.clone()),
-        _ => None,
     }
 }
