@@ -1,4 +1,41 @@
-//! Lock queues of an Apache ZooKeeper ensemble: watched, explained, shown.
+//! A terminal console for the locks that applications keep in Apache ZooKeeper.
+//!
+//! It watches the lock parents of a real ensemble, whichever library made the locks, and shows each queue: who holds,
+//! who waits for whom, since when, and how many watch events every change costs *herd-style* (every waiter watches the
+//! parent) and *chain-style* (each watches its predecessor).
+//!
+//! # The house, from the ground up
+//!
+//! | room | what lives there | may use |
+//! | --- | --- | --- |
+//! | [`znode`] | ZooKeeper's words as types: paths, sequences, sessions, stats. Pure. | nothing |
+//! | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
+//! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `znode` |
+//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `queue`, `recipe`, `znode` |
+//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work. | `znode` |
+//! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
+//! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
+//! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
+//!
+//! Architecture invariant: dependencies point up this list only, and the pure rooms (and `tui::app`) know no runtime, no
+//! screen, no client and no clock; time is an argument. A test reads the `use` lines and holds it.
+//!
+//! # How data flows
+//!
+//! ```text
+//! ensemble --watch events, reads--> observe --Change--> queue::LockTable --Happening--> timeline, counters
+//!                                                              |
+//! keys, resize, Change --> tui::run --> App::update(event, now) -> (redraw?, Vec<Effect>)
+//! snapshot, watch <-- report <---------------------------------+
+//! ```
+//!
+//! # Where to change what
+//!
+//! - A lock made by another library: a row in [`recipe`], in the file of its family, and one in its table test.
+//! - What a change means or costs: `queue::apply`, `queue::chain`.
+//! - When the ensemble is asked what: `observe::follow`.
+//! - A key or a command: the one table in `tui::keymap`; footer and help follow.
+//! - A field of the JSON: [`report`]; names are added, never renamed.
 
 pub mod cli;
 pub mod observe;

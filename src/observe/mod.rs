@@ -1,15 +1,46 @@
-//! Keeps a [`LockTable`](crate::queue::LockTable) true to the ensemble. STUB; being implemented.
+//! Keeps a [`LockTable`](crate::queue::LockTable) true to the ensemble: discovery, watches, reads, and reading all again
+//! after every cut. Its output is a stream of [`Change`]s.
+//!
+//! What is read and reported is decided in `follow`, which knows no client. `run` keeps a session open, `spell` feeds the
+//! follower as long as one connection of it lasts, `wire` puts reads into requests, and `outbox` holds what the
+//! consumer has not taken yet.
+//!
+//! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one request for
+//! each node that may have children and one for each contender; then one request for each contender that is
+//! created or gets new data, none for one that is deleted, and nothing when nothing changes (heartbeats aside).
+//! Servers older than 3.6.0 know no recursive watch: there it is one watch and the names in memory for each node that
+//! may have children, and one listing for each change of one.
+//!
+//! Architecture invariant: nothing here grows without a bound while the consumer is slow. What it cannot hold it drops, and then
+//! reads everything again.
 
+mod backoff;
+mod follow;
+mod outbox;
+mod run;
+mod spell;
+mod wire;
+
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::run::Runner;
 use crate::queue::Change;
 use crate::zk::ConnectOptions;
 use crate::znode::{Timestamp, ZnodePath};
+
+/// How long [`Observer::stop`] waits for the end of the session.
+const CLOSING: Duration = Duration::from_secs(2);
 
 /// What to observe.
 #[derive(Clone, Debug)]
 pub struct ObserveOptions {
     /// Where.
     pub connection: ConnectOptions,
-    /// Below which nodes locks are looked for.
+    /// Below which nodes locks are looked for; none is the whole chroot. Roots within others are left out.
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks though their names do not tell.
     pub named: Vec<ZnodePath>,
@@ -24,21 +55,48 @@ pub struct Observed {
     pub change: Change,
 }
 
-/// A running observer.
+/// A running observer, on a session of its own. It connects, reconnects and begins new sessions by itself, waiting
+/// longer after each failure, up to ten seconds, until it is stopped, dropped or refused.
 #[derive(Debug)]
-pub struct Observer {}
+pub struct Observer {
+    changes: mpsc::Receiver<Vec<Observed>>,
+    task: JoinHandle<()>,
+    cancel: DropGuard,
+}
 
 impl Observer {
     /// Starts to observe, in a task of its own that ends when this is stopped or dropped.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
     pub fn start(options: ObserveOptions) -> Self {
-        let _ = options;
-        Self {}
+        let (sender, changes) = outbox::channel();
+        let cancel = CancellationToken::new();
+        let stopped = cancel.clone();
+        let task = tokio::spawn(async move {
+            let mut runner = Runner::new(options, sender);
+            // Cancelled or ended: the runner holds the session either way.
+            let _ = stopped.run_until_cancelled(runner.run()).await;
+            runner.close().await;
+        });
+        Self { changes, task, cancel: cancel.drop_guard() }
     }
+
     /// The next changes, in order: at least one, at most a few thousand. `None` when it ended (it was refused, or stopped).
     /// Cancel safe.
+    ///
+    /// Who takes them too slowly gets a [`Change::Syncing`] in place of what could not be held, and everything anew.
     pub async fn next(&mut self) -> Option<Vec<Observed>> {
-        std::future::pending().await
+        self.changes.recv().await
     }
+
     /// Ends it and waits until its session is closed, at most two seconds.
-    pub async fn stop(self) {}
+    pub async fn stop(self) {
+        let Self { changes, task, cancel } = self;
+        drop(cancel);
+        drop(changes);
+        // A session that cannot be closed in time, because there is no connection, times out at the servers.
+        let _ = tokio::time::timeout(CLOSING, task).await;
+    }
 }

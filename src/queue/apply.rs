@@ -122,9 +122,13 @@ impl LockTable {
     /// kazoo keeps the most leases of a semaphore in the data of the node itself.
     fn note_maximum(&mut self, path: &ZnodePath, node: &Node) {
         let maximum = std::str::from_utf8(node.data.bytes()).ok().and_then(|text| text.trim().parse().ok());
-        if let Some(parent) = self.parents.get_mut(path) {
-            parent.maximum = maximum;
+        if !Shape::hints_of(path).iter().any(|hint| self.hint_epochs.contains_key(hint)) {
+            return;
         }
+        let epoch = self.epoch;
+        let parent = self.parents.entry(path.clone()).or_default();
+        parent.epoch = epoch;
+        parent.maximum = maximum;
         for id in self.ids_at(path) {
             if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() == Kind::Semaphore) {
                 lock.maximum = maximum;
@@ -222,8 +226,9 @@ impl LockTable {
 
     fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         self.unreadable.retain(|place, _| !place.is_within(path));
-        if let Some((id, slot)) = self.node(path) {
-            self.remove(path, id, slot, now, out);
+        match self.node(path) {
+            Some((id, slot)) => self.remove(path, id, slot, now, out),
+            None => self.drop_free_below(path, now, out),
         }
         if self.shape.forget(path) {
             self.hint_epochs.remove(path);

@@ -190,6 +190,18 @@ impl LockTable {
         self.locks_at(path).filter(|lock| lock.kind() != Kind::SingleNode).map(LockQueue::id).collect()
     }
 
+    /// The single-node locks below a node that is gone are gone, too. Logarithmic where there are none.
+    pub(super) fn drop_free_below(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let first = (path.child(""), Recipe::ALL[0], None);
+        let below = self.names.range(first..).take_while(|((lock, ..), _)| lock.is_within(path));
+        let ids: Vec<LockId> = below.map(|(_, id)| *id).collect();
+        for id in ids {
+            if self.locks.get(&id).is_some_and(|lock| lock.kind() == Kind::SingleNode && lock.is_empty()) {
+                self.drop_lock(id, now, out);
+            }
+        }
+    }
+
     pub(super) fn drop_lock(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.remove(&id) else { return };
         let key = (lock.path().clone(), lock.family(), lock.own_name().cloned());

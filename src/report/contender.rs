@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::rfc3339;
-use crate::queue::{Contender, LockQueue, Row};
+use crate::queue::{Contender, LockQueue, Row, State};
 use crate::recipe::Mode;
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -43,7 +43,8 @@ pub(super) struct ContenderFacts<'a> {
 }
 
 impl<'a> ContenderFacts<'a> {
-    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, now: Timestamp) -> Self {
+    /// Who holds is only known while the table is live.
+    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, now: Timestamp, is_live: bool) -> Self {
         let contender: &'a Contender = row.contender;
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
@@ -52,8 +53,8 @@ impl<'a> ContenderFacts<'a> {
             node: &contender.node,
             path: lock.path_of(contender),
             sequence: contender.sequence.map(|sequence| sequence.0),
-            mode: contender.mode,
-            state: row.state.id(),
+            mode: row.mode,
+            state: if is_live { row.state } else { State::Unknown }.id(),
             session: contender.session.map(|session| session.to_string()),
             ephemeral: contender.session.is_some(),
             created_at: rfc3339(contender.created_at),

@@ -43,8 +43,10 @@ impl Ensemble {
             servers: servers.map(Server::new).collect(),
         }
     }
+}
 
-    /// The connect string, without passwords.
+impl Ensemble {
+    /// The connect string, as it may be shown.
     pub fn connect(&self) -> &str {
         &self.connect
     }

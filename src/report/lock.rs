@@ -10,12 +10,13 @@ use crate::znode::Timestamp;
 pub struct LockFacts<'a> {
     lock: &'a LockQueue,
     now: Timestamp,
+    is_live: bool,
 }
 
 impl<'a> LockFacts<'a> {
-    /// The facts of one lock; ages are counted up to `now`.
-    pub fn new(lock: &'a LockQueue, now: Timestamp) -> Self {
-        Self { lock, now }
+    /// The facts of one lock; ages are counted up to `now`. When its table is not live, nobody's state is known.
+    pub fn new(lock: &'a LockQueue, now: Timestamp, is_live: bool) -> Self {
+        Self { lock, now, is_live }
     }
 }
 
@@ -64,7 +65,7 @@ struct Contenders<'a>(LockFacts<'a>);
 
 impl Serialize for Contenders<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LockFacts { lock, now } = self.0;
-        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, now)))
+        let LockFacts { lock, now, is_live } = self.0;
+        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, now, is_live)))
     }
 }

@@ -12,13 +12,21 @@ pub struct Snapshot<'a> {
     taken_at: Timestamp,
     ensemble: &'a Ensemble,
     locks: Vec<&'a LockQueue>,
+    is_live: bool,
     unreadable: &'a BTreeMap<ZnodePath, String>,
 }
 
 impl<'a> Snapshot<'a> {
-    /// Everything that the table holds, as of `taken_at`.
+    /// Everything that the table holds, as of `taken_at`. Of a table that is not live, every contender's state is
+    /// unknown.
     pub fn new(ensemble: &'a Ensemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
-        Self { taken_at, ensemble, locks: table.locks().collect(), unreadable: table.unreadable() }
+        Self {
+            taken_at,
+            ensemble,
+            locks: table.locks().collect(),
+            is_live: table.is_live(),
+            unreadable: table.unreadable(),
+        }
     }
 
     /// The same with only these locks, in this order: what a filter has left.
@@ -55,7 +63,7 @@ struct Locks<'a>(&'a Snapshot<'a>);
 
 impl Serialize for Locks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.taken_at)))
+        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.taken_at, self.0.is_live)))
     }
 }
 
@@ -71,5 +79,167 @@ struct UnreadableNode<'a> {
 impl Serialize for Unreadable<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.0.iter().map(|(path, reason)| UnreadableNode { path: path.as_str(), reason }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::queue::{Change, Link};
+    use crate::znode::{KEPT_DATA, Node, NodeData, SessionId, ZnodeStat, Zxid};
+
+    const NOW: Timestamp = Timestamp(1_714_574_467_250);
+
+    fn stat(czxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {
+        ZnodeStat {
+            czxid: Zxid(czxid),
+            mzxid: Zxid(czxid),
+            pzxid: Zxid(czxid),
+            ctime: Timestamp(NOW.0 - 1000 * (100 - czxid)),
+            mtime: Timestamp(0),
+            version: 2,
+            cversion: children,
+            aversion: 0,
+            ephemeral_owner: owner.map(SessionId),
+            data_length: 0,
+            num_children: children,
+        }
+    }
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    fn node(at: &str, czxid: i64, owner: Option<i64>, data: &[u8]) -> Change {
+        let mut stat = stat(czxid, owner, 0);
+        stat.data_length = data.len().try_into().unwrap();
+        Change::Seen { path: path(at), node: Node { stat, data: NodeData::keep(data) } }
+    }
+
+    fn parent(at: &str, children: i32) -> Change {
+        Change::Listed { path: path(at), stat: stat(1, None, children) }
+    }
+
+    fn table(changes: Vec<Change>) -> LockTable {
+        let mut table = LockTable::new([path("/jobs/nightly")]);
+        let connected = Change::Link(Link::Connected { session: SessionId(-2), recursive: true });
+        for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
+            table.apply(change, NOW);
+        }
+        table
+    }
+
+    fn reported(table: &LockTable) -> Value {
+        let ensemble = Ensemble::new("zk1,zk2:2182/prod", Some(SessionId(-2)));
+        serde_json::to_value(Snapshot::new(&ensemble, table, NOW)).unwrap()
+    }
+
+    #[test]
+    fn every_field_of_the_contract_is_there_and_what_is_not_known_is_not_invented() {
+        let snapshot = reported(&table(vec![
+            parent("/locks/a", 2),
+            node("/locks/a/lock-0000000000", 10, Some(-1), b"10.0.4.17"),
+            node("/locks/a/lock-0000000001", 11, Some(7), b"\xac\xed"),
+            Change::Unreadable { path: path("/secret"), why: "no READ permission".to_owned() },
+        ]));
+        let contender = |number: u32, czxid: u32, session: &str| {
+            json!({
+                "node": format!("lock-000000000{number}"), "path": format!("/locks/a/lock-000000000{number}"),
+                "sequence": number, "mode": "exclusive", "state": "holds", "session": session, "ephemeral": true,
+                "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
+                "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
+                "waits_for": [], "watches": "unknown", "client": null, "session_timeout_ms": null,
+                "expires_in_ms": null, "liveness": "unknown",
+            })
+        };
+        let mut waiter = contender(1, 11, "0x7");
+        waiter["state"] = "waits".into();
+        waiter["created_at"] = "2024-05-01T14:39:38.250Z".into();
+        waiter["age_ms"] = 89_000.into();
+        waiter["data"] = "rO0=".into();
+        waiter["data_encoding"] = "base64".into();
+        waiter["data_length"] = 2.into();
+        waiter["waits_for"] = json!(["lock-0000000000"]);
+        let server =
+            |address: &str| json!({ "address": address, "mode": null, "version": null, "view": "none", "error": null });
+        let expected = json!({
+            "schema": 1,
+            "taken_at": "2024-05-01T14:41:07.250Z",
+            "ensemble": {
+                "connect": "zk1,zk2:2182/prod", "chroot": "/prod", "session": "0xfffffffffffffffe",
+                "servers": [server("zk1:2181"), server("zk2:2182")],
+            },
+            "locks": [{
+                "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "next_sequence": 2,
+                "contenders": [contender(0, 10, "0xffffffffffffffff"), waiter],
+                "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },
+                "findings": [],
+            }],
+            "unreadable": [{ "path": "/secret", "reason": "no READ permission" }],
+        });
+        assert_eq!(snapshot, expected);
+    }
+
+    #[test]
+    fn locks_stand_in_the_order_of_their_paths_and_a_name_is_told_where_a_parent_has_several() {
+        let snapshot = reported(&table(vec![
+            node("/b/mutex", 12, Some(7), b""),
+            parent("/a", 2),
+            node("/a/y_lock_0000000001", 11, Some(7), b""),
+            node("/a/x_lock_0000000000", 10, Some(7), b""),
+        ]));
+        let locks: Vec<_> =
+            snapshot["locks"].as_array().unwrap().iter().map(|lock| (&lock["path"], &lock["name"])).collect();
+        let expected = [("/a".into(), "x".into()), ("/a".into(), "y".into()), ("/b/mutex".into(), Value::Null)];
+        assert_eq!(locks, expected.iter().map(|(path, name)| (path, name)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_single_node_names_itself_and_tells_no_cost_since_its_waiters_are_not_in_the_tree() {
+        let snapshot = reported(&table(vec![node("/jobs/nightly", 10, Some(7), b"worker-3")]));
+        let lock = &snapshot["locks"][0];
+        assert_eq!((&lock["path"], &lock["kind"]), (&"/jobs/nightly".into(), &"single-node".into()));
+        assert_eq!(lock["contenders"][0]["path"], "/jobs/nightly");
+        assert_eq!(lock["contenders"][0]["sequence"], Value::Null);
+        assert!(lock["watch_cost"].is_null() && lock["next_sequence"].is_null());
+    }
+
+    #[test]
+    fn a_contender_that_no_session_owns_is_ownerless() {
+        let snapshot = reported(&table(vec![node("/hive/t/LOCK-EXCLUSIVE-0000000000", 10, None, b"q:1:IMPLICIT:x")]));
+        let contender = &snapshot["locks"][0]["contenders"][0];
+        assert_eq!((&contender["ephemeral"], &contender["liveness"]), (&false.into(), &"ownerless".into()));
+        assert!(contender["session"].is_null());
+    }
+
+    #[test]
+    fn large_data_is_cut_and_says_so() {
+        let data = "ö".repeat(KEPT_DATA);
+        let data = format!("x{data}");
+        let snapshot = reported(&table(vec![node("/a/lock-0000000000", 10, Some(7), data.as_bytes())]));
+        let contender = &snapshot["locks"][0]["contenders"][0];
+        assert_eq!(contender["data_encoding"], "utf8");
+        assert_eq!((&contender["data_truncated"], &contender["data_length"]), (&true.into(), &data.len().into()));
+        assert_eq!(contender["data"].as_str().unwrap().len(), KEPT_DATA - 1, "the cut character is left out");
+    }
+
+    #[test]
+    fn while_the_link_is_lost_nobody_is_said_to_hold() {
+        let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
+        table.apply(Change::Link(Link::Lost { reason: "reset".to_owned() }), NOW);
+        assert_eq!(reported(&table)["locks"][0]["contenders"][0]["state"], "unknown");
+    }
+
+    #[test]
+    fn only_the_locks_that_a_filter_left_are_told() {
+        let table =
+            table(vec![node("/a/lock-0000000000", 10, Some(7), b""), node("/b/lock-0000000000", 11, Some(7), b"")]);
+        let ensemble = Ensemble::new("zk1", None);
+        let left = table.locks().filter(|lock| lock.path().as_str() == "/b").collect();
+        let snapshot = serde_json::to_value(Snapshot::new(&ensemble, &table, NOW).with_locks(left)).unwrap();
+        assert_eq!(snapshot["locks"].as_array().unwrap().len(), 1);
+        assert_eq!(snapshot["locks"][0]["path"], "/b");
     }
 }

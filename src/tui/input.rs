@@ -1,9 +1,11 @@
 //! What comes from the terminal and from the system, in the words of the [`App`](super::app::App).
 
-use std::io;
+use std::io::{self, PipeWriter};
 
 use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use rustix::event::{PollFd, PollFlags, poll};
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::app::{Event, Key, Mouse};
 
@@ -79,7 +81,7 @@ impl Orders {
             interrupt: signal(SignalKind::interrupt())?,
             hang_up: signal(SignalKind::hangup())?,
             resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
-            closed: Closed::watch(),
+            closed: Closed::watch()?,
         })
     }
 
@@ -95,48 +97,40 @@ impl Orders {
     }
 }
 
-/// Notices that the terminal was closed. A terminal that is not the controlling one sends no SIGHUP, and the
-/// terminal library would read its end again and again.
+/// Notices that the terminal was closed. One that is not the controlling terminal sends no SIGHUP then, and the terminal
+/// library would read its end again and again.
 #[derive(Debug)]
 struct Closed {
-    #[cfg(target_os = "linux")]
-    input: Option<tokio::io::unix::AsyncFd<std::os::fd::OwnedFd>>,
+    told: oneshot::Receiver<()>,
+    /// Dropping it ends the thread that watches.
+    _leash: PipeWriter,
 }
 
-#[cfg(target_os = "linux")]
 impl Closed {
-    fn watch() -> Self {
-        use std::os::fd::AsFd;
-
-        // Only the end is waited for, not the keys: those stay for the terminal library. What cannot be watched, such as
-        // a file, has no end that would matter.
-        let input = io::stdin().as_fd().try_clone_to_owned().and_then(|input| {
-            tokio::io::unix::AsyncFd::with_interest(input, tokio::io::Interest::PRIORITY)
-        });
-        Self { input: input.ok() }
-    }
-
-    async fn wait(&self) {
-        if let Some(input) = &self.input {
-            while let Ok(mut ready) = input.ready(tokio::io::Interest::PRIORITY).await {
-                if ready.ready().is_read_closed() {
-                    return;
-                }
-                ready.clear_ready();
+    /// Watches standard input from a thread of its own, which sleeps until the terminal is closed or this is dropped.
+    /// Only the end is waited for, not the keys: those stay for the terminal library.
+    fn watch() -> io::Result<Self> {
+        let (leashed, leash) = io::pipe()?;
+        let (tell, told) = oneshot::channel();
+        std::thread::Builder::new().name("terminal-closed".to_owned()).spawn(move || {
+            let input = io::stdin();
+            let mut watched =
+                [PollFd::new(&input, PollFlags::empty()), PollFd::new(&leashed, PollFlags::empty())];
+            while let Err(rustix::io::Errno::INTR) = poll(&mut watched, None) {}
+            if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) && watched[1].revents().is_empty() {
+                // Nobody listens any more when the program is ending anyway.
+                let _ = tell.send(());
             }
+        })?;
+        Ok(Self { told, _leash: leash })
+    }
+
+    async fn wait(&mut self) {
+        match (&mut self.told).await {
+            Ok(()) => {}
+            // Standard input is no terminal and cannot be watched.
+            Err(_) => std::future::pending().await,
         }
-        std::future::pending().await
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-impl Closed {
-    fn watch() -> Self {
-        Self {}
-    }
-
-    async fn wait(&self) {
-        std::future::pending().await
     }
 }
 

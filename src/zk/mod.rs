@@ -1,5 +1,18 @@
 //! Connecting to an ensemble: connect string, session, authentication, TLS.
+//!
+//! [`connect`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
+//! server (a short TCP probe finds out) and what to do about it. Whether and when to try again is the caller's
+//! choice; [`ConnectError::is_permanent`] tells when it is useless.
 
+mod connect;
+mod connect_string;
+mod error;
 mod options;
+mod probe;
+mod tls;
 
+pub use connect::connect;
+pub(crate) use connect::diagnose;
+pub use connect_string::{BadConnectString, servers};
+pub use error::{ConnectError, ServerFault, Unreachable};
 pub use options::{Auth, ConnectOptions, TlsFiles};

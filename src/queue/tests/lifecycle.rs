@@ -123,3 +123,14 @@ fn whoever_keeps_locks_sorted_is_told_which_changed() {
     world.table.apply(Change::SessionExpired { session: SessionId(9) }, Timestamp(0));
     assert!(world.table.take_touched().is_empty());
 }
+
+#[test]
+fn a_free_single_node_is_forgotten_with_the_directory_that_held_it() {
+    let mut world = World::new();
+    let node = world.create_plain("/app/lock", Some(1));
+    let other = world.create_plain("/application/lock", Some(1));
+    world.delete(&node);
+    world.delete(&other);
+    assert_eq!(events(&world.delete(&path("/app"))), [Event::LockGone]);
+    assert_eq!(world.table.lock_count(), 1);
+}

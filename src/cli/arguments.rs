@@ -1,0 +1,177 @@
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use serde::Deserialize;
+
+use super::span;
+use crate::znode::ZnodePath;
+
+/// Where settings come from.
+pub(super) const ORDER: &str = "\
+Options may stand before or after the command. They come before the environment, the environment before the config \
+file. That is $XDG_CONFIG_HOME/lockscope/config.toml (~/.config when that is not set); it takes the same names without \
+the dashes.";
+
+/// What the environment says.
+pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
+    ("ZOOKEEPER_CONNECT", "as --connect"),
+    ("LOCKSCOPE_AUTH_FILE", "as --auth-file"),
+    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; comes before LOCKSCOPE_AUTH_FILE"),
+    ("LOCKSCOPE_LOG", "filter for --log-file, as debug or lockscope=trace; info when not set"),
+    ("NO_COLOR", "when it is set, the screen has no colours"),
+];
+
+/// What the program's end says.
+pub(super) const EXIT_CODES: [(&str, &str); 3] =
+    [("0", "done"), ("1", "done, and the answer is no"), ("2", "could not do it: usage, connection, permission")];
+
+fn closing() -> String {
+    let list = |items: &[(&str, &str)]| {
+        let lines: Vec<String> = items.iter().map(|(name, says)| format!("  {name:<19}  {says}")).collect();
+        lines.join("\n")
+    };
+    format!("{ORDER}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&ENVIRONMENT), list(&EXIT_CODES))
+}
+
+/// Watch the locks that applications keep in Apache ZooKeeper
+///
+/// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
+/// Without a command it opens the screen; snapshot and watch print the same facts. It never changes the ensemble.
+#[derive(Debug, Parser)]
+#[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
+pub struct Arguments {
+    #[command(flatten)]
+    pub(super) options: Options,
+    #[command(flatten)]
+    pub(super) screen: ScreenOptions,
+    #[command(subcommand)]
+    pub(super) command: Option<Command>,
+}
+
+/// What to do without a screen.
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Print every lock once and stop
+    ///
+    /// Reads everything below the roots, prints it and exits: a table for people, or one JSON object.
+    Snapshot {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
+    /// Print what happens to the locks, line by line
+    ///
+    /// First a line for each lock that is found, then one for each change: enqueued, acquired, released, left, expired.
+    /// It goes on through a cut connection, and says so, until it is interrupted or --for has passed.
+    Watch {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+        /// Stop after this time, as in 90s, 5m or 1h30m
+        #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
+        during: Option<Duration>,
+    },
+    /// Print the completions for a shell
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Print the manual page
+    ///
+    /// As roff, which `man -l FILE` shows.
+    Man {
+        /// Write a page for each command into this directory instead
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
+}
+
+/// What the screen and every command that asks an ensemble have in common.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Connection")]
+pub(super) struct Options {
+    #[arg(
+        long,
+        value_name = "HOST:PORT[,...][/CHROOT]",
+        help = "Servers of the ensemble, and the node that stands as / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]"
+    )]
+    pub connect: Option<String>,
+    /// Session timeout to ask for; the server has bounds of its own [default: 30s]
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout)]
+    pub session_timeout: Option<Duration>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "File that only its owner can read with identities, one a line, as digest:USER:PASSWORD [env: LOCKSCOPE_AUTH_FILE]"
+    )]
+    pub auth_file: Option<PathBuf>,
+    /// Use TLS, and trust the authorities in this PEM file
+    #[arg(long, value_name = "FILE")]
+    pub tls_ca: Option<PathBuf>,
+    /// Certificate to show to the servers, PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_cert: Option<PathBuf>,
+    /// Key of that certificate, PEM
+    #[arg(long, value_name = "FILE")]
+    pub tls_key: Option<PathBuf>,
+    /// Look for locks below this node; can be given several times [default: /]
+    #[arg(long, value_name = "PATH", help_heading = "Locks")]
+    pub root: Option<Vec<ZnodePath>>,
+    /// Take this node for a single-node lock though its name does not tell; can be given several times
+    #[arg(long, value_name = "PATH", help_heading = "Locks")]
+    pub lock: Option<Vec<ZnodePath>>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "General",
+        help = "Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml"
+    )]
+    pub config: Option<PathBuf>,
+    /// Write a log of lockscope's own work to this file
+    #[arg(long, value_name = "FILE", help_heading = "General")]
+    pub log_file: Option<PathBuf>,
+    /// Show times in UTC instead of local time; JSON is always in UTC
+    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub utc: Option<bool>,
+}
+
+/// What only the screen knows.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Screen")]
+pub(super) struct ScreenOptions {
+    /// Draw with ASCII characters only
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub ascii: Option<bool>,
+    /// Colours of the screen
+    #[arg(long, value_name = "NAME")]
+    pub theme: Option<String>,
+    /// Take the mouse; the terminal's own selection of text then needs its modifier key
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub mouse: Option<bool>,
+}
+
+/// What only the commands without a screen know.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Output")]
+pub(super) struct HeadlessOptions {
+    /// How to print [default: table on a terminal, json elsewhere]
+    #[arg(long)]
+    pub format: Option<Format>,
+    /// Give up when the ensemble gives no answer for this long [default: 15s]
+    #[arg(long, value_name = "DURATION", value_parser = span::parse)]
+    pub timeout: Option<Duration>,
+}
+
+/// How facts are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}

@@ -1,0 +1,200 @@
+//! Secrets: from a file that only its owner reads, or from the environment; never from an argument, which every
+//! user of the machine can list.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use crate::zk::Auth;
+
+/// The largest auth file that is read, in bytes.
+const LARGEST: u64 = 64 * 1024;
+
+/// Where an environment's secret comes from, in messages.
+const VARIABLE: &str = "the environment variable LOCKSCOPE_AUTH";
+
+/// Why there are no identities. No message holds any part of a secret.
+#[derive(Debug, thiserror::Error)]
+pub enum AuthError {
+    /// The auth file is not there, or may not be read.
+    #[error("cannot read the auth file {path}: {error}")]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// Others than its owner can read it.
+    #[error("the auth file {path} can be read by others (mode {mode:04o}): run chmod 600 on it")]
+    Exposed {
+        /// Which file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It is no auth file.
+    #[error("the auth file {path} is larger than {LARGEST} bytes: give a file with one `scheme:credentials` a line")]
+    TooLarge {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A line is no identity.
+    #[error("line {line} of {source_name} is not `scheme:credentials`, as in `digest:user:password`")]
+    Malformed {
+        /// The file or the variable.
+        source_name: String,
+        /// From 1.
+        line: usize,
+    },
+}
+
+/// Where the identities come from.
+#[derive(Clone, PartialEq, Eq)]
+pub(super) enum AuthSource {
+    /// None are given.
+    Nobody,
+    /// This file.
+    File(PathBuf),
+    /// These lines.
+    Lines(Vec<u8>),
+}
+
+impl std::fmt::Debug for AuthSource {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Nobody => f.write_str("Nobody"),
+            Self::File(path) => f.debug_tuple("File").field(path).finish(),
+            Self::Lines(_) => f.write_str("Lines(..)"),
+        }
+    }
+}
+
+impl AuthSource {
+    /// The first that is given: the option, the variable with the lines, the variable with a file's name, the
+    /// config file.
+    pub(super) fn choose(
+        option: Option<PathBuf>,
+        lines: Option<Vec<u8>>,
+        variable: Option<PathBuf>,
+        config: Option<PathBuf>,
+    ) -> Self {
+        match (option, lines) {
+            (Some(option), _) => Self::File(option),
+            (None, Some(lines)) => Self::Lines(lines),
+            (None, None) => variable.or(config).map_or(Self::Nobody, Self::File),
+        }
+    }
+
+    /// Reads the identities, in order.
+    pub(super) fn load(&self) -> Result<Vec<Auth>, AuthError> {
+        match self {
+            Self::Nobody => Ok(Vec::new()),
+            Self::Lines(lines) => parse(lines, VARIABLE),
+            Self::File(path) => parse(&read(path)?, &format!("the auth file {}", path.display())),
+        }
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, AuthError> {
+    let unreadable = |error| AuthError::Unreadable { path: path.to_owned(), error };
+    let file = File::open(path).map_err(unreadable)?;
+    // The open file is asked, not the path: it cannot be exchanged in between.
+    let mode = file.metadata().map_err(unreadable)?.mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        return Err(AuthError::Exposed { path: path.to_owned(), mode });
+    }
+    let mut content = Vec::new();
+    file.take(LARGEST + 1).read_to_end(&mut content).map_err(unreadable)?;
+    if content.len() as u64 > LARGEST {
+        return Err(AuthError::TooLarge { path: path.to_owned() });
+    }
+    Ok(content)
+}
+
+/// One `scheme:credentials` a line; empty lines and those that begin with `#` say nothing. A password may begin or
+/// end with blanks, so none are cut off.
+fn parse(content: &[u8], source_name: &str) -> Result<Vec<Auth>, AuthError> {
+    let lines = content.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line));
+    let meant = lines.enumerate().filter(|(_, line)| {
+        let text = line.trim_ascii_start();
+        !text.is_empty() && !text.starts_with(b"#")
+    });
+    meant
+        .map(|(at, line)| {
+            identity(line).ok_or_else(|| AuthError::Malformed { source_name: source_name.to_owned(), line: at + 1 })
+        })
+        .collect()
+}
+
+fn identity(line: &[u8]) -> Option<Auth> {
+    let colon = line.iter().position(|byte| *byte == b':')?;
+    let (scheme, credentials) = (line[..colon].trim_ascii_start(), &line[colon + 1..]);
+    let sound = !scheme.is_empty() && scheme.iter().all(u8::is_ascii_graphic) && !credentials.is_empty();
+    let scheme = sound.then(|| str::from_utf8(scheme).ok())??;
+    Some(Auth { scheme: scheme.to_owned(), credentials: credentials.to_vec() })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn parsed(content: &str) -> Result<Vec<(String, String)>, AuthError> {
+        let text = |auth: Auth| (auth.scheme, String::from_utf8(auth.credentials).unwrap());
+        parse(content.as_bytes(), "the test").map(|all| all.into_iter().map(text).collect())
+    }
+
+    fn file(content: &[u8], mode: u32) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("auth");
+        fs::write(&path, content).unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        (folder, path)
+    }
+
+    #[test]
+    fn identities_are_read_in_order_and_comments_skipped() {
+        let content = "# who we are\n\n  digest:me:se:cret \r\n\t# not this\nsasl:you:#x\n";
+        let expected = [("digest", "me:se:cret "), ("sasl", "you:#x")].map(|(a, b)| (a.to_owned(), b.to_owned()));
+        assert_eq!(parsed(content).unwrap(), expected);
+        assert!(parsed("").unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_malformed_line_is_named_by_its_number_and_never_quoted() {
+        for content in ["#\nsecret", "#\nsecret:", "#\n:secret", "#\nse cret:x", "digest:a:b\nsécret:x"] {
+            let message = parsed(content).unwrap_err().to_string();
+            assert!(
+                message.contains("line 2") && !message.contains("cret:") && !message.contains("secret"),
+                "{message}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused() {
+        for mode in [0o644, 0o640, 0o604, 0o620] {
+            let (_folder, path) = file(b"digest:me:secret", mode);
+            let message = AuthSource::File(path).load().unwrap_err().to_string();
+            assert!(message.contains("chmod 600") && !message.contains("secret"), "{message}");
+        }
+        let (_folder, path) = file(b"digest:me:secret", 0o600);
+        assert_eq!(AuthSource::File(path).load().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_file_that_is_none_is_refused_without_reading_it_all() {
+        let (_folder, path) = file(&vec![b'#'; 70_000], 0o400);
+        assert!(matches!(AuthSource::File(path).load(), Err(AuthError::TooLarge { .. })));
+        assert!(matches!(AuthSource::File("/nowhere".into()).load(), Err(AuthError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn nothing_that_is_logged_shows_a_secret() {
+        let shown = format!("{:?}", AuthSource::Lines(b"digest:me:secret".to_vec()));
+        assert!(!shown.contains("secret"), "{shown}");
+    }
+}

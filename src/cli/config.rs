@@ -1,0 +1,178 @@
+//! The config file: the options of the command line under the same names, in TOML.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{fs, io};
+
+use serde::Deserialize;
+
+use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
+use super::settings::Layer;
+use super::span;
+use crate::znode::ZnodePath;
+
+/// Why the config file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// It is not there, or may not be read.
+    #[error("cannot read the config file {path}: {error}; name another one with --config")]
+    Unreadable {
+        /// Where it was looked for.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// It is no TOML, or says something that no option means.
+    #[error("the config file {path} is wrong in line {line}: {problem}; correct it, or name another one with --config")]
+    Wrong {
+        /// Which file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+        /// What is wrong there.
+        problem: String,
+    },
+}
+
+/// Every key of the file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct ConfigFile {
+    connect: Option<String>,
+    #[serde(default, deserialize_with = "span::deserialize_session_timeout")]
+    session_timeout: Option<Duration>,
+    auth_file: Option<PathBuf>,
+    tls_ca: Option<PathBuf>,
+    tls_cert: Option<PathBuf>,
+    tls_key: Option<PathBuf>,
+    root: Option<Vec<ZnodePath>>,
+    lock: Option<Vec<ZnodePath>>,
+    log_file: Option<PathBuf>,
+    utc: Option<bool>,
+    ascii: Option<bool>,
+    theme: Option<String>,
+    mouse: Option<bool>,
+    format: Option<Format>,
+    #[serde(default, deserialize_with = "span::deserialize")]
+    timeout: Option<Duration>,
+}
+
+/// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
+pub(super) fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Layer, ConfigError> {
+    let Some(path) = named.or(usual) else { return Ok(Layer::default()) };
+    match fs::read_to_string(path) {
+        Ok(text) => parse(&text, path),
+        Err(error) if named.is_none() && is_absent(&error) => Ok(Layer::default()),
+        Err(error) => Err(ConfigError::Unreadable { path: path.to_owned(), error }),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// Reads the text of the config file at `path`; paths in it are relative to where it lies.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Layer, ConfigError> {
+    let file: ConfigFile = toml::from_str(text).map_err(|error| ConfigError::Wrong {
+        path: path.to_owned(),
+        line: error.span().map_or(1, |span| line_of(text, span.start)),
+        problem: error.message().trim().replace('\n', " "),
+    })?;
+    let beside = |file: PathBuf| path.parent().map_or_else(|| file.clone(), |folder| folder.join(&file));
+    Ok(Layer {
+        options: Options {
+            connect: file.connect,
+            session_timeout: file.session_timeout,
+            auth_file: file.auth_file.map(beside),
+            tls_ca: file.tls_ca.map(beside),
+            tls_cert: file.tls_cert.map(beside),
+            tls_key: file.tls_key.map(beside),
+            root: file.root,
+            lock: file.lock,
+            config: None,
+            log_file: file.log_file.map(beside),
+            utc: file.utc,
+        },
+        screen: ScreenOptions { ascii: file.ascii, theme: file.theme, mouse: file.mouse },
+        headless: HeadlessOptions { format: file.format, timeout: file.timeout },
+    })
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    text.bytes().take(at).filter(|byte| *byte == b'\n').count() + 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Result<Layer, String> {
+        parse(text, Path::new("/etc/lockscope/config.toml")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn relative_paths_in_the_file_start_where_it_lies() {
+        let layer = parsed("auth-file = 'auth'\ntls-ca = '/ca.pem'\nlog-file = '../log'").unwrap();
+        assert_eq!(layer.options.auth_file, Some("/etc/lockscope/auth".into()));
+        assert_eq!(layer.options.tls_ca, Some("/ca.pem".into()));
+        assert_eq!(layer.options.log_file, Some("/etc/lockscope/../log".into()));
+    }
+
+    #[test]
+    fn a_mistake_is_named_with_its_line() {
+        for (text, line, part) in [
+            ("connect = 'a'\ncolour = 1", 2, "colour"),
+            ("\n\nroot = ['locks']", 3, "slash"),
+            ("session-timeout = 'soon'", 1, "number and its unit"),
+            ("timeout = 5", 1, "string"),
+            ("utc = true\nmouse = yes", 2, ""),
+        ] {
+            let message = parsed(text).unwrap_err();
+            assert!(message.contains(&format!("line {line}:")), "{message}");
+            assert!(message.contains(part) && !message.contains('\n'), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_was_asked_for_must_be_there_and_the_usual_one_need_not() {
+        let absent = Path::new("/nowhere/config.toml");
+        assert_eq!(load(None, Some(absent)).unwrap(), Layer::default());
+        assert_eq!(load(None, None).unwrap(), Layer::default());
+        let message = load(Some(absent), None).unwrap_err().to_string();
+        assert!(message.contains("/nowhere/config.toml") && message.contains("--config"), "{message}");
+    }
+
+    #[test]
+    fn the_documented_example_holds_every_option_at_its_default() {
+        use crate::cli::settings::{Environment, Settings};
+        use clap::CommandFactory;
+
+        let example = include_str!("../../assets/config.toml");
+        assert_eq!(parsed(example).unwrap(), Layer::default(), "as it comes, it changes nothing");
+        let keys: Vec<&str> =
+            example.lines().filter_map(|line| line.strip_prefix("#")).filter(|line| !line.starts_with(' ')).collect();
+        let spoken = parsed(&keys.join("\n")).unwrap();
+        for key in &keys {
+            let name = key.split(' ').next().unwrap();
+            let mut commands = vec![crate::cli::Arguments::command()];
+            commands.extend(crate::cli::Arguments::command().get_subcommands().cloned());
+            let known = commands.iter().any(|c| c.get_arguments().any(|option| option.get_long() == Some(name)));
+            assert!(known, "{name} is no option");
+        }
+        let plain = Layer {
+            options: Options {
+                auth_file: None,
+                tls_ca: None,
+                tls_cert: None,
+                tls_key: None,
+                log_file: None,
+                ..spoken.options.clone()
+            },
+            screen: ScreenOptions { theme: None, ..spoken.screen.clone() },
+            headless: HeadlessOptions { format: None, ..spoken.headless.clone() },
+        };
+        let settings =
+            |file| format!("{:?}", Settings::resolve(Layer::default(), &Environment::default(), file).unwrap());
+        assert_eq!(settings(plain), settings(Layer::default()));
+    }
+}

@@ -1,0 +1,99 @@
+//! Completions and manual pages, from the definition of the arguments.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use clap::{Command, CommandFactory};
+use clap_complete::Shell;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+
+use super::arguments::{ENVIRONMENT, EXIT_CODES, ORDER};
+use super::{Arguments, CliError};
+
+/// Prints the completions for a shell.
+pub(super) fn completions(shell: Shell, out: &mut impl Write) -> Result<(), CliError> {
+    // The generator panics when it cannot write: a closed pipe must not reach it.
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
+    Ok(out.write_all(&text)?)
+}
+
+/// Prints one manual page that covers every command.
+pub(super) fn man(out: &mut impl Write) -> Result<(), CliError> {
+    Ok(out.write_all(&page()?)?)
+}
+
+/// Writes a manual page for each command into a directory, which is made when it is missing.
+pub(super) fn man_pages(folder: &Path) -> Result<(), CliError> {
+    let failed = |error| CliError::Man { path: folder.to_owned(), error };
+    fs::create_dir_all(folder).map_err(failed)?;
+    clap_mangen::generate_to(definition(), folder).map_err(failed)?;
+    let whole = page().map_err(failed)?;
+    fs::write(folder.join("lockscope.1"), whole).map_err(failed)
+}
+
+fn definition() -> Command {
+    let mut command = Arguments::command();
+    command.build();
+    command
+}
+
+fn page() -> std::io::Result<Vec<u8>> {
+    let whole = definition();
+    let mut page = Vec::new();
+    let man = Man::new(whole.clone());
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
+        page.extend(subcommand_section(&whole, command)?);
+    }
+    page.extend(closing_sections());
+    man.render_version_section(&mut page)?;
+    Ok(page)
+}
+
+/// What the long help ends with, as sections of their own.
+fn closing_sections() -> Vec<u8> {
+    let mut roff = Roff::new();
+    roff.control("SH", ["FILES"]).text([roman(ORDER)]);
+    for (title, items) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT_CODES[..])] {
+        roff.control("SH", [title]);
+        for (name, says) in items {
+            roff.control("TP", []).text([bold(*name)]).text([roman(*says)]);
+        }
+    }
+    roff.to_roff().into_bytes()
+}
+
+/// A section for a command: what it does, and the options that the whole has not already shown.
+fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec<u8>> {
+    let own =
+        command.get_arguments().filter(|option| whole.get_arguments().all(|other| other.get_id() != option.get_id()));
+    let name = format!("{} {}", whole.get_name(), command.get_name());
+    let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned());
+    if let Some(about) = command.get_long_about().or(command.get_about()) {
+        only = only.long_about(about.clone());
+    }
+    let man = Man::new(only);
+    let mut section = Vec::new();
+    man.render_description_section(&mut section)?;
+    man.render_options_section(&mut section)?;
+    let section = String::from_utf8_lossy(&section).replace(".SH ", ".SS ");
+    Ok(format!(".SH \"{}\"\n{section}", name.to_uppercase()).into_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_page_says_what_the_definition_says() {
+        let page = String::from_utf8(page().unwrap()).unwrap();
+        insta::assert_snapshot!(page.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    }
+}

@@ -1,0 +1,49 @@
+//! `lockscope snapshot`: every lock, once.
+
+use std::io::{BufWriter, Write};
+
+use super::arguments::Format;
+use super::follow::Follower;
+use super::settings::Settings;
+use super::{CliError, table};
+use crate::queue::LockTable;
+use crate::report::Snapshot;
+use crate::znode::ZnodePath;
+
+/// Reads everything, prints it and ends the session. A root that cannot be read is told in the output; the command fails
+/// only when none can.
+pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Write) -> Result<(), CliError> {
+    let mut follower = Follower::start(settings)?;
+    let taken_at = loop {
+        if let Some(at) = follower.synced() {
+            break at;
+        }
+        if let Err(error) = follower.next().await {
+            follower.stop().await;
+            return Err(error);
+        }
+    };
+    let ensemble = follower.ensemble();
+    let locks = follower.stop().await;
+    check_roots(&locks, &settings.roots)?;
+    let mut out = BufWriter::new(out);
+    match format {
+        Format::Json => {
+            serde_json::to_writer(&mut out, &Snapshot::new(&ensemble, &locks, taken_at))
+                .map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        }
+        Format::Table => table::write(&mut out, &locks, &settings.roots, taken_at)?,
+    }
+    Ok(out.flush()?)
+}
+
+fn check_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
+    let unreadable = locks.unreadable();
+    if locks.lock_count() > 0 || !roots.iter().all(|root| unreadable.contains_key(root)) {
+        return Ok(());
+    }
+    let reasons: Vec<String> =
+        roots.iter().filter_map(|root| unreadable.get(root).map(|why| format!("{root} ({why})"))).collect();
+    Err(CliError::NothingReadable(reasons.join(", ")))
+}

@@ -1,0 +1,58 @@
+//! Durations as people write them: `500ms`, `90s`, `1h30m`.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer, de::Error};
+
+/// The longest duration that is taken: a year. Longer ones are mistakes, and would overflow a clock.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+
+/// What the wire protocol can carry, and no less than a server could ever grant.
+const SESSION_TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
+
+/// A duration above zero, and of a year at most.
+pub(super) fn parse(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Err(_) => Err("write a number and its unit, as in 500ms, 90s or 1h30m".to_owned()),
+        Ok(Duration::ZERO) => Err("it must be longer than nothing".to_owned()),
+        Ok(span) if span > LONGEST => Err("it must not be longer than a year".to_owned()),
+        Ok(span) => Ok(span),
+    }
+}
+
+/// A session timeout that a server could grant.
+pub(super) fn session_timeout(text: &str) -> Result<Duration, String> {
+    let span = parse(text)?;
+    if SESSION_TIMEOUT.contains(&span) {
+        Ok(span)
+    } else {
+        Err("a session timeout lies between 100ms and 1h".to_owned())
+    }
+}
+
+/// [`parse`] for the config file.
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    parse(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+/// [`session_timeout`] for the config file.
+pub(super) fn deserialize_session_timeout<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    session_timeout(&String::deserialize(from)?).map(Some).map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_as_people_write_them_and_senseless_ones_refused() {
+        assert_eq!(parse("1h30m"), Ok(Duration::from_secs(5400)));
+        assert_eq!(parse("500ms"), Ok(Duration::from_millis(500)));
+        for text in ["", "10", "0s", "-1s", "2000y", "99999999999999999999s", "soon"] {
+            assert!(parse(text).is_err(), "{text:?}");
+        }
+        assert!(session_timeout("10s").is_ok());
+        assert!(session_timeout("1ms").is_err());
+        assert!(session_timeout("30days").is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! A snapshot for people: one line a lock, the columns of the screen.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use unicode_width::UnicodeWidthStr;
+
+use super::human::span;
+use crate::queue::{Contender, Held, LockQueue, LockTable};
+use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
+
+/// Columns of a holder's data that are shown before its session.
+const DATA_COLUMNS: usize = 24;
+
+const HEADINGS: [&str; 7] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT"];
+
+/// The first three columns are text; numbers and times stand at the right.
+const TEXT_COLUMNS: usize = 3;
+
+type Line = [Cow<'static, str>; HEADINGS.len()];
+
+/// Writes the table and what could not be read.
+pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath], now: Timestamp) -> io::Result<()> {
+    if table.lock_count() == 0 {
+        let roots: Vec<_> = roots.iter().map(|root| escaped(root.as_str())).collect();
+        writeln!(out, "No locks below {}.", roots.join(", "))?;
+    } else {
+        let mut widths = HEADINGS.map(UnicodeWidthStr::width);
+        let lines: Vec<Line> = table.locks().map(|lock| line(lock, now)).collect();
+        for line in &lines {
+            for (width, cell) in widths.iter_mut().zip(line) {
+                *width = (*width).max(cell.width());
+            }
+        }
+        write_line(out, &HEADINGS.map(Cow::Borrowed), &widths)?;
+        for line in &lines {
+            write_line(out, line, &widths)?;
+        }
+    }
+    for (path, why) in table.unreadable() {
+        writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
+    }
+    Ok(())
+}
+
+fn line(lock: &LockQueue, now: Timestamp) -> Line {
+    let path = match lock.name() {
+        Some(name) => format!("{} {}", escaped(lock.path().as_str()), escaped(name)),
+        None => escaped(lock.path().as_str()).into_owned(),
+    };
+    let held = match lock.held() {
+        Held::Free => "-".into(),
+        Held::Since(since) => span(now.since(since)).into(),
+        Held::AtMostSince(since) => format!("<{}", span(now.since(since))).into(),
+    };
+    let oldest = lock.first_waiter().map_or("-".into(), |waiter| span(now.since(waiter.created_at)).into());
+    let next = lock.next_sequence().map_or("-".into(), |next| next.to_string().into());
+    [path.into(), lock.recipe().title().into(), holders(lock), held, lock.waiting().to_string().into(), oldest, next]
+}
+
+/// The first holder, and how many more there are.
+fn holders(lock: &LockQueue) -> Cow<'static, str> {
+    let Some(first) = lock.first_holder() else { return "-".into() };
+    match lock.holding() {
+        0 | 1 => holder(first).into(),
+        several => format!("{} +{}", holder(first), several - 1).into(),
+    }
+}
+
+/// What its owner wrote into the node, when that is short, and the session.
+fn holder(contender: &Contender) -> String {
+    let session = contender.session.map_or_else(|| "no session".to_owned(), |session| session.to_string());
+    let data = contender.data.bytes();
+    // Longer bytes cannot be fewer columns: not worth escaping.
+    let shown = if data.len() > 4 * DATA_COLUMNS { String::new() } else { escaped_bytes(data) };
+    if shown.is_empty() || shown.width() > DATA_COLUMNS { session } else { format!("{shown} {session}") }
+}
+
+fn write_line(out: &mut impl Write, cells: &Line, widths: &[usize; HEADINGS.len()]) -> io::Result<()> {
+    let mut text = String::new();
+    for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
+        let gap = " ".repeat(width - cell.width());
+        let (before, after) = if column < TEXT_COLUMNS { ("", &*gap) } else { (&*gap, "") };
+        text.extend([before, cell, after, "  "]);
+    }
+    writeln!(out, "{}", text.trim_end())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Change, Link};
+    use crate::znode::{Node, NodeData, SessionId, ZnodeStat, Zxid};
+
+    const NOW: Timestamp = Timestamp(1_000_000);
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    fn stat(czxid: i64, age_ms: i64) -> ZnodeStat {
+        ZnodeStat {
+            czxid: Zxid(czxid),
+            mzxid: Zxid(czxid),
+            pzxid: Zxid(czxid),
+            ctime: Timestamp(NOW.0 - age_ms),
+            mtime: Timestamp(0),
+            version: 0,
+            cversion: 3,
+            aversion: 0,
+            ephemeral_owner: Some(SessionId(czxid)),
+            data_length: 0,
+            num_children: 3,
+        }
+    }
+
+    fn node(at: &str, czxid: i64, age_ms: i64, data: &str) -> Change {
+        Change::Seen { path: path(at), node: Node { stat: stat(czxid, age_ms), data: NodeData::keep(data.as_bytes()) } }
+    }
+
+    fn printed(changes: Vec<Change>) -> String {
+        let mut table = LockTable::new([]);
+        let connected = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+        for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
+            table.apply(change, NOW);
+        }
+        let mut out = Vec::new();
+        write(&mut out, &table, &[path("/")], NOW).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn each_lock_is_a_line_and_nothing_of_a_znode_reaches_the_terminal_as_it_is() {
+        let shown = printed(vec![
+            Change::Listed { path: path("/locks/billing"), stat: stat(1, 0) },
+            node("/locks/billing/lock-0000000000", 0x10, 842_000, "10.0.4.17"),
+            node("/locks/billing/lock-0000000001", 0x11, 38_000, ""),
+            node("/锁/r-0000000000", 0x20, 5_000, &"long".repeat(20)),
+            node("/shared/read-0000000003", 0x30, 1_000, "\u{1b}[2J\n"),
+            node("/shared/read-0000000004", 0x31, 900, ""),
+            Change::Unreadable { path: path("/se\u{7}cret"), why: "no READ\u{1b}".to_owned() },
+        ]);
+        insta::assert_snapshot!(shown, @r"
+        LOCK            RECIPE         HOLDER                  HELD  WAIT  OLDEST  NEXT
+        /locks/billing  queue          10.0.4.17 0x10       <14m02s     1     38s     3
+        /shared         shared lock    \u{1b}[2J\n 0x30 +1    <1.0s     0       -     5
+        /锁             unknown queue  0x20                   <5.0s     0       -     1
+        Not readable: /se\u{7}cret: no READ\u{1b}
+        ");
+    }
+
+    #[test]
+    fn an_ensemble_without_locks_says_so() {
+        assert_eq!(printed(vec![]), "No locks below /.\n");
+    }
+}

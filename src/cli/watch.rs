@@ -1,0 +1,175 @@
+//! `lockscope watch`: what happens, line by line.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::{Instant, sleep_until};
+
+use super::CliError;
+use super::arguments::Format;
+use super::follow::{Follower, Told};
+use super::human::{clock, span};
+use super::settings::Settings;
+use crate::queue::{Happening, WatchEvents};
+use crate::report::HappeningLine;
+use crate::znode::escaped;
+
+/// Prints happenings until SIGINT, SIGTERM or the end of `during`, and ends the session. The output may block for as long
+/// as its reader likes: signals are heard all the same.
+pub(super) async fn run(
+    settings: &Settings,
+    format: Format,
+    during: Option<Duration>,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), CliError> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let end = during.map(|during| Instant::now() + during);
+    let mut follower = Follower::start(settings)?;
+    tracing::info!(connect = follower.ensemble().connect(), "watching");
+    let outcome = tokio::select! {
+        _ = interrupt.recv() => Ok(()),
+        _ = terminate.recv() => Ok(()),
+        () = reached(end) => Ok(()),
+        outcome = print(&mut follower, format, settings.utc, out) => outcome,
+    };
+    let outcome = match outcome {
+        Ok(()) if end.is_some_and(|end| end <= Instant::now()) && follower.synced().is_none() => {
+            Err(follower.no_answer())
+        }
+        outcome => outcome,
+    };
+    follower.stop().await;
+    outcome
+}
+
+async fn reached(end: Option<Instant>) {
+    match end {
+        Some(end) => sleep_until(end).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Prints until something fails.
+async fn print(
+    follower: &mut Follower,
+    format: Format,
+    utc: bool,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), CliError> {
+    loop {
+        // Of the first reading the table tells only which locks it found: who stands in their queues did not just come.
+        let lines: String = follower.next().await?.iter().map(|told| line(told, format, utc)).collect();
+        if !lines.is_empty() {
+            out.write_all(lines.as_bytes()).await?;
+            out.flush().await?;
+        }
+    }
+}
+
+fn line((happening, reason): &Told, format: Format, utc: bool) -> String {
+    match format {
+        Format::Table => for_people(happening, reason.as_deref(), utc),
+        Format::Json => {
+            let line = HappeningLine::new(happening, reason.as_deref());
+            // Only maps with other keys than text, and types that fail on purpose, cannot be written as JSON.
+            serde_json::to_string(&line).map_or_else(|_| String::new(), |line| line + "\n")
+        }
+    }
+}
+
+fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
+    let mut line = format!("{} {:<12}", clock(happening.at, utc), happening.event.id());
+    let mut add = |text: std::fmt::Arguments<'_>| {
+        // Writing to a String cannot fail.
+        let _ = line.write_fmt(text);
+    };
+    if let Some(lock) = &happening.lock {
+        add(format_args!("  {}", escaped(lock.path.as_str())));
+        if let Some(name) = &lock.name {
+            add(format_args!(" {}", escaped(name)));
+        }
+    }
+    if let Some(node) = &happening.node {
+        add(format_args!("  {}", escaped(node)));
+    }
+    if let Some(session) = happening.session {
+        add(format_args!("  {session}"));
+    }
+    if let Some(waited) = happening.waited_ms {
+        add(format_args!("  waited {}", span(Duration::from_millis(waited))));
+    }
+    if let Some(held) = happening.held_ms {
+        add(format_args!("  held {}", span(Duration::from_millis(held))));
+    }
+    if happening.node.is_some() {
+        add(format_args!("  queue {}", happening.queue));
+    }
+    let WatchEvents { herd, chain } = happening.watch_events;
+    if herd + chain > 0 {
+        add(format_args!("  herd {herd} chain {chain}"));
+    }
+    if let Some(reason) = reason {
+        add(format_args!("  {}", escaped(reason)));
+    }
+    line.truncate(line.trim_end().len());
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Event, LockId, LockName};
+    use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+    fn acquired() -> Happening {
+        let path = ZnodePath::new("/locks/bill\u{1b}ing").unwrap();
+        Happening {
+            at: Timestamp(1_714_574_467_250),
+            event: Event::Acquired,
+            lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
+            node: Some("db_lock_0000000042".into()),
+            session: Some(SessionId(0x1b)),
+            waited_ms: Some(1250),
+            held_ms: None,
+            queue: 3,
+            watch_events: WatchEvents { herd: 2, chain: 1 },
+        }
+    }
+
+    fn disconnected() -> Happening {
+        let watch_events = WatchEvents::default();
+        Happening {
+            event: Event::Disconnected,
+            lock: None,
+            node: None,
+            session: None,
+            waited_ms: None,
+            queue: 0,
+            watch_events,
+            ..acquired()
+        }
+    }
+
+    #[test]
+    fn a_line_for_people_holds_what_is_known_and_no_control_characters() {
+        let shown =
+            for_people(&acquired(), None, true) + &for_people(&disconnected(), Some("reset by\u{7} peer"), true);
+        insta::assert_snapshot!(shown, @r"
+        14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  0x1b  waited 1.2s  queue 3  herd 2 chain 1
+        14:41:07.250 disconnected  reset by\u{7} peer
+        ");
+    }
+
+    #[test]
+    fn a_line_of_json_is_one_line() {
+        let told = (disconnected(), Some("two\nlines".to_owned()));
+        let line = line(&told, Format::Json, false);
+        assert_eq!(line.matches('\n').count(), 1);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["reason"], "two\nlines");
+    }
+}

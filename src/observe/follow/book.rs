@@ -1,0 +1,183 @@
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+
+use super::Read;
+use crate::znode::ZnodePath;
+
+/// Reads under way at the same time. Enough to keep a server busy over a slow line; few enough that it can answer others
+/// between.
+pub(super) const UNDER_WAY: usize = 256;
+
+/// One read that is asked for or under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Entry {
+    /// It was sent.
+    issued: bool,
+    /// Its answer, if it was sent, is to be dropped; otherwise it need not be sent.
+    pub(super) stale: bool,
+    /// Once answered, it is to be sent again.
+    again: bool,
+    /// The walk is not finished without it.
+    pub(super) walk: bool,
+    /// For listings and counts: how often the number of descendants was asked for.
+    pub(super) counted: u8,
+    /// For counts: how many children there are.
+    pub(super) expected: usize,
+    /// For counts: something happened below the node meanwhile.
+    pub(super) disturbed: bool,
+}
+
+/// The reads that are asked for and not answered: each at most once.
+#[derive(Debug, Default)]
+pub(super) struct Book {
+    entries: FxHashMap<Read, Entry>,
+    /// Not issued: single nodes, in the order in which they were asked for.
+    nodes: VecDeque<Read>,
+    /// Not issued: listings and counts. The last one first, so that what waits grows with the depth of the
+    /// tree and not with its width.
+    lists: Vec<Read>,
+    under_way: usize,
+    /// How many of the entries belong to the walk.
+    of_walk: usize,
+    /// Counts in all, for they are few.
+    counts: Vec<ZnodePath>,
+}
+
+impl Book {
+    /// Forgets every read. Their answers must not be handed in any more.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Asks for a read, unless one is under way whose answer is as good.
+    pub(super) fn want(&mut self, read: Read) {
+        let entry = self.enter(read);
+        if entry.issued {
+            entry.again |= entry.stale;
+        } else {
+            entry.stale = false;
+        }
+    }
+
+    /// Asks for a read as part of the walk, unless one is under way, which the walk then waits for.
+    pub(super) fn walk(&mut self, read: Read, counted: u8, expected: usize) {
+        self.want(read.clone());
+        let entry = self.enter(read);
+        entry.counted = entry.counted.max(counted);
+        entry.expected = expected;
+        let joins = !std::mem::replace(&mut entry.walk, true);
+        self.of_walk += usize::from(joins);
+    }
+
+    /// Asks for a read that is newer than now: what is under way still counts, but one more follows it.
+    pub(super) fn refresh(&mut self, read: Read) {
+        let entry = self.enter(read);
+        if entry.issued {
+            entry.again = true;
+        } else {
+            entry.stale = false;
+        }
+    }
+
+    /// Asks for a read of a node that was just created: what is under way is about another node of that path.
+    pub(super) fn renew(&mut self, read: Read) {
+        let entry = self.enter(read);
+        entry.stale = entry.issued;
+        entry.again = entry.issued;
+    }
+
+    /// A node is gone: no read of it that is asked for is worth anything.
+    pub(super) fn void(&mut self, path: &ZnodePath) {
+        for read in [Read::Node(path.clone()), Read::List(path.clone()), Read::Count(path.clone())] {
+            if let Some(entry) = self.entries.get_mut(&read) {
+                entry.stale = true;
+                entry.again = false;
+            }
+        }
+    }
+
+    /// Something happened at a path: counts above it may be off.
+    pub(super) fn disturb(&mut self, path: &ZnodePath) {
+        for counted in self.counts.iter().filter(|counted| path.is_within(counted)) {
+            if let Some(entry) = self.entries.get_mut(&Read::Count(counted.clone())) {
+                entry.disturbed = true;
+            }
+        }
+    }
+
+    /// The next read to send, single nodes before listings.
+    pub(super) fn issue(&mut self) -> Option<Read> {
+        while self.under_way < UNDER_WAY {
+            let read = self.nodes.pop_front().or_else(|| self.lists.pop())?;
+            let Some(entry) = self.entries.get_mut(&read) else { continue };
+            if entry.stale {
+                let entry = *entry;
+                self.remove(&read, entry);
+                continue;
+            }
+            entry.issued = true;
+            self.under_way += 1;
+            return Some(read);
+        }
+        None
+    }
+
+    /// Closes a read that was answered and returns what was noted of it. When it is to be sent again, it is asked for anew.
+    /// `None` when it was not under way.
+    pub(super) fn close(&mut self, read: &Read) -> Option<Entry> {
+        let entry = *self.entries.get(read).filter(|entry| entry.issued)?;
+        self.under_way -= 1;
+        self.remove(read, entry);
+        // The walk does not wait for it: what an event asked for is about a node that is newer than the walk.
+        if entry.again {
+            self.want(read.clone());
+        }
+        Some(entry)
+    }
+
+    /// Whether nothing of the walk is left to be answered.
+    pub(super) fn walk_is_done(&self) -> bool {
+        self.of_walk == 0
+    }
+
+    /// Reads that wait to be issued and do not belong to the walk, give or take those under way.
+    pub(super) fn waiting_for_events(&self) -> usize {
+        (self.nodes.len() + self.lists.len()).saturating_sub(self.of_walk)
+    }
+
+    /// Whether a count is asked for or under way.
+    pub(super) fn is_counting(&self) -> bool {
+        !self.counts.is_empty()
+    }
+
+    /// Reads under way.
+    #[cfg(test)]
+    pub(super) fn under_way(&self) -> usize {
+        self.under_way
+    }
+
+    /// The entry of a read, which is made and queued when there is none.
+    fn enter(&mut self, read: Read) -> &mut Entry {
+        let Self { entries, nodes, lists, counts, .. } = self;
+        entries.entry(read).or_insert_with_key(|read| {
+            match read {
+                Read::Node(_) => nodes.push_back(read.clone()),
+                Read::List(_) => lists.push(read.clone()),
+                Read::Count(path) => {
+                    counts.push(path.clone());
+                    lists.push(read.clone());
+                }
+            }
+            Entry::default()
+        })
+    }
+
+    fn remove(&mut self, read: &Read, entry: Entry) {
+        self.entries.remove(read);
+        self.of_walk -= usize::from(entry.walk);
+        if let Read::Count(path) = read {
+            self.counts.retain(|counted| counted != path);
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! What to read and what to report: the part of the observer that knows no client, no runtime and no clock.
+//!
+//! [`Follower`] takes watch events and the answers to its reads, and gives reads to issue and [`Change`]s. These are its
+//! rules.
+//!
+//! **Order.** On the wire, events and answers come in the server's order. Whoever feeds the follower must handle every event
+//! that came before an answer first; an event may be handled *earlier* than an answer that came before it, never later.
+//! An answer is stale when a creation or a deletion of its node was handled since the read was issued: it is
+//! dropped, and a creation has asked for a read of its own. At most one read of a node is under way; what happens
+//! meanwhile asks for one more after it.
+//!
+//! **Events.** A created node costs one read when its name can be a contender's, else nothing. A deleted node costs nothing. New
+//! data cost one read where the data matter: contenders, and the node whose data are the maximum of a kazoo semaphore.
+//! A new hint ([`Shape::is_hint`]) makes the parents whose children it regroups be listed again.
+//!
+//! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
+//! root: one listing a node (names and stat in one request), one read a node that can be a contender. Nothing is kept of other
+//! nodes. Below a node with more than [`MANY`] children that are no contenders, the server is asked for the number of all
+//! descendants first; when there are none besides the children, these are not listed.
+//!
+//! **One-shot watches.** Where the server has no recursive watch, every listing sets a watch on the children, and the
+//! follower finds creations and deletions by comparing listings. It then keeps the names of all children of every
+//! node that is listed, costs a request for each change of a parent, and does not notice new data.
+
+mod book;
+mod walk;
+
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use self::book::Book;
+use crate::queue::Change;
+use crate::recipe::{Role, Shape};
+use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
+
+/// With more children than this that are no contenders, it is worth asking whether anything lies below them.
+const MANY: usize = 1000;
+
+/// How often the number of descendants is asked for when the tree changes meanwhile.
+const COUNTS: u8 = 3;
+
+/// What is said of a root that does not exist.
+pub(super) const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
+
+/// A read to issue.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Read {
+    /// The stat and the data of a node.
+    Node(ZnodePath),
+    /// The names of a node's children, and its stat. With one-shot watches it also sets one.
+    List(ZnodePath),
+    /// How many nodes lie below a node.
+    Count(ZnodePath),
+}
+
+impl Read {
+    pub(super) fn path(&self) -> &ZnodePath {
+        match self {
+            Self::Node(path) | Self::List(path) | Self::Count(path) => path,
+        }
+    }
+}
+
+/// What came back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// To [`Read::Node`].
+    Node(Node),
+    /// To [`Read::List`].
+    Children(Vec<String>, ZnodeStat),
+    /// To [`Read::Count`].
+    Descendants(usize),
+    /// There is no such node.
+    NoNode,
+    /// The node cannot be read, for this reason.
+    Refused(String),
+    /// The server does not know this kind of read.
+    Unsupported,
+}
+
+/// What a watch tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// The node was created.
+    Created,
+    /// The node was deleted.
+    Deleted,
+    /// The node got new data.
+    DataChanged,
+    /// A child of the node was created or deleted; from one-shot watches only.
+    ChildrenChanged,
+}
+
+/// How changes are noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Watching {
+    /// By a recursive watch a root.
+    Recursive,
+    /// By a one-shot watch on the children of every node that is listed.
+    OneShot,
+}
+
+/// Keeps account of what is known, what is being read and what is still to be read. See the [module](self).
+#[derive(Debug)]
+pub(super) struct Follower {
+    roots: Vec<ZnodePath>,
+    named: Vec<ZnodePath>,
+    watching: Watching,
+    /// Whether the server can count descendants.
+    counts: bool,
+    shape: Shape,
+    /// Lock parents and roots that exist, with the walk in which they were last found.
+    parents: FxHashMap<ZnodePath, u32>,
+    /// The children of every listed node; with one-shot watches only.
+    children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
+    book: Book,
+    walk: u32,
+    walking: bool,
+    changes: Vec<Change>,
+}
+
+impl Follower {
+    /// One that knows nothing yet. Roots within other roots are dropped.
+    pub(super) fn new(roots: &[ZnodePath], named: &[ZnodePath]) -> Self {
+        Self {
+            roots: outermost(roots),
+            named: named.to_vec(),
+            watching: Watching::Recursive,
+            counts: true,
+            shape: Shape::default(),
+            parents: FxHashMap::default(),
+            children: FxHashMap::default(),
+            book: Book::default(),
+            walk: 0,
+            walking: false,
+            changes: Vec::new(),
+        }
+    }
+
+    /// The roots that are walked and to be watched.
+    pub(super) fn roots(&self) -> &[ZnodePath] {
+        &self.roots
+    }
+
+    /// Whether the last walk is finished.
+    pub(super) fn is_synced(&self) -> bool {
+        self.walk > 0 && !self.walking
+    }
+
+    /// Reads asked for by events that have not been issued yet.
+    pub(super) fn waiting_for_events(&self) -> usize {
+        self.book.waiting_for_events()
+    }
+
+    /// Does without counting from here on.
+    pub(super) fn stop_counting(&mut self) {
+        self.counts = false;
+    }
+
+    /// Whether the number of a node's descendants is being asked for.
+    pub(super) fn is_counting(&self) -> bool {
+        self.book.is_counting()
+    }
+
+    /// The next read to issue; `None` while as many are under way as may be, or when there is none.
+    pub(super) fn next_read(&mut self) -> Option<Read> {
+        let read = self.book.issue();
+        self.finish_walk();
+        read
+    }
+
+    /// What was found since this was last asked, in order.
+    pub(super) fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Takes an event, with the zxid where the server tells it.
+    pub(super) fn event(&mut self, event: Event, path: &ZnodePath, zxid: Option<Zxid>) {
+        self.book.disturb(path);
+        match event {
+            Event::Created => self.created(path),
+            Event::Deleted => self.deleted(path, zxid),
+            Event::DataChanged if self.data_matter(path) => self.book.refresh(Read::Node(path.clone())),
+            Event::DataChanged => {}
+            Event::ChildrenChanged => self.book.refresh(Read::List(path.clone())),
+        }
+        self.finish_walk();
+    }
+
+    fn created(&mut self, path: &ZnodePath) {
+        self.note_hint(path, None);
+        if self.shape.place(path).is_some() {
+            self.book.renew(Read::Node(path.clone()));
+        }
+        if self.is_root(path) {
+            // It was missing, and that was reported: the listing says that it is there.
+            self.book.renew(Read::List(path.clone()));
+        }
+    }
+
+    fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
+        self.book.void(path);
+        self.shape.forget(path);
+        self.parents.remove(path);
+        for child in self.children.remove(path).into_iter().flatten() {
+            self.deleted(&path.child(&child), None);
+        }
+        self.changes.push(Change::Deleted { path: path.clone(), zxid });
+        if self.is_root(path) {
+            self.missing_root(path);
+            if self.watching == Watching::OneShot {
+                self.book.renew(Read::List(path.clone()));
+            }
+        }
+    }
+
+    fn missing_root(&mut self, root: &ZnodePath) {
+        self.changes.push(Change::Unreadable { path: root.clone(), why: NO_SUCH_NODE.to_owned() });
+    }
+
+    /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except
+    /// those that the walk reaches after this because they lie below `walked`.
+    fn note_hint(&mut self, path: &ZnodePath, walked: Option<&ZnodePath>) {
+        if !Shape::is_hint(path) {
+            return;
+        }
+        let news = self.shape.note(path);
+        self.changes.push(Change::Appeared { path: path.clone() });
+        if !news {
+            return;
+        }
+        for parent in Shape::regrouped_by(path) {
+            let comes_later = walked.is_some_and(|walked| parent != *walked && parent.is_within(walked));
+            // The hint itself is either walked after this, or new and without children that no event will tell.
+            if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {
+                continue;
+            }
+            if self.holds_maximum(&parent) {
+                self.book.want(Read::Node(parent.clone()));
+            }
+            self.regroup(&parent);
+        }
+    }
+
+    fn regroup(&mut self, parent: &ZnodePath) {
+        match self.watching {
+            Watching::Recursive => self.book.want(Read::List(parent.clone())),
+            Watching::OneShot => {
+                let children: Vec<ZnodePath> =
+                    self.children.get(parent).into_iter().flatten().map(|name| parent.child(name)).collect();
+                for child in children.into_iter().filter(|child| self.shape.place(child).is_some()) {
+                    self.book.want(Read::Node(child));
+                }
+            }
+        }
+    }
+
+    /// Whether the data of a node are worth a read.
+    fn data_matter(&self, path: &ZnodePath) -> bool {
+        self.shape.place(path).is_some() || self.holds_maximum(path)
+    }
+
+    /// Whether the node is a semaphore of kazoo's, which keeps its maximum in its data: its children that are called by an id
+    /// are leases.
+    fn holds_maximum(&self, path: &ZnodePath) -> bool {
+        self.shape.hints().next().is_some()
+            && self
+                .shape
+                .place(&path.child("00000000000000000000000000000000"))
+                .is_some_and(|place| place.role == Role::Lease && place.lock == *path)
+    }
+
+    fn is_root(&self, path: &ZnodePath) -> bool {
+        self.roots.contains(path)
+    }
+}
+
+/// The roots that lie within no other. What is the server's own counts only where it is asked for by itself.
+fn outermost(roots: &[ZnodePath]) -> Vec<ZnodePath> {
+    let covers = |outer: &ZnodePath, inner: &ZnodePath| {
+        outer != inner && inner.is_within(outer) && !(outer.is_root() && is_servers_own(inner))
+    };
+    let mut kept: Vec<ZnodePath> = Vec::new();
+    for root in roots {
+        if !kept.contains(root) && !roots.iter().any(|outer| covers(outer, root)) {
+            kept.push(root.clone());
+        }
+    }
+    kept
+}
+
+fn is_servers_own(path: &ZnodePath) -> bool {
+    path.as_str().strip_prefix("/zookeeper").is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}

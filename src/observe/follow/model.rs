@@ -1,0 +1,324 @@
+//! A server in miniature, and a client that treats the follower as fairly and as badly as the real one may.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::{Answer, Event, Follower, Read, Watching};
+use crate::queue::Change;
+use crate::recipe::{Role, Shape};
+use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+pub(super) fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+pub(super) fn stat(czxid: i64, mzxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {
+    ZnodeStat {
+        czxid: Zxid(czxid),
+        mzxid: Zxid(mzxid),
+        pzxid: Zxid(czxid),
+        ctime: Timestamp(czxid),
+        mtime: Timestamp(mzxid),
+        version: 0,
+        cversion: 0,
+        aversion: 0,
+        ephemeral_owner: owner.map(SessionId),
+        data_length: 0,
+        num_children: children,
+    }
+}
+
+/// What travels from the server to the client.
+#[derive(Clone, Debug)]
+enum Item {
+    /// With the number of the one-shot watch that fired, if it was one.
+    Event(Event, ZnodePath, Option<u64>),
+    /// With the number of the one-shot watch that was set, if one was.
+    Answer(Read, Answer, Option<u64>),
+}
+
+/// The tree, the wire and the client.
+pub(super) struct Model {
+    pub(super) follower: Follower,
+    watching: Watching,
+    nodes: BTreeMap<ZnodePath, (i64, i64, bool)>,
+    zxid: i64,
+    connected: bool,
+    /// One-shot watches on the server.
+    watches: BTreeMap<ZnodePath, u64>,
+    next_watch: u64,
+    /// Sent by the client, not seen by the server.
+    requests: VecDeque<Read>,
+    wire: VecDeque<Item>,
+    events: VecDeque<(Event, ZnodePath, Option<u64>)>,
+    answers: Vec<(Read, Answer, Option<u64>)>,
+    armed: BTreeSet<u64>,
+    /// Names that a server gave out and does not give again.
+    spent: BTreeSet<ZnodePath>,
+    pub(super) reads: usize,
+    pub(super) seen: BTreeMap<ZnodePath, Node>,
+    pub(super) listed: BTreeSet<ZnodePath>,
+    unconfirmed: BTreeSet<ZnodePath>,
+    pub(super) changes: Vec<Change>,
+}
+
+impl Model {
+    pub(super) fn new(roots: &[&str], watching: Watching) -> Self {
+        let roots: Vec<ZnodePath> = roots.iter().map(|root| path(root)).collect();
+        let mut model = Self {
+            follower: Follower::new(&roots, &[]),
+            watching,
+            nodes: BTreeMap::from([(path("/"), (0, 0, false))]),
+            zxid: 0,
+            connected: false,
+            watches: BTreeMap::new(),
+            next_watch: 0,
+            requests: VecDeque::new(),
+            wire: VecDeque::new(),
+            events: VecDeque::new(),
+            answers: Vec::new(),
+            armed: BTreeSet::new(),
+            spent: BTreeSet::new(),
+            reads: 0,
+            seen: BTreeMap::new(),
+            listed: BTreeSet::new(),
+            unconfirmed: BTreeSet::new(),
+            changes: Vec::new(),
+        };
+        model.reconnect();
+        model
+    }
+
+    /// Loses what is on the wire, then sets the watches again and starts a walk.
+    pub(super) fn reconnect(&mut self) {
+        self.cut();
+        self.connected = true;
+        self.follower.begin(self.watching);
+        self.pump();
+    }
+
+    pub(super) fn cut(&mut self) {
+        self.connected = false;
+        self.requests.clear();
+        self.wire.clear();
+        self.events.clear();
+        self.answers.clear();
+        self.armed.clear();
+        self.watches.clear();
+    }
+
+    pub(super) fn exists(&self, at: &ZnodePath) -> bool {
+        self.nodes.contains_key(at)
+    }
+
+    pub(super) fn create(&mut self, at: &ZnodePath, ephemeral: bool, twice: bool) -> bool {
+        let parent = at.parent().expect("not the top");
+        let fits = self.nodes.get(&parent).is_some_and(|(_, _, ephemeral)| !ephemeral);
+        if !fits || self.exists(at) || self.spent.contains(at) {
+            return false;
+        }
+        self.zxid += 1;
+        self.nodes.insert(at.clone(), (self.zxid, self.zxid, ephemeral));
+        self.fire(Event::Created, at, twice);
+        self.fire_one_shot(&parent, Event::ChildrenChanged);
+        true
+    }
+
+    pub(super) fn delete(&mut self, at: &ZnodePath, twice: bool) -> bool {
+        let has_children = self.nodes.keys().any(|other| other != at && other.is_within(at));
+        if at.is_root() || has_children || self.nodes.remove(at).is_none() {
+            return false;
+        }
+        self.zxid += 1;
+        if self.watching == Watching::OneShot && crate::znode::Sequence::split(at.name()).is_some() {
+            self.spent.insert(at.clone());
+        }
+        self.fire(Event::Deleted, at, twice);
+        self.fire_one_shot(at, Event::Deleted);
+        self.fire_one_shot(&at.parent().expect("not the top"), Event::ChildrenChanged);
+        true
+    }
+
+    pub(super) fn set(&mut self, at: &ZnodePath, twice: bool) {
+        self.zxid += 1;
+        if let Some(node) = self.nodes.get_mut(at) {
+            node.1 = self.zxid;
+            self.fire(Event::DataChanged, at, twice);
+        }
+    }
+
+    fn fire(&mut self, event: Event, at: &ZnodePath, twice: bool) {
+        let watched = self.follower.roots().iter().any(|root| at.is_within(root));
+        if self.connected && watched && self.watching == Watching::Recursive {
+            for _ in 0..=usize::from(twice) {
+                self.wire.push_back(Item::Event(event, at.clone(), None));
+            }
+        }
+    }
+
+    fn fire_one_shot(&mut self, at: &ZnodePath, event: Event) {
+        if let Some(watch) = self.watches.remove(at) {
+            // A watch on a node that was missing fires when it is created; here, when its parent changes first.
+            self.wire.push_back(Item::Event(event, at.clone(), Some(watch)));
+        }
+    }
+
+    /// The server takes up to that many requests.
+    pub(super) fn serve(&mut self, count: usize) {
+        for _ in 0..count {
+            let Some(read) = self.requests.pop_front() else { return };
+            self.reads += 1;
+            let answer = self.look(&read);
+            let sets_watch = self.watching == Watching::OneShot && matches!(answer, Answer::Children(..));
+            let watch = sets_watch.then(|| {
+                self.next_watch += 1;
+                *self.watches.entry(read.path().clone()).or_insert(self.next_watch)
+            });
+            self.wire.push_back(Item::Answer(read, answer, watch));
+        }
+    }
+
+    fn look(&self, read: &Read) -> Answer {
+        let at = read.path();
+        let Some((czxid, mzxid, ephemeral)) = self.nodes.get(at) else { return Answer::NoNode };
+        let children: Vec<String> = self.children(at).map(|child| child.name().to_owned()).collect();
+        let stat = stat(*czxid, *mzxid, ephemeral.then_some(1), i32::try_from(children.len()).expect("few"));
+        match read {
+            Read::Node(_) => Answer::Node(Node { stat, data: NodeData::default() }),
+            Read::List(_) => Answer::Children(children, stat),
+            Read::Count(_) => {
+                Answer::Descendants(self.nodes.keys().filter(|other| *other != at && other.is_within(at)).count())
+            }
+        }
+    }
+
+    fn children<'a>(&'a self, at: &'a ZnodePath) -> impl Iterator<Item = &'a ZnodePath> {
+        self.nodes.keys().filter(move |other| other.parent_str() == Some(at.as_str()))
+    }
+
+    /// Up to that many items reach the client.
+    pub(super) fn deliver(&mut self, count: usize) {
+        for _ in 0..count {
+            match self.wire.pop_front() {
+                Some(Item::Event(event, at, watch)) => self.events.push_back((event, at, watch)),
+                Some(Item::Answer(read, answer, watch)) => self.answers.push((read, answer, watch)),
+                None => return,
+            }
+        }
+    }
+
+    /// The client handles the events that reached it; of one-shot watches only those that it knows of.
+    pub(super) fn handle_events(&mut self) {
+        for (event, at, watch) in std::mem::take(&mut self.events) {
+            if watch.is_some_and(|watch| !self.armed.remove(&watch)) {
+                self.events.push_back((event, at, watch));
+            } else {
+                self.follower.event(event, &at, None);
+            }
+        }
+        self.pump();
+    }
+
+    /// The client handles one of the answers that reached it, after all events that did.
+    pub(super) fn handle_answer(&mut self, which: usize) {
+        if self.answers.is_empty() {
+            return;
+        }
+        if self.watching == Watching::Recursive {
+            self.handle_events();
+        }
+        let (read, answer, watch) = self.answers.remove(which % self.answers.len());
+        self.follower.answer(&read, answer);
+        self.armed.extend(watch);
+        self.pump();
+    }
+
+    fn pump(&mut self) {
+        while let Some(read) = self.follower.next_read() {
+            self.requests.push_back(read);
+        }
+        for change in self.follower.take_changes() {
+            self.apply(&change);
+            self.changes.push(change);
+        }
+    }
+
+    /// What a table makes of the changes.
+    fn apply(&mut self, change: &Change) {
+        match change {
+            Change::Syncing => {
+                self.unconfirmed = self.seen.keys().chain(&self.listed).cloned().collect();
+            }
+            Change::Seen { path, node } => {
+                self.unconfirmed.remove(path);
+                self.seen.insert(path.clone(), node.clone());
+            }
+            Change::Listed { path, .. } => {
+                self.unconfirmed.remove(path);
+                self.listed.insert(path.clone());
+            }
+            Change::Deleted { path, .. } => {
+                self.seen.remove(path);
+                self.listed.remove(path);
+            }
+            Change::Synced => {
+                for gone in std::mem::take(&mut self.unconfirmed) {
+                    self.seen.remove(&gone);
+                    self.listed.remove(&gone);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Lets everything that is under way come to an end.
+    pub(super) fn settle(&mut self) {
+        for _ in 0..100_000 {
+            self.serve(usize::MAX);
+            self.deliver(usize::MAX);
+            self.handle_events();
+            self.handle_answer(0);
+            let idle = self.requests.is_empty() && self.wire.is_empty() && self.answers.is_empty();
+            if idle && self.events.iter().all(|(_, _, watch)| watch.is_some_and(|watch| !self.armed.contains(&watch))) {
+                return;
+            }
+        }
+        panic!("it never comes to an end");
+    }
+
+    /// The contenders of the tree, with the transactions that made them and their data.
+    pub(super) fn contenders(&self) -> BTreeMap<ZnodePath, (i64, i64)> {
+        let shape = self.shape();
+        let visible = |at: &ZnodePath| self.follower.roots().iter().any(|root| at.is_within(root));
+        self.nodes
+            .iter()
+            .filter(|(at, (_, _, ephemeral))| {
+                let counts = shape.place(at).is_some_and(|place| *ephemeral || !place.needs_ephemeral());
+                visible(at) && (counts || holds_maximum(&shape, at))
+            })
+            .map(|(at, (czxid, mzxid, _))| (at.clone(), (*czxid, *mzxid)))
+            .collect()
+    }
+
+    /// What the changes say they are. A contender that has lost its place with a hint is none any more.
+    pub(super) fn found(&self) -> BTreeMap<ZnodePath, (i64, i64)> {
+        let shape = self.shape();
+        self.seen
+            .iter()
+            .filter(|(at, _)| shape.place(at).is_some() || holds_maximum(&shape, at))
+            .map(|(at, node)| (at.clone(), (node.stat.czxid.0, node.stat.mzxid.0)))
+            .collect()
+    }
+
+    fn shape(&self) -> Shape {
+        let mut shape = Shape::new([]);
+        for at in self.nodes.keys().filter(|at| self.follower.roots().iter().any(|root| at.is_within(root))) {
+            shape.note(at);
+        }
+        shape
+    }
+}
+
+fn holds_maximum(shape: &Shape, at: &ZnodePath) -> bool {
+    let lease = shape.place(&at.child(&"0".repeat(32)));
+    lease.is_some_and(|place| place.role == Role::Lease && place.lock == *at)
+}

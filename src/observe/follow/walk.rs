@@ -1,0 +1,189 @@
+use rustc_hash::FxHashSet;
+
+use super::book::Entry;
+use super::{Answer, COUNTS, Follower, MANY, Read, Watching, is_servers_own};
+use crate::queue::Change;
+use crate::recipe::Shape;
+use crate::znode::{Node, ZnodePath, ZnodeStat};
+
+impl Follower {
+    /// Starts over: everything is read anew, and what was asked for before is forgotten. Answers to earlier reads must not be
+    /// handed in any more.
+    pub(in crate::observe) fn begin(&mut self, watching: Watching) {
+        self.watching = watching;
+        self.shape = Shape::new(self.named.iter().cloned());
+        self.children.clear();
+        self.book.clear();
+        self.walk = self.walk.wrapping_add(1);
+        self.walking = true;
+        self.changes.push(Change::Syncing);
+        for root in self.roots.clone() {
+            // A root that is a contender itself stands in no listing of ours.
+            let read = if self.shape.place(&root).is_some() { Read::Node(root) } else { Read::List(root) };
+            self.book.walk(read, 0, 0);
+        }
+        self.finish_walk();
+    }
+
+    /// Takes the answer to a read that [`Self::next_read`] gave.
+    pub(in crate::observe) fn answer(&mut self, read: &Read, answer: Answer) {
+        let Some(entry) = self.book.close(read) else { return };
+        if !entry.stale {
+            let path = read.path();
+            match answer {
+                Answer::Node(node) => self.node(path, node, entry),
+                Answer::Children(names, stat) => self.listed(path, &names, stat, entry),
+                Answer::Descendants(count) => self.counted(path, count, entry),
+                Answer::NoNode => self.absent(path),
+                Answer::Refused(_) | Answer::Unsupported if matches!(read, Read::Count(_)) => {
+                    self.counts &= answer != Answer::Unsupported;
+                    self.book.walk(Read::List(path.clone()), COUNTS, 0);
+                }
+                Answer::Refused(why) => self.changes.push(Change::Unreadable { path: path.clone(), why }),
+                Answer::Unsupported => {
+                    let why = "the server does not know this kind of request".to_owned();
+                    self.changes.push(Change::Unreadable { path: path.clone(), why });
+                }
+            }
+        }
+        self.finish_walk();
+    }
+
+    /// Ends the walk when its last read was answered.
+    pub(super) fn finish_walk(&mut self) {
+        if self.walking && self.book.walk_is_done() {
+            self.walking = false;
+            let walk = self.walk;
+            self.parents.retain(|_, found| *found == walk);
+            self.changes.push(Change::Synced);
+        }
+    }
+
+    fn node(&mut self, path: &ZnodePath, node: Node, entry: Entry) {
+        let stat = node.stat;
+        let place = self.shape.place(path);
+        let maximum = self.holds_maximum(path);
+        if maximum || place.as_ref().is_some_and(|place| stat.ephemeral_owner.is_some() || !place.needs_ephemeral()) {
+            self.changes.push(Change::Seen { path: path.clone(), node });
+            if let Some(place) = place {
+                self.know_parent(&place.lock, path);
+                if let Some(parent) = path.parent() {
+                    self.know_parent(&parent, path);
+                }
+            }
+            if maximum {
+                self.parents.insert(path.clone(), self.walk);
+            }
+        }
+        // What is listed by itself reads its own children; besides, a node that a session owns has none.
+        let deep = entry.walk || self.watching == Watching::OneShot;
+        let may_have_children = stat.num_children > 0 || self.watching == Watching::OneShot;
+        if deep && may_have_children && stat.ephemeral_owner.is_none() && !maximum {
+            self.ask(Read::List(path.clone()), entry);
+        }
+    }
+
+    fn know_parent(&mut self, parent: &ZnodePath, child: &ZnodePath) {
+        if parent != child {
+            self.parents.insert(parent.clone(), self.walk);
+        }
+    }
+
+    fn listed(&mut self, path: &ZnodePath, names: &[String], stat: ZnodeStat, entry: Entry) {
+        let deep = entry.walk || self.watching == Watching::OneShot;
+        let fresh = self.fresh_children(path, names);
+        if deep {
+            if self.is_root(path) {
+                self.note_hint(path, None);
+            }
+            for child in &fresh {
+                self.note_hint(child, Some(path));
+            }
+        }
+        let mut plain = Vec::new();
+        let mut contenders = false;
+        for child in fresh {
+            if self.shape.place(&child).is_some() {
+                contenders = true;
+                self.ask(Read::Node(child), entry);
+            } else if deep && !is_servers_own(&child) {
+                if self.holds_maximum(&child) {
+                    self.ask(Read::Node(child.clone()), entry);
+                }
+                plain.push(child);
+            }
+        }
+        if contenders || self.is_root(path) || Shape::is_hint(path) || self.parents.contains_key(path) {
+            self.parents.insert(path.clone(), self.walk);
+            self.changes.push(Change::Listed { path: path.clone(), stat });
+        }
+        if self.is_worth_counting(path, plain.len(), entry) {
+            // Lock parents that have been emptied are among them and must not be lost.
+            plain.retain(|child| Shape::is_hint(child) || self.parents.contains_key(child));
+            self.book.walk(Read::Count(path.clone()), entry.counted + 1, names.len());
+        }
+        for child in plain {
+            self.ask(Read::List(child), entry);
+        }
+    }
+
+    /// The children to look at: all of them, but with one-shot watches only those that the last listing did not have and
+    /// those whose names are used again. Those that it had and that are gone are reported.
+    fn fresh_children(&mut self, path: &ZnodePath, names: &[String]) -> Vec<ZnodePath> {
+        if self.watching == Watching::Recursive {
+            return names.iter().map(|name| path.child(name)).collect();
+        }
+        let now = names.iter().map(|name| name.as_str().into()).collect();
+        let before = self.children.insert(path.clone(), now).unwrap_or_default();
+        let is_reused = |child: &ZnodePath| self.shape.place(child).is_some_and(|place| place.sequence.is_none());
+        let mut fresh = Vec::new();
+        for name in names {
+            let child = path.child(name);
+            if !before.contains(name.as_str()) || is_reused(&child) {
+                fresh.push(child);
+            }
+        }
+        let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
+        for gone in before.iter().filter(|name| !now.contains(&***name)) {
+            self.deleted(&path.child(gone), None);
+        }
+        fresh
+    }
+
+    fn is_worth_counting(&self, path: &ZnodePath, plain: usize, entry: Entry) -> bool {
+        // The top of a tree also holds the server's own nodes, which no count leaves out.
+        let possible = entry.walk && self.counts && self.watching == Watching::Recursive && !path.is_root();
+        possible && plain > MANY && entry.counted < COUNTS
+    }
+
+    fn counted(&mut self, path: &ZnodePath, count: usize, entry: Entry) {
+        if entry.disturbed {
+            self.book.walk(Read::List(path.clone()), entry.counted, 0);
+        } else if count != entry.expected {
+            self.book.walk(Read::List(path.clone()), COUNTS, 0);
+        }
+    }
+
+    fn absent(&mut self, path: &ZnodePath) {
+        if self.is_root(path) {
+            self.shape.forget(path);
+            self.parents.remove(path);
+            self.missing_root(path);
+            return;
+        }
+        if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
+            siblings.remove(path.name());
+        }
+        // It may have been reported before it was deleted, or listed before its deletion was handled.
+        self.deleted(path, None);
+    }
+
+    /// Asks for a read on behalf of another one.
+    fn ask(&mut self, read: Read, cause: Entry) {
+        if cause.walk {
+            self.book.walk(read, 0, 0);
+        } else {
+            self.book.want(read);
+        }
+    }
+}

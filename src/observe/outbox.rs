@@ -1,0 +1,159 @@
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
+
+use tokio::sync::mpsc;
+
+use super::Observed;
+use crate::queue::Change;
+use crate::znode::Timestamp;
+
+/// Changes in one batch.
+const BATCH: usize = 1024;
+
+/// Batches that may lie in the channel.
+const BATCHES: usize = 4;
+
+/// Changes that are held for a slow consumer before they are dropped for a fresh start.
+const HELD: usize = 100_000;
+
+/// With more changes than this held, no new reads are issued: their answers would only add to them.
+const ENOUGH: usize = 16 * BATCH;
+
+/// The channel to the consumer.
+pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>) {
+    mpsc::channel(BATCHES)
+}
+
+/// The consumer has gone.
+#[derive(Debug)]
+pub(super) struct Gone;
+
+/// What the consumer has not taken yet.
+#[derive(Debug)]
+pub(super) struct Outbox {
+    sender: mpsc::Sender<Vec<Observed>>,
+    held: VecDeque<Observed>,
+    overflown: bool,
+}
+
+impl Outbox {
+    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>) -> Self {
+        Self { sender, held: VecDeque::new(), overflown: false }
+    }
+
+    /// Takes a change. When there are too many, all but those of the link are dropped, and so are the following ones until
+    /// [`Self::start_over`].
+    pub(super) fn push(&mut self, change: Change) {
+        let is_link = |change: &Change| matches!(change, Change::Link(_));
+        if self.overflown && !is_link(&change) {
+            return;
+        }
+        if self.held.len() >= HELD {
+            self.overflown = true;
+            self.held.retain(|observed| is_link(&observed.change));
+            if !is_link(&change) {
+                return;
+            }
+        }
+        self.held.push_back(Observed { at: now(), change });
+    }
+
+    /// Whether changes were dropped, so that only a fresh start brings the truth.
+    pub(super) fn is_overflown(&self) -> bool {
+        self.overflown
+    }
+
+    /// Whether the answers to more reads are welcome.
+    pub(super) fn has_room(&self) -> bool {
+        self.held.len() < ENOUGH && !self.overflown
+    }
+
+    /// Whether [`Self::send`] has anything to send.
+    pub(super) fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
+    /// Sends one batch when the consumer has room for it. Cancel safe.
+    pub(super) async fn send(&mut self) -> Result<(), Gone> {
+        let permit = self.sender.reserve().await.map_err(|_| Gone)?;
+        let count = self.held.len().min(BATCH);
+        if count > 0 {
+            permit.send(self.held.drain(..count).collect());
+        }
+        Ok(())
+    }
+
+    /// Sends until nothing is held.
+    pub(super) async fn send_all(&mut self) -> Result<(), Gone> {
+        while !self.is_empty() {
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Waits for something else and goes on sending meanwhile.
+    pub(super) async fn send_while<F: Future>(&mut self, other: F) -> Result<F::Output, Gone> {
+        let mut other = pin!(other);
+        loop {
+            tokio::select! {
+                biased;
+                sent = self.send(), if !self.is_empty() => sent?,
+                output = &mut other => return Ok(output),
+            }
+        }
+    }
+
+    /// Waits until the consumer has taken everything, the batches in the channel included. Cancel safe.
+    pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
+        self.send_all().await?;
+        self.sender.reserve_many(BATCHES).await.map_err(|_| Gone)?;
+        Ok(())
+    }
+
+    /// Takes changes again after an overflow.
+    pub(super) fn start_over(&mut self) {
+        self.overflown = false;
+    }
+}
+
+/// This machine's time.
+pub(super) fn now() -> Timestamp {
+    Timestamp(chrono::Utc::now().timestamp_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Link;
+    use crate::znode::ZnodePath;
+
+    fn deleted() -> Change {
+        Change::Deleted { path: ZnodePath::root(), zxid: None }
+    }
+
+    #[tokio::test]
+    async fn a_slow_consumer_costs_a_bounded_memory_and_gets_a_fresh_start() {
+        let (sender, mut receiver) = channel();
+        let mut outbox = Outbox::new(sender);
+        outbox.push(Change::Link(Link::Lost { reason: "cut".to_owned() }));
+        for _ in 0..HELD + 10 {
+            outbox.push(deleted());
+        }
+        assert!(outbox.is_overflown() && !outbox.has_room());
+        assert_eq!(outbox.held.len(), 1, "what is said of the link is kept");
+
+        let first = async {
+            outbox.caught_up().await.expect("a consumer");
+            "caught up"
+        };
+        let second = async { receiver.recv().await.expect("a batch") };
+        let (state, batch) = tokio::join!(first, second);
+        assert_eq!((state, batch.len()), ("caught up", 1));
+        outbox.start_over();
+        outbox.push(Change::Syncing);
+        outbox.send_all().await.expect("a consumer");
+        let batch = receiver.recv().await.expect("a batch");
+        assert_eq!(batch[0].change, Change::Syncing);
+    }
+}

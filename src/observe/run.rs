@@ -1,0 +1,184 @@
+use std::time::{Duration, Instant};
+
+use tokio::sync::mpsc;
+use tokio::time::{sleep, timeout};
+use zookeeper_client::{Client, Error, SessionState, StateWatcher};
+
+use super::backoff::Backoff;
+use super::follow::{Follower, Watching};
+use super::outbox::{Gone, Outbox, now};
+use super::spell::{End, Spell};
+use super::{CLOSING, ObserveOptions, Observed};
+use crate::queue::{Change, Link};
+use crate::zk::{self, ConnectOptions};
+use crate::znode::ZnodePath;
+
+/// How often in a row a connection may be cut at a request before it is taken for one that the server does not know: servers
+/// that do not know a request may close the connection instead of saying so.
+const CUTS_AT_UNKNOWN: u32 = 3;
+
+/// How long a lost connection may take to come back before it is asked why.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Keeps a session and lets a [`Spell`] run on each of its connections.
+pub(super) struct Runner {
+    connection: ConnectOptions,
+    follower: Follower,
+    outbox: Outbox,
+    client: Option<Client>,
+}
+
+/// What is remembered from spell to spell of one session.
+struct Session {
+    watching: Watching,
+    cuts_at_watch: u32,
+    cuts_at_count: u32,
+    backoff: Backoff,
+}
+
+impl Runner {
+    pub(super) fn new(options: ObserveOptions, sender: mpsc::Sender<Vec<Observed>>) -> Self {
+        let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
+        Self {
+            connection: options.connection,
+            follower: Follower::new(&roots, &options.named),
+            outbox: Outbox::new(sender),
+            client: None,
+        }
+    }
+
+    /// Observes until it is refused or the consumer has gone; never longer than it is polled.
+    pub(super) async fn run(&mut self) -> Result<(), Gone> {
+        let mut reason = None;
+        while let Some(client) = self.connect(reason).await? {
+            self.client = Some(client.clone());
+            let state = self.session(&client).await?;
+            self.client = None;
+            if state == SessionState::AuthFailed {
+                let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
+                self.outbox.push(Change::Link(Link::Refused { reason }));
+                break;
+            }
+            reason = Some("the session expired while there was no connection".to_owned());
+        }
+        self.outbox.send_all().await
+    }
+
+    /// Closes the session, if there is one, and waits for that a short while.
+    pub(super) async fn close(self) {
+        let Some(client) = self.client else { return };
+        let mut states = client.state_watcher();
+        if client.state().is_terminated() {
+            return;
+        }
+        drop(client);
+        let closed = async { while !states.changed().await.is_terminated() {} };
+        // Without a connection there is no closing it: it times out at the servers.
+        let _ = timeout(CLOSING, closed).await;
+    }
+
+    /// Connects, however often it takes. `None` when we are refused.
+    async fn connect(&mut self, mut reason: Option<String>) -> Result<Option<Client>, Gone> {
+        let mut backoff = Backoff::new();
+        for attempt in 1_u32.. {
+            self.link(Link::Connecting { attempt, reason: reason.take(), next_try: None });
+            let error = match self.outbox.send_while(zk::connect(&self.connection)).await? {
+                Ok(client) => return Ok(Some(client)),
+                Err(error) => error,
+            };
+            let text = error.to_string();
+            tracing::info!(attempt, error = text, "no session");
+            if error.is_permanent() {
+                self.link(Link::Refused { reason: text });
+                break;
+            }
+            reason = Some(text);
+            let delay = backoff.next();
+            self.link(Link::Connecting { attempt, reason: reason.clone(), next_try: Some(now().plus(delay)) });
+            self.outbox.send_while(sleep(delay)).await?;
+        }
+        Ok(None)
+    }
+
+    /// Observes on one session, over all its connections. Returns how the session ended.
+    async fn session(&mut self, client: &Client) -> Result<SessionState, Gone> {
+        let mut session =
+            Session { watching: Watching::Recursive, cuts_at_watch: 0, cuts_at_count: 0, backoff: Backoff::new() };
+        loop {
+            let began = Instant::now();
+            let reason = match self.spell(client, &mut session).await {
+                End::Gone => return Err(Gone),
+                End::Over(state) => return Ok(state),
+                End::Cut(reason) => reason,
+            };
+            tracing::info!(reason, "connection lost");
+            self.link(Link::Lost { reason });
+            if let Some(state) = self.reconnected(client.state_watcher()).await? {
+                return Ok(state);
+            }
+            // A connection that served its purpose needs no waiting; a server that only lets us begin does.
+            if self.follower.is_synced() && began.elapsed() > PATIENCE {
+                session.backoff.reset();
+            } else {
+                self.outbox.send_while(sleep(session.backoff.next())).await?;
+            }
+        }
+    }
+
+    /// Observes on one connection.
+    async fn spell(&mut self, client: &Client, session: &mut Session) -> End {
+        if session.cuts_at_watch >= CUTS_AT_UNKNOWN {
+            session.watching = Watching::OneShot;
+        }
+        let begun = Spell::begin(client, &mut self.follower, &mut self.outbox, session.watching).await;
+        let end = match begun {
+            Err(gone) => return gone.into(),
+            Ok(Ok(spell)) => {
+                session.cuts_at_watch = 0;
+                spell.run().await
+            }
+            Ok(Err(Error::Unimplemented)) => {
+                session.watching = Watching::OneShot;
+                match Spell::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
+                    Err(gone) => return gone.into(),
+                    Ok(Err(error)) => return error.into(),
+                    Ok(Ok(spell)) => spell.run().await,
+                }
+            }
+            Ok(Err(error)) => {
+                session.cuts_at_watch += 1;
+                return error.into();
+            }
+        };
+        if self.follower.is_counting() {
+            session.cuts_at_count += 1;
+            if session.cuts_at_count >= CUTS_AT_UNKNOWN {
+                self.follower.stop_counting();
+            }
+        }
+        end
+    }
+
+    /// Waits until there is a connection again; the state of a session that ends before that. When it takes long, says why.
+    async fn reconnected(&mut self, mut states: StateWatcher) -> Result<Option<SessionState>, Gone> {
+        let mut asked = false;
+        loop {
+            match states.peek_state() {
+                SessionState::SyncConnected => return Ok(None),
+                state if state.is_terminated() => return Ok(Some(state)),
+                _ => {}
+            }
+            let waited = self.outbox.send_while(timeout(PATIENCE, states.changed())).await?;
+            if waited.is_err() && !asked {
+                asked = true;
+                if let Some(servers) = self.outbox.send_while(zk::diagnose(&self.connection)).await? {
+                    self.link(Link::Lost { reason: format!("the connection was cut: {servers}") });
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, link: Link) {
+        self.outbox.push(Change::Link(link));
+    }
+}

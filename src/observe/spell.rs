@@ -1,0 +1,186 @@
+use futures::future::BoxFuture;
+use futures::stream::{FuturesUnordered, StreamExt};
+use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
+
+use super::follow::{Follower, Watching};
+use super::outbox::{Gone, Outbox};
+use super::wire::{self, Answered, Armed, Delivered, Watchers};
+use crate::queue::{Change, Link};
+use crate::znode::SessionId;
+
+/// Reads asked for by events that may wait to be sent. With more, the server cannot keep up with the events, and a
+/// fresh start costs less.
+const BEHIND: usize = 100_000;
+
+/// Events that are handled before anything else gets its turn.
+const EVENTS_IN_A_ROW: usize = 4096;
+
+/// How a spell ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The connection was cut.
+    Cut(String),
+    /// The session is over.
+    Over(SessionState),
+    /// The consumer has gone.
+    Gone,
+}
+
+impl From<Gone> for End {
+    fn from(_: Gone) -> Self {
+        Self::Gone
+    }
+}
+
+impl From<Error> for End {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::SessionExpired | Error::SessionMoved => Self::Over(SessionState::Expired),
+            Error::AuthFailed => Self::Over(SessionState::AuthFailed),
+            Error::ClientClosed => Self::Over(SessionState::Closed),
+            Error::ConnectionLoss => Self::Cut("the connection to the server was cut".to_owned()),
+            Error::Throttled => Self::Cut("the server is overloaded and refuses to answer".to_owned()),
+            error => Self::Cut(format!("the server's answer was not expected ({error})")),
+        }
+    }
+}
+
+/// What is under way on one connection of a session: from when it is there until it is cut.
+///
+/// Everything here is dropped at the cut: the library does not set recursive watches again after a reconnect, and what
+/// happened meanwhile no watch tells.
+pub(super) struct Spell<'a> {
+    client: &'a Client,
+    follower: &'a mut Follower,
+    outbox: &'a mut Outbox,
+    watching: Watching,
+    states: StateWatcher,
+    watchers: Watchers,
+    armed: FuturesUnordered<Armed>,
+    reads: FuturesUnordered<BoxFuture<'static, Answered>>,
+}
+
+impl<'a> Spell<'a> {
+    /// Sets the watches. Returns an error of the server's as it is, so that the caller can see whether it knows such watches.
+    pub(super) async fn begin(
+        client: &'a Client,
+        follower: &'a mut Follower,
+        outbox: &'a mut Outbox,
+        watching: Watching,
+    ) -> Result<Result<Self, Error>, Gone> {
+        let states = client.state_watcher();
+        let watchers = match watching {
+            Watching::OneShot => Watchers::default(),
+            Watching::Recursive => match outbox.send_while(Watchers::add(client, follower.roots())).await? {
+                Ok(watchers) => watchers,
+                Err(error) => return Ok(Err(error)),
+            },
+        };
+        let (armed, reads) = (FuturesUnordered::new(), FuturesUnordered::new());
+        Ok(Ok(Self { client, follower, outbox, watching, states, watchers, armed, reads }))
+    }
+
+    /// Reads everything and follows what happens, until the connection is cut.
+    pub(super) async fn run(mut self) -> End {
+        let session = SessionId(self.client.session_id().0);
+        let recursive = self.watching == Watching::Recursive;
+        self.outbox.push(Change::Link(Link::Connected { session, recursive }));
+        self.follower.begin(self.watching);
+        loop {
+            if let Err(end) = self.step().await {
+                return end;
+            }
+        }
+    }
+
+    /// Waits for one thing to happen and deals with it. The order of the branches keeps the consumer served when events flood in,
+    /// and events before answers: see [`Follower`].
+    async fn step(&mut self) -> Result<(), End> {
+        self.issue();
+        if self.outbox.is_overflown() || self.follower.waiting_for_events() > BEHIND {
+            return self.start_over().await;
+        }
+        tokio::select! {
+            biased;
+            sent = self.outbox.send(), if !self.outbox.is_empty() => Ok(sent?),
+            event = self.watchers.next() => {
+                self.handle(&event)?;
+                self.handle_waiting()
+            }
+            Some(event) = self.armed.next(), if !self.armed.is_empty() => self.handle(&event),
+            state = self.states.changed() => Err(end_of(state)),
+            Some(answered) = self.reads.next(), if !self.reads.is_empty() => {
+                self.handle_waiting()?;
+                self.take(answered)
+            }
+        }
+    }
+
+    /// Sends the reads that may be sent, and hands on what was found.
+    fn issue(&mut self) {
+        while self.outbox.has_room() {
+            let Some(read) = self.follower.next_read() else { break };
+            let awaited = self.follower.roots().contains(read.path());
+            self.reads.push(wire::send(self.client, read, self.watching, awaited));
+        }
+        for change in self.follower.take_changes() {
+            self.outbox.push(change);
+        }
+    }
+
+    fn take(&mut self, answered: Answered) -> Result<(), End> {
+        self.follower.answer(&answered.read, answered.answer?);
+        if let Some(watcher) = answered.watcher {
+            self.armed.push(Box::pin(watcher.changed()));
+        }
+        Ok(())
+    }
+
+    /// Handles the events that are there. Each answer that is taken after this was sent by the server after all of them.
+    fn handle_waiting(&mut self) -> Result<(), End> {
+        for _ in 0..EVENTS_IN_A_ROW {
+            let Some(event) = self.watchers.next_now() else { return Ok(()) };
+            self.handle(&event)?;
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, event: &WatchedEvent) -> Result<(), End> {
+        match wire::read_event(event) {
+            Some(Delivered::Node(event, path, zxid)) => self.follower.event(event, &path, zxid),
+            Some(Delivered::Session(state)) => return Err(end_of(state)),
+            None => {}
+        }
+        for change in self.follower.take_changes() {
+            self.outbox.push(change);
+        }
+        Ok(())
+    }
+
+    /// Lets go of everything, waits until the consumer has caught up, and reads everything again. The recursive watches stay,
+    /// and their events are thrown away meanwhile.
+    async fn start_over(&mut self) -> Result<(), End> {
+        self.reads.clear();
+        self.armed.clear();
+        loop {
+            tokio::select! {
+                biased;
+                caught_up = self.outbox.caught_up() => break caught_up?,
+                event = self.watchers.next() => {
+                    if let Some(Delivered::Session(state)) = wire::read_event(&event) {
+                        return Err(end_of(state));
+                    }
+                }
+                state = self.states.changed() => return Err(end_of(state)),
+            }
+        }
+        self.outbox.start_over();
+        self.follower.begin(self.watching);
+        Ok(())
+    }
+}
+
+/// What a new state of the session means while a spell lasts: even a connection is the end of it, since it is another one.
+fn end_of(state: SessionState) -> End {
+    if state.is_terminated() { End::Over(state) } else { Error::ConnectionLoss.into() }
+}

@@ -1,0 +1,199 @@
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures::future::BoxFuture;
+use zookeeper_client::{
+    AddWatchMode, Client, Error, EventType, OneshotWatcher, PersistentWatcher, SessionState, Stat, WatchedEvent,
+};
+
+use super::follow::{Answer, Event, Read, Watching};
+use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// The answer to a read, and the one-shot watch that it set.
+pub(super) struct Answered {
+    pub(super) read: Read,
+    /// An error is one of the connection, not of the node.
+    pub(super) answer: Result<Answer, Error>,
+    pub(super) watcher: Option<OneshotWatcher>,
+}
+
+/// What a watch delivered.
+#[derive(Debug)]
+pub(super) enum Delivered {
+    /// Something happened to a node.
+    Node(Event, ZnodePath, Option<Zxid>),
+    /// Something happened to the session.
+    Session(SessionState),
+}
+
+/// Sends a read. With recursive watches the request is on its way when this returns, and so in the order of the calls.
+///
+/// `awaited` reads a missing node again when it comes into being, with one-shot watches.
+pub(super) fn send(client: &Client, read: Read, watching: Watching, awaited: bool) -> BoxFuture<'static, Answered> {
+    match (&read, watching) {
+        (Read::Node(path), _) => {
+            let reply = client.get_data(path.as_str());
+            Box::pin(async move {
+                let answer = reply.await.map(|(data, stat)| Answer::Node(node(&data, &stat)));
+                Answered { read, answer: judge(answer), watcher: None }
+            })
+        }
+        (Read::List(path), Watching::Recursive) => {
+            let reply = client.get_children(path.as_str());
+            Box::pin(async move {
+                let answer = reply.await.map(|(names, stat)| Answer::Children(names, stat_of(&stat)));
+                Answered { read, answer: judge(answer), watcher: None }
+            })
+        }
+        (Read::List(path), Watching::OneShot) => {
+            let (client, path) = (client.clone(), path.clone());
+            Box::pin(async move {
+                let (answer, watcher) = list_and_watch(&client, &path, awaited).await;
+                Answered { read, answer: judge(answer), watcher }
+            })
+        }
+        (Read::Count(path), _) => {
+            let reply = client.count_descendants_number(path.as_str());
+            Box::pin(async move {
+                let answer = reply.await.map(Answer::Descendants);
+                Answered { read, answer: judge(answer), watcher: None }
+            })
+        }
+    }
+}
+
+async fn list_and_watch(
+    client: &Client,
+    path: &ZnodePath,
+    awaited: bool,
+) -> (Result<Answer, Error>, Option<OneshotWatcher>) {
+    loop {
+        match client.get_and_watch_children(path.as_str()).await {
+            Ok((names, stat, watcher)) => return (Ok(Answer::Children(names, stat_of(&stat))), Some(watcher)),
+            Err(Error::NoNode) if awaited => match client.check_and_watch_stat(path.as_str()).await {
+                // It was created in between. The watch that this set tells nothing new.
+                Ok((Some(_), _)) => {}
+                Ok((None, watcher)) => return (Err(Error::NoNode), Some(watcher)),
+                Err(error) => return (Err(error), None),
+            },
+            Err(error) => return (Err(error), None),
+        }
+    }
+}
+
+/// Tells errors that concern one node from those of the connection.
+fn judge(answer: Result<Answer, Error>) -> Result<Answer, Error> {
+    let refused = |why: &str| Ok(Answer::Refused(why.to_owned()));
+    match answer {
+        Err(Error::NoNode) => Ok(Answer::NoNode),
+        Err(Error::Unimplemented) => Ok(Answer::Unsupported),
+        Err(Error::NoAuth) => {
+            refused("the server refuses to let us read here: log in with credentials that may (READ)")
+        }
+        Err(Error::BadArguments(_)) => {
+            refused("its path has characters that cannot be sent to the server: its locks are not shown")
+        }
+        Err(Error::UnmarshalError { .. } | Error::MarshallingError) => refused("the server's answer cannot be read"),
+        other => other,
+    }
+}
+
+fn node(data: &[u8], stat: &Stat) -> Node {
+    Node { stat: stat_of(stat), data: NodeData::keep(data) }
+}
+
+fn stat_of(stat: &Stat) -> ZnodeStat {
+    ZnodeStat {
+        czxid: Zxid(stat.czxid),
+        mzxid: Zxid(stat.mzxid),
+        pzxid: Zxid(stat.pzxid),
+        ctime: Timestamp(stat.ctime),
+        mtime: Timestamp(stat.mtime),
+        version: stat.version,
+        cversion: stat.cversion,
+        aversion: stat.aversion,
+        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
+        data_length: stat.data_length,
+        num_children: stat.num_children,
+    }
+}
+
+/// What an event of the client library says; `None` for what is of no use.
+pub(super) fn read_event(event: &WatchedEvent) -> Option<Delivered> {
+    let kind = match event.event_type {
+        EventType::Session => return Some(Delivered::Session(event.session_state)),
+        EventType::NodeCreated => Event::Created,
+        EventType::NodeDeleted => Event::Deleted,
+        EventType::NodeDataChanged => Event::DataChanged,
+        EventType::NodeChildrenChanged => Event::ChildrenChanged,
+    };
+    let path = ZnodePath::new(&event.path).ok()?;
+    Some(Delivered::Node(kind, path, (event.zxid > 0).then_some(Zxid(event.zxid))))
+}
+
+/// The recursive watches of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Watchers(Vec<PersistentWatcher>);
+
+impl Watchers {
+    /// Adds a recursive watch to each root, whether it exists or not, all in one round trip.
+    pub(super) async fn add(client: &Client, roots: &[ZnodePath]) -> Result<Self, Error> {
+        let mut added = Vec::with_capacity(roots.len());
+        for root in roots {
+            added.push(client.watch(root.as_str(), AddWatchMode::PersistentRecursive));
+        }
+        let mut watchers = Vec::with_capacity(roots.len());
+        for watcher in added {
+            match watcher.await {
+                Ok(watcher) => watchers.push(watcher),
+                // That root's listing fails in the same way, and that is reported.
+                Err(Error::BadArguments(_) | Error::NoAuth) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Self(watchers))
+    }
+
+    /// The next event of any of them. Waits forever when there are none. Cancel safe.
+    pub(super) async fn next(&mut self) -> WatchedEvent {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+
+    /// The next event that is there already.
+    pub(super) fn next_now(&mut self) -> Option<WatchedEvent> {
+        match self.poll_next(&mut Context::from_waker(std::task::Waker::noop())) {
+            Poll::Ready(event) => Some(event),
+            Poll::Pending => None,
+        }
+    }
+
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<WatchedEvent> {
+        for index in 0..self.0.len() {
+            let polled = std::pin::pin!(self.0[index].changed()).poll(cx);
+            if let Poll::Ready(event) = polled {
+                // Asked again after the last event of its session, a watcher would panic.
+                if event.event_type == EventType::Session && event.session_state.is_terminated() {
+                    drop(self.0.swap_remove(index));
+                }
+                return Poll::Ready(event);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+/// A one-shot watch that waits to fire.
+pub(super) type Armed = Pin<Box<dyn Future<Output = WatchedEvent> + Send>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_one_node_is_told_from_one_of_the_connection() {
+        assert_eq!(judge(Err(Error::NoNode)), Ok(Answer::NoNode));
+        assert!(matches!(judge(Err(Error::NoAuth)), Ok(Answer::Refused(_))));
+        assert_eq!(judge(Err(Error::ConnectionLoss)), Err(Error::ConnectionLoss));
+    }
+}

@@ -1,0 +1,180 @@
+//! Finds out by a short conversation of its own why a server gave no session: the client library only says that none did.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use futures::stream::{self, StreamExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::connect_string::Server;
+use super::error::{ServerFault, Unreachable};
+
+/// For each step of the conversation: the name, the connection, the answer.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Servers that are asked at the same time.
+const AT_ONCE: usize = 16;
+
+/// A command that every ZooKeeper server answers on a plain client port, if only by saying that it may not.
+const SRVR: &[u8] = b"srvr";
+
+/// A TLS 1.2 `ClientHello` that offers one common cipher suite and nothing else. A TLS server answers it with a handshake
+/// record or an alert, whatever it thinks of it.
+const CLIENT_HELLO: &[u8] = &[
+    0x16, 0x03, 0x01, 0x00, 0x2d, // record: handshake, 45 bytes
+    0x01, 0x00, 0x00, 0x29, 0x03, 0x03, // ClientHello, 41 bytes, TLS 1.2
+    0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30,
+    31, 0x00, // no session to resume
+    0x00, 0x02, 0xc0, 0x2f, // ECDHE-RSA-AES128-GCM-SHA256
+    0x01, 0x00, // no compression
+];
+
+/// Asks every server. Takes a few seconds at most for up to sixteen servers.
+pub(super) async fn probe(servers: &[Server]) -> Unreachable {
+    let faults = stream::iter(servers.to_vec())
+        .map(|server| async move { (server.address(), fault_of(&server).await) })
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    Unreachable { servers: faults }
+}
+
+async fn fault_of(server: &Server) -> ServerFault {
+    if let Err(fault) = connect(server).await {
+        return fault;
+    }
+    let (plain, hello) = (converse(server, SRVR).await, converse(server, CLIENT_HELLO).await);
+    let speaks_tls = hello.as_deref().is_ok_and(is_tls);
+    let plain = match plain {
+        Ok(answer) => read_srvr(&answer),
+        Err(fault) => fault,
+    };
+    match (server.tls, speaks_tls) {
+        (true, true) => ServerFault::Handshake,
+        (false, true) => ServerFault::WantsTls,
+        (true, false) if matches!(plain, ServerFault::NoSession | ServerFault::NotServing) => ServerFault::WantsPlain,
+        _ => plain,
+    }
+}
+
+/// What the answer to `srvr` says.
+fn read_srvr(answer: &[u8]) -> ServerFault {
+    let text = String::from_utf8_lossy(answer);
+    if text.is_empty() {
+        ServerFault::Closes
+    } else if text.contains("not currently serving requests") {
+        ServerFault::NotServing
+    } else if text.starts_with("Zookeeper version") || text.contains("srvr is not executed") {
+        ServerFault::NoSession
+    } else {
+        ServerFault::Foreign
+    }
+}
+
+/// Whether it begins as a TLS record with a handshake or an alert does.
+fn is_tls(answer: &[u8]) -> bool {
+    matches!(answer, [0x15 | 0x16, 0x03, ..])
+}
+
+/// Says something on a fresh connection and takes the beginning of the answer; empty when the server closed.
+async fn converse(server: &Server, words: &[u8]) -> Result<Vec<u8>, ServerFault> {
+    let mut stream = connect(server).await?;
+    let mut answer = vec![0; 512];
+    let exchange = async {
+        stream.write_all(words).await?;
+        stream.read(&mut answer).await
+    };
+    match timeout(PATIENCE, exchange).await {
+        Err(_) => Err(ServerFault::Silent),
+        // A server that resets the connection has closed it.
+        Ok(Err(_)) => Ok(Vec::new()),
+        Ok(Ok(read)) => {
+            answer.truncate(read);
+            Ok(answer)
+        }
+    }
+}
+
+async fn connect(server: &Server) -> Result<TcpStream, ServerFault> {
+    let addresses = match timeout(PATIENCE, tokio::net::lookup_host((server.host.as_str(), server.port))).await {
+        Ok(Ok(addresses)) => addresses.collect::<Vec<_>>(),
+        Ok(Err(_)) | Err(_) => return Err(ServerFault::NotFound),
+    };
+    match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+        Err(_) => Err(ServerFault::TimedOut),
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(error)) => Err(match error.kind() {
+            ErrorKind::ConnectionRefused => ServerFault::Refused,
+            ErrorKind::TimedOut => ServerFault::TimedOut,
+            _ => ServerFault::Io(error.to_string()),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Serves each connection with what `answer` makes of the first bytes; `None` closes without a word.
+    async fn serve(answer: fn(&[u8]) -> Option<&'static [u8]>) -> Server {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let mut words = [0; 64];
+                    let read = stream.read(&mut words).await.unwrap_or(0);
+                    if let Some(bytes) = answer(&words[..read]) {
+                        let _ = stream.write_all(bytes).await;
+                    }
+                });
+            }
+        });
+        Server { host: "127.0.0.1".to_owned(), port, tls: false }
+    }
+
+    async fn found(answer: fn(&[u8]) -> Option<&'static [u8]>, tls: bool) -> ServerFault {
+        let server = Server { tls, ..serve(answer).await };
+        fault_of(&server).await
+    }
+
+    fn zookeeper(words: &[u8]) -> Option<&'static [u8]> {
+        (words == SRVR).then_some(b"Zookeeper version: 3.8.0\nMode: standalone\n")
+    }
+
+    fn secure(words: &[u8]) -> Option<&'static [u8]> {
+        (words == CLIENT_HELLO).then_some(&[0x15, 0x03, 0x03, 0, 2, 2, 40])
+    }
+
+    #[tokio::test]
+    async fn a_port_where_nobody_listens_is_told_from_a_name_that_nobody_knows() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        drop(listener);
+        let closed = Server { host: "127.0.0.1".to_owned(), port, tls: false };
+        let unknown = Server { host: "no-such-host.invalid".to_owned(), port, tls: false };
+        let faults = probe(&[closed, unknown]).await.servers;
+        assert_eq!(faults[0].1, ServerFault::Refused);
+        assert_eq!(faults[1].1, ServerFault::NotFound);
+    }
+
+    #[tokio::test]
+    async fn a_secure_port_spoken_to_in_plain_and_the_reverse_are_told_apart() {
+        assert_eq!(found(secure, false).await, ServerFault::WantsTls);
+        assert_eq!(found(secure, true).await, ServerFault::Handshake);
+        assert_eq!(found(zookeeper, true).await, ServerFault::WantsPlain);
+        assert_eq!(found(zookeeper, false).await, ServerFault::NoSession);
+    }
+
+    #[tokio::test]
+    async fn what_is_no_zookeeper_is_called_so() {
+        assert_eq!(found(|_| Some(b"HTTP/1.1 400 Bad Request\r\n\r\n"), false).await, ServerFault::Foreign);
+        assert_eq!(found(|_| None, false).await, ServerFault::Closes);
+        let idle = |_: &[u8]| Some(&b"This ZooKeeper instance is not currently serving requests\n"[..]);
+        assert_eq!(found(idle, false).await, ServerFault::NotServing);
+    }
+}

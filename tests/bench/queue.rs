@@ -1,0 +1,106 @@
+//! What one change costs the table, at three lengths of the queue: it must not follow the length.
+
+use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use lockscope::queue::{Change, Link, LockTable};
+use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
+
+fn name(parent: &str, kind: &str, number: i64) -> ZnodePath {
+    let path = format!("{parent}/_c_{number:08x}-0000-4000-8000-000000000000-{kind}{number:010}");
+    ZnodePath::new(&path).expect("a path")
+}
+
+fn seen(path: ZnodePath, number: i64) -> Change {
+    let stat = ZnodeStat {
+        czxid: Zxid(number),
+        mzxid: Zxid(number),
+        pzxid: Zxid(number),
+        ctime: Timestamp(number),
+        mtime: Timestamp(number),
+        version: 0,
+        cversion: 0,
+        aversion: 0,
+        ephemeral_owner: Some(SessionId(number)),
+        data_length: 10,
+        num_children: 0,
+    };
+    Change::Seen { path, node: Node { stat, data: NodeData::keep(b"10.0.4.170") } }
+}
+
+/// A live table with one queue; every tenth request of a read/write queue is for writing.
+fn table(length: i64, kind: fn(i64) -> &'static str) -> LockTable {
+    let mut table = LockTable::new([]);
+    let now = Timestamp(0);
+    table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }), now);
+    table.apply(Change::Syncing, now);
+    for number in 0..length {
+        table.apply(seen(name("/locks/a", kind(number), number), number), now);
+    }
+    table.apply(Change::Synced, now);
+    table
+}
+
+fn mutex(_: i64) -> &'static str {
+    "lock-"
+}
+
+fn shared(number: i64) -> &'static str {
+    if number % 10 == 0 { "__WRIT__" } else { "__READ__" }
+}
+
+fn hand_over(criterion: &mut Criterion) {
+    for (recipe, kind) in [("mutex", mutex as fn(i64) -> &'static str), ("read-write", shared)] {
+        let mut group = criterion.benchmark_group(format!("apply: head leaves and one comes, {recipe}"));
+        for length in LENGTHS {
+            let mut table = table(length, kind);
+            let mut head = 0;
+            group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
+                bencher.iter(|| {
+                    let tail = head + length;
+                    let gone = Change::Deleted { path: name("/locks/a", kind(head), head), zxid: None };
+                    let told = table.apply(gone, Timestamp(head)).len();
+                    head += 1;
+                    told + table.apply(seen(name("/locks/a", kind(tail), tail), tail), Timestamp(head)).len()
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+fn leave_the_middle(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("apply: a waiter in the middle leaves and one comes");
+    for length in LENGTHS {
+        let mut table = table(length, mutex);
+        let mut next = length;
+        let mut middle: Vec<i64> = (length / 4..length / 2).collect();
+        group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
+            bencher.iter(|| {
+                let gone = middle.pop().unwrap_or_else(|| {
+                    middle = (next - length / 2..next - length / 4).collect();
+                    next - length / 4
+                });
+                table.apply(Change::Deleted { path: name("/locks/a", "lock-", gone), zxid: None }, Timestamp(next));
+                table.apply(seen(name("/locks/a", "lock-", next), next), Timestamp(next));
+                next += 1;
+            });
+        });
+    }
+    group.finish();
+}
+
+fn load(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("load: all contenders of a queue, each");
+    group.sample_size(10);
+    for length in LENGTHS {
+        group.throughput(criterion::Throughput::Elements(length.unsigned_abs()));
+        group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
+            bencher.iter_batched(|| (), |()| table(length, mutex), BatchSize::PerIteration);
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, hand_over, leave_the_middle, load);
+criterion_main!(benches);

@@ -1,0 +1,253 @@
+//! The program without a server: arguments, settings, exit codes, sentences on stderr, closed pipes.
+
+use std::fs::{self, Permissions};
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use assert_cmd::Command;
+use tempfile::TempDir;
+
+/// Where nothing listens.
+const NOBODY: &str = "127.0.0.1:1";
+
+/// How long anything here may take on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The program with an environment of its own: an empty home, and no variable of ours.
+fn lockscope(home: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::cargo_bin("lockscope").expect("the program is built");
+    command.args(arguments).env_clear().env("HOME", home).timeout(PATIENCE);
+    command
+}
+
+fn home() -> TempDir {
+    tempfile::tempdir().expect("a directory for the test")
+}
+
+/// Runs it and answers exit code, stdout and stderr.
+fn ran(mut command: Command) -> (i32, String, String) {
+    let output = command.output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+}
+
+/// That it failed as promised: code 2, one sentence, nothing on stdout. Answers the sentence.
+fn refused(command: Command) -> String {
+    let (code, out, told) = ran(command);
+    assert_eq!((code, out.as_str()), (2, ""), "{told}");
+    assert!(told.starts_with("lockscope: ") && told.trim_end().lines().count() == 1, "{told}");
+    told
+}
+
+#[test]
+fn help_and_version_go_to_stdout_and_succeed() {
+    let home = home();
+    for (arguments, part) in [
+        (&["--help"][..], "ZOOKEEPER_CONNECT"),
+        (&["-h"], "--connect"),
+        (&["snapshot", "--help"], "--format"),
+        (&["watch", "--help"], "--for"),
+        (&["--version"], env!("CARGO_PKG_VERSION")),
+    ] {
+        let (code, out, told) = ran(lockscope(home.path(), arguments));
+        assert_eq!((code, told.as_str()), (0, ""), "{arguments:?}");
+        assert!(out.contains(part), "{arguments:?}: {out}");
+    }
+}
+
+#[test]
+fn a_usage_error_is_one_sentence_and_exit_code_2() {
+    let home = home();
+    for (arguments, part) in [
+        (&["--colour"][..], "--colour"),
+        (&["snapshot", "--format", "xml"], "json"),
+        (&["snapshot", "--root", "locks"], "slash"),
+        (&["watch", "--for", "soon"], "90s"),
+        (&["--ascii", "snapshot"], "--ascii"),
+        (&["snapshot", "--tls-cert", "x", "--tls-ca", "y"], "--tls-key"),
+        (&["frobnicate"], "frobnicate"),
+    ] {
+        let told = refused(lockscope(home.path(), arguments));
+        assert!(told.contains(part), "{told}");
+    }
+}
+
+#[test]
+fn the_screen_without_a_terminal_names_the_commands_that_need_none() {
+    let home = home();
+    let told = refused(lockscope(home.path(), &["--connect", NOBODY]));
+    assert!(told.contains("terminal") && told.contains("lockscope snapshot"), "{told}");
+}
+
+#[test]
+fn an_ensemble_that_cannot_be_reached_is_told_within_the_time_given() {
+    let home = home();
+    for command in ["snapshot", "watch"] {
+        let began = Instant::now();
+        let told = refused(lockscope(home.path(), &[command, "--connect", NOBODY, "--timeout", "500ms"]));
+        assert!(told.contains(NOBODY) && told.contains("--timeout"), "{told}");
+        assert!(began.elapsed() < PATIENCE);
+    }
+}
+
+#[test]
+fn the_environment_and_the_config_file_say_where_to_connect() {
+    let home = home();
+    let folder = home.path().join(".config/lockscope");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("config.toml"), "connect = '127.0.0.1:2'\ntimeout = '300ms'").unwrap();
+    assert!(refused(lockscope(home.path(), &["snapshot"])).contains("127.0.0.1:2"));
+    let mut command = lockscope(home.path(), &["snapshot"]);
+    command.env("ZOOKEEPER_CONNECT", "127.0.0.1:3");
+    assert!(refused(command).contains("127.0.0.1:3"));
+    let mut command = lockscope(home.path(), &["--connect", "127.0.0.1:4", "snapshot"]);
+    command.env("ZOOKEEPER_CONNECT", "127.0.0.1:3");
+    assert!(refused(command).contains("127.0.0.1:4"));
+    let elsewhere = home.path().join("elsewhere");
+    fs::rename(home.path().join(".config"), &elsewhere).unwrap();
+    let mut command = lockscope(home.path(), &["snapshot"]);
+    command.env("XDG_CONFIG_HOME", &elsewhere);
+    assert!(refused(command).contains("127.0.0.1:2"));
+}
+
+#[test]
+fn a_wrong_config_file_is_named_with_the_line() {
+    let home = home();
+    let file = home.path().join("my.toml");
+    fs::write(&file, "connect = 'a'\nconect = 'b'").unwrap();
+    let told = refused(lockscope(home.path(), &["snapshot", "--config", file.to_str().unwrap()]));
+    assert!(told.contains("my.toml") && told.contains("line 2") && told.contains("conect"), "{told}");
+    let told = refused(lockscope(home.path(), &["snapshot", "--config", "/nowhere.toml"]));
+    assert!(told.contains("/nowhere.toml"), "{told}");
+}
+
+#[test]
+fn secrets_are_never_printed_and_never_taken_from_a_file_that_others_read() {
+    let home = home();
+    let file = home.path().join("auth");
+    fs::write(&file, "digest:me:secret").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
+    let arguments = ["snapshot", "--connect", NOBODY, "--timeout", "300ms", "--auth-file", file.to_str().unwrap()];
+    let told = refused(lockscope(home.path(), &arguments));
+    assert!(told.contains("chmod 600") && !told.contains("secret"), "{told}");
+    fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
+    let told = refused(lockscope(home.path(), &arguments));
+    assert!(told.contains("gave up") && !told.contains("secret"), "{told}");
+    let mut command = lockscope(home.path(), &["snapshot", "--connect", NOBODY]);
+    command.env("LOCKSCOPE_AUTH", "secret");
+    let told = refused(command);
+    assert!(told.contains("LOCKSCOPE_AUTH") && told.contains("line 1") && !told.contains("secret"), "{told}");
+}
+
+#[test]
+fn the_log_goes_to_its_file_and_one_that_cannot_be_written_is_told() {
+    let home = home();
+    let told = refused(lockscope(home.path(), &["snapshot", "--log-file", "/nowhere/log"]));
+    assert!(told.contains("/nowhere/log") && told.contains("--log-file"), "{told}");
+    let log = home.path().join("log");
+    let arguments = ["snapshot", "--connect", NOBODY, "--timeout", "300ms", "--log-file", log.to_str().unwrap()];
+    let mut command = lockscope(home.path(), &arguments);
+    command.env("LOCKSCOPE_LOG", "[");
+    refused(command);
+    assert!(fs::read_to_string(log).unwrap().contains("LOCKSCOPE_LOG"));
+}
+
+#[test]
+fn completions_for_every_shell_know_the_commands() {
+    let home = home();
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let (code, out, told) = ran(lockscope(home.path(), &["completions", shell]));
+        assert_eq!((code, told.as_str()), (0, ""));
+        assert!(out.contains("snapshot") && out.contains("session-timeout"), "{shell}");
+    }
+}
+
+#[test]
+fn one_manual_page_covers_every_command_and_a_directory_gets_one_for_each() {
+    let home = home();
+    let (code, page, _) = ran(lockscope(home.path(), &["man"]));
+    assert_eq!(code, 0);
+    for part in
+        [".TH lockscope 1", "LOCKSCOPE SNAPSHOT", "LOCKSCOPE WATCH", ".SH ENVIRONMENT", "EXIT STATUS", "\\-\\-for"]
+    {
+        assert!(page.contains(part), "{part}");
+    }
+    let folder = home.path().join("man/man1");
+    let (code, ..) = ran(lockscope(home.path(), &["man", "--out", folder.to_str().unwrap()]));
+    assert_eq!(code, 0);
+    for name in
+        ["lockscope.1", "lockscope-snapshot.1", "lockscope-watch.1", "lockscope-completions.1", "lockscope-man.1"]
+    {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+    assert_eq!(fs::read_to_string(folder.join("lockscope.1")).unwrap(), page);
+    let told = refused(lockscope(home.path(), &["man", "--out", "/proc/nowhere"]));
+    assert!(told.contains("/proc/nowhere"), "{told}");
+}
+
+/// Starts it with pipes, as a shell would.
+fn started(home: &Path, arguments: &[&str]) -> Child {
+    std::process::Command::new(assert_cmd::cargo::cargo_bin("lockscope"))
+        .args(arguments)
+        .env_clear()
+        .env("HOME", home)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
+}
+
+/// Waits for its end with a deadline; answers exit code and stderr.
+fn ended(mut child: Child) -> (Option<i32>, String) {
+    let deadline = Instant::now() + PATIENCE;
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("it can be waited for") {
+            break status;
+        }
+        if Instant::now() > deadline {
+            let _ = child.kill();
+            panic!("it did not end");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    let mut told = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
+    (status.code(), told)
+}
+
+#[test]
+fn a_reader_that_closes_the_pipe_ends_it_quietly() {
+    let home = home();
+    for arguments in [&["man"][..], &["completions", "zsh"], &["--help"]] {
+        let mut child = started(home.path(), arguments);
+        drop(child.stdout.take());
+        assert_eq!(ended(child), (Some(0), String::new()), "{arguments:?}");
+    }
+    let mut child = started(home.path(), &["completions", "zsh"]);
+    let mut first = String::new();
+    BufReader::with_capacity(16, child.stdout.take().expect("a pipe")).read_line(&mut first).expect("a line");
+    assert!(first.contains("lockscope"), "{first}");
+    assert_eq!(ended(child), (Some(0), String::new()));
+}
+
+#[test]
+fn a_signal_ends_watch_as_done_though_nobody_answers_it() {
+    let home = home();
+    for signal in ["TERM", "INT"] {
+        let log = home.path().join(signal);
+        let arguments = ["watch", "--connect", NOBODY, "--timeout", "1h", "--log-file", log.to_str().unwrap()];
+        let child = started(home.path(), &arguments);
+        let deadline = Instant::now() + PATIENCE;
+        while !fs::read_to_string(&log).is_ok_and(|text| text.contains("watching")) {
+            assert!(Instant::now() < deadline, "it does not say in its log that it watches");
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        let sent = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
+        assert!(sent.expect("kill is there").success());
+        assert_eq!(ended(child), (Some(0), String::new()), "{signal}");
+    }
+}
