@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
 use super::auth::{AuthError, AuthSource};
 use crate::observe::ObserveOptions;
+use crate::tui::ThemeName;
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
@@ -113,7 +114,7 @@ pub(super) struct Settings {
     pub log_filter: Option<String>,
     pub utc: bool,
     pub ascii: bool,
-    pub theme: Option<String>,
+    pub theme: ThemeName,
     pub mouse: bool,
     /// `None`: by what the output is.
     pub format: Option<Format>,
@@ -149,7 +150,7 @@ impl Settings {
             log_filter: environment.log_filter.clone(),
             utc: options.utc.unwrap_or(false),
             ascii: screen.ascii.unwrap_or(false),
-            theme: screen.theme,
+            theme: screen.theme.unwrap_or_default(),
             mouse: screen.mouse.unwrap_or(false),
             format: headless.format,
             timeout: headless.timeout.unwrap_or(TIMEOUT),
@@ -241,7 +242,11 @@ mod tests {
                 log_file: Some(text.into()),
                 utc: Some(yes),
             },
-            screen: ScreenOptions { ascii: Some(yes), theme: Some(text.into()), mouse: Some(yes) },
+            screen: ScreenOptions {
+                ascii: Some(yes),
+                theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
+                mouse: Some(yes),
+            },
             headless: HeadlessOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),
                 timeout: Some(Duration::from_secs(text.len() as u64)),
