@@ -169,7 +169,7 @@ impl Foreign {
         match timeout(2 * PATIENCE, self.answers.recv()).await {
             Ok(Some(answer)) => answer,
             Ok(None) => panic!("the foreign client ended at {command:?}\n{}", self.complaints()),
-            Err(_) => panic!("the foreign client did not answer {command:?} in time\n{}", self.complaints()),
+            Err(after) => panic!("the foreign client did not answer {command:?}: {after}\n{}", self.complaints()),
         }
     }
 

@@ -14,10 +14,8 @@ use super::wait::eventually;
 
 /// Operation codes of ZooKeeper's protocol that tests ask about.
 pub mod op {
-    pub const CREATE: i32 = 1;
     pub const GET_DATA: i32 = 4;
     pub const PING: i32 = 11;
-    pub const CREATE2: i32 = 15;
     pub const ADD_WATCH: i32 = 106;
     /// No server knows it.
     pub const UNKNOWN: i32 = 999;

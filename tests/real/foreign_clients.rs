@@ -140,6 +140,19 @@ async fn a_killed_client_holds_until_its_session_expires() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_session_takes_its_nodes_along() {
+    let at = zk::own_root("closed").await;
+    let client = zk::connect(&at).await;
+    for (mut foreign, recipe) in [(Foreign::java(&at), "mutex"), (Foreign::kazoo(&at), "lock")] {
+        foreign.connect("a").await;
+        foreign.start("a", "holder", recipe, "/lock").await;
+        foreign.held("holder").await;
+        foreign.close("a").await;
+        queued(&client, "/lock", 0).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn churn_counts_its_acquisitions() {
     let at = zk::own_root("churn").await;
     let (mut java, mut kazoo) = (Foreign::java(&at), Foreign::kazoo(&at));

@@ -110,11 +110,34 @@ async fn a_server_counts_the_packets_of_a_session() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_nodes_are_made_read_and_deleted() {
+    let client = zk::connect(&zk::own_root("many").await).await;
+    zk::make(&client, ["/queue".to_owned()]).await;
+    let wishes = (0..2_000).map(|i| ("/queue/lock-".to_owned(), format!("contender {i}").into_bytes()));
+    let paths = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let nodes = zk::tree(&client, "/").await;
+    assert_eq!(nodes[0].path, "/queue");
+    assert!(nodes[1..].iter().map(|node| &node.path).eq(&paths));
+    assert_eq!(nodes[2_000].data, b"contender 1999");
+    zk::delete_all(&client, paths).await;
+    assert_eq!(zk::tree(&client, "/").await.len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_takes_packets_up_to_its_bound() {
+    let server = Settings::default().jute_maxbuffer(4 << 20).start();
+    let client = zk::connect(&server.connect_string()).await;
+    let data = vec![b'x'; 2 << 20];
+    client.create("/big", &data, &zk::open(CreateMode::Persistent)).await.expect("it is below the bound");
+    assert_eq!(client.get_data("/big").await.expect("it was created").0.len(), data.len());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_without_a_client_expires_soon() {
-    let server = Server::start();
-    let connector = Client::connector().with_session_timeout(Duration::from_millis(400)).with_detached();
+    let server = Settings::default().tick(Duration::from_millis(100)).start();
+    let connector = Client::connector().with_session_timeout(Duration::from_millis(200)).with_detached();
     let gone = connector.connect(&server.connect_string()).await.expect("a session");
-    assert_eq!(gone.session_timeout(), Duration::from_millis(400));
+    assert_eq!(gone.session_timeout(), Duration::from_millis(200));
     gone.create("/lock", b"", &zk::open(CreateMode::Ephemeral)).await.expect("a node");
     drop(gone);
     let client = zk::connect(&server.connect_string()).await;
