@@ -25,11 +25,8 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     });
     let room = usize::from(area.width).saturating_sub(width(&tail) + 4);
     let reason = view.fit(&reason, room, Keep::Start);
-    Line::from(vec![
-        Span::styled(format!(" {sign} {reason}"), style),
-        Span::styled(tail, theme.unsure),
-    ])
-    .render(area, buffer);
+    Line::from(vec![Span::styled(format!(" {sign} {reason}"), style), Span::styled(tail, theme.unsure)])
+        .render(area, buffer);
 }
 
 /// Its sign and style, what happened, and what comes next.
