@@ -159,18 +159,18 @@ pub const COMMANDS: &[Entry] = &[
         "first",
         &[Key::Home, Key::Char('g')],
         Group::Move,
-        "To the first row, and stay there whatever moves",
+        "To the first row, and stay with it",
     ),
     entry(
         Command::Last,
         "last",
         &[Key::End, Key::Char('G')],
         Group::Move,
-        "To the last row, and stay there whatever moves",
+        "To the last row, and stay with it",
     ),
     entry(Command::Left, "left", &[Key::Left, Key::Char('h')], Group::Move, "To the pane on the left, or back"),
     entry(Command::Right, "right", &[Key::Right, Key::Char('l')], Group::Move, "To the pane on the right, or inside"),
-    entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the selected lock, or the selected contender's details")
+    entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
         .hint("open")
         .on(LISTS),
     entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear the filter, else go back").hint("back").on(&[
@@ -188,11 +188,11 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
-    entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text; Esc clears it")
+    entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
         .on(LISTS),
-    entry(Command::Sort, "sort", &[Key::Char('s')], Group::Look, "Sort by the next column, or by the one that is named")
+    entry(Command::Sort, "sort", &[Key::Char('s')], Group::Look, "Sort by the next column, or a named one")
         .takes("[COLUMN]")
         .hint("sort")
         .on(&[Screen::Locks]),
@@ -202,7 +202,7 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path of what is selected")
         .hint("copy")
         .on(LISTS),
-    entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is seen to a JSON file in this directory")
+    entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is listed to a JSON file here")
         .hint("export")
         .on(LISTS),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),

@@ -31,7 +31,6 @@ enum Key {
     Herd,
     Chain,
     Holding,
-    Next,
 }
 
 const COLUMNS: &[Column<Key>] = &[
@@ -39,7 +38,7 @@ const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Lock, "LOCK", 16, 48, 0),
     Column::text(Key::Recipe, "RECIPE", 13, 16, 5),
     Column::text(Key::Holder, "HOLDER", 9, 18, 2),
-    Column::text(Key::Data, "HOLDER'S DATA", 13, 22, 8),
+    Column::text(Key::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(Key::Held, "HELD", 7, 1),
     Column::number(Key::Holding, "HOLD", 5, 10),
     Column::number(Key::Waiting, "WAIT", 6, 0),
@@ -47,7 +46,6 @@ const COLUMNS: &[Column<Key>] = &[
     Column::number(Key::Acquisitions, "ACQ/s", 6, 4),
     Column::number(Key::Herd, "HERD/s", 7, 6),
     Column::number(Key::Chain, "CHAIN/s", 7, 7),
-    Column::number(Key::Next, "NEXT NUMBER", 11, 11),
 ];
 
 impl Key {
@@ -62,7 +60,7 @@ impl Key {
             Self::Acquisitions => Some(SortBy::Acquisitions),
             Self::Herd => Some(SortBy::Herd),
             Self::Chain => Some(SortBy::Chain),
-            Self::Mark | Self::Data | Self::Holding | Self::Next => None,
+            Self::Mark | Self::Data | Self::Holding => None,
         }
     }
 }
@@ -173,7 +171,6 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Acquisitions => figure(lock.rates(now).acquisitions),
         Key::Herd => figure(lock.rates(now).herd),
         Key::Chain => figure(lock.rates(now).chain),
-        Key::Next => Cell::new(lock.next_sequence().map_or_else(|| "-".to_owned(), |next| next.to_string()), theme.dim),
     }
 }
 

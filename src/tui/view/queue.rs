@@ -41,10 +41,10 @@ const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Mode, "", 1, 1, 0),
     Column::text(Key::State, "STATE", 7, 7, 0),
     Column::text(Key::Session, "SESSION", 9, 18, 1),
-    Column::text(Key::Data, "DATA", 8, 28, 4),
+    Column::text(Key::Data, "DATA", 14, 28, 4),
     Column::number(Key::Age, "AGE", 6, 0),
     Column::text(Key::WaitsFor, "WAITS FOR", 15, 18, 2),
-    Column::text(Key::Node, "NODE", 26, 54, 5),
+    Column::text(Key::Node, "NODE", 36, 54, 5),
     Column::number(Key::Czxid, "CZXID", 14, 6),
     Column::text(Key::Created, "CREATED", 26, 26, 7),
 ];
