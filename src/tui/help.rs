@@ -23,7 +23,7 @@ const MEANINGS: &[(&str, &str)] = &[
     ("waits for", "Its predecessor: whom it stands behind directly"),
     ("herd-style", "Watch events when every waiter watches the lock parent"),
     ("chain-style", "Watch events when each waiter watches its predecessor"),
-    ("mouse", "With --mouse: a press selects, another opens, the wheel moves"),
+    ("mouse", "With --mouse: press to select, press again to open"),
 ];
 
 /// All of Help.

@@ -102,7 +102,7 @@ const UNICODE: Signs = Signs {
     dot: "·",
     order: ["▲", "▼"],
     more: ["↑", "↓"],
-    levels: ["▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    levels: ["▁", "▂", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     border: border::PLAIN,
 };
 

@@ -29,6 +29,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         Link::Connecting { reason: None, .. } if app.is_observing() => {
             (format!("{} connecting", signs.busy), theme.wait)
         }
+        Link::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
     };
     let roomy = area.width >= ROOMY;

@@ -11,6 +11,7 @@ use ratatui::style::Style;
 
 use super::{View, filter_title};
 use crate::queue::{Held, LockQueue};
+use crate::recipe::Kind;
 use crate::tui::app::{Rows, Screen, SortBy};
 use crate::tui::widget::figure::{duration, plural, rate, size};
 use crate::tui::widget::panel::Panel;
@@ -102,12 +103,10 @@ fn panel(view: View<'_>) -> Panel {
         plural(table.contender_count(), "contender", "contenders")
     );
     let order = theme.signs.order[usize::from(!locks.reversed())];
-    let mut left = vec![
-        ("Locks".to_owned(), theme.strong),
-        (found, theme.text),
-        (format!("sort: {} {order}", locks.by().id()), theme.dim),
-    ];
+    let mut left = vec![("Locks".to_owned(), theme.strong)];
     left.extend(filter_title(view, locks.len(), table.lock_count()));
+    left.push((found, theme.text));
+    left.push((format!("sort: {} {order}", locks.by().id()), theme.dim));
     let bottom = table.unreadable().iter().next().map(|(path, why)| {
         let count = plural(table.unreadable().len(), "place", "places");
         let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
@@ -140,6 +139,12 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
     let plain = view.data(theme.text);
     let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
     match column.key {
+        // Before everything was read once, nobody can say who holds and who waits.
+        Key::Holder | Key::Held | Key::Holding | Key::Waiting | Key::Oldest if view.app.knows_nothing() => {
+            Cell::new(signs.unknown, theme.unsure)
+        }
+        // Who waits for a single node is not in the tree.
+        Key::Waiting | Key::Oldest if lock.kind() == Kind::SingleNode => Cell::new(signs.unknown, theme.dim),
         Key::Mark => Cell::new(" ", plain),
         Key::Lock => {
             let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
