@@ -51,7 +51,12 @@ impl Banner {
         let rest = parts.join(dot);
         let last = reason.last().map_or(0, |line| width(line));
         let behind = last + width(dot) + width(&rest) <= room;
-        Some(Self { weight, reason, rest: if behind && !rest.is_empty() { format!("{dot}{rest}") } else { rest }, behind })
+        Some(Self {
+            weight,
+            reason,
+            rest: if behind && !rest.is_empty() { format!("{dot}{rest}") } else { rest },
+            behind,
+        })
     }
 
     /// How many lines it takes.

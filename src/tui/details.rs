@@ -71,7 +71,8 @@ impl Page<'_> {
             (Mode::Write, _) => "asks to write",
             (Mode::Lease, _) => "asks for a lease",
         };
-        let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.app.settings().utc));
+        let since =
+            |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.app.settings().utc));
         let text = match (self.app.shows_truth(), self.row.state, contender.held()) {
             (false, ..) | (_, State::Unknown, _) => format!("not known: not in step with the ensemble; {asks}"),
             (_, State::Waits, _) => format!("waits for {}; {asks}", since(contender.contends_since())),

@@ -114,8 +114,7 @@ impl Closed {
         let (tell, told) = oneshot::channel();
         std::thread::Builder::new().name("terminal-closed".to_owned()).spawn(move || {
             let input = io::stdin();
-            let mut watched =
-                [PollFd::new(&input, PollFlags::empty()), PollFd::new(&leashed, PollFlags::empty())];
+            let mut watched = [PollFd::new(&input, PollFlags::empty()), PollFd::new(&leashed, PollFlags::empty())];
             while let Err(rustix::io::Errno::INTR) = poll(&mut watched, None) {}
             if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) && watched[1].revents().is_empty() {
                 // Nobody listens any more when the program is ending anyway.

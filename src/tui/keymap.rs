@@ -154,20 +154,8 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Down, "down", &[Key::Down, Key::Char('j')], Group::Move, "One row down"),
     entry(Command::PageUp, "page-up", &[Key::PageUp, Key::Ctrl('b')], Group::Move, "One page up"),
     entry(Command::PageDown, "page-down", &[Key::PageDown, Key::Ctrl('f')], Group::Move, "One page down"),
-    entry(
-        Command::First,
-        "first",
-        &[Key::Home, Key::Char('g')],
-        Group::Move,
-        "To the first row, and stay with it",
-    ),
-    entry(
-        Command::Last,
-        "last",
-        &[Key::End, Key::Char('G')],
-        Group::Move,
-        "To the last row, and stay with it",
-    ),
+    entry(Command::First, "first", &[Key::Home, Key::Char('g')], Group::Move, "To the first row, and stay with it"),
+    entry(Command::Last, "last", &[Key::End, Key::Char('G')], Group::Move, "To the last row, and stay with it"),
     entry(Command::Left, "left", &[Key::Left, Key::Char('h')], Group::Move, "To the pane on the left, or back"),
     entry(Command::Right, "right", &[Key::Right, Key::Char('l')], Group::Move, "To the pane on the right, or inside"),
     entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")

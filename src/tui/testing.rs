@@ -89,9 +89,8 @@ pub fn ensemble() -> Vec<Change> {
     }
     changes.push(listed("/apps/catalogue/index-rebuild", 12));
     for (name, number, owner) in [("__READ__", 3, 50), ("__READ__", 4, 51), ("__WRIT__", 5, 52), ("__READ__", 6, 53)] {
-        let node = format!(
-            "/apps/catalogue/index-rebuild/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-{name}{number:010}"
-        );
+        let node =
+            format!("/apps/catalogue/index-rebuild/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-{name}{number:010}");
         changes.push(seen(&node, owner, ago(i64::from(70 - number)), b"10.0.9.1"));
     }
     changes.push(seen("/controller", 60, ago(187_500), br#"{"version":1,"brokerid":3}"#));

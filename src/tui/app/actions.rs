@@ -1,9 +1,11 @@
 //! What keys and commands do.
 
-use super::{App, Cursor, Effect, Filter, Key, Mouse, Pane, Paused, Prompt, Purpose, Rows, Screen, SortBy, Update, WHEEL};
+use super::{
+    App, Cursor, Effect, Filter, Key, Mouse, Pane, Paused, Prompt, Purpose, Rows, Screen, SortBy, Update, WHEEL,
+};
 use crate::queue::LockId;
-use crate::tui::{details, help};
 use crate::tui::keymap::{self, Command};
+use crate::tui::{details, help};
 use crate::znode::ZnodePath;
 
 /// Rows further than any list is long.

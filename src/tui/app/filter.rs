@@ -29,7 +29,8 @@ impl Filter {
         }
         if text.is_ascii() {
             let needle = self.folded.as_bytes();
-            text.len() >= needle.len() && text.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
+            text.len() >= needle.len()
+                && text.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
         } else {
             text.to_lowercase().contains(&self.folded)
         }

@@ -25,15 +25,13 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let [up, down] = theme.signs.more;
     let bottom = match (top > 0, more > 0) {
         (false, false) => None,
-        (above, below) => Some(format!("{}{} Tab, then {up}{down}", if above { up } else { "" }, if below { down } else { "" })),
+        (above, below) => {
+            Some(format!("{}{} Tab, then {up}{down}", if above { up } else { "" }, if below { down } else { "" }))
+        }
     };
     let focused = app.pane() == Pane::Details;
-    let panel = Panel {
-        left: vec![(title, theme.strong)],
-        right: None,
-        bottom: bottom.map(|text| (text, theme.dim)),
-        focused,
-    };
+    let panel =
+        Panel { left: vec![(title, theme.strong)], right: None, bottom: bottom.map(|text| (text, theme.dim)), focused };
     let inner = panel.draw(area, buffer, theme);
     for (line, y) in all.iter().skip(top).zip(inner.top()..inner.bottom()) {
         let style = match line.tone {

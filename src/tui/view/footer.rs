@@ -16,8 +16,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
     }
     match view.app.notice() {
         Some(notice) => {
-            let (sign, style) =
-                if notice.failed { (view.theme.signs.bad, view.theme.bad) } else { (view.theme.signs.holds, view.theme.good) };
+            let (sign, style) = if notice.failed {
+                (view.theme.signs.bad, view.theme.bad)
+            } else {
+                (view.theme.signs.holds, view.theme.good)
+            };
             let text = view.fit(&notice.text, usize::from(area.width).saturating_sub(4), Keep::Start);
             Line::from(vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)])
                 .render(area, buffer);
@@ -40,10 +43,8 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let at = width(label) + width(&before);
     let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
     let used = at + width(&after);
-    let mut spans = vec![
-        Span::styled(label, view.theme.accent),
-        Span::styled(format!("{before}{after}"), view.theme.text),
-    ];
+    let mut spans =
+        vec![Span::styled(label, view.theme.accent), Span::styled(format!("{before}{after}"), view.theme.text)];
     if used + help.len() < usize::from(area.width) {
         spans.push(Span::styled(help, view.theme.dim));
     }

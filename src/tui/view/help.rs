@@ -37,7 +37,9 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let area = Rect { y, height: 1, ..inner };
         match line {
             help::Line::Blank => {}
-            help::Line::Title(title) => Line::from(Span::styled(format!(" {title}"), theme.strong)).render(area, buffer),
+            help::Line::Title(title) => {
+                Line::from(Span::styled(format!(" {title}"), theme.strong)).render(area, buffer)
+            }
             help::Line::Command(entry) => command(view, entry, usize::from(inner.width)).render(area, buffer),
             help::Line::Meaning(word, meaning) => {
                 let meaning = view.fit(meaning, usize::from(inner.width).saturating_sub(KEYS + 3), Keep::Start);

@@ -79,9 +79,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let placed = place(COLUMNS, inner.width);
-    titles(buffer, inner, &placed, |key: Key| {
-        if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title }
-    });
+    titles(buffer, inner, &placed, |key: Key| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title });
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.lock_cursor();
     for (rank, line) in view.window(cursor.top(), locks.len(), list) {
@@ -126,10 +124,7 @@ fn why_empty(view: View<'_>) -> Vec<String> {
     if !app.is_live() {
         return vec!["No lock is known yet.".to_owned()];
     }
-    vec![
-        "There is no lock.".to_owned(),
-        "It will show here as soon as an application makes one.".to_owned(),
-    ]
+    vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
 }
 
 fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {

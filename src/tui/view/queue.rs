@@ -115,7 +115,8 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
 fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
     let app = view.app;
     let Some(lock) = lock else {
-        let what = if app.opened().is_some() { "This lock is gone: its parent was deleted." } else { "No lock is open." };
+        let what =
+            if app.opened().is_some() { "This lock is gone: its parent was deleted." } else { "No lock is open." };
         return vec![what.to_owned(), "Esc goes back to the list.".to_owned()];
     };
     if !app.filter().is_empty() && !lock.is_empty() {

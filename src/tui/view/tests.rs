@@ -183,9 +183,15 @@ fn ascii_looks() {
 fn hostile(size: (u16, u16)) -> App {
     let mut app = app(size);
     let mut changes = vec![connected(), Change::Syncing];
-    for (at, parent) in ["/\u{1b}[2J\u{1b}[31mred", "/rtl\u{202e}gnp", "/锁/分布式锁/订单", "/e\u{301}\u{301}\u{301}\u{301}\u{301}", "/a\u{9b}31m"]
-        .into_iter()
-        .enumerate()
+    for (at, parent) in [
+        "/\u{1b}[2J\u{1b}[31mred",
+        "/rtl\u{202e}gnp",
+        "/锁/分布式锁/订单",
+        "/e\u{301}\u{301}\u{301}\u{301}\u{301}",
+        "/a\u{9b}31m",
+    ]
+    .into_iter()
+    .enumerate()
     {
         let number = i32::try_from(at).unwrap();
         changes.push(listed(parent, 3));

@@ -30,7 +30,11 @@ pub fn plural(number: usize, one: &str, more: &str) -> String {
 }
 
 /// Something per second: one decimal below ten, whole above.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a rate is not negative; a huge one saturates")]
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is not negative; a huge one saturates"
+)]
 pub fn rate(per_second: f64) -> String {
     if per_second < 0.05 {
         "0".to_owned()

@@ -60,7 +60,8 @@ fn gap(width: u16) -> u16 {
 pub fn place<K: Copy>(columns: &[Column<K>], width: u16) -> Vec<Placed<K>> {
     let (gap, width) = (gap(width), width.saturating_sub(1));
     let needs = |kept: &[&Column<K>]| {
-        kept.iter().map(|column| column.least).sum::<u16>() + gap * u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0)
+        kept.iter().map(|column| column.least).sum::<u16>()
+            + gap * u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0)
     };
     let mut kept: Vec<_> = columns.iter().collect();
     while needs(&kept) > width {

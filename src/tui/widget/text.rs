@@ -243,7 +243,9 @@ mod tests {
 
     fn any_text() -> impl Strategy<Value = String> {
         let strange = prop::sample::select(
-            "\u{1b}\u{9b}\n\t\r\0\u{7f}\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{301}\u{fe0f}👩👍🏽🇩🇪锁ﷺa".chars().collect::<Vec<_>>(),
+            "\u{1b}\u{9b}\n\t\r\0\u{7f}\u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\u{301}\u{fe0f}👩👍🏽🇩🇪锁ﷺa"
+                .chars()
+                .collect::<Vec<_>>(),
         );
         prop::collection::vec(prop_oneof![strange, any::<char>()], 0..60).prop_map(String::from_iter)
     }
