@@ -1,0 +1,3 @@
+//! The program in a real terminal.
+
+mod pictures;
