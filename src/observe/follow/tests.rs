@@ -99,8 +99,11 @@ proptest! {
     }
 
     #[test]
-    fn one_shot_watches_find_the_same_contenders(steps in steps()) {
-        let mut model = Model::new(&["/"], Watching::OneShot);
+    fn one_shot_watches_find_the_same_contenders(
+        steps in steps(),
+        roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b"])],
+    ) {
+        let mut model = Model::new(&roots, Watching::OneShot);
         play(&mut model, &steps);
         if steps.iter().rev().any(|step| matches!(step, Step::Cut)) {
             model.reconnect();

@@ -145,7 +145,7 @@ impl Follower {
         }
         let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
         for gone in before.iter().filter(|name| !now.contains(&***name)) {
-            self.deleted(&path.child(gone), None);
+            self.gone(&path.child(gone), None);
         }
         fresh
     }
@@ -165,9 +165,7 @@ impl Follower {
     }
 
     fn absent(&mut self, path: &ZnodePath) {
-        if self.is_root(path) {
-            self.shape.forget(path);
-            self.parents.remove(path);
+        if self.is_root(path) && !self.parents.contains_key(path) {
             self.missing_root(path);
             return;
         }
@@ -175,7 +173,7 @@ impl Follower {
             siblings.remove(path.name());
         }
         // It may have been reported before it was deleted, or listed before its deletion was handled.
-        self.deleted(path, None);
+        self.gone(path, None);
     }
 
     /// Asks for a read on behalf of another one.
