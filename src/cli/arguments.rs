@@ -18,7 +18,7 @@ the dashes.";
 pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
     ("ZOOKEEPER_CONNECT", "as --connect"),
     ("LOCKSCOPE_AUTH_FILE", "as --auth-file"),
-    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves"),
+    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; comes before LOCKSCOPE_AUTH_FILE"),
     ("LOCKSCOPE_LOG", "filter for --log-file, as debug or lockscope=trace; info when not set"),
     ("NO_COLOR", "when it is set, the screen has no colours"),
 ];
@@ -96,7 +96,7 @@ pub(super) enum Command {
 pub(super) struct Options {
     #[arg(
         long,
-        value_name = "HOST:PORT[,…][/CHROOT]",
+        value_name = "HOST:PORT[,...][/CHROOT]",
         help = "Servers of the ensemble, and the node that stands as / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]"
     )]
     pub connect: Option<String>,

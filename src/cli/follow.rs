@@ -111,15 +111,17 @@ impl Follower {
 
     /// That nobody answered, and for which reason.
     pub(super) fn no_answer(&self) -> CliError {
+        let ensemble = self.ensemble();
+        let connect = ensemble.connect();
         let reason = match (&self.trouble, self.session) {
             (Some(trouble), _) => trouble.clone(),
-            (None, Some(_)) => "it accepted the session and then fell silent".to_owned(),
-            (None, None) => "no connection came about".to_owned(),
+            (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
+            (None, None) => format!("{connect} gave no session"),
         };
         // Nobody reads more of it than tenths of a second.
         let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
         let waited = Duration::from_millis(tenths.saturating_mul(100));
-        CliError::NoAnswer { connect: self.ensemble().connect().to_owned(), waited, reason }
+        CliError::NoAnswer { waited, reason }
     }
 
     fn ended(&self) -> CliError {

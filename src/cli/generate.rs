@@ -86,3 +86,14 @@ fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec
     let section = String::from_utf8_lossy(&section).replace(".SH ", ".SS ");
     Ok(format!(".SH \"{}\"\n{section}", name.to_uppercase()).into_bytes())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_page_says_what_the_definition_says() {
+        let page = String::from_utf8(page().unwrap()).unwrap();
+        insta::assert_snapshot!(page.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    }
+}

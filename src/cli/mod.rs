@@ -59,23 +59,18 @@ pub enum CliError {
         error: io::Error,
     },
     /// Nobody answered in time.
-    #[error(
-        "no answer from {connect} for {}: {reason}; check --connect, or wait longer with --timeout",
-        humantime::format_duration(*waited)
-    )]
+    #[error("gave up after {}: {reason}; give it longer with --timeout", humantime::format_duration(*waited))]
     NoAnswer {
-        /// Who was asked.
-        connect: String,
         /// For how long.
         waited: Duration,
-        /// What is known of the reason.
+        /// What is known of the reason: who was asked, and what came of it.
         reason: String,
     },
     /// The ensemble refused us; the text says why and what to do.
     #[error("{0}")]
     Refused(String),
     /// None of the roots can be read.
-    #[error("nothing can be read: {0}; name other roots with --root, or an identity with --auth-file")]
+    #[error("none of the roots can be read: {0}: name others with --root, or an identity with --auth-file")]
     NothingReadable(String),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]

@@ -44,6 +44,6 @@ fn check_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
         return Ok(());
     }
     let reasons: Vec<String> =
-        roots.iter().filter_map(|root| unreadable.get(root).map(|why| format!("{root}: {why}"))).collect();
+        roots.iter().filter_map(|root| unreadable.get(root).map(|why| format!("{root} ({why})"))).collect();
     Err(CliError::NothingReadable(reasons.join(", ")))
 }

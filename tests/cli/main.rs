@@ -135,7 +135,7 @@ fn secrets_are_never_printed_and_never_taken_from_a_file_that_others_read() {
     assert!(told.contains("chmod 600") && !told.contains("secret"), "{told}");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
     let told = refused(lockscope(home.path(), &arguments));
-    assert!(told.contains("no answer") && !told.contains("secret"), "{told}");
+    assert!(told.contains("gave up") && !told.contains("secret"), "{told}");
     let mut command = lockscope(home.path(), &["snapshot", "--connect", NOBODY]);
     command.env("LOCKSCOPE_AUTH", "secret");
     let told = refused(command);

@@ -1,0 +1,197 @@
+"""kazoo's locks, driven line by line: the same commands and answers as ForeignClient.java, in which they are described.
+
+Here `order` tells identifiers: a contender's id is its identifier. Ends when its input ends.
+"""
+
+import logging
+import os
+import sys
+import threading
+
+from kazoo.client import KazooClient
+
+PATIENCE_SECONDS = 60
+CHURN_SESSION_TIMEOUT_SECONDS = 30
+
+
+class Contender:
+    """A thread that acquires, holds until it is told to release, and releases."""
+
+    def __init__(self, client, name, recipe, path, leases):
+        self.recipe = recipe
+        self.lock = make(client, recipe, path, name, leases)
+        self.held = threading.Event()
+        self.may_release = threading.Event()
+        self.failure = None
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        try:
+            if self.recipe == "election":
+                self.lock.run(self.hold)
+            else:
+                self.lock.acquire()
+                self.hold()
+                self.lock.release()
+        except Exception as failure:  # pylint: disable=broad-except
+            self.failure = failure
+            self.held.set()
+
+    def hold(self):
+        self.held.set()
+        self.may_release.wait()
+
+    def await_held(self):
+        if not self.held.wait(PATIENCE_SECONDS):
+            raise TimeoutError("not held in time")
+        if self.failure is not None:
+            raise self.failure
+        lock = self.lock.lock if self.recipe == "election" else self.lock
+        node = lock.create_path.rsplit("/", 1)[1] if self.recipe == "semaphore" else lock.node
+        return node or "-"
+
+    def release(self):
+        self.may_release.set()
+        self.join()
+        if self.failure is not None:
+            raise self.failure
+
+    def abandon(self):
+        self.lock.cancel()
+        self.join()
+
+    def join(self):
+        self.thread.join(PATIENCE_SECONDS)
+        if self.thread.is_alive():
+            raise TimeoutError("not ended in time")
+
+    def holds(self):
+        return self.held.is_set() and self.failure is None and not self.may_release.is_set()
+
+    def order(self):
+        return self.lock.lease_holders() if self.recipe == "semaphore" else self.lock.contenders()
+
+
+def make(client, recipe, path, identifier, leases):
+    if recipe == "semaphore":
+        return client.Semaphore(path, identifier, max_leases=leases)
+    makers = {"lock": client.Lock, "read": client.ReadLock, "write": client.WriteLock, "election": client.Election}
+    return makers[recipe](path, identifier)
+
+
+class Churn:
+    """Threads that contend for one lock again and again, each with its own session."""
+
+    def __init__(self, servers, recipe, path, threads, rounds):
+        self.count = 0
+        self.guard = threading.Lock()
+        self.failure = None
+        self.threads = [
+            threading.Thread(target=self.run, args=(servers, recipe, path, rounds, str(i)), daemon=True)
+            for i in range(threads)
+        ]
+        for thread in self.threads:
+            thread.start()
+
+    def run(self, servers, recipe, path, rounds, identifier):
+        try:
+            client = connect(servers, CHURN_SESSION_TIMEOUT_SECONDS)
+            for _ in range(rounds):
+                lock = make(client, recipe, path, identifier, 1)
+                lock.acquire()
+                with self.guard:
+                    self.count += 1
+                lock.release()
+            client.stop()
+            client.close()
+        except Exception as failure:  # pylint: disable=broad-except
+            self.failure = failure
+
+    def join(self):
+        for thread in self.threads:
+            thread.join()
+        if self.failure is not None:
+            raise self.failure
+        return self.count
+
+
+def connect(servers, timeout_seconds):
+    patient = {"max_tries": -1, "delay": 0.05, "max_delay": 1}
+    client = KazooClient(hosts=servers, timeout=timeout_seconds, connection_retry=patient, command_retry=patient)
+    client.start(timeout=PATIENCE_SECONDS)
+    return client
+
+
+class Program:
+    """What has been named so far, and the commands on it."""
+
+    def __init__(self, servers):
+        self.servers = servers
+        self.clients = {}
+        self.contenders = {}
+        self.churns = {}
+
+    def answer(self, command, *words):
+        return getattr(self, "on_" + command)(*words)
+
+    def on_connect(self, client, timeout_ms):
+        self.clients[client] = connect(self.servers, int(timeout_ms) / 1000)
+        session = self.clients[client].client_id[0] % 2**64
+        return f"connected {session:#x}"
+
+    def on_start(self, client, name, recipe, path, leases=1):
+        self.contenders[name] = Contender(self.clients[client], name, recipe, path, int(leases))
+        return "ok"
+
+    def on_wait(self, name):
+        if name in self.churns:
+            return f"done {self.churns[name].join()}"
+        return f"held {self.contenders[name].await_held()}"
+
+    def on_holds(self, name):
+        return "yes" if self.contenders[name].holds() else "no"
+
+    def on_order(self, name):
+        return "order " + ",".join(self.contenders[name].order())
+
+    def on_release(self, name):
+        self.contenders[name].release()
+        return "released"
+
+    def on_abandon(self, name):
+        self.contenders[name].abandon()
+        return "left"
+
+    def on_churn(self, name, recipe, path, threads, rounds):
+        self.churns[name] = Churn(self.servers, recipe, path, int(threads), int(rounds))
+        return "ok"
+
+    def on_close(self, client):
+        self.clients[client].stop()
+        self.clients[client].close()
+        return "closed"
+
+    def on_quit(self):
+        for client in self.clients.values():
+            client.stop()
+        return "bye"
+
+
+def main():
+    logging.basicConfig(level=logging.WARNING)
+    program = Program(sys.argv[1])
+    for line in sys.stdin:
+        try:
+            answer = program.answer(*line.split())
+        except Exception as failure:  # pylint: disable=broad-except
+            logging.exception("a command failed")
+            answer = "error " + " ".join(repr(failure).split())
+        print(answer, flush=True)
+        if answer == "bye":
+            break
+    # Threads that still wait must not keep the process.
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,68 @@
+//! An authority, a server and a client with certificates by it, made by `openssl`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// PEM files in a server's folder.
+#[derive(Clone, Debug)]
+pub struct Certificates {
+    /// Who signed the others.
+    pub authority: PathBuf,
+    /// A client's certificate.
+    pub client: PathBuf,
+    /// The key to it.
+    pub client_key: PathBuf,
+    /// An authority that signed none of these.
+    pub stranger: PathBuf,
+}
+
+impl Certificates {
+    /// The server's key and certificate in one file.
+    pub const SERVER: &str = "server.pem";
+    /// The authority's certificate.
+    pub const AUTHORITY: &str = "ca.pem";
+
+    /// Makes them in a folder.
+    pub fn make(folder: &Path) -> Self {
+        authority(folder, "ca");
+        authority(folder, "stranger");
+        for (name, usage) in [("server", "serverAuth"), ("client", "clientAuth")] {
+            signed(folder, name, usage);
+        }
+        let key = fs::read_to_string(folder.join("server.key")).expect("openssl wrote it");
+        let certificate = fs::read_to_string(folder.join("server.crt")).expect("openssl wrote it");
+        fs::write(folder.join(Self::SERVER), key + &certificate).expect("the folder is writable");
+        Self {
+            authority: folder.join(Self::AUTHORITY),
+            client: folder.join("client.crt"),
+            client_key: folder.join("client.key"),
+            stranger: folder.join("stranger.pem"),
+        }
+    }
+}
+
+fn authority(folder: &Path, name: &str) {
+    let subject = format!("/CN=lockscope test {name}");
+    let (key, out) = (format!("{name}.key"), format!("{name}.pem"));
+    openssl(folder, &["req", "-x509", "-subj", &subject, "-days", "2", "-keyout", &key, "-out", &out], true);
+}
+
+fn signed(folder: &Path, name: &str, usage: &str) {
+    let (key, request, certificate) = (format!("{name}.key"), format!("{name}.csr"), format!("{name}.crt"));
+    let subject = format!("/CN={name}");
+    openssl(folder, &["req", "-subj", &subject, "-keyout", &key, "-out", &request], true);
+    let extensions = format!("{name}.ext");
+    let text = format!("subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage={usage}\n");
+    fs::write(folder.join(&extensions), text).expect("the folder is writable");
+    let sign = ["x509", "-req", "-in", &request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial"];
+    let out = ["-days", "2", "-extfile", &extensions, "-out", &certificate];
+    openssl(folder, &[&sign[..], &out[..]].concat(), false);
+}
+
+fn openssl(folder: &Path, arguments: &[&str], new_key: bool) {
+    let key: &[&str] =
+        if new_key { &["-nodes", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"] } else { &[] };
+    let run = Command::new("openssl").current_dir(folder).args(arguments).args(key).output().expect("openssl starts");
+    assert!(run.status.success(), "openssl {arguments:?}: {}", String::from_utf8_lossy(&run.stderr));
+}

@@ -1,0 +1,232 @@
+//! Real lock libraries of other languages, each in a process of its own, driven line by line.
+//!
+//! The commands are described in `tests/foreign/ForeignClient.java`. One process may have many sessions.
+
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use lockscope::znode::SessionId;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::process::{class_path, java};
+use super::wait::PATIENCE;
+
+const JARS: [&str; 14] = [
+    "curator-recipes",
+    "curator-framework",
+    "curator-client",
+    "zookeeper",
+    "zookeeper-jute",
+    "zookeeper-recipes-lock",
+    "guava",
+    "slf4j-api",
+    "slf4j-simple",
+    "jackson-core",
+    "jackson-databind",
+    "jackson-annotations",
+    "netty-handler",
+    "metrics-core",
+];
+
+/// The session timeout that a foreign session asks for when a test does not care.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A process with sessions of a foreign library. It is killed with this value, and ends with the test's process.
+#[derive(Debug)]
+pub struct Foreign {
+    process: Child,
+    answers: mpsc::Receiver<String>,
+    /// What the process complains about; a file without a name, which needs no removal.
+    complaints: File,
+}
+
+impl Foreign {
+    /// Curator and Java's `WriteLock`.
+    pub fn java(connect: &str) -> Self {
+        let mut command = java(256);
+        command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
+        command.extend(["-cp".to_owned(), format!("{}:{}", compiled().display(), class_path(&JARS))]);
+        command.push("ForeignClient".to_owned());
+        Self::spawn(&command, connect)
+    }
+
+    /// kazoo, by the Python that has it: `KAZOO_PYTHON`, or Debian's.
+    pub fn kazoo(connect: &str) -> Self {
+        let python = std::env::var("KAZOO_PYTHON").unwrap_or_else(|_| "/usr/bin/python3".to_owned());
+        Self::spawn(&[python, sources().join("kazoo_client.py").display().to_string()], connect)
+    }
+
+    fn spawn(command: &[String], connect: &str) -> Self {
+        let complaints = tempfile::tempfile().expect("a file can be made");
+        let mut process = Command::new(&command[0])
+            .args(&command[1..])
+            .arg(connect)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(complaints.try_clone().expect("a file can be shared"))
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        let output = BufReader::new(process.stdout.take().expect("it is piped"));
+        let (sender, answers) = mpsc::channel(64);
+        // Ends with the process.
+        std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                if sender.blocking_send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        Self { process, answers, complaints }
+    }
+
+    /// Opens a session and gives it a name.
+    pub async fn connect(&mut self, client: &str) -> SessionId {
+        self.connect_within(client, SESSION_TIMEOUT).await
+    }
+
+    /// As `connect`, with a session timeout.
+    pub async fn connect_within(&mut self, client: &str, timeout: Duration) -> SessionId {
+        let session = self.told("connected", &format!("connect {client} {}", timeout.as_millis())).await;
+        let bits = u64::from_str_radix(session.trim_start_matches("0x"), 16).expect("a session's id in hex");
+        SessionId(bits.cast_signed())
+    }
+
+    /// Lets a session contend in the background, under an id. For a semaphore, the number of leases goes after the path.
+    pub async fn start(&mut self, client: &str, id: &str, recipe: &str, path: &str) {
+        self.told("ok", &format!("start {client} {id} {recipe} {path}")).await;
+    }
+
+    /// Waits until a contender holds; gives its node's name, or `-` where the library hides it.
+    pub async fn held(&mut self, id: &str) -> String {
+        self.told("held", &format!("wait {id}")).await
+    }
+
+    /// Whether a contender holds, by the library's own account.
+    pub async fn holds(&mut self, id: &str) -> bool {
+        self.ask(&format!("holds {id}")).await == "yes"
+    }
+
+    /// The queue as a contender's library sees it: names of nodes, or identifiers.
+    pub async fn order(&mut self, id: &str) -> Vec<String> {
+        let order = self.told("order", &format!("order {id}")).await;
+        order.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Lets a holder release.
+    pub async fn release(&mut self, id: &str) {
+        self.told("released", &format!("release {id}")).await;
+    }
+
+    /// Lets a waiter give up.
+    pub async fn abandon(&mut self, id: &str) {
+        self.told("left", &format!("abandon {id}")).await;
+    }
+
+    /// Starts threads, each with its own session, that acquire and release in a loop.
+    pub async fn churn(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
+        self.told("ok", &format!("churn {id} {recipe} {path} {threads} {rounds}")).await;
+    }
+
+    /// Waits for the end of a `churn`; gives the number of acquisitions.
+    pub async fn churned(&mut self, id: &str) -> usize {
+        self.told("done", &format!("wait {id}")).await.parse().expect("a number of acquisitions")
+    }
+
+    /// Closes a session cleanly.
+    pub async fn close(&mut self, client: &str) {
+        self.told("closed", &format!("close {client}")).await;
+    }
+
+    /// Closes all sessions cleanly and ends the process.
+    pub async fn quit(mut self) {
+        self.told("bye", "quit").await;
+    }
+
+    /// The process's id.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Sends a command and gives what follows the expected word in the answer.
+    async fn told(&mut self, word: &str, command: &str) -> String {
+        let answer = self.ask(command).await;
+        let rest = answer.strip_prefix(word).map(|rest| rest.trim_start().to_owned());
+        rest.unwrap_or_else(|| panic!("{command:?} was answered by {answer:?}\n{}", self.complaints()))
+    }
+
+    /// Sends a command and gives the answer.
+    pub async fn ask(&mut self, command: &str) -> String {
+        let input = self.process.stdin.as_mut().expect("it is piped");
+        let sent = writeln!(input, "{command}").and_then(|()| input.flush());
+        assert!(sent.is_ok(), "the foreign client is gone before {command:?}\n{}", self.complaints());
+        match timeout(2 * PATIENCE, self.answers.recv()).await {
+            Ok(Some(answer)) => answer,
+            Ok(None) => panic!("the foreign client ended at {command:?}\n{}", self.complaints()),
+            Err(after) => panic!("the foreign client did not answer {command:?}: {after}\n{}", self.complaints()),
+        }
+    }
+
+    fn complaints(&self) -> String {
+        let mut bytes = vec![0; 1 << 16];
+        // Positioned, for the process shares the file's cursor.
+        let length = self.complaints.read_at(&mut bytes, 0).unwrap_or_default();
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        // Either fails only when the process is gone already.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/foreign")
+}
+
+/// The folder with the classes, compiled once for each state of the sources.
+fn compiled() -> &'static Path {
+    static CLASSES: OnceLock<PathBuf> = OnceLock::new();
+    CLASSES.get_or_init(|| {
+        let mut files: Vec<PathBuf> = fs::read_dir(sources())
+            .expect("the sources are there")
+            .map(|entry| entry.expect("it can be listed").path())
+            .filter(|path| path.extension().is_some_and(|extension| extension == "java"))
+            .collect();
+        files.sort();
+        let mut hasher = DefaultHasher::new();
+        for file in &files {
+            fs::read(file).expect("the source can be read").hash(&mut hasher);
+        }
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let classes = target.join(format!("foreign-{:016x}", hasher.finish()));
+        if !classes.exists() {
+            compile(&files, target, &classes);
+        }
+        classes
+    })
+}
+
+/// Compiles aside and renames, so that test processes at the same time see all classes or none.
+fn compile(files: &[PathBuf], target: &Path, classes: &Path) {
+    let aside = tempfile::Builder::new().prefix("foreign-").tempdir_in(target).expect("a folder can be made");
+    let javac = Command::new("javac")
+        .args(["-nowarn", "-cp", &class_path(&JARS), "-d"])
+        .arg(aside.path())
+        .args(files)
+        .output()
+        .expect("javac starts; `tests/run --install-only` installs what the tests need");
+    assert!(javac.status.success(), "javac failed:\n{}", String::from_utf8_lossy(&javac.stderr));
+    if let Err(error) = fs::rename(aside.path(), classes) {
+        assert!(classes.exists(), "{} cannot be made: {error}", classes.display());
+    }
+}

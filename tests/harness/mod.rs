@@ -1,0 +1,14 @@
+//! Real servers, foreign clients and what stands between them, for tests.
+//!
+//! Everything here ends with the value that stands for it, also when a test panics or its process is killed.
+//! What the tests need beyond Rust is installed by `tests/run`.
+
+pub mod certificates;
+pub mod foreign;
+pub mod process;
+pub mod relay;
+pub mod server;
+pub mod settings;
+pub mod wait;
+pub mod words;
+pub mod zk;

@@ -1,0 +1,118 @@
+//! Programs of the JVM, and a supervisor that ends them with the test's process.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use std::os::unix::process::CommandExt;
+
+use super::wait::eventually_blocking;
+
+/// Debian's jars, as the packages that `tests/run` installs lay them out.
+const JARS: &str = "/usr/share/java";
+
+/// A class path of Debian's jars. Panics when one is missing, with how to get it.
+pub fn class_path(jars: &[&str]) -> String {
+    let paths: Vec<String> = jars.iter().map(|jar| format!("{JARS}/{jar}.jar")).collect();
+    for path in &paths {
+        assert!(Path::new(path).exists(), "{path} is missing; `tests/run --install-only` installs what the tests need");
+    }
+    paths.join(":")
+}
+
+/// `java`, tuned to start fast rather than to run long.
+pub fn java(heap_mib: u32) -> Vec<String> {
+    ["java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData"]
+        .into_iter()
+        .map(str::to_owned)
+        .chain([format!("-Xmx{heap_mib}m")])
+        .collect()
+}
+
+/// Starts the program named after `$0` and the folder, tells its process id, and kills it when a line comes or the
+/// input ends; at the end of the input the folder goes too. The pipe to it ends with the test's process, however that
+/// ends, so nothing is left behind.
+const SUPERVISE: &str = r#"
+folder=$1; shift
+"$@" >>"$folder/log" 2>&1 & pid=$!
+echo "$pid"
+read -r keep
+kill -9 "$pid"; wait "$pid"
+[ -n "$keep" ] || rm -rf -- "$folder"
+"#;
+
+/// A program under supervision.
+#[derive(Debug)]
+pub struct Supervised {
+    supervisor: Child,
+    pid: u32,
+}
+
+impl Supervised {
+    /// Starts a command whose output goes to the file `log` in `folder`.
+    pub fn start(folder: &Path, command: &[String]) -> Self {
+        let mut supervisor = Command::new("sh")
+            .args(["-c", SUPERVISE, "supervisor"])
+            .arg(folder)
+            .args(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // Out of reach of a ^C on the terminal, which would end the supervisor before its program.
+            .process_group(0)
+            .spawn()
+            .expect("sh starts");
+        let mut line = String::new();
+        let output = supervisor.stdout.take().expect("it is piped");
+        BufReader::new(output).read_line(&mut line).expect("the supervisor tells a process id");
+        let pid = line.trim().parse().expect("a process id");
+        Self { supervisor, pid }
+    }
+
+    /// The program's process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Whether the program has not ended by itself.
+    pub fn runs(&self) -> bool {
+        process_runs(self.pid)
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("sh")
+            .args(["-c", r#"kill -s "$0" "$1""#, name])
+            .arg(self.pid.to_string())
+            .status()
+            .expect("sh starts");
+        assert!(sent.success(), "signal {name} was not delivered");
+    }
+
+    /// Kills the program and keeps its folder.
+    pub fn kill(mut self) {
+        use std::io::Write;
+        let stdin = self.supervisor.stdin.as_mut().expect("it is piped");
+        stdin.write_all(b"keep\n").expect("the supervisor listens");
+        self.supervisor.wait().expect("the supervisor ends");
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        drop(self.supervisor.stdin.take());
+        // A supervisor that cannot be waited for is gone already.
+        let _ = self.supervisor.wait();
+    }
+}
+
+/// Whether a process exists and is no zombie.
+pub fn process_runs(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with('Z')))
+}
+
+/// Waits until a process is gone.
+pub fn await_end_of(pid: u32) {
+    eventually_blocking("the end of a process", || if process_runs(pid) { Err(pid) } else { Ok(()) });
+}

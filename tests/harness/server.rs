@@ -1,0 +1,220 @@
+//! A real ZooKeeper server, standalone, on a free loopback port, with a folder of its own.
+
+use std::collections::hash_map::RandomState;
+use std::fs;
+use std::hash::BuildHasher;
+use std::net::{Ipv4Addr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use lockscope::znode::SessionId;
+
+use super::certificates::Certificates;
+use super::process::{Supervised, await_end_of, class_path, java};
+use super::settings::{Ports, Settings};
+use super::wait::{PATIENCE, eventually_blocking};
+use super::words::{self, Connection};
+
+const JARS: [&str; 21] = [
+    "zookeeper",
+    "zookeeper-jute",
+    "jetty9-server",
+    "jetty9-servlet",
+    "jetty9-util",
+    "jackson-core",
+    "jackson-databind",
+    "jackson-annotations",
+    "metrics-core",
+    "snappy-java",
+    "slf4j-api",
+    "slf4j-simple",
+    "netty-buffer",
+    "netty-codec",
+    "netty-common",
+    "netty-handler",
+    "netty-resolver",
+    "netty-transport",
+    "netty-transport-native-epoll",
+    "netty-transport-native-unix-common",
+    "servlet-api",
+];
+
+/// How often another port is tried when somebody takes the chosen one.
+const ATTEMPTS: usize = 8;
+
+/// How long a server that may still be starting gets to answer, before it is asked again.
+const STARTING: Duration = Duration::from_millis(500);
+
+/// A running server. It ends, and its folder goes, with this value.
+#[derive(Debug)]
+pub struct Server {
+    process: Option<Supervised>,
+    folder: PathBuf,
+    settings: Settings,
+    ports: Ports,
+    certificates: Option<Certificates>,
+}
+
+impl Server {
+    /// A server with the default settings, which serves when this returns.
+    pub fn start() -> Self {
+        Self::with(Settings::default())
+    }
+
+    /// A server that is shared by all tests of a process, each of which keeps below a node of its own
+    /// (see `zk::own_root`). It ends with the process.
+    pub fn shared() -> &'static Self {
+        static SHARED: OnceLock<Server> = OnceLock::new();
+        SHARED.get_or_init(|| Settings::default().heap_mib(1024).start())
+    }
+
+    pub(super) fn with(settings: Settings) -> Self {
+        let folder =
+            tempfile::Builder::new().prefix("lockscope-server-").tempdir().expect("a folder can be made").keep();
+        let certificates = settings.tls.map(|_| Certificates::make(&folder));
+        let ports = free_ports();
+        let mut server = Self { process: None, folder, settings, ports, certificates };
+        for _ in 0..ATTEMPTS {
+            if server.launch() {
+                return server;
+            }
+            server.ports = free_ports();
+        }
+        panic!("no server after {ATTEMPTS} attempts; its last words:\n{}", server.log());
+    }
+
+    /// `127.0.0.1:PORT`.
+    pub fn connect_string(&self) -> String {
+        format!("127.0.0.1:{}", self.ports.plain)
+    }
+
+    /// `127.0.0.1:PORT` for TLS.
+    pub fn secure_connect_string(&self) -> String {
+        format!("127.0.0.1:{}", self.ports.secure)
+    }
+
+    /// The plain port.
+    pub fn port(&self) -> u16 {
+        self.ports.plain
+    }
+
+    /// Certificates for clients of a TLS server.
+    pub fn certificates(&self) -> &Certificates {
+        self.certificates.as_ref().expect("the server was started with TLS")
+    }
+
+    /// Where the server keeps its data.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The JVM's process id.
+    pub fn pid(&self) -> u32 {
+        self.running().pid()
+    }
+
+    /// Kills the server; its data stays.
+    pub fn stop(&mut self) {
+        if let Some(process) = self.process.take() {
+            process.kill();
+        }
+    }
+
+    /// Starts the server again on its port and data, after it was stopped or in its place.
+    pub fn restart(&mut self) {
+        self.stop();
+        assert!(self.launch(), "the server did not start again; its last words:\n{}", self.log());
+    }
+
+    /// Freezes the server as a long collection of garbage would: connections stay, nothing is answered.
+    pub fn pause(&self) {
+        self.running().signal("STOP");
+    }
+
+    /// Goes on after `pause`.
+    pub fn resume(&self) {
+        self.running().signal("CONT");
+    }
+
+    /// The answer to a four-letter word.
+    pub fn words(&self, word: &str) -> String {
+        words::ask(self.port(), word, PATIENCE).expect("the server answers")
+    }
+
+    /// The connections that have a session.
+    pub fn connections(&self) -> Vec<Connection> {
+        words::connections(&self.words("cons"))
+    }
+
+    /// A session's connection with its packet counts, when it has one.
+    pub fn connection_of(&self, session: SessionId) -> Option<Connection> {
+        self.connections().into_iter().find(|connection| connection.session == session)
+    }
+
+    /// A figure of `mntr`, such as `zk_watch_count`.
+    pub fn figure(&self, name: &str) -> u64 {
+        let answer = self.words("mntr");
+        words::figure(&answer, name).unwrap_or_else(|| panic!("no {name} in:\n{answer}"))
+    }
+
+    fn running(&self) -> &Supervised {
+        self.process.as_ref().expect("the server was not stopped")
+    }
+
+    /// Starts the JVM and waits until it serves; `false` when it ended instead.
+    fn launch(&mut self) -> bool {
+        let config = self.folder.join("zoo.cfg");
+        let write = |path: &Path, text: String| fs::write(path, text).expect("the folder is writable");
+        write(&config, self.settings.zoo_cfg(&self.folder, self.ports));
+        if let Some(jaas) = self.settings.jaas() {
+            write(&self.folder.join("jaas.conf"), jaas);
+        }
+        let mut command = java(self.settings.heap_mib);
+        command.extend(self.settings.properties(&self.folder));
+        command.extend(["-cp".to_owned(), class_path(&JARS)]);
+        command.push("org.apache.zookeeper.server.ZooKeeperServerMain".to_owned());
+        command.push(config.display().to_string());
+        let process = Supervised::start(&self.folder, &command);
+        let port = self.port();
+        let ours = format!("dataDir={}/", self.folder.join("data").display());
+        let serves = eventually_blocking("a server that serves", || match words::ask(port, "conf", STARTING) {
+            Ok(answer) if answer.contains(&ours) => Ok(true),
+            _ if !process.runs() => Ok(false),
+            other => Err(other),
+        });
+        self.process = Some(process);
+        serves
+    }
+
+    fn log(&self) -> String {
+        let log = fs::read_to_string(self.folder.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(process) = self.process.take() {
+            let pid = process.pid();
+            drop(process);
+            if !std::thread::panicking() {
+                await_end_of(pid);
+            }
+        }
+        // After a stop nobody else removes it; otherwise the supervisor has.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Two ports that nobody listens on, below those that the system gives to outgoing connections, so that one stays
+/// free while its server is stopped.
+fn free_ports() -> Ports {
+    let seed = RandomState::new().hash_one(std::process::id());
+    let mut free = (0..)
+        .map(|i: u64| 15_000 + u16::try_from(seed.wrapping_add(i) % 17_000).expect("it is below 17 000"))
+        .filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+    let mut next = || free.next().expect("the ports are tried again and again");
+    Ports { plain: next(), secure: next() }
+}

@@ -1,0 +1,152 @@
+//! How a server is set up.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::time::Duration;
+
+use super::certificates::Certificates;
+use super::server::Server;
+
+/// Whether a TLS server asks for a client's certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientCertificate {
+    /// It does not ask.
+    None,
+    /// It refuses who has none.
+    Need,
+}
+
+impl ClientCertificate {
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Need => "need",
+        }
+    }
+}
+
+/// What a server can be asked to be.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub(super) heap_mib: u32,
+    pub(super) tls: Option<ClientCertificate>,
+    tick: Duration,
+    jute_maxbuffer: Option<u32>,
+    sasl_users: Vec<(String, String)>,
+    lines: Vec<String>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            heap_mib: 512,
+            tls: None,
+            tick: Duration::from_millis(200),
+            jute_maxbuffer: None,
+            sasl_users: Vec::new(),
+            lines: Vec::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// The server's clock: sessions may be two ticks to one minute, and expire at ticks.
+    pub fn tick(mut self, tick: Duration) -> Self {
+        self.tick = tick;
+        self
+    }
+
+    /// The JVM's heap, in MiB.
+    pub fn heap_mib(mut self, mib: u32) -> Self {
+        self.heap_mib = mib;
+        self
+    }
+
+    /// The largest packet, in bytes, of requests.
+    pub fn jute_maxbuffer(mut self, bytes: u32) -> Self {
+        self.jute_maxbuffer = Some(bytes);
+        self
+    }
+
+    /// A port for TLS besides the plain one.
+    pub fn tls(mut self, clients: ClientCertificate) -> Self {
+        self.tls = Some(clients);
+        self
+    }
+
+    /// A user who may authenticate by SASL DIGEST-MD5.
+    pub fn sasl_user(mut self, name: &str, password: &str) -> Self {
+        self.sasl_users.push((name.to_owned(), password.to_owned()));
+        self
+    }
+
+    /// A line of `zoo.cfg`.
+    pub fn line(mut self, line: &str) -> Self {
+        self.lines.push(line.to_owned());
+        self
+    }
+
+    /// Starts a server so set up.
+    pub fn start(self) -> Server {
+        Server::with(self)
+    }
+
+    /// The text of `zoo.cfg`.
+    pub(super) fn zoo_cfg(&self, folder: &Path, ports: Ports) -> String {
+        let tick = self.tick.as_millis();
+        let mut text = format!(
+            "tickTime={tick}\nminSessionTimeout={}\nmaxSessionTimeout=60000\ndataDir={}\n\
+             clientPort={}\nclientPortAddress=127.0.0.1\nmaxClientCnxns=0\n4lw.commands.whitelist=*\n\
+             admin.enableServer=false\nforceSync=no\npreAllocSize=1024\n",
+            tick * 2,
+            folder.join("data").display(),
+            ports.plain,
+        );
+        if let Some(clients) = self.tls {
+            let _ = writeln!(
+                text,
+                "secureClientPort={}\nsecureClientPortAddress=127.0.0.1\n\
+                 serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory\n\
+                 ssl.keyStore.location={}\nssl.trustStore.location={}\nssl.clientAuth={}",
+                ports.secure,
+                folder.join(Certificates::SERVER).display(),
+                folder.join(Certificates::AUTHORITY).display(),
+                clients.name(),
+            );
+        }
+        if !self.sasl_users.is_empty() {
+            text.push_str("authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n");
+        }
+        for line in &self.lines {
+            let _ = writeln!(text, "{line}");
+        }
+        text
+    }
+
+    /// The text of the login configuration, when there are users.
+    pub(super) fn jaas(&self) -> Option<String> {
+        let mut users = String::new();
+        for (name, password) in &self.sasl_users {
+            let _ = write!(users, "\n  user_{name}=\"{password}\"");
+        }
+        (!users.is_empty())
+            .then(|| format!("Server {{\n  org.apache.zookeeper.server.auth.DigestLoginModule required{users};\n}};\n"))
+    }
+
+    /// The JVM's system properties.
+    pub(super) fn properties(&self, folder: &Path) -> Vec<String> {
+        let mut properties = vec!["-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned()];
+        if !self.sasl_users.is_empty() {
+            properties.push(format!("-Djava.security.auth.login.config={}", folder.join("jaas.conf").display()));
+        }
+        properties.extend(self.jute_maxbuffer.map(|bytes| format!("-Djute.maxbuffer={bytes}")));
+        properties
+    }
+}
+
+/// Where a server listens.
+#[derive(Clone, Copy, Debug)]
+pub struct Ports {
+    pub plain: u16,
+    pub secure: u16,
+}

@@ -1,0 +1,8 @@
+//! What is true on a real server, with real foreign clients.
+
+#[path = "../harness/mod.rs"]
+mod harness;
+
+mod foreign_clients;
+mod relays;
+mod servers;
