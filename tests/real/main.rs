@@ -4,5 +4,6 @@
 mod harness;
 
 mod foreign_clients;
+mod observe;
 mod relays;
 mod servers;
