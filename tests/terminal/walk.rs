@@ -65,7 +65,7 @@ async fn the_terminal_may_change_its_size_at_any_moment() {
     let mut terminal = console(&at, 80, 24);
     terminal.shows_all(&["● live", "4 contenders"]);
     terminal.resize(160, 45);
-    terminal.shows_all(&["HERD/s", "NEXT NUMBER"]);
+    terminal.shows_all(&["HERD/s", "HOLDER'S DATA"]);
     terminal.resize(20, 5);
     terminal.hides("contenders");
     terminal.resize(100, 30);
