@@ -9,3 +9,4 @@ mod foreign_clients;
 mod observe;
 mod relays;
 mod servers;
+mod shown;

@@ -5,4 +5,4 @@ mod connecting;
 mod cost;
 mod cuts;
 mod old_servers;
-mod watched;
+pub mod watched;
