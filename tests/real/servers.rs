@@ -10,7 +10,7 @@ use zookeeper_client::{Client, CreateMode, SaslOptions, TlsCa, TlsCerts, TlsIden
 use crate::harness::process::{await_end_of, process_runs};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
-use crate::harness::wait::eventually;
+use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::{foreign::Foreign, words, zk};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -179,7 +179,7 @@ async fn secure(
         certs = certs.with_identity(TlsIdentity::from_pem(&read(&files.client), &read(&files.client_key))?);
     }
     let options = TlsOptions::default().with_certs(certs.build()?);
-    let connector = Client::connector().with_tls(options).with_fail_eagerly();
+    let connector = Client::connector().with_session_timeout(PATIENCE).with_tls(options).with_fail_eagerly();
     connector.secure_connect(&server.secure_connect_string()).await
 }
 
@@ -188,7 +188,11 @@ async fn a_server_with_sasl_users_knows_their_passwords() {
     let server = Settings::default().sasl_user("alice", "secret").line("sessionRequireClientSASLAuth=true").start();
     let connect = async |password| {
         let sasl = SaslOptions::digest_md5("alice", password);
-        let client = Client::connector().with_sasl(sasl).connect(&server.connect_string()).await?;
+        let client = Client::connector()
+            .with_session_timeout(PATIENCE)
+            .with_sasl(sasl)
+            .connect(&server.connect_string())
+            .await?;
         client.get_data("/").await
     };
     connect("secret").await.expect("the password is right");
