@@ -110,11 +110,12 @@ impl Page<'_> {
 
     fn release(&self) -> Detail {
         let text = match self.lock.watch_cost() {
-            None => "its cost is not known: who waits for a single node is not in the tree".to_owned(),
+            None => "cost not known: a single node's waiters are not in the tree".to_owned(),
             Some(_) if self.lock.holding() == 0 => "nobody holds the lock".to_owned(),
             Some(cost) => format!(
-                "the next one costs {} watch events herd-style, {} chain-style",
+                "the next one costs {} watch event{} herd-style, {} chain-style",
                 count(cost.herd),
+                if cost.herd == 1 { "" } else { "s" },
                 count(cost.chain)
             ),
         };
@@ -136,7 +137,7 @@ impl Page<'_> {
         let contender = self.row.contender;
         let bytes = contender.data.bytes();
         let all = u64::try_from(contender.data_length).unwrap_or(0);
-        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "no UTF-8: bytes are shown as \\xNN" };
+        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "no UTF-8: escapes stand for its bytes" };
         let kept = if all > bytes.len() as u64 {
             format!(", the first {} of them here", count(bytes.len() as u64))
         } else {

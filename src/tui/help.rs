@@ -17,11 +17,13 @@ pub enum Line {
 
 /// Words of the screens that need a sentence.
 const MEANINGS: &[(&str, &str)] = &[
-    ("at most", "A time after ≤: the lock was held before this console came, at the most since its node was created"),
-    ("waits for", "The contender right before it in its recipe's order: its predecessor"),
-    ("herd-style", "Watch events that a change costs when every waiter watches the lock parent's children"),
-    ("chain-style", "Watch events that it costs when each waiter watches its predecessor only"),
-    ("not known", "States marked ? are not known: the console is not in step with the ensemble"),
+    ("at most", "It was held already when this console came: not longer than"),
+    ("", "since its node was created"),
+    ("unknown", "Not in step with the ensemble: nobody can say who holds"),
+    ("waits for", "Its predecessor: whom it stands behind directly"),
+    ("herd-style", "Watch events when every waiter watches the lock parent"),
+    ("chain-style", "Watch events when each waiter watches its predecessor"),
+    ("mouse", "With --mouse: press to select, press again to open"),
 ];
 
 /// All of Help.

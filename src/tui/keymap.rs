@@ -154,31 +154,13 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Down, "down", &[Key::Down, Key::Char('j')], Group::Move, "One row down"),
     entry(Command::PageUp, "page-up", &[Key::PageUp, Key::Ctrl('b')], Group::Move, "One page up"),
     entry(Command::PageDown, "page-down", &[Key::PageDown, Key::Ctrl('f')], Group::Move, "One page down"),
-    entry(
-        Command::First,
-        "first",
-        &[Key::Home, Key::Char('g')],
-        Group::Move,
-        "To the first row, and stay there whatever moves",
-    ),
-    entry(
-        Command::Last,
-        "last",
-        &[Key::End, Key::Char('G')],
-        Group::Move,
-        "To the last row, and stay there whatever moves",
-    ),
+    entry(Command::First, "first", &[Key::Home, Key::Char('g')], Group::Move, "To the first row, and stay with it"),
+    entry(Command::Last, "last", &[Key::End, Key::Char('G')], Group::Move, "To the last row, and stay with it"),
     entry(Command::Left, "left", &[Key::Left, Key::Char('h')], Group::Move, "To the pane on the left, or back"),
     entry(Command::Right, "right", &[Key::Right, Key::Char('l')], Group::Move, "To the pane on the right, or inside"),
-    entry(
-        Command::Open,
-        "open",
-        &[Key::Enter],
-        Group::Go,
-        "Open the selected lock, or the selected contender's details",
-    )
-    .hint("open")
-    .on(LISTS),
+    entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
+        .hint("open")
+        .on(LISTS),
     entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear the filter, else go back").hint("back").on(&[
         Screen::Queue,
         Screen::Timeline,
@@ -194,35 +176,23 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
-    entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text; Esc clears it")
+    entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
         .on(LISTS),
-    entry(
-        Command::Sort,
-        "sort",
-        &[Key::Char('s')],
-        Group::Look,
-        "Sort by the next column, or by the one that is named",
-    )
-    .takes("[COLUMN]")
-    .hint("sort")
-    .on(&[Screen::Locks]),
+    entry(Command::Sort, "sort", &[Key::Char('s')], Group::Look, "Sort by the next column, or a named one")
+        .takes("[COLUMN]")
+        .hint("sort")
+        .on(&[Screen::Locks]),
     entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(&[Screen::Locks]),
     entry(Command::Pause, "pause", &[Key::Char('p')], Group::Look, "Freeze what is shown, or go on").hint("pause"),
     entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
     entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path of what is selected")
         .hint("copy")
         .on(LISTS),
-    entry(
-        Command::Export,
-        "export",
-        &[Key::Char('e')],
-        Group::Take,
-        "Write what is seen to a JSON file in this directory",
-    )
-    .hint("export")
-    .on(LISTS),
+    entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is listed to a JSON file here")
+        .hint("export")
+        .on(LISTS),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
     entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
     entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),

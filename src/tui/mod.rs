@@ -8,11 +8,12 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`]: what keys do and what pages say, as data; pure.
+//! - [`keymap`], [`help`], [`details`], [`banner`]: what keys do and what pages say, as data; pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`]: the loop and what it touches.
 
 pub mod app;
+pub mod banner;
 pub mod details;
 pub mod frames;
 pub mod help;

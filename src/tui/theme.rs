@@ -102,7 +102,7 @@ const UNICODE: Signs = Signs {
     dot: "·",
     order: ["▲", "▼"],
     more: ["↑", "↓"],
-    levels: ["▁", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    levels: ["▁", "▂", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     border: border::PLAIN,
 };
 
@@ -158,9 +158,6 @@ impl Theme {
         match name {
             ThemeName::Mono => mono,
             ThemeName::Terminal => Self {
-                title: plain.fg(Color::DarkGray),
-                dim: plain.fg(Color::DarkGray),
-                border: plain.fg(Color::DarkGray),
                 focus: plain.fg(Color::Cyan),
                 accent: plain.fg(Color::Cyan).add_modifier(Modifier::BOLD),
                 good: plain.fg(Color::Green),

@@ -3,6 +3,9 @@ use super::Screen;
 /// Columns and lines that the console needs at the least.
 pub const SMALLEST: (u16, u16) = (60, 16);
 
+/// Lines that the banner may take.
+const MOST_BANNER: u16 = 4;
+
 /// A part of the terminal: column, line, columns, lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
@@ -21,7 +24,7 @@ pub struct Area {
 /// ```text
 /// header                       1 line
 /// tabs                         1 line
-/// banner                       1 line, only when something is wrong with the connection
+/// banner                       1 to 4 lines, only when something is wrong with the connection
 /// main: a box with the list    what is left
 /// side: a box below it         Locks: watch events; Queue: details
 /// footer                       1 line
@@ -43,20 +46,20 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a screen; `None` when the terminal is too small for it.
-    pub fn of(size: (u16, u16), screen: Screen, banner: bool) -> Option<Self> {
+    /// The layout of a screen below a banner of some lines; `None` when the terminal is too small for it.
+    pub fn of(size: (u16, u16), screen: Screen, banner: u16) -> Option<Self> {
         let (width, height) = size;
         if width < SMALLEST.0 || height < SMALLEST.1 {
             return None;
         }
         let line = |y, height| Area { x: 0, y, width, height };
-        let banner = line(2, u16::from(banner));
+        let banner = line(2, banner.min(MOST_BANNER));
         let body = line(2 + banner.height, height - 3 - banner.height);
         let side = match screen {
-            Screen::Locks if body.height >= 14 => 4,
+            Screen::Locks if body.height >= 12 => 4,
             Screen::Queue if body.height >= 34 => 11,
             Screen::Queue if body.height >= 18 => 9,
-            Screen::Queue => 6,
+            Screen::Queue if body.height >= 12 => 6,
             _ => 0,
         };
         Some(Self {
@@ -87,7 +90,7 @@ mod tests {
     #[test]
     fn every_line_of_the_terminal_belongs_to_one_part() {
         for screen in Screen::ALL {
-            for banner in [false, true] {
+            for banner in 0..=MOST_BANNER + 1 {
                 for height in SMALLEST.1..90 {
                     let layout = Layout::of((80, height), screen, banner).unwrap();
                     let Layout { header, tabs, banner, main, side, footer } = layout;
@@ -106,7 +109,7 @@ mod tests {
     #[test]
     fn a_terminal_that_is_too_small_has_no_layout() {
         for size in [(0, 0), (1, 1), (20, 5), (59, 50), (200, 15)] {
-            assert_eq!(Layout::of(size, Screen::Locks, false), None);
+            assert_eq!(Layout::of(size, Screen::Locks, 0), None);
         }
     }
 }

@@ -35,6 +35,7 @@ pub use world::World;
 
 use crate::observe::Observed;
 use crate::queue::{Link, LockId, LockName};
+use crate::tui::banner::Banner;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -270,6 +271,11 @@ impl App {
         if self.paused.is_some() { self.world().table().is_live() } else { self.is_live() }
     }
 
+    /// Whether nothing is known of who holds what: it was never all read.
+    pub fn knows_nothing(&self) -> bool {
+        !self.shows_truth() && self.world().table().last_true().is_none()
+    }
+
     /// The pause, if any.
     pub fn paused(&self) -> Option<&Paused> {
         self.paused.as_deref()
@@ -327,7 +333,7 @@ impl App {
 
     /// Where everything stands; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
-        let banner = !self.is_live();
+        let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
         Layout::of(self.size, self.screen, banner)
     }
 }

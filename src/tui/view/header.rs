@@ -12,7 +12,9 @@ use crate::tui::widget::figure::{plural, time_of_day};
 use crate::tui::widget::text::{Keep, session, width};
 
 /// Columns of a session's id in the header.
-const SESSION: usize = 10;
+const SESSION: usize = 9;
+/// From how many columns on there is room for more than the bare facts.
+const ROOMY: u16 = 100;
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
 
@@ -27,25 +29,29 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         Link::Connecting { reason: None, .. } if app.is_observing() => {
             (format!("{} connecting", signs.busy), theme.wait)
         }
+        Link::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
     };
+    let roomy = area.width >= ROOMY;
     let own = match app.link() {
-        Link::Connected { session: id, .. } => format!("session {}", session(*id, SESSION, signs.charset)),
+        Link::Connected { session: id, .. } if roomy => format!("session {}", session(*id, 18, signs.charset)),
+        Link::Connected { session: id, .. } => session(*id, SESSION, signs.charset),
         _ => String::new(),
     };
+    let gap = if roomy { "   " } else { "  " };
     let mode = if app.settings().write { "may write" } else { "read-only" };
-    let used = " lockscope  ".len() + 3 + width(&state) + 3 + width(&own) + 3 + mode.len() + TIME;
+    let used = " lockscope  ".len() + 3 * gap.len() + width(&state) + width(&own) + mode.len() + TIME + 1;
     let room = usize::from(area.width).saturating_sub(used);
     let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(8), Keep::Ends);
     let mut spans = vec![
         Span::styled(" lockscope", theme.accent),
         Span::styled(format!("  {connect}"), theme.text),
-        Span::styled(format!("   {state}"), style),
+        Span::styled(format!("{gap}{state}"), style),
     ];
     if !own.is_empty() {
-        spans.push(Span::styled(format!("   {own}"), theme.dim));
+        spans.push(Span::styled(format!("{gap}{own}"), theme.dim));
     }
-    spans.push(Span::styled(format!("   {mode}"), if app.settings().write { theme.wait } else { theme.dim }));
+    spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
     Line::from(spans).render(area, buffer);
     // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
     if app.ticks() && app.paused().is_none() {

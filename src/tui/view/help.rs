@@ -12,7 +12,7 @@ use crate::tui::widget::panel::Panel;
 use crate::tui::widget::text::Keep;
 
 /// Columns of the keys.
-const KEYS: usize = 13;
+const KEYS: usize = 15;
 /// Columns of the names.
 const NAMES: usize = 16;
 

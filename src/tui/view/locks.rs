@@ -11,6 +11,7 @@ use ratatui::style::Style;
 
 use super::{View, filter_title};
 use crate::queue::{Held, LockQueue};
+use crate::recipe::Kind;
 use crate::tui::app::{Rows, Screen, SortBy};
 use crate::tui::widget::figure::{duration, plural, rate, size};
 use crate::tui::widget::panel::Panel;
@@ -31,7 +32,6 @@ enum Key {
     Herd,
     Chain,
     Holding,
-    Next,
 }
 
 const COLUMNS: &[Column<Key>] = &[
@@ -39,7 +39,7 @@ const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Lock, "LOCK", 16, 48, 0),
     Column::text(Key::Recipe, "RECIPE", 13, 16, 5),
     Column::text(Key::Holder, "HOLDER", 9, 18, 2),
-    Column::text(Key::Data, "HOLDER'S DATA", 13, 22, 8),
+    Column::text(Key::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(Key::Held, "HELD", 7, 1),
     Column::number(Key::Holding, "HOLD", 5, 10),
     Column::number(Key::Waiting, "WAIT", 6, 0),
@@ -47,7 +47,6 @@ const COLUMNS: &[Column<Key>] = &[
     Column::number(Key::Acquisitions, "ACQ/s", 6, 4),
     Column::number(Key::Herd, "HERD/s", 7, 6),
     Column::number(Key::Chain, "CHAIN/s", 7, 7),
-    Column::number(Key::Next, "NEXT NUMBER", 11, 11),
 ];
 
 impl Key {
@@ -62,7 +61,7 @@ impl Key {
             Self::Acquisitions => Some(SortBy::Acquisitions),
             Self::Herd => Some(SortBy::Herd),
             Self::Chain => Some(SortBy::Chain),
-            Self::Mark | Self::Data | Self::Holding | Self::Next => None,
+            Self::Mark | Self::Data | Self::Holding => None,
         }
     }
 }
@@ -102,12 +101,10 @@ fn panel(view: View<'_>) -> Panel {
         plural(table.contender_count(), "contender", "contenders")
     );
     let order = theme.signs.order[usize::from(!locks.reversed())];
-    let mut left = vec![
-        ("Locks".to_owned(), theme.strong),
-        (found, theme.text),
-        (format!("sort: {} {order}", locks.by().id()), theme.dim),
-    ];
+    let mut left = vec![("Locks".to_owned(), theme.strong)];
     left.extend(filter_title(view, locks.len(), table.lock_count()));
+    left.push((found, theme.text));
+    left.push((format!("sort: {} {order}", locks.by().id()), theme.dim));
     let bottom = table.unreadable().iter().next().map(|(path, why)| {
         let count = plural(table.unreadable().len(), "place", "places");
         let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
@@ -137,6 +134,12 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
     let plain = view.data(theme.text);
     let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
     match column.key {
+        // Before everything was read once, nobody can say who holds and who waits.
+        Key::Holder | Key::Held | Key::Holding | Key::Waiting | Key::Oldest if view.app.knows_nothing() => {
+            Cell::new(signs.unknown, theme.unsure)
+        }
+        // Who waits for a single node is not in the tree.
+        Key::Waiting | Key::Oldest if lock.kind() == Kind::SingleNode => Cell::new(signs.unknown, theme.dim),
         Key::Mark => Cell::new(" ", plain),
         Key::Lock => {
             let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
@@ -168,7 +171,6 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Acquisitions => figure(lock.rates(now).acquisitions),
         Key::Herd => figure(lock.rates(now).herd),
         Key::Chain => figure(lock.rates(now).chain),
-        Key::Next => Cell::new(lock.next_sequence().map_or_else(|| "-".to_owned(), |next| next.to_string()), theme.dim),
     }
 }
 

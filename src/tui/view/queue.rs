@@ -39,12 +39,12 @@ const COLUMNS: &[Column<Key>] = &[
     Column::number(Key::Position, "#", 6, 3),
     Column::number(Key::Sequence, "SEQUENCE", 10, 0),
     Column::text(Key::Mode, "", 1, 1, 0),
-    Column::text(Key::State, "STATE", 7, 7, 0),
+    Column::text(Key::State, "STATE", 9, 9, 0),
     Column::text(Key::Session, "SESSION", 9, 18, 1),
-    Column::text(Key::Data, "DATA", 8, 28, 4),
+    Column::text(Key::Data, "DATA", 12, 28, 4),
     Column::number(Key::Age, "AGE", 6, 0),
     Column::text(Key::WaitsFor, "WAITS FOR", 15, 18, 2),
-    Column::text(Key::Node, "NODE", 26, 54, 5),
+    Column::text(Key::Node, "NODE", 36, 54, 5),
     Column::number(Key::Czxid, "CZXID", 14, 6),
     Column::text(Key::Created, "CREATED", 26, 26, 7),
 ];
@@ -96,7 +96,11 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
         Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.now().since(time))),
     };
     let dot = theme.signs.dot;
-    let mut right = format!("{} waiting {dot} {held}", size(lock.waiting()));
+    let waiting = match lock.kind() {
+        Kind::SingleNode => "waiters not in the tree".to_owned(),
+        _ => format!("{} waiting", size(lock.waiting())),
+    };
+    let mut right = format!("{waiting} {dot} {held}");
     if lock.kind() == Kind::Semaphore {
         let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
         right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
@@ -104,7 +108,8 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     if let Some(next) = lock.next_sequence() {
         left.push((format!("next {next}"), theme.dim));
     }
-    Panel { left, right: Some((right, view.data(theme.text))), bottom: None, focused: app.pane() == Pane::List }
+    let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
+    Panel { left, right, bottom: None, focused: app.pane() == Pane::List }
 }
 
 fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {

@@ -33,12 +33,12 @@ const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Mark, "", 1, 1, 0),
     Column::text(Key::Time, "TIME", 12, 12, 0),
     Column::text(Key::Event, "EVENT", 14, 14, 0),
-    Column::text(Key::Lock, "LOCK", 14, 48, 0),
-    Column::number(Key::Sequence, "SEQUENCE", 10, 5),
+    Column::text(Key::Lock, "LOCK", 13, 48, 0),
+    Column::number(Key::Sequence, "NUMBER", 7, 4),
     Column::text(Key::Session, "SESSION", 9, 18, 3),
     Column::number(Key::Waited, "WAITED", 6, 1),
     Column::number(Key::Held, "HELD", 6, 1),
-    Column::number(Key::Queue, "QUEUE", 6, 4),
+    Column::number(Key::Queue, "QUEUE", 6, 5),
     Column::number(Key::Herd, "HERD", 7, 6),
     Column::number(Key::Chain, "CHAIN", 6, 7),
     Column::text(Key::Node, "NODE", 26, 54, 8),
@@ -116,7 +116,8 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
             Cell::new(id.unwrap_or_default(), theme.text)
         }
         Key::Waited => Cell::new(span(happening.waited_ms), theme.wait),
-        Key::Held => Cell::new(span(happening.held_ms), theme.good),
+        // Who gets the lock as soon as it comes has held it for no time: that tells nothing.
+        Key::Held if happening.event != Event::Enqueued => Cell::new(span(happening.held_ms), theme.good),
         Key::Queue if has_lock => Cell::new(size(happening.queue), theme.text),
         Key::Herd if has_lock => cost(happening.watch_events.herd),
         Key::Chain if has_lock => cost(happening.watch_events.chain),
@@ -124,7 +125,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
             let node = happening.node.as_deref().unwrap_or_default();
             Cell::new(view.fit(node, width, Keep::Ends), theme.dim)
         }
-        Key::Mark | Key::Queue | Key::Herd | Key::Chain => Cell::new("", theme.text),
+        Key::Mark | Key::Held | Key::Queue | Key::Herd | Key::Chain => Cell::new("", theme.text),
     }
 }
 

@@ -14,7 +14,7 @@ use crate::tui::theme::Theme;
 pub struct Panel {
     /// Parts of the title on the left, in harmless text; the last ones give way when there is no room.
     pub left: Vec<(String, Style)>,
-    /// A title on the right, when there is room.
+    /// A title on the right, when there is room for it beside the first on the left.
     pub right: Option<(String, Style)>,
     /// A line in the lower border.
     pub bottom: Option<(String, Style)>,
@@ -29,6 +29,9 @@ impl Panel {
         let mut block = Block::bordered().border_set(theme.signs.border).border_style(border);
         let mut room = usize::from(area.width).saturating_sub(4);
         let dash = theme.signs.border.horizontal_top;
+        let first = self.left.first().map_or(0, |(text, _)| width(text) + 2);
+        let right = self.right.filter(|(text, _)| first + width(text) + 3 <= room);
+        room = room.saturating_sub(right.as_ref().map_or(0, |(text, _)| width(text) + 3));
         let mut title = Vec::new();
         for (at, (text, style)) in self.left.into_iter().enumerate() {
             let needs = width(&text) + if at == 0 { 2 } else { 4 };
@@ -44,7 +47,7 @@ impl Panel {
         if !title.is_empty() {
             block = block.title(Line::from(title));
         }
-        if let Some((text, style)) = self.right.filter(|(text, _)| width(text) + 3 <= room) {
+        if let Some((text, style)) = right {
             block = block.title(Line::from(Span::styled(format!(" {text} "), style)).right_aligned());
         }
         if let Some((text, style)) = self.bottom {

@@ -1,7 +1,7 @@
 //! Text that fits into columns of a terminal. Pure.
 //!
 //! Architecture invariant: whatever comes from a znode or a server reaches the terminal only through [`fit`],
-//! [`fit_bytes`] or [`wrap`].
+//! [`fit_bytes`], [`wrap_words`] or [`wrap_bytes`].
 
 use std::borrow::Cow;
 
@@ -60,12 +60,25 @@ pub fn fit_bytes(bytes: &[u8], columns: usize, charset: Charset) -> String {
     cut(&presentable(&shown, charset), columns, Keep::Start, charset)
 }
 
-/// A harmless text in lines of at most `columns` columns, broken anywhere.
-pub fn wrap(text: &str, columns: usize, charset: Charset) -> Vec<String> {
-    break_lines(&harmless(text, charset), columns)
+/// A harmless text in lines of at most `columns` columns, broken between words where that is possible.
+pub fn wrap_words(text: &str, columns: usize, charset: Charset) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for word in harmless(text, charset).split(' ').filter(|word| !word.is_empty()) {
+        for part in break_lines(word, columns) {
+            match lines.last_mut() {
+                Some(line) if line.is_empty() => *line = part,
+                Some(line) if line.width() + 1 + part.width() <= columns => {
+                    line.push(' ');
+                    line.push_str(&part);
+                }
+                _ => lines.push(part),
+            }
+        }
+    }
+    lines
 }
 
-/// The same for bytes.
+/// Bytes in lines of at most `columns` columns, broken anywhere: as harmless as text.
 pub fn wrap_bytes(bytes: &[u8], columns: usize, charset: Charset) -> Vec<String> {
     break_lines(&presentable(&escaped_bytes(bytes), charset), columns)
 }
@@ -223,7 +236,8 @@ mod tests {
 
     #[test]
     fn long_text_breaks_into_lines_and_nothing_is_lost() {
-        assert_eq!(wrap("abcdefgh", 3, U), ["abc", "def", "gh"]);
+        assert_eq!(wrap_words("try zk1 again soon", 9, U), ["try zk1", "again", "soon"]);
+        assert_eq!(wrap_words("a overlongword", 5, U), ["a", "overl", "ongwo", "rd"]);
         assert_eq!(wrap_bytes(b"ab\xff\x00", 4, U), ["ab\\x", "ff\\0"]);
     }
 
@@ -255,7 +269,8 @@ mod tests {
         fn bytes_are_shown_as_harmlessly_as_text(bytes in prop::collection::vec(any::<u8>(), 0..80), columns in 0usize..40) {
             let shown = fit_bytes(&bytes, columns, Charset::Unicode);
             prop_assert!(shown.width() <= columns && !shown.chars().any(char::is_control));
-            for line in wrap_bytes(&bytes, columns, Charset::Unicode) {
+            let words = wrap_words(&String::from_utf8_lossy(&bytes), columns, Charset::Unicode);
+            for line in wrap_bytes(&bytes, columns, Charset::Unicode).into_iter().chain(words) {
                 prop_assert!(line.width() <= columns.max(2) && !line.chars().any(char::is_control));
             }
         }
