@@ -11,7 +11,8 @@ pub enum State {
     Holds,
     /// It waits for its turn.
     Waits,
-    /// Not known: the table is not in step with the ensemble.
+    /// Not known: the table is not in step with the ensemble, or the tree does not tell (Curator's read under one's
+    /// own write).
     Unknown,
 }
 

@@ -193,7 +193,11 @@ impl LockQueue {
     /// The row at a position. Logarithmic.
     pub fn row(&self, position: usize) -> Option<Row<'_>> {
         let contender = self.at(position)?;
-        let state = if position < self.holding { State::Holds } else { State::Waits };
+        let state = match position < self.holding {
+            true => State::Holds,
+            false if self.may_hold_under_own_write(contender) => State::Unknown,
+            false => State::Waits,
+        };
         let mode = match contender.mode {
             Mode::Exclusive if self.kind() == Kind::ReadWrite => Mode::Write,
             mode => mode,
