@@ -9,6 +9,7 @@
 mod apply;
 mod chain;
 mod change;
+mod clock;
 mod contender;
 mod expired;
 mod happening;

@@ -75,7 +75,7 @@ impl Page<'_> {
             |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.app.settings().utc));
         let text = match (self.app.shows_truth(), self.row.state, contender.held()) {
             (false, ..) | (_, State::Unknown, _) => format!("not known: not in step with the ensemble; {asks}"),
-            (_, State::Waits, _) => format!("waits for {}; {asks}", since(contender.contends_since())),
+            (_, State::Waits, _) => format!("waits for {}; {asks}", since(contender.contends_since(self.app.table().clock_ahead_ms()))),
             (_, State::Holds, Held::Since(time)) => format!("holds for {}; {asks}", since(time)),
             (_, State::Holds, Held::AtMostSince(time)) => {
                 format!("holds for {}, at most: it held when this console came", duration(now.since(time)))

@@ -166,7 +166,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
         Key::Oldest => match lock.first_waiter() {
             None => Cell::new("-", theme.dim),
-            Some(waiter) => Cell::new(duration(now.since(waiter.contends_since())), plain),
+            Some(waiter) => Cell::new(duration(now.since(waiter.contends_since(app.table().clock_ahead_ms()))), plain),
         },
         Key::Acquisitions => figure(lock.rates(now).acquisitions),
         Key::Herd => figure(lock.rates(now).herd),
