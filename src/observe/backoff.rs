@@ -25,7 +25,7 @@ impl Backoff {
         self.next = LONGEST.min(full * 2);
         // The keys of a fresh hasher are random, and this needs no better randomness than that.
         let random = u32::try_from(RandomState::new().hash_one(()) % 250).unwrap_or_default();
-        full - full * random / 1000
+        full * (1000 - random) / 1000
     }
 }
 

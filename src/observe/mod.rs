@@ -77,7 +77,7 @@ impl Observer {
         let task = tokio::spawn(async move {
             let mut runner = Runner::new(options, sender);
             // Cancelled or ended: the runner holds the session either way.
-            let _ = stopped.run_until_cancelled(runner.run()).await;
+            let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;
         });
         Self { changes, task, cancel: cancel.drop_guard() }

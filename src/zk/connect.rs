@@ -86,9 +86,8 @@ async fn explain(error: Error, options: &ConnectOptions, target: &ConnectString,
             ConnectError::TooLate { within, servers: probe(&target.servers).await }
         }
         Error::AuthFailed => {
-            let mut schemes: Vec<&str> = options.auth.iter().map(|auth| auth.scheme.as_str()).collect();
+            let mut schemes: Vec<String> = options.auth.iter().map(|auth| auth.scheme.clone()).collect();
             schemes.dedup();
-            let schemes = if schemes.is_empty() { "missing".to_owned() } else { schemes.join(", ") };
             ConnectError::AuthRefused { schemes }
         }
         // Before a connection is tried, only the TLS files can be at fault: everything else was checked.

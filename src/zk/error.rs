@@ -31,12 +31,10 @@ pub enum ConnectError {
     #[error("TLS cannot be used: {0}")]
     BadTls(String),
     /// The ensemble does not accept an identity.
-    #[error(
-        "the ensemble refused the {schemes} credentials: check user and password, and that the servers know that scheme"
-    )]
+    #[error("{}", refusal(schemes))]
     AuthRefused {
-        /// The schemes that were offered, as text.
-        schemes: String,
+        /// The schemes that were offered.
+        schemes: Vec<String>,
     },
     /// No server gave a session.
     #[error("no session: {0}")]
@@ -58,6 +56,16 @@ pub enum ConnectError {
     /// Anything else that the client library reports.
     #[error("no session: {0}; this was not expected, so try again, and look into the servers' logs when it stays")]
     Other(zookeeper_client::Error),
+}
+
+fn refusal(schemes: &[String]) -> String {
+    if schemes.is_empty() {
+        return "the ensemble asks for a login, and there was none: give credentials (--auth-file)".to_owned();
+    }
+    let schemes = schemes.join(", ");
+    format!(
+        "the ensemble refused the {schemes} credentials: check user and password, and that the servers know the scheme"
+    )
 }
 
 impl ConnectError {
@@ -167,7 +175,7 @@ mod tests {
 
     #[test]
     fn only_what_stays_wrong_by_itself_is_permanent() {
-        assert!(ConnectError::AuthRefused { schemes: "digest".to_owned() }.is_permanent());
+        assert!(ConnectError::AuthRefused { schemes: vec!["digest".to_owned()] }.is_permanent());
         assert!(!ConnectError::Unreachable(Unreachable { servers: Vec::new() }).is_permanent());
         assert!(!ConnectError::NoChroot { chroot: "/a".to_owned() }.is_permanent());
     }

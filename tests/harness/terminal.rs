@@ -30,15 +30,15 @@ fn non_zero(number: u16) -> std::num::NonZeroU16 {
 impl Terminal {
     /// Runs this crate's program with these arguments in a terminal of that size.
     pub fn lockscope(arguments: &[&str], columns: u16, rows: u16) -> Self {
-        let mut command = CommandBuilder::new(env!("CARGO_BIN_EXE_lockscope"));
-        command.args(arguments);
-        for name in ["NO_COLOR", "ZOOKEEPER_CONNECT", "LOCKSCOPE_AUTH", "LOCKSCOPE_AUTH_FILE", "LC_ALL", "LC_CTYPE"] {
-            command.env_remove(name);
-        }
-        command.env("LANG", "C.UTF-8");
-        command.env("TERM", "xterm-256color");
-        command.env("XDG_CONFIG_HOME", "/nonexistent");
-        Self::start(command, columns, rows)
+        Self::start(with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments), columns, rows)
+    }
+
+    /// Runs a program as a shell would, which prints the modes of the terminal before and after (see
+    /// [`Self::modes`]) and the program's exit code.
+    pub fn in_shell(program: &str, arguments: &[&str], columns: u16, rows: u16) -> Self {
+        let script = r#"echo "modes $(stty -g)"; "$0" "$@"; echo "exit code $?"; echo "modes $(stty -g)""#;
+        let arguments = [&["-c", script, program], arguments].concat();
+        Self::start(with_usual_environment("sh", &arguments), columns, rows)
     }
 
     /// Runs a command in a terminal of that size.
@@ -112,15 +112,13 @@ impl Terminal {
         self.master.resize(size(columns, rows)).expect("the terminal takes a size");
     }
 
-    /// The process.
-    pub fn pid(&self) -> u32 {
-        self.child.process_id().expect("a process that was not awaited yet")
-    }
-
-    /// Sends the program a signal, as `TERM`.
+    /// Sends the program a signal, as `TERM`; below a shell, the shell's child.
     pub fn signal(&self, name: &str) {
-        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &self.pid().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill -{name}");
+        let shell = self.child.process_id().expect("a process that was not awaited yet");
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
+        let target = children.split_whitespace().next().map_or(shell.to_string(), str::to_owned);
+        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &target]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {target}");
     }
 
     /// Waits until the program ends, and until all that it sent has been read.
@@ -133,6 +131,27 @@ impl Terminal {
         }
         status
     }
+}
+
+/// The modes of the terminal that the shell of [`Terminal::in_shell`] printed, before and after.
+pub fn modes(sent: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(sent);
+    let after = text.split("modes ").skip(1);
+    after
+        .map(|rest| rest.split(|c: char| c.is_whitespace() || c == '\x1b').next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuilder {
+    let mut command = CommandBuilder::new(program);
+    command.args(arguments);
+    for name in ["NO_COLOR", "ZOOKEEPER_CONNECT", "LOCKSCOPE_AUTH", "LOCKSCOPE_AUTH_FILE", "LC_ALL", "LC_CTYPE"] {
+        command.env_remove(name);
+    }
+    command.env("LANG", "C.UTF-8");
+    command.env("TERM", "xterm-256color");
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
+    command
 }
 
 impl Drop for Terminal {

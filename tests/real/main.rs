@@ -6,5 +6,6 @@ mod harness;
 mod terminal;
 
 mod foreign_clients;
+mod observe;
 mod relays;
 mod servers;

@@ -9,23 +9,38 @@ use crate::znode::ZnodePath;
 /// between.
 pub(super) const UNDER_WAY: usize = 256;
 
+/// How far a read is, and what it is worth.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// It is to be sent.
+    #[default]
+    Waiting,
+    /// It waits, but need not be sent any more.
+    Void,
+    /// It was sent.
+    UnderWay,
+    /// It was sent, and its answer is to be dropped.
+    Stale,
+}
+
 /// One read that is asked for or under way.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Entry {
-    /// It was sent.
-    issued: bool,
-    /// Its answer, if it was sent, is to be dropped; otherwise it need not be sent.
-    pub(super) stale: bool,
+    stage: Stage,
     /// Once answered, it is to be sent again.
     again: bool,
     /// The walk is not finished without it.
     pub(super) walk: bool,
     /// For listings and counts: how often the number of descendants was asked for.
     pub(super) counted: u8,
-    /// For counts: how many children there are.
-    pub(super) expected: usize,
-    /// For counts: something happened below the node meanwhile.
-    pub(super) disturbed: bool,
+    /// For counts: how many children there are; `None` when something happened below the node meanwhile.
+    pub(super) expected: Option<usize>,
+}
+
+impl Entry {
+    pub(super) fn is_stale(&self) -> bool {
+        self.stage == Stage::Stale
+    }
 }
 
 /// The reads that are asked for and not answered: each at most once.
@@ -53,47 +68,62 @@ impl Book {
     /// Asks for a read, unless one is under way whose answer is as good.
     pub(super) fn want(&mut self, read: Read) {
         let entry = self.enter(read);
-        if entry.issued {
-            entry.again |= entry.stale;
-        } else {
-            entry.stale = false;
+        match entry.stage {
+            Stage::Stale => entry.again = true,
+            Stage::Void => entry.stage = Stage::Waiting,
+            Stage::Waiting | Stage::UnderWay => {}
         }
     }
 
     /// Asks for a read as part of the walk, unless one is under way, which the walk then waits for.
-    pub(super) fn walk(&mut self, read: Read, counted: u8, expected: usize) {
+    pub(super) fn walk(&mut self, read: Read) {
         self.want(read.clone());
         let entry = self.enter(read);
-        entry.counted = entry.counted.max(counted);
-        entry.expected = expected;
         let joins = !std::mem::replace(&mut entry.walk, true);
         self.of_walk += usize::from(joins);
+    }
+
+    /// Asks for a listing as part of the walk, after the descendants were asked for so many times.
+    pub(super) fn walk_counted(&mut self, path: &ZnodePath, counted: u8) {
+        self.walk(Read::List(path.clone()));
+        self.enter(Read::List(path.clone())).counted = counted;
+    }
+
+    /// Asks for the number of descendants of a node with so many children, for the `counted`th time.
+    pub(super) fn walk_count(&mut self, path: &ZnodePath, counted: u8, children: usize) {
+        self.walk(Read::Count(path.clone()));
+        let entry = self.enter(Read::Count(path.clone()));
+        entry.counted = counted;
+        entry.expected = Some(children);
     }
 
     /// Asks for a read that is newer than now: what is under way still counts, but one more follows it.
     pub(super) fn refresh(&mut self, read: Read) {
         let entry = self.enter(read);
-        if entry.issued {
-            entry.again = true;
-        } else {
-            entry.stale = false;
+        match entry.stage {
+            Stage::UnderWay | Stage::Stale => entry.again = true,
+            Stage::Waiting | Stage::Void => entry.stage = Stage::Waiting,
         }
     }
 
     /// Asks for a read of a node that was just created: what is under way is about another node of that path.
     pub(super) fn renew(&mut self, read: Read) {
         let entry = self.enter(read);
-        entry.stale = entry.issued;
-        entry.again = entry.issued;
+        match entry.stage {
+            Stage::UnderWay | Stage::Stale => (entry.stage, entry.again) = (Stage::Stale, true),
+            Stage::Waiting | Stage::Void => entry.stage = Stage::Waiting,
+        }
     }
 
     /// A node is gone: no read of it that is asked for is worth anything.
     pub(super) fn void(&mut self, path: &ZnodePath) {
         for read in [Read::Node(path.clone()), Read::List(path.clone()), Read::Count(path.clone())] {
-            if let Some(entry) = self.entries.get_mut(&read) {
-                entry.stale = true;
-                entry.again = false;
-            }
+            let Some(entry) = self.entries.get_mut(&read) else { continue };
+            entry.again = false;
+            entry.stage = match entry.stage {
+                Stage::UnderWay | Stage::Stale => Stage::Stale,
+                Stage::Waiting | Stage::Void => Stage::Void,
+            };
         }
     }
 
@@ -101,7 +131,7 @@ impl Book {
     pub(super) fn disturb(&mut self, path: &ZnodePath) {
         for counted in self.counts.iter().filter(|counted| path.is_within(counted)) {
             if let Some(entry) = self.entries.get_mut(&Read::Count(counted.clone())) {
-                entry.disturbed = true;
+                entry.expected = None;
             }
         }
     }
@@ -110,15 +140,18 @@ impl Book {
     pub(super) fn issue(&mut self) -> Option<Read> {
         while self.under_way < UNDER_WAY {
             let read = self.nodes.pop_front().or_else(|| self.lists.pop())?;
-            let Some(entry) = self.entries.get_mut(&read) else { continue };
-            if entry.stale {
-                let entry = *entry;
-                self.remove(&read, entry);
-                continue;
+            match self.entries.get_mut(&read) {
+                Some(entry) if entry.stage == Stage::Waiting => {
+                    entry.stage = Stage::UnderWay;
+                    self.under_way += 1;
+                    return Some(read);
+                }
+                Some(entry) => {
+                    let entry = *entry;
+                    self.remove(&read, entry);
+                }
+                None => {}
             }
-            entry.issued = true;
-            self.under_way += 1;
-            return Some(read);
         }
         None
     }
@@ -126,7 +159,7 @@ impl Book {
     /// Closes a read that was answered and returns what was noted of it. When it is to be sent again, it is asked for anew.
     /// `None` when it was not under way.
     pub(super) fn close(&mut self, read: &Read) -> Option<Entry> {
-        let entry = *self.entries.get(read).filter(|entry| entry.issued)?;
+        let entry = *self.entries.get(read).filter(|entry| matches!(entry.stage, Stage::UnderWay | Stage::Stale))?;
         self.under_way -= 1;
         self.remove(read, entry);
         // The walk does not wait for it: what an event asked for is about a node that is newer than the walk.

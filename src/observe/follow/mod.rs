@@ -203,18 +203,24 @@ impl Follower {
     }
 
     fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
+        self.gone(path, zxid);
+        if self.is_root(path) && self.watching == Watching::OneShot {
+            // Whoever lists a root that is missing watches for its creation.
+            self.book.want(Read::List(path.clone()));
+        }
+    }
+
+    /// Forgets a node, and reports that it is gone.
+    fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.book.void(path);
         self.shape.forget(path);
         self.parents.remove(path);
         for child in self.children.remove(path).into_iter().flatten() {
-            self.deleted(&path.child(&child), None);
+            self.gone(&path.child(&child), None);
         }
         self.changes.push(Change::Deleted { path: path.clone(), zxid });
         if self.is_root(path) {
             self.missing_root(path);
-            if self.watching == Watching::OneShot {
-                self.book.renew(Read::List(path.clone()));
-            }
         }
     }
 

@@ -119,6 +119,7 @@ impl Model {
         self.zxid += 1;
         self.nodes.insert(at.clone(), (self.zxid, self.zxid, ephemeral));
         self.fire(Event::Created, at, twice);
+        self.fire_one_shot(at, Event::Created);
         self.fire_one_shot(&parent, Event::ChildrenChanged);
         true
     }
@@ -157,7 +158,6 @@ impl Model {
 
     fn fire_one_shot(&mut self, at: &ZnodePath, event: Event) {
         if let Some(watch) = self.watches.remove(at) {
-            // A watch on a node that was missing fires when it is created; here, when its parent changes first.
             self.wire.push_back(Item::Event(event, at.clone(), Some(watch)));
         }
     }
@@ -168,7 +168,9 @@ impl Model {
             let Some(read) = self.requests.pop_front() else { return };
             self.reads += 1;
             let answer = self.look(&read);
-            let sets_watch = self.watching == Watching::OneShot && matches!(answer, Answer::Children(..));
+            let awaits = matches!(read, Read::List(_)) && self.follower.roots().contains(read.path());
+            let sets_watch = self.watching == Watching::OneShot
+                && (matches!(answer, Answer::Children(..)) || (awaits && answer == Answer::NoNode));
             let watch = sets_watch.then(|| {
                 self.next_watch += 1;
                 *self.watches.entry(read.path().clone()).or_insert(self.next_watch)

@@ -20,7 +20,7 @@ impl Follower {
         for root in self.roots.clone() {
             // A root that is a contender itself stands in no listing of ours.
             let read = if self.shape.place(&root).is_some() { Read::Node(root) } else { Read::List(root) };
-            self.book.walk(read, 0, 0);
+            self.book.walk(read);
         }
         self.finish_walk();
     }
@@ -28,7 +28,7 @@ impl Follower {
     /// Takes the answer to a read that [`Self::next_read`] gave.
     pub(in crate::observe) fn answer(&mut self, read: &Read, answer: Answer) {
         let Some(entry) = self.book.close(read) else { return };
-        if !entry.stale {
+        if !entry.is_stale() {
             let path = read.path();
             match answer {
                 Answer::Node(node) => self.node(path, node, entry),
@@ -37,7 +37,7 @@ impl Follower {
                 Answer::NoNode => self.absent(path),
                 Answer::Refused(_) | Answer::Unsupported if matches!(read, Read::Count(_)) => {
                     self.counts &= answer != Answer::Unsupported;
-                    self.book.walk(Read::List(path.clone()), COUNTS, 0);
+                    self.book.walk_counted(path, COUNTS);
                 }
                 Answer::Refused(why) => self.changes.push(Change::Unreadable { path: path.clone(), why }),
                 Answer::Unsupported => {
@@ -120,7 +120,7 @@ impl Follower {
         if self.is_worth_counting(path, plain.len(), entry) {
             // Lock parents that have been emptied are among them and must not be lost.
             plain.retain(|child| Shape::is_hint(child) || self.parents.contains_key(child));
-            self.book.walk(Read::Count(path.clone()), entry.counted + 1, names.len());
+            self.book.walk_count(path, entry.counted + 1, names.len());
         }
         for child in plain {
             self.ask(Read::List(child), entry);
@@ -145,7 +145,7 @@ impl Follower {
         }
         let now: FxHashSet<&str> = names.iter().map(String::as_str).collect();
         for gone in before.iter().filter(|name| !now.contains(&***name)) {
-            self.deleted(&path.child(gone), None);
+            self.gone(&path.child(gone), None);
         }
         fresh
     }
@@ -157,17 +157,15 @@ impl Follower {
     }
 
     fn counted(&mut self, path: &ZnodePath, count: usize, entry: Entry) {
-        if entry.disturbed {
-            self.book.walk(Read::List(path.clone()), entry.counted, 0);
-        } else if count != entry.expected {
-            self.book.walk(Read::List(path.clone()), COUNTS, 0);
+        match entry.expected {
+            None => self.book.walk_counted(path, entry.counted),
+            Some(children) if children != count => self.book.walk_counted(path, COUNTS),
+            Some(_) => {}
         }
     }
 
     fn absent(&mut self, path: &ZnodePath) {
-        if self.is_root(path) {
-            self.shape.forget(path);
-            self.parents.remove(path);
+        if self.is_root(path) && !self.parents.contains_key(path) {
             self.missing_root(path);
             return;
         }
@@ -175,13 +173,13 @@ impl Follower {
             siblings.remove(path.name());
         }
         // It may have been reported before it was deleted, or listed before its deletion was handled.
-        self.deleted(path, None);
+        self.gone(path, None);
     }
 
     /// Asks for a read on behalf of another one.
     fn ask(&mut self, read: Read, cause: Entry) {
         if cause.walk {
-            self.book.walk(read, 0, 0);
+            self.book.walk(read);
         } else {
             self.book.want(read);
         }

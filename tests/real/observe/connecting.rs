@@ -1,0 +1,133 @@
+//! Connecting, and what is said when it fails.
+
+use std::time::Duration;
+
+use lockscope::queue::Link;
+use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
+use lockscope::znode::ZnodePath;
+use zookeeper_client::CreateMode;
+
+use super::watched::{Watched, connection, curator};
+use crate::harness::server::Server;
+use crate::harness::settings::{ClientCertificate, Settings};
+use crate::harness::zk;
+
+fn tls(server: &Server) -> ConnectOptions {
+    let certificates = server.certificates();
+    let files = TlsFiles {
+        ca: certificates.authority.clone(),
+        cert: Some(certificates.client.clone()),
+        key: Some(certificates.client_key.clone()),
+    };
+    ConnectOptions { tls: Some(files), ..connection(&server.secure_connect_string().replace("127.0.0.1", "localhost")) }
+}
+
+async fn refusal(options: &ConnectOptions) -> ConnectError {
+    connect(options).await.expect_err("it must not succeed")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn below_a_chroot_only_what_lies_there_is_seen() {
+    let server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/app/locks".to_owned(), "/other".to_owned()]).await;
+    for parent in ["/app/locks", "/other"] {
+        zk::create_all(&client, CreateMode::EphemeralSequential, [(format!("{parent}/{}", curator()), Vec::new())])
+            .await;
+    }
+    let mut watched = Watched::start(&format!("{}/app", server.connect_string()));
+    watched.until_contenders(1).await;
+    let wishes = [(format!("/app/locks/{}", curator()), Vec::new())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    watched.until_contenders(2).await;
+    assert!(watched.table.find(&ZnodePath::new("/locks").expect("a path"), None).is_some());
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_chroot_is_named_and_waited_for() {
+    let server = Server::start();
+    let options = connection(&format!("{}/not/there", server.connect_string()));
+    let error = refusal(&options).await;
+    assert!(error.to_string().contains("the chroot /not/there does not exist"), "{error}");
+    let mut watched = Watched::with(options, &[]);
+    watched
+        .until("the reason", |watched| {
+            matches!(watched.links.last(), Some(Link::Connecting { reason: Some(reason), .. }) if reason.contains("chroot"))
+        })
+        .await;
+    zk::make(&zk::connect(&server.connect_string()).await, ["/not/there".to_owned()]).await;
+    watched.until_live().await;
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_works_by_itself_and_wrong_ports_and_strangers_are_told_apart() {
+    let server = Settings::default().tls(ClientCertificate::Need).start();
+    let secure = tls(&server);
+    connect(&secure).await.expect("a session over TLS");
+
+    let plain = ConnectOptions { tls: None, ..secure.clone() };
+    let error = refusal(&plain).await;
+    assert!(error.to_string().contains("wants TLS"), "{error}");
+
+    let wrong_port = server.connect_string().replace("127.0.0.1", "localhost");
+    let error = refusal(&ConnectOptions { connect: wrong_port, ..secure.clone() }).await;
+    assert!(error.to_string().contains("does not speak TLS"), "{error}");
+
+    let files = TlsFiles { ca: server.certificates().stranger.clone(), cert: None, key: None };
+    let error = refusal(&ConnectOptions { tls: Some(files), ..secure }).await;
+    assert!(error.to_string().contains("did not come to terms over TLS"), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_open_what_is_closed_and_wrong_ones_end_the_observer() {
+    let server = Settings::default().sasl_user("alice", "secret").start();
+    let login = |credentials: &[u8]| ConnectOptions {
+        auth: vec![Auth { scheme: "sasl".to_owned(), credentials: credentials.to_vec() }],
+        ..connection(&server.connect_string())
+    };
+    connect(&login(b"alice:secret")).await.expect("a session with a login");
+    let error = refusal(&login(b"alice:wrong")).await;
+    assert!(matches!(error, ConnectError::AuthRefused { .. }) && error.is_permanent(), "{error}");
+    assert!(!error.to_string().contains("wrong"), "{error}");
+
+    let mut watched = Watched::with(login(b"alice:wrong"), &[]);
+    watched.until("the refusal", |watched| matches!(watched.links.last(), Some(Link::Refused { .. }))).await;
+    assert!(watched.observer.next().await.is_none());
+
+    let unknown = Auth { scheme: "no-such-scheme".to_owned(), credentials: b"x".to_vec() };
+    let error = refusal(&ConnectOptions { auth: vec![unknown], ..connection(&server.connect_string()) }).await;
+    assert!(matches!(error, ConnectError::AuthRefused { .. }), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn digest_credentials_read_what_others_may_not() {
+    use zookeeper_client::{Acl, AuthId, Permission};
+    let server = Server::start();
+    let auth = Auth { scheme: "digest".to_owned(), credentials: b"alice:secret".to_vec() };
+    let options = ConnectOptions { auth: vec![auth], ..connection(&server.connect_string()) };
+    let alice = connect(&options).await.expect("a session");
+    zk::make(&alice, ["/closed/a".to_owned()]).await;
+    let wishes = [(format!("/closed/a/{}", curator()), Vec::new())];
+    zk::create_all(&alice, CreateMode::EphemeralSequential, wishes).await;
+    alice.set_acl("/closed", &[Acl::new(Permission::ALL, AuthId::authed())], None).await.expect("closed");
+
+    let mut stranger = Watched::start(&server.connect_string());
+    stranger.until_live().await;
+    assert_eq!((stranger.table.lock_count(), stranger.table.unreadable().len()), (0, 1));
+    let mut friend = Watched::with(options, &[]);
+    friend.until_contenders(1).await;
+    friend.observer.stop().await;
+    stranger.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_server_does_not_hold_up_an_attempt_for_long() {
+    let server = Server::start();
+    server.pause();
+    let options = ConnectOptions { session_timeout: Duration::from_secs(2), ..connection(&server.connect_string()) };
+    let error = tokio::time::timeout(Duration::from_secs(30), refusal(&options)).await.expect("in time");
+    server.resume();
+    assert!(error.to_string().contains("stayed silent"), "{error}");
+}

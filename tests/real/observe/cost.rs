@@ -1,0 +1,127 @@
+//! What the observer costs the ensemble, by the server's own count of packets for its session.
+
+use zookeeper_client::CreateMode;
+
+use super::watched::{Watched, curator, fill};
+use crate::harness::server::Server;
+use crate::harness::settings::Settings;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+/// Heartbeats that a busy or slow test may see besides the requests.
+const HEARTBEATS: u64 = 20;
+
+fn received(server: &Server, watched: &Watched) -> u64 {
+    server.connection_of(watched.session()).expect("the observer's connection").received
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_created_contender_costs_one_request_a_deleted_one_none_and_all_hang_on_one_watch() {
+    const COUNT: usize = 5000;
+    let server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_live().await;
+    // The server keeps a recursive watch in two tables, and counts both.
+    assert!(server.figure("zk_watch_count") <= 2);
+    let start = received(&server, &watched);
+
+    let wishes = (0..COUNT).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    watched.until_contenders(COUNT).await;
+    let created = received(&server, &watched) - start;
+    assert!(created <= COUNT as u64 * 11 / 10, "{created} requests for {COUNT} created nodes");
+
+    zk::delete_all(&client, nodes).await;
+    watched.until_contenders(0).await;
+    let deleted = received(&server, &watched) - start - created;
+    assert!(deleted <= COUNT as u64 / 10, "{deleted} requests for {COUNT} deleted nodes");
+    assert_eq!(watched.how_many("deleted"), COUNT, "each deletion is told once");
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_thousand_contenders_and_five_thousand_locks_are_read_once_each() {
+    let server = Settings::default().heap_mib(1024).start();
+    let client = zk::connect(&server.connect_string()).await;
+    fill(&client, 5000, 4).await;
+    zk::make(&client, ["/long".to_owned()]).await;
+    let wishes = (0..20_000).map(|_| (format!("/long/{}", curator()), Vec::new()));
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_contenders(40_000).await;
+    assert_eq!(watched.table.lock_count(), 5001);
+    assert_eq!(watched.how_many("seen"), 40_000);
+    // The contenders, the parents, the two above them, the handshake and the watch.
+    let requests = received(&server, &watched);
+    assert!(requests <= 40_000 + 5001 + 5 + HEARTBEATS, "{requests} requests");
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_thousand_plain_children_cost_a_handful_of_requests() {
+    let server = Settings::default().heap_mib(1024).start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/plain".to_owned(), "/locks/a".to_owned()]).await;
+    let wishes = (0..100_000).map(|number| (format!("/plain/item{number}"), Vec::new()));
+    zk::create_all(&client, CreateMode::Persistent, wishes).await;
+    let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_contenders(1).await;
+    let requests = received(&server, &watched);
+    assert!(requests <= 10 + HEARTBEATS, "{requests} requests");
+
+    // One of them turns out to be a lock parent after all.
+    let wishes = [(format!("/plain/item77/{}", curator()), Vec::new())];
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    watched.until_contenders(2).await;
+    zk::delete_all(&client, nodes).await;
+    watched.until_contenders(1).await;
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stopped_observer_leaves_no_session_behind() {
+    let server = Server::start();
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_live().await;
+    let session = watched.session();
+    watched.observer.stop().await;
+    assert!(server.connection_of(session).is_none());
+    assert!(!server.words("dump").contains(&session.to_string()));
+
+    let mut dropped = Watched::start(&server.connect_string());
+    dropped.until_live().await;
+    let session = dropped.session();
+    drop(dropped);
+    eventually("the end of the session", async || match server.connection_of(session) {
+        None => Ok(()),
+        Some(connection) => Err(connection),
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_consumer_that_sleeps_through_a_storm_gets_the_truth_afterwards() {
+    let server = Settings::default().heap_mib(1024).start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/plain".to_owned(), "/locks/a".to_owned()]).await;
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_live().await;
+    // Nobody takes anything while far more happens than is held.
+    for _ in 0..3 {
+        let wishes = (0..60_000).map(|number| (format!("/plain/item{number}"), Vec::new()));
+        let nodes = zk::create_all(&client, CreateMode::Persistent, wishes).await;
+        zk::delete_all(&client, nodes).await;
+    }
+    let wishes = (0..10).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    watched.until_contenders(10).await;
+    assert!(watched.how_many("syncing") >= 2, "{:?}", watched.counts);
+    assert!(watched.how_many("deleted") < 180_000, "{:?}", watched.counts);
+    watched.observer.stop().await;
+}

@@ -1,0 +1,153 @@
+//! The connection is cut, the server dies, sessions expire: afterwards the table is as if it had been read just now.
+
+use std::time::Duration;
+
+use lockscope::queue::Link;
+use lockscope::zk::ConnectOptions;
+use tokio_util::sync::CancellationToken;
+use zookeeper_client::{Client, CreateMode, SessionState};
+
+use super::watched::{Watched, connection, curator, path};
+use crate::harness::relay::Relay;
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+/// Contenders that come and go, until told to stop.
+async fn churn(connect: String, stop: CancellationToken) {
+    let client = zk::connect(&connect).await;
+    let mut turn = 0_usize;
+    let mut standing: Vec<String> = Vec::new();
+    while !stop.is_cancelled() {
+        turn += 1;
+        let queue = format!("/locks/q{}", turn % 5);
+        let wishes = (0..3).map(|_| (format!("{queue}/{}", curator()), Vec::new()));
+        standing.extend(zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await);
+        if client.create("/locks/lock", b"", &zk::open(CreateMode::Ephemeral)).await.is_err() {
+            zk::delete_all(&client, ["/locks/lock".to_owned()]).await;
+        }
+        let leaving = standing.len().saturating_sub(40);
+        zk::delete_all(&client, standing.drain(..leaving)).await;
+    }
+    // The contenders stay as long as the session does.
+    stop_with(client).await;
+}
+
+async fn stop_with(client: Client) {
+    let mut states = client.state_watcher();
+    while !matches!(states.changed().await, SessionState::Expired | SessionState::Closed) {}
+    drop(client);
+}
+
+async fn fresh(connect: &str) -> Vec<(String, i64, String)> {
+    let mut watched = Watched::start(connect);
+    watched.until_live().await;
+    let contenders = watched.contenders();
+    watched.observer.stop().await;
+    contenders
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    let maker = zk::connect(&server.connect_string()).await;
+    zk::make(&maker, (0..5).map(|queue| format!("/locks/q{queue}"))).await;
+    let stop = CancellationToken::new();
+    let churning = tokio::spawn(churn(server.connect_string(), stop.clone()));
+
+    let mut watched = Watched::start(&relay.connect_string());
+    for round in 0..8 {
+        watched.until_live().await;
+        let seen = watched.how_many("seen") + 20;
+        watched.until("some changes", |watched| watched.how_many("seen") >= seen).await;
+        relay.cut().await;
+        let syncs = watched.how_many("syncing");
+        watched.until("another reading", |watched| watched.how_many("syncing") > syncs).await;
+        assert!(watched.links.iter().any(|link| matches!(link, Link::Lost { .. })), "round {round}");
+    }
+    stop.cancel();
+    // Stands still: two readings in a row are the same.
+    let truth = eventually("a tree that stands still", async || {
+        let (first, second) = (fresh(&server.connect_string()).await, fresh(&server.connect_string()).await);
+        if first == second { Ok(first) } else { Err(()) }
+    })
+    .await;
+    assert!(!truth.is_empty());
+    watched.until("the same contenders", |watched| watched.table.is_live() && watched.contenders() == truth).await;
+    churning.abort();
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_dies_and_comes_back_is_followed_again_and_the_reason_is_told_meanwhile() {
+    let mut server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    let wishes = (0..5).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_contenders(5).await;
+
+    server.stop();
+    watched
+        .until("the reason", |watched| match watched.links.last() {
+            Some(Link::Lost { reason } | Link::Connecting { reason: Some(reason), .. }) => {
+                reason.contains("refused the connection")
+            }
+            _ => false,
+        })
+        .await;
+    assert!(!watched.table.is_live());
+    server.restart();
+    watched.until_live().await;
+    let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
+    let other = zk::connect(&server.connect_string()).await;
+    zk::create_all(&other, CreateMode::EphemeralSequential, wishes).await;
+    let truth = fresh(&server.connect_string()).await;
+    watched.until("the same contenders", |watched| watched.table.is_live() && watched.contenders() == truth).await;
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_expired_session_is_followed_by_a_new_one() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    let short = ConnectOptions { session_timeout: Duration::from_secs(1), ..connection(&relay.connect_string()) };
+    let mut watched = Watched::with(short, &["/"]);
+    watched.until_live().await;
+    let first = watched.session();
+
+    relay.refuse().await;
+    watched.until("a new attempt", |watched| matches!(watched.links.last(), Some(Link::Connecting { .. }))).await;
+    relay.heal();
+    let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    watched.until_contenders(1).await;
+    assert_ne!(watched.session(), first);
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_semaphore_that_is_made_and_unmade_while_one_looks_is_grouped_right() {
+    let server = Server::start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/s/locks".to_owned()]).await;
+    let mut watched = Watched::start(&server.connect_string());
+    watched.until_live().await;
+    let queue = [(format!("/s/locks/{}", curator()), Vec::new())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, queue).await;
+    watched.until_contenders(1).await;
+    assert!(watched.table.find(&path("/s/locks"), None).is_some());
+
+    zk::make(&client, ["/s/leases".to_owned()]).await;
+    let semaphore = |watched: &Watched| watched.table.find(&path("/s"), None).is_some();
+    watched.until("the semaphore", semaphore).await;
+    assert_eq!(watched.contenders(), fresh(&server.connect_string()).await);
+    zk::delete_all(&client, ["/s/leases".to_owned()]).await;
+    watched.until("the mutex", |watched| watched.table.find(&path("/s/locks"), None).is_some()).await;
+    assert_eq!(watched.contenders(), fresh(&server.connect_string()).await);
+    watched.observer.stop().await;
+}

@@ -1,0 +1,8 @@
+//! The observer: what it finds, what it costs, and that nothing keeps it from the truth.
+
+mod bad_input;
+mod connecting;
+mod cost;
+mod cuts;
+mod old_servers;
+mod watched;

@@ -1,0 +1,134 @@
+//! A table that an observer feeds, and what a test asks of it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::queue::{Change, Link, LockTable};
+use lockscope::zk::ConnectOptions;
+use lockscope::znode::{SessionId, ZnodePath};
+use tokio::time::timeout;
+use zookeeper_client::Client;
+
+use crate::harness::wait::PATIENCE;
+use crate::harness::zk;
+
+/// The session timeout of the observer, when a test does not say otherwise.
+pub const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+
+pub fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+pub fn connection(connect: &str) -> ConnectOptions {
+    ConnectOptions { connect: connect.to_owned(), session_timeout: SESSION_TIMEOUT, auth: Vec::new(), tls: None }
+}
+
+/// The name of a contender of Curator's mutex, without its number.
+pub fn curator() -> String {
+    format!("_c_c3d2e1f0-0000-4000-8000-{:012x}-lock-", 7)
+}
+
+pub struct Watched {
+    pub observer: Observer,
+    pub table: LockTable,
+    /// How often each kind of change came.
+    pub counts: BTreeMap<&'static str, usize>,
+    /// What was said of the connection, in order.
+    pub links: Vec<Link>,
+}
+
+impl Watched {
+    pub fn start(connect: &str) -> Self {
+        Self::with(connection(connect), &[])
+    }
+
+    pub fn with(connection: ConnectOptions, roots: &[&str]) -> Self {
+        let roots = roots.iter().map(|root| path(root)).collect();
+        let observer = Observer::start(ObserveOptions { connection, roots, named: Vec::new() });
+        Self { observer, table: LockTable::new([]), counts: BTreeMap::new(), links: Vec::new() }
+    }
+
+    /// Takes changes until the condition holds; it is asked after each batch.
+    pub async fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let waited = async {
+            while !holds(self) {
+                let batch = self.observer.next().await.expect("the observer goes on");
+                for observed in batch {
+                    self.count(&observed.change);
+                    self.table.apply(observed.change, observed.at);
+                }
+            }
+        };
+        let in_time = timeout(PATIENCE * 2, waited).await.is_ok();
+        assert!(in_time, "waited in vain for {what}; {:?}, {:?}", self.counts, self.links);
+    }
+
+    pub async fn until_live(&mut self) {
+        self.until("a table in step", |watched| watched.table.is_live()).await;
+    }
+
+    /// Waits until the table shows as many contenders, in step.
+    pub async fn until_contenders(&mut self, count: usize) {
+        self.until("the contenders", |watched| watched.table.is_live() && watched.table.contender_count() == count)
+            .await;
+    }
+
+    /// The session on which it observes now.
+    pub fn session(&self) -> SessionId {
+        match self.links.last() {
+            Some(Link::Connected { session, .. }) => *session,
+            other => panic!("not connected: {other:?}"),
+        }
+    }
+
+    fn count(&mut self, change: &Change) {
+        let name = match change {
+            Change::Seen { .. } => "seen",
+            Change::Listed { .. } => "listed",
+            Change::Appeared { .. } => "appeared",
+            Change::Deleted { .. } => "deleted",
+            Change::Unreadable { .. } => "unreadable",
+            Change::SessionExpired { .. } => "expired",
+            Change::Syncing => "syncing",
+            Change::Synced => "synced",
+            Change::Link(link) => {
+                self.links.push(link.clone());
+                "link"
+            }
+        };
+        *self.counts.entry(name).or_default() += 1;
+    }
+
+    pub fn how_many(&self, kind: &str) -> usize {
+        self.counts.get(kind).copied().unwrap_or_default()
+    }
+
+    /// Every contender with what makes it what it is, in order.
+    pub fn contenders(&self) -> Vec<(String, i64, String)> {
+        let mut all: Vec<_> = self
+            .table
+            .locks()
+            .flat_map(|lock| {
+                let rows = lock.rows(0..lock.len());
+                rows.map(|row| {
+                    (lock.path_of(row.contender).to_string(), row.contender.czxid.0, format!("{:?}", row.state))
+                })
+                .collect::<Vec<_>>()
+            })
+            .collect();
+        all.sort();
+        all
+    }
+}
+
+/// Parents of locks with so many contenders each, on one session.
+pub async fn fill(client: &Client, parents: usize, contenders: usize) {
+    let parents: Vec<String> = (0..parents).map(|parent| format!("/locks/l{parent}")).collect();
+    zk::make(client, ["/locks".to_owned()]).await;
+    let wishes = parents.iter().map(|parent| (parent.clone(), Vec::new()));
+    zk::create_all(client, zookeeper_client::CreateMode::Persistent, wishes).await;
+    let nodes = parents.iter().flat_map(|parent| (0..contenders).map(move |_| format!("{parent}/{}", curator())));
+    let wishes = nodes.map(|node| (node, b"10.0.0.1".to_vec()));
+    zk::create_all(client, zookeeper_client::CreateMode::EphemeralSequential, wishes).await;
+}
