@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{View, filter_title};
+use super::{View, filter_title, window};
 use crate::queue::{Held, LockQueue};
 use crate::recipe::Kind;
 use crate::tui::app::{Rows, Screen, SortBy};
@@ -82,7 +82,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     titles(buffer, inner, &placed, |key: Key| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title });
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.lock_cursor();
-    for (rank, line) in view.window(cursor.top(), locks.len(), list) {
+    for (rank, line) in window(cursor.top(), locks.len(), list) {
         if let Some(lock) = locks.id(rank).and_then(|id| world.table().lock(id)) {
             row(buffer, line, &placed, |column| cell(view, lock, column));
         }

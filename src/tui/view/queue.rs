@@ -8,7 +8,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{View, filter_title};
+use super::{View, filter_title, window};
 use crate::queue::{Contender, Held, LockQueue, Row, State};
 use crate::recipe::{Kind, Mode};
 use crate::tui::app::{Pane, Rows};
@@ -66,7 +66,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.contender_cursor();
-    for (rank, line) in view.window(cursor.top(), rows.len(), list) {
+    for (rank, line) in window(cursor.top(), rows.len(), list) {
         if let Some(contender) = rows.row(rank) {
             row(buffer, line, &placed, |column| cell(view, lock, &contender, column));
         }
