@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::{BoxFuture, join};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -130,8 +131,11 @@ impl Attempt {
         let mut guarding = self.guarding(&held, held.name_is_reused);
         let Some(lost) = self.keep(&mut held, &mut orders, &mut guarding).await else {
             let released = self.release(&held.own, held.name_is_reused).await;
-            // The event of the own deletion comes before the reply to it, so that no watch has to be taken back.
-            drop((guarding, held.kept));
+            if released.is_ok() {
+                // The event of the own deletion came before the reply to it.
+                let _ = guarding.now_or_never();
+                held.kept.iter_mut().for_each(Watch::settle);
+            }
             return released;
         };
         loss.send_replace(Some(lost));

@@ -189,6 +189,13 @@ impl Watch {
         event
     }
 
+    /// Takes the event that is there already, if one is: then the watch need not be taken back.
+    pub(super) fn settle(&mut self) {
+        if let Some(event) = (&mut self.event).now_or_never() {
+            self.note(&event);
+        }
+    }
+
     fn note(&mut self, event: &WatchedEvent) {
         self.over = true;
         if event.event_type != EventType::Session {
@@ -205,13 +212,9 @@ impl std::fmt::Debug for Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        match (&mut self.event).now_or_never() {
-            Some(event) => self.note(&event),
+        if !self.over {
             // The client library takes it back from the server.
-            None => self.meter.request(),
+            self.meter.request();
         }
     }
 }
