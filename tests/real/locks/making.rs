@@ -28,13 +28,17 @@ async fn remove(client: &Client, top: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn parents_that_others_remove_all_the_time_only_delay() {
+async fn a_parent_that_somebody_removes_whenever_it_comes_into_being_only_delays() {
     let ground = Ground::new().await;
     let client = ground.client().await;
     let remover = ground.client().await;
     let removing = tokio::spawn(async move {
         loop {
-            let _ = remover.delete("/chain", None).await;
+            // As soon as it is there and unless a contender was faster.
+            let (found, watch) = remover.check_and_watch_stat("/chain").await.expect("an answer");
+            if found.is_none() || remover.delete("/chain", None).await.is_err() {
+                watch.changed().await;
+            }
         }
     });
     let own = lock(&client, Algorithm::Chain);
