@@ -1,6 +1,7 @@
 //! What a correct lock must pass, of the built-in ones.
 
 mod cost;
+mod cuts;
 mod exclusive;
 mod ground;
 mod leaving;
