@@ -2,7 +2,6 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
@@ -86,23 +85,14 @@ async fn credentials_open_what_is_closed_and_are_never_told() {
     fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("its owner's alone");
     let auth = auth.to_str().expect("text");
 
-    let by_file = |log: &str| lockscope(&["snapshot", "--connect", &connect, "--auth-file", auth, "--log-file", log]);
-    let by_lines = |log: &str| {
-        let mut command = lockscope(&["snapshot", "--connect", &connect, "--log-file", log]);
-        command.env("LOCKSCOPE_AUTH", format!("digest:alice:{SECRET}"));
-        command
-    };
-    let by_variable = |log: &str| {
-        let mut command = lockscope(&["snapshot", "--connect", &connect, "--log-file", log]);
-        command.env("LOCKSCOPE_AUTH_FILE", auth);
-        command
-    };
-    let ways: [(&str, &dyn Fn(&str) -> Command); 3] =
-        [("file", &by_file), ("lines", &by_lines), ("variable", &by_variable)];
-    for (name, command) in ways {
-        let log = folder.path().join(name);
-        let mut command = command(log.to_str().expect("text"));
-        command.env("LOCKSCOPE_LOG", "trace");
+    let lines = format!("digest:alice:{SECRET}");
+    let by_file = (["--auth-file", auth].as_slice(), ("HOME", "/nonexistent"));
+    let by_lines = ([].as_slice(), ("LOCKSCOPE_AUTH", lines.as_str()));
+    let by_variable = ([].as_slice(), ("LOCKSCOPE_AUTH_FILE", auth));
+    for (way, (arguments, (name, value))) in [by_file, by_lines, by_variable].into_iter().enumerate() {
+        let log = folder.path().join(way.to_string());
+        let mut command = lockscope(&["snapshot", "--connect", &connect, "--log-file", log.to_str().expect("text")]);
+        command.args(arguments).env(name, value).env("LOCKSCOPE_LOG", "trace");
         opened(run(command).await, &log, SECRET);
     }
 }
