@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use serde::Deserialize;
 
 use super::span;
+use crate::tui::ThemeName;
 use crate::znode::ZnodePath;
 
 /// Where settings come from.
@@ -146,9 +147,9 @@ pub(super) struct ScreenOptions {
     /// Draw with ASCII characters only
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
-    /// Colours of the screen
+    /// Colours of the screen [default: terminal]
     #[arg(long, value_name = "NAME")]
-    pub theme: Option<String>,
+    pub theme: Option<ThemeName>,
     /// Take the mouse; the terminal's own selection of text then needs its modifier key
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub mouse: Option<bool>,

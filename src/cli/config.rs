@@ -4,11 +4,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
-use serde::Deserialize;
+use clap::ValueEnum;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer};
 
 use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
 use super::settings::Layer;
 use super::span;
+use crate::tui::ThemeName;
 use crate::znode::ZnodePath;
 
 /// Why the config file cannot be used.
@@ -50,11 +53,25 @@ struct ConfigFile {
     log_file: Option<PathBuf>,
     utc: Option<bool>,
     ascii: Option<bool>,
-    theme: Option<String>,
+    #[serde(default, deserialize_with = "theme")]
+    theme: Option<ThemeName>,
     mouse: Option<bool>,
     format: Option<Format>,
     #[serde(default, deserialize_with = "span::deserialize")]
     timeout: Option<Duration>,
+}
+
+/// The names that the command line takes.
+fn theme<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ThemeName>, D::Error> {
+    let text = String::deserialize(from)?;
+    let known = ThemeName::value_variants()
+        .iter()
+        .find(|theme| theme.to_possible_value().is_some_and(|value| value.matches(&text, false)));
+    known.copied().map(Some).ok_or_else(|| {
+        let values = ThemeName::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+        let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
+        D::Error::custom(format!("{text:?} is no theme; there are {}", names.join(", ")))
+    })
 }
 
 /// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
@@ -125,6 +142,7 @@ mod tests {
             ("\n\nroot = ['locks']", 3, "slash"),
             ("session-timeout = 'soon'", 1, "number and its unit"),
             ("timeout = 5", 1, "string"),
+            ("theme = 'pink'", 1, "terminal"),
             ("utc = true\nmouse = yes", 2, ""),
         ] {
             let message = parsed(text).unwrap_err();
@@ -168,7 +186,7 @@ mod tests {
                 log_file: None,
                 ..spoken.options.clone()
             },
-            screen: ScreenOptions { theme: None, ..spoken.screen.clone() },
+            screen: spoken.screen.clone(),
             headless: HeadlessOptions { format: None, ..spoken.headless.clone() },
         };
         let settings =

@@ -32,6 +32,8 @@ pub use config::ConfigError;
 pub use settings::SettingsError;
 use settings::{Environment, Layer, Settings};
 
+use crate::tui::{self, TuiError, TuiOptions};
+
 /// Why a command could not do what it was asked for. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -47,9 +49,9 @@ pub enum CliError {
     /// An option of the screen was given to a command that has none.
     #[error("{0} is for the screen and means nothing to a command: leave it out")]
     OnlyScreen(&'static str),
-    /// The screen needs a terminal.
-    #[error("the screen needs a terminal for its input and output: run lockscope snapshot or lockscope watch instead")]
-    NoTerminal,
+    /// The screen ended with an error.
+    #[error(transparent)]
+    Screen(#[from] TuiError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {
@@ -140,11 +142,15 @@ fn format(settings: &Settings) -> Format {
 }
 
 async fn open_screen(settings: &Settings) -> Result<(), CliError> {
-    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        return Err(CliError::NoTerminal);
-    }
-    let _ = settings.observe_options()?;
-    std::future::ready(Err(CliError::NoTerminal)).await
+    let options = TuiOptions {
+        observe: settings.observe_options()?,
+        ascii: settings.ascii,
+        theme: settings.theme,
+        mouse: settings.mouse,
+        utc: settings.utc,
+        write: false,
+    };
+    Ok(tui::run(options).await?)
 }
 
 /// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.

@@ -8,7 +8,8 @@ use std::time::Duration;
 use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
 use super::auth::{AuthError, AuthSource};
 use crate::observe::ObserveOptions;
-use crate::zk::{ConnectOptions, TlsFiles};
+use crate::tui::ThemeName;
+use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
 const CONNECT: &str = "localhost:2181";
@@ -18,6 +19,9 @@ const TIMEOUT: Duration = Duration::from_secs(15);
 /// Why the settings do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
+    /// The connect string is malformed, wherever it comes from.
+    #[error(transparent)]
+    Connect(#[from] BadConnectString),
     /// A certificate proves nothing without its key.
     #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
     HalfCertificate,
@@ -110,7 +114,7 @@ pub(super) struct Settings {
     pub log_filter: Option<String>,
     pub utc: bool,
     pub ascii: bool,
-    pub theme: Option<String>,
+    pub theme: ThemeName,
     pub mouse: bool,
     /// `None`: by what the output is.
     pub format: Option<Format>,
@@ -132,8 +136,11 @@ impl Settings {
             ..Layer::default()
         };
         let Layer { options, screen, headless } = spoken.over(from_environment).over(file);
+        let connect = options.connect.unwrap_or_else(|| CONNECT.to_owned());
+        // Said now, not by a screen that has just been opened.
+        zk::servers(&connect)?;
         Ok(Self {
-            connect: options.connect.unwrap_or_else(|| CONNECT.to_owned()),
+            connect,
             session_timeout: options.session_timeout.unwrap_or(SESSION_TIMEOUT),
             auth,
             tls: tls(options.tls_ca, options.tls_cert, options.tls_key)?,
@@ -143,7 +150,7 @@ impl Settings {
             log_filter: environment.log_filter.clone(),
             utc: options.utc.unwrap_or(false),
             ascii: screen.ascii.unwrap_or(false),
-            theme: screen.theme,
+            theme: screen.theme.unwrap_or_default(),
             mouse: screen.mouse.unwrap_or(false),
             format: headless.format,
             timeout: headless.timeout.unwrap_or(TIMEOUT),
@@ -235,7 +242,11 @@ mod tests {
                 log_file: Some(text.into()),
                 utc: Some(yes),
             },
-            screen: ScreenOptions { ascii: Some(yes), theme: Some(text.into()), mouse: Some(yes) },
+            screen: ScreenOptions {
+                ascii: Some(yes),
+                theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
+                mouse: Some(yes),
+            },
             headless: HeadlessOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),
                 timeout: Some(Duration::from_secs(text.len() as u64)),
@@ -276,6 +287,13 @@ mod tests {
         assert_eq!(roots(None).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(vec![])).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(paths(&["/b", "/a", "/b"]))).unwrap().roots, paths(&["/b", "/a"]));
+    }
+
+    #[test]
+    fn a_malformed_connect_string_is_refused_before_anything_starts() {
+        let wrong = layer(|l| l.options.connect = Some("zk1:port".into()));
+        let refused = Settings::resolve(wrong, &Environment::default(), Layer::default()).unwrap_err();
+        assert!(refused.to_string().contains("zk1:port"), "{refused}");
     }
 
     #[test]

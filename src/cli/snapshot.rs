@@ -40,10 +40,11 @@ pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Writ
 
 fn check_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
     let unreadable = locks.unreadable();
-    if locks.lock_count() > 0 || !roots.iter().all(|root| unreadable.contains_key(root)) {
+    // A root within an unreadable one is not looked at by itself.
+    let is_hidden = |root: &ZnodePath| unreadable.keys().any(|place| root.is_within(place));
+    if locks.lock_count() > 0 || !roots.iter().all(is_hidden) {
         return Ok(());
     }
-    let reasons: Vec<String> =
-        roots.iter().filter_map(|root| unreadable.get(root).map(|why| format!("{root} ({why})"))).collect();
+    let reasons: Vec<String> = unreadable.iter().map(|(place, why)| format!("{place} ({why})")).collect();
     Err(CliError::NothingReadable(reasons.join(", ")))
 }

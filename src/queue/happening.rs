@@ -98,6 +98,7 @@ pub struct Happening {
 impl Happening {
     pub(super) fn new(event: Event, lock: &LockQueue, contender: Option<&Contender>, now: Timestamp) -> Self {
         let waits_end = matches!(event, Event::Acquired | Event::Left);
+        let ends_holding = matches!(event, Event::Released | Event::Expired);
         let held = contender.map_or(Held::Free, Contender::held);
         Self {
             at: now,
@@ -109,7 +110,7 @@ impl Happening {
                 .filter(|_| waits_end)
                 .map(|contender| Self::milliseconds(now, contender.contends_since())),
             held_ms: match held {
-                Held::Since(since) if event != Event::Acquired => Some(Self::milliseconds(now, since)),
+                Held::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
                 _ => None,
             },
             queue: lock.len(),

@@ -1,1 +1,117 @@
-//! The screen. STUB.
+//! The screen: live, in a terminal.
+//!
+//! ```text
+//! terminal, signals --> input --> App::update --> Effect --> run carries it out
+//! observer --Change-------------> (app/, pure)
+//!                                      |
+//!                                 view::draw, at most 60 times a second, never when idle
+//! ```
+//!
+//! - [`app`]: the state; pure.
+//! - [`keymap`], [`help`], [`details`], [`banner`]: what keys do and what pages say, as data; pure.
+//! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
+//! - [`run()`], [`terminal`], [`input`], [`frames`]: the loop and what it touches.
+
+pub mod app;
+pub mod banner;
+pub mod details;
+pub mod frames;
+pub mod help;
+pub mod input;
+pub mod keymap;
+pub mod run;
+pub mod terminal;
+pub mod theme;
+pub mod view;
+pub mod widget;
+
+#[cfg(test)]
+mod testing;
+
+use std::error::Error;
+
+use crossterm::event::EventStream;
+
+use self::app::{App, Settings};
+use self::input::Orders;
+use self::run::{Console, now};
+use self::terminal::Taken;
+use self::theme::Theme;
+pub use self::theme::ThemeName;
+use crate::observe::{ObserveOptions, Observer};
+
+/// How the screen is started.
+#[derive(Clone, Debug)]
+pub struct TuiOptions {
+    /// What to observe.
+    pub observe: ObserveOptions,
+    /// Draw with ASCII only: for terminals without UTF-8.
+    pub ascii: bool,
+    /// Which colours. `NO_COLOR` in the environment makes it [`ThemeName::Mono`].
+    pub theme: ThemeName,
+    /// Take the mouse; it can no longer select text then.
+    pub mouse: bool,
+    /// Show times in UTC at first.
+    pub utc: bool,
+    /// Whether the console may change the ensemble.
+    pub write: bool,
+}
+
+/// Why there is no screen.
+#[derive(Debug, thiserror::Error)]
+pub enum TuiError {
+    /// Standard output is no terminal.
+    #[error("lockscope needs a terminal; for scripts use `lockscope snapshot`.")]
+    NoTerminal,
+    /// The terminal cannot be used.
+    #[error("The terminal cannot be used: {0}.")]
+    Terminal(String),
+    /// A part of the program panicked.
+    #[error("lockscope ended because a part of it failed; the message above tells where.")]
+    Panicked,
+}
+
+impl TuiError {
+    fn terminal(error: impl Error) -> Self {
+        Self::Terminal(error.to_string())
+    }
+}
+
+/// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed. The terminal is
+/// given back as it was on every way out.
+///
+/// Costs the ensemble what [`Observer`] costs, and nothing for being looked at. Not to be cancelled: the session
+/// would be left to its time-out.
+pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
+    if !terminal::is_there() {
+        return Err(TuiError::NoTerminal);
+    }
+    // With NO_COLOR crossterm would drop bold and reverse too, and with them the selection: the theme leaves the
+    // colours out instead.
+    crossterm::style::force_color_output(true);
+    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
+    let settings = Settings {
+        connect: options.observe.connection.connect.clone(),
+        named: options.observe.named.clone(),
+        write: options.write,
+        utc: options.utc,
+        ascii: options.ascii,
+    };
+    let mut orders = Orders::listen().map_err(TuiError::terminal)?;
+    let taken = Taken::take(options.mouse).map_err(TuiError::terminal)?;
+    let surface = taken.surface().map_err(TuiError::terminal)?;
+    let size = surface.size().map_err(TuiError::terminal)?;
+    let app = App::new(settings, (size.width, size.height), now());
+    let mut observer = Observer::start(options.observe);
+    let mut console = Console::new(app, theme, surface, taken);
+    let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders).await;
+    let gone = terminal::is_gone();
+    drop(console);
+    observer.stop().await;
+    match ended {
+        // A terminal that was closed is the end of the program, not an error that somebody could read.
+        Err(TuiError::Terminal(_)) if gone => Ok(()),
+        ended => ended,
+    }
+}

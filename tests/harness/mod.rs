@@ -5,10 +5,12 @@
 
 pub mod certificates;
 pub mod foreign;
+pub mod picture;
 pub mod process;
 pub mod relay;
 pub mod server;
 pub mod settings;
+pub mod terminal;
 pub mod wait;
 pub mod words;
 pub mod zk;

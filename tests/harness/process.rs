@@ -1,10 +1,10 @@
 //! Programs of the JVM, and a supervisor that ends them with the test's process.
 
-use std::io::{BufRead, BufReader};
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-
-use std::os::unix::process::CommandExt;
 
 use super::wait::eventually_blocking;
 
@@ -79,8 +79,23 @@ impl Supervised {
         process_runs(self.pid)
     }
 
-    /// Sends a signal to the program.
-    pub fn signal(&self, name: &str) {
+    /// Freezes the program, and returns when its last thread stands still.
+    pub fn freeze(&self) {
+        self.signal("STOP");
+        let tasks = format!("/proc/{}/task", self.pid);
+        eventually_blocking("a frozen program", || {
+            let threads = fs::read_dir(&tasks).map_err(|error| error.to_string())?;
+            let mut states = threads.flatten().map(|thread| state(&thread.path()));
+            if states.all(|state| state == Some('T')) { Ok(()) } else { Err("a thread still runs".to_owned()) }
+        });
+    }
+
+    /// Goes on after `freeze`.
+    pub fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    fn signal(&self, name: &str) {
         let sent = Command::new("sh")
             .args(["-c", r#"kill -s "$0" "$1""#, name])
             .arg(self.pid.to_string())
@@ -91,7 +106,6 @@ impl Supervised {
 
     /// Kills the program and keeps its folder.
     pub fn kill(mut self) {
-        use std::io::Write;
         let stdin = self.supervisor.stdin.as_mut().expect("it is piped");
         stdin.write_all(b"keep\n").expect("the supervisor listens");
         self.supervisor.wait().expect("the supervisor ends");
@@ -108,8 +122,14 @@ impl Drop for Supervised {
 
 /// Whether a process exists and is no zombie.
 pub fn process_runs(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| !rest.trim_start().starts_with('Z')))
+    state(Path::new(&format!("/proc/{pid}"))).is_some_and(|state| state != 'Z')
+}
+
+/// The state of a process or thread, from its folder below `/proc`.
+fn state(folder: &Path) -> Option<char> {
+    let stat = fs::read_to_string(folder.join("stat")).ok()?;
+    // The field before it is a name in parentheses, which may contain anything.
+    stat.rsplit_once(") ")?.1.chars().next()
 }
 
 /// Waits until a process is gone.

@@ -129,12 +129,12 @@ impl Server {
 
     /// Freezes the server as a long collection of garbage would: connections stay, nothing is answered.
     pub fn pause(&self) {
-        self.running().signal("STOP");
+        self.running().freeze();
     }
 
     /// Goes on after `pause`.
     pub fn resume(&self) {
-        self.running().signal("CONT");
+        self.running().thaw();
     }
 
     /// The answer to a four-letter word.

@@ -1,7 +1,9 @@
-//! What is true on a real server, with real foreign clients.
+//! What is true on a real server, with real foreign clients, in a real terminal.
 
 #[path = "../harness/mod.rs"]
 mod harness;
+#[path = "../terminal/mod.rs"]
+mod terminal;
 
 mod foreign_clients;
 mod observe;

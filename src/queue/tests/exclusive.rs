@@ -60,6 +60,15 @@ fn an_arrival_wakes_a_herd_and_no_chain() {
 }
 
 #[test]
+fn who_comes_and_holds_at_once_has_not_held_yet() {
+    let mut world = World::new();
+    let node = world.put_numbered("/a/lock-", 1);
+    let happenings = world.apply(world.telling(&node));
+    assert_eq!(events(&happenings), [Event::LockFound, Event::Enqueued, Event::Acquired]);
+    assert!(happenings.iter().all(|happening| happening.held_ms.is_none()));
+}
+
+#[test]
 fn equal_numbers_are_ordered_by_creation() {
     let mut world = World::new();
     let second = world.put("/a/n_0000000007", Some(1));

@@ -1,0 +1,185 @@
+/// Rows in an order, each with an identity that outlives its place.
+pub trait Rows<Id> {
+    /// How many rows.
+    fn len(&self) -> usize;
+    /// The place of a row; `None` when it is not there any more.
+    fn rank(&self, id: &Id) -> Option<usize>;
+    /// The row at a place.
+    fn id(&self, rank: usize) -> Option<Id>;
+}
+
+/// Where the selection is fastened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+enum Anchor<Id> {
+    /// To the first row, whichever that is.
+    #[default]
+    First,
+    /// To the last row, whichever that is.
+    Last,
+    /// To this row, wherever it goes.
+    On(Id),
+}
+
+/// The selected row of a list, and the part of the list that shows.
+///
+/// The selection is fastened to a row's identity: when rows before it come and go, it goes along, and keeps
+/// its line on the screen as long as that is possible. When its row vanishes, the row that takes the place is selected.
+#[derive(Clone, Debug)]
+pub struct Cursor<Id> {
+    anchor: Anchor<Id>,
+    rank: usize,
+    top: usize,
+}
+
+impl<Id> Cursor<Id> {
+    /// On the first row, whichever that is.
+    pub fn first() -> Self {
+        Self { anchor: Anchor::First, rank: 0, top: 0 }
+    }
+
+    /// On the last row, whichever that is.
+    pub fn last() -> Self {
+        Self { anchor: Anchor::Last, rank: 0, top: 0 }
+    }
+
+    /// On this row.
+    pub fn on(id: Id) -> Self {
+        Self { anchor: Anchor::On(id), rank: 0, top: 0 }
+    }
+
+    /// The place of the selected row.
+    pub fn rank(&self) -> usize {
+        self.rank
+    }
+
+    /// The place of the first row that shows.
+    pub fn top(&self) -> usize {
+        self.top
+    }
+
+    /// Whether the selection stays with the last row, whichever that is.
+    pub fn follows_last(&self) -> bool {
+        matches!(self.anchor, Anchor::Last)
+    }
+
+    /// The identity of the selected row.
+    pub fn selected(&self, rows: &impl Rows<Id>) -> Option<Id> {
+        rows.id(self.rank)
+    }
+
+    /// Moves by a number of rows, and stops at the ends.
+    pub fn step(&mut self, by: isize, rows: &impl Rows<Id>) {
+        self.go(self.rank.saturating_add_signed(by), rows);
+    }
+
+    /// Goes to the row at this place, or to the last.
+    pub fn go(&mut self, rank: usize, rows: &impl Rows<Id>) {
+        self.rank = rank.min(rows.len().saturating_sub(1));
+        self.anchor = rows.id(self.rank).map_or(Anchor::First, Anchor::On);
+    }
+
+    /// Finds the selected row again after rows came, went or moved, and keeps it within the `height` rows that show.
+    /// Logarithmic when `rows` is.
+    pub fn settle(&mut self, rows: &impl Rows<Id>, height: usize) {
+        let last = rows.len().saturating_sub(1);
+        let before = self.rank;
+        self.rank = match &self.anchor {
+            Anchor::First => 0,
+            Anchor::Last => last,
+            Anchor::On(id) => rows.rank(id).unwrap_or_else(|| before.min(last)),
+        };
+        if let Anchor::On(id) = &mut self.anchor
+            && let Some(now) = rows.id(self.rank)
+        {
+            *id = now;
+        }
+        if self.rank >= before {
+            self.top += self.rank - before;
+        } else {
+            self.top = self.top.saturating_sub(before - self.rank);
+        }
+        self.scroll(rows.len(), height.max(1));
+    }
+
+    /// Moves the part that shows as little as needed.
+    fn scroll(&mut self, len: usize, height: usize) {
+        self.top = self.top.min(len.saturating_sub(height));
+        self.top = self.top.clamp((self.rank + 1).saturating_sub(height), self.rank);
+    }
+
+    /// Shows the selected row after it was moved by hand: the part that shows stands still where it can.
+    pub fn reveal(&mut self, rows: &impl Rows<Id>, height: usize) {
+        self.scroll(rows.len(), height.max(1));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl Rows<char> for Vec<char> {
+        fn len(&self) -> usize {
+            Vec::len(self)
+        }
+        fn rank(&self, id: &char) -> Option<usize> {
+            self.iter().position(|row| row == id)
+        }
+        fn id(&self, rank: usize) -> Option<char> {
+            self.get(rank).copied()
+        }
+    }
+
+    fn rows(text: &str) -> Vec<char> {
+        text.chars().collect()
+    }
+
+    #[test]
+    fn the_selection_goes_along_with_its_row_and_keeps_its_line() {
+        let mut cursor = Cursor::first();
+        let before = rows("abcdefghij");
+        cursor.settle(&before, 4);
+        cursor.step(5, &before);
+        cursor.reveal(&before, 4);
+        assert_eq!((cursor.rank(), cursor.top()), (5, 2));
+        let after = rows("cdefghijkl");
+        cursor.settle(&after, 4);
+        assert_eq!((cursor.selected(&after), cursor.top()), (Some('f'), 0));
+        cursor.settle(&rows("xyzcdefghij"), 4);
+        assert_eq!((cursor.rank(), cursor.top()), (6, 3));
+    }
+
+    #[test]
+    fn a_row_that_vanished_hands_the_selection_to_the_one_in_its_place() {
+        let mut cursor = Cursor::on('c');
+        cursor.settle(&rows("abcd"), 9);
+        cursor.settle(&rows("abd"), 9);
+        assert_eq!(cursor.selected(&rows("abd")), Some('d'));
+        cursor.settle(&rows("xabd"), 9);
+        assert_eq!(cursor.selected(&rows("xabd")), Some('d'), "and stays with that");
+        cursor.settle(&rows(""), 9);
+        assert_eq!(cursor.selected(&rows("")), None);
+    }
+
+    #[test]
+    fn an_untouched_list_stays_at_its_end() {
+        let (mut first, mut last) = (Cursor::first(), Cursor::last());
+        for text in ["a", "ab", "xab", "xabcdefg"] {
+            first.settle(&rows(text), 3);
+            last.settle(&rows(text), 3);
+            assert_eq!(first.selected(&rows(text)), text.chars().next());
+            assert_eq!(last.selected(&rows(text)), text.chars().last());
+        }
+        assert_eq!((first.top(), last.top()), (0, 5));
+    }
+
+    #[test]
+    fn paging_past_an_end_stops_there() {
+        let list = rows("abcde");
+        let mut cursor = Cursor::first();
+        cursor.settle(&list, 2);
+        cursor.step(100, &list);
+        assert_eq!(cursor.rank(), 4);
+        cursor.step(-100, &list);
+        assert_eq!(cursor.rank(), 0);
+    }
+}

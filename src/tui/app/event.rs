@@ -1,0 +1,125 @@
+use std::path::PathBuf;
+
+use crate::observe::Observed;
+
+/// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Key {
+    /// A character, with shift already applied.
+    Char(char),
+    /// A character with Control, in lower case.
+    Ctrl(char),
+    /// Enter.
+    Enter,
+    /// Escape.
+    Esc,
+    /// Tab.
+    Tab,
+    /// Shift and Tab.
+    BackTab,
+    /// Backspace.
+    Backspace,
+    /// Delete.
+    Delete,
+    /// Arrow up.
+    Up,
+    /// Arrow down.
+    Down,
+    /// Arrow left.
+    Left,
+    /// Arrow right.
+    Right,
+    /// Page up.
+    PageUp,
+    /// Page down.
+    PageDown,
+    /// Home.
+    Home,
+    /// End.
+    End,
+}
+
+impl Key {
+    /// How the key is called in the footer and in Help.
+    pub fn label(self, ascii: bool) -> String {
+        let (plain, drawn) = match self {
+            Self::Char(' ') => return "Space".to_owned(),
+            Self::Char(letter) => return letter.to_string(),
+            Self::Ctrl(letter) => return format!("Ctrl-{}", letter.to_ascii_uppercase()),
+            Self::Enter => ("Enter", "⏎"),
+            Self::Esc => ("Esc", "Esc"),
+            Self::Tab => ("Tab", "Tab"),
+            Self::BackTab => ("Shift-Tab", "Shift-Tab"),
+            Self::Backspace => ("Backspace", "Backspace"),
+            Self::Delete => ("Del", "Del"),
+            Self::Up => ("Up", "↑"),
+            Self::Down => ("Down", "↓"),
+            Self::Left => ("Left", "←"),
+            Self::Right => ("Right", "→"),
+            Self::PageUp => ("PgUp", "PgUp"),
+            Self::PageDown => ("PgDn", "PgDn"),
+            Self::Home => ("Home", "Home"),
+            Self::End => ("End", "End"),
+        };
+        if ascii { plain } else { drawn }.to_owned()
+    }
+}
+
+/// What the mouse did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mouse {
+    /// The first button was pressed at this column and line, from 0.
+    Press(u16, u16),
+    /// The wheel turned away from the user.
+    WheelUp,
+    /// The wheel turned towards the user.
+    WheelDown,
+}
+
+/// What happened to the console.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A key was pressed.
+    Key(Key),
+    /// The mouse was used.
+    Mouse(Mouse),
+    /// The terminal has this many columns and lines now.
+    Resize(u16, u16),
+    /// The ensemble changed, or the way we look at it.
+    Changes(Vec<Observed>),
+    /// A second passed.
+    Tick,
+    /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
+    ExportDone(Result<PathBuf, String>),
+    /// The observer ended by itself and will bring nothing more.
+    ObserverEnded,
+}
+
+/// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// End the program.
+    Quit,
+    /// Put this text on the clipboard of the terminal.
+    Copy(String),
+    /// Write a file with this name into the current directory, unless there is one.
+    Export {
+        /// The file's name.
+        name: String,
+        /// What is in it.
+        text: String,
+    },
+    /// Give the terminal back and stop the process until it is continued.
+    Suspend,
+    /// Draw everything anew: something else wrote to the terminal.
+    Redraw,
+}
+
+/// What an event led to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Update {
+    /// Whether the screen looks different now.
+    pub redraw: bool,
+    /// What is to be done, in order.
+    pub effects: Vec<Effect>,
+}

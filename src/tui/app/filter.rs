@@ -1,0 +1,92 @@
+use crate::queue::{Contender, Happening, LockQueue};
+
+/// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    typed: String,
+    folded: String,
+}
+
+impl Filter {
+    /// A filter for this text.
+    pub fn new(typed: &str) -> Self {
+        Self { typed: typed.to_owned(), folded: typed.to_lowercase() }
+    }
+
+    /// The text as it was typed.
+    pub fn text(&self) -> &str {
+        &self.typed
+    }
+
+    /// Whether every row passes.
+    pub fn is_empty(&self) -> bool {
+        self.folded.is_empty()
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        if self.folded.is_empty() {
+            return true;
+        }
+        if text.is_ascii() {
+            let needle = self.folded.as_bytes();
+            text.len() >= needle.len()
+                && text.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
+        } else {
+            text.to_lowercase().contains(&self.folded)
+        }
+    }
+
+    fn is_in_bytes(&self, bytes: &[u8]) -> bool {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => self.is_in(text),
+            Err(_) => self.is_in(&String::from_utf8_lossy(bytes)),
+        }
+    }
+
+    /// Whether a lock passes: by its path, its name, its recipe, or its first holder.
+    pub fn takes_lock(&self, lock: &LockQueue) -> bool {
+        self.is_empty()
+            || self.is_in(lock.path().as_str())
+            || lock.name().is_some_and(|name| self.is_in(name))
+            || self.is_in(lock.recipe().title())
+            || self.is_in(lock.recipe().id())
+            || lock.first_holder().is_some_and(|holder| self.takes_contender(holder))
+    }
+
+    /// Whether a contender passes: by its node, its session or its data.
+    pub fn takes_contender(&self, contender: &Contender) -> bool {
+        self.is_empty()
+            || self.is_in(&contender.node)
+            || contender.session.is_some_and(|session| self.is_in(&session.to_string()))
+            || self.is_in_bytes(contender.data.bytes())
+    }
+
+    /// Whether a happening passes: by its kind, its lock, its node or its session.
+    pub fn takes_happening(&self, happening: &Happening) -> bool {
+        self.is_empty()
+            || self.is_in(happening.event.id())
+            || happening.node.as_deref().is_some_and(|node| self.is_in(node))
+            || happening.session.is_some_and(|session| self.is_in(&session.to_string()))
+            || happening.lock.as_ref().is_some_and(|lock| {
+                self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn letters_match_in_either_case_also_beyond_ascii() {
+        assert!(Filter::new("BILL").is_in("/locks/billing"));
+        assert!(Filter::new("größe").is_in("/GRÖSSE/Größe"));
+        assert!(!Filter::new("orders").is_in("/locks/billing"));
+        assert!(Filter::new("").is_in("anything"));
+    }
+
+    #[test]
+    fn data_that_is_no_text_does_not_stop_the_search() {
+        assert!(Filter::new("host").is_in_bytes(b"\xff\xfeHOST-1\xff"));
+    }
+}

@@ -1,0 +1,339 @@
+//! The state of the screen: an event comes in, effects go out as data.
+//!
+//! [`App::update`] is a function of what it knows, the event and the time. It draws nothing and waits for nothing.
+//!
+//! Pure: no ratatui, no crossterm, no tokio, no clock. Architecture invariant: the work for a change or for a frame
+//! follows what shows, at most with the logarithm of what there is. Only what the user asks for once (a new order, a
+//! filter, a pause, an export) may walk through everything.
+
+mod actions;
+mod cursor;
+mod event;
+mod export;
+mod filter;
+mod layout;
+mod matches;
+mod prompt;
+mod screen;
+mod sorted;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+pub use cursor::{Cursor, Rows};
+pub use event::{Effect, Event, Key, Mouse, Update};
+pub use filter::Filter;
+pub use layout::{Area, Layout, SMALLEST};
+pub use matches::{QueueRows, TimelineRows};
+pub use prompt::{Prompt, Purpose};
+pub use screen::Screen;
+pub use sorted::{SortBy, SortedLocks};
+pub use world::World;
+
+use crate::observe::Observed;
+use crate::queue::{Link, LockId, LockName};
+use crate::tui::banner::Banner;
+use crate::znode::{Timestamp, ZnodePath};
+
+/// How long a notice stays.
+const NOTICE: Duration = Duration::from_secs(6);
+/// Rows that one turn of the wheel moves.
+const WHEEL: isize = 3;
+
+/// What the console was started with.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// The connect string.
+    pub connect: String,
+    /// Nodes that are single-node locks though their names do not tell.
+    pub named: Vec<ZnodePath>,
+    /// Whether it may change the ensemble.
+    pub write: bool,
+    /// Whether times are shown in UTC at first.
+    pub utc: bool,
+    /// Whether only ASCII is drawn.
+    pub ascii: bool,
+}
+
+/// A sentence in the footer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The sentence. May contain text from znodes.
+    pub text: String,
+    /// Whether something did not work.
+    pub failed: bool,
+    until: Timestamp,
+}
+
+/// A screen that stands still.
+#[derive(Clone, Debug)]
+pub struct Paused {
+    /// Since when: ages are counted up to here.
+    pub at: Timestamp,
+    /// Changes that came since.
+    pub missed: u64,
+    world: World,
+}
+
+/// The panes of Queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pane {
+    /// The queue.
+    List,
+    /// The details of the selected contender.
+    Details,
+}
+
+/// The state of the screen.
+#[derive(Debug)]
+pub struct App {
+    settings: Settings,
+    size: (u16, u16),
+    now: Timestamp,
+    live: World,
+    paused: Option<Box<Paused>>,
+    screen: Screen,
+    before: Vec<Screen>,
+    locks: Cursor<LockId>,
+    contenders: Cursor<ZnodePath>,
+    moments: Cursor<u64>,
+    open: Option<LockName>,
+    pane: Pane,
+    /// The first line that shows of a text: Help, Unreadable, the details.
+    scrolled: usize,
+    prompt: Option<Prompt>,
+    notice: Option<Notice>,
+    observing: bool,
+}
+
+impl App {
+    /// The console before anything is known.
+    pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
+        Self {
+            live: World::new(&settings.named),
+            settings,
+            size,
+            now,
+            paused: None,
+            screen: Screen::Locks,
+            before: Vec::new(),
+            locks: Cursor::first(),
+            contenders: Cursor::first(),
+            moments: Cursor::last(),
+            open: None,
+            pane: Pane::List,
+            scrolled: 0,
+            prompt: None,
+            notice: None,
+            observing: true,
+        }
+    }
+
+    /// Takes one event in.
+    pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
+        self.now = now;
+        let update = match event {
+            Event::Key(key) => self.key(key),
+            Event::Mouse(mouse) => self.mouse(mouse),
+            Event::Resize(width, height) => {
+                self.size = (width, height);
+                Update { redraw: true, effects: Vec::new() }
+            }
+            Event::Changes(changes) => self.changes(changes),
+            Event::Tick => self.tick(),
+            Event::ExportDone(done) => {
+                match done {
+                    Ok(path) => self.tell(format!("Written to {}", path.display())),
+                    Err(why) => self.fail(why),
+                }
+                Update { redraw: true, effects: Vec::new() }
+            }
+            Event::ObserverEnded => {
+                self.observing = false;
+                Update { redraw: true, effects: Vec::new() }
+            }
+        };
+        if update.redraw {
+            self.settle();
+        }
+        update
+    }
+
+    fn changes(&mut self, changes: Vec<Observed>) -> Update {
+        let count = changes.len() as u64;
+        self.live.apply(changes);
+        if let Some(open) = &self.open {
+            self.live.reopen(open);
+        }
+        if let Some(paused) = &mut self.paused {
+            paused.missed += count;
+            return Update::default();
+        }
+        Update { redraw: true, effects: Vec::new() }
+    }
+
+    fn tick(&mut self) -> Update {
+        let redraw = self.ticks();
+        self.live.tick(self.now);
+        if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
+            self.notice = None;
+        }
+        Update { redraw, effects: Vec::new() }
+    }
+
+    /// Whether something on the screen changes with time alone: then, and only then, a [`Event::Tick`] is due every
+    /// second.
+    pub fn ticks(&self) -> bool {
+        if self.notice.is_some() || self.paused.is_some() {
+            return true;
+        }
+        if !self.is_live() {
+            return matches!(self.link(), Link::Connecting { next_try: Some(_), .. });
+        }
+        match self.screen {
+            Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
+            Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
+            Screen::Timeline | Screen::Help | Screen::Unreadable => false,
+        }
+    }
+
+    fn is_fading(&self) -> bool {
+        let seconds = self.live.table().totals().history.seconds(self.now);
+        seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)
+    }
+
+    /// Fastens the selections again after something moved.
+    fn settle(&mut self) {
+        let Some(layout) = self.layout() else { return };
+        let height = layout.rows().1;
+        let world = self.paused.as_ref().map_or(&self.live, |paused| &paused.world);
+        match self.screen {
+            Screen::Locks => self.locks.settle(world.locks(), height),
+            Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
+            Screen::Timeline => self.moments.settle(&world.timeline_rows(), height),
+            Screen::Help | Screen::Unreadable => {}
+        }
+    }
+
+    fn tell(&mut self, text: String) {
+        self.notice = Some(Notice { text, failed: false, until: self.now.plus(NOTICE) });
+    }
+
+    fn fail(&mut self, text: String) {
+        self.notice = Some(Notice { text, failed: true, until: self.now.plus(NOTICE) });
+    }
+
+    /// What the screen shows: the ensemble now, or as it was when the screen was paused.
+    pub fn world(&self) -> &World {
+        self.paused.as_ref().map_or(&self.live, |paused| &paused.world)
+    }
+
+    /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
+    /// shown was true the last time.
+    pub fn now(&self) -> Timestamp {
+        match &self.paused {
+            Some(paused) => paused.at,
+            None if self.is_live() => self.now,
+            None => self.last_true().unwrap_or(self.now),
+        }
+    }
+
+    /// The time at the last event, paused or not.
+    pub fn clock(&self) -> Timestamp {
+        self.now
+    }
+
+    /// The way to the ensemble, paused or not.
+    pub fn link(&self) -> &Link {
+        self.live.table().link()
+    }
+
+    /// Whether what is known is true now, paused or not.
+    pub fn is_live(&self) -> bool {
+        self.observing && self.live.table().is_live()
+    }
+
+    /// Whether the observer still works on it.
+    pub fn is_observing(&self) -> bool {
+        self.observing
+    }
+
+    /// When what is known was true the last time, paused or not.
+    pub fn last_true(&self) -> Option<Timestamp> {
+        self.live.table().last_true()
+    }
+
+    /// Whether what is shown was true at [`now`](Self::now): states are known and nothing is stale.
+    pub fn shows_truth(&self) -> bool {
+        if self.paused.is_some() { self.world().table().is_live() } else { self.is_live() }
+    }
+
+    /// Whether nothing is known of who holds what: it was never all read.
+    pub fn knows_nothing(&self) -> bool {
+        !self.shows_truth() && self.world().table().last_true().is_none()
+    }
+
+    /// The pause, if any.
+    pub fn paused(&self) -> Option<&Paused> {
+        self.paused.as_deref()
+    }
+
+    /// What the console was started with; `utc` as it is now.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The screen that shows.
+    pub fn screen(&self) -> Screen {
+        self.screen
+    }
+
+    /// The lock whose queue was opened last, also after it is gone.
+    pub fn opened(&self) -> Option<&LockName> {
+        self.open.as_ref()
+    }
+
+    /// The pane of Queue that has the keys.
+    pub fn pane(&self) -> Pane {
+        self.pane
+    }
+
+    /// The selection in Locks.
+    pub fn lock_cursor(&self) -> &Cursor<LockId> {
+        &self.locks
+    }
+
+    /// The selection in Queue.
+    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
+        &self.contenders
+    }
+
+    /// The selection in Timeline.
+    pub fn moment_cursor(&self) -> &Cursor<u64> {
+        &self.moments
+    }
+
+    /// How many lines of a text are above what shows.
+    pub fn scrolled(&self) -> usize {
+        self.scrolled
+    }
+
+    /// What is being typed.
+    pub fn prompt(&self) -> Option<&Prompt> {
+        self.prompt.as_ref()
+    }
+
+    /// The sentence in the footer.
+    pub fn notice(&self) -> Option<&Notice> {
+        self.notice.as_ref()
+    }
+
+    /// Where everything stands; `None` when the terminal is too small.
+    pub fn layout(&self) -> Option<Layout> {
+        let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
+        Layout::of(self.size, self.screen, banner)
+    }
+}

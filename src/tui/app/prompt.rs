@@ -1,0 +1,59 @@
+use tui_input::{Input, InputRequest};
+
+use super::Key;
+
+/// The longest text that can be typed, in characters.
+const LONGEST: usize = 1000;
+
+/// What is typed in the footer, and what for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// The filter of the screen; it works while it is typed.
+    Filter,
+    /// A command by its name.
+    Command,
+}
+
+/// A line that is being typed.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// What for.
+    pub purpose: Purpose,
+    input: Input,
+}
+
+impl Prompt {
+    /// A line with something in it already.
+    pub fn new(purpose: Purpose, text: &str) -> Self {
+        Self { purpose, input: Input::new(text.to_owned()) }
+    }
+
+    /// What was typed.
+    pub fn text(&self) -> &str {
+        self.input.value()
+    }
+
+    /// How many characters stand before the cursor.
+    pub fn cursor(&self) -> usize {
+        self.input.cursor()
+    }
+
+    /// Takes an editing key; `false` when the key edits nothing.
+    pub fn edit(&mut self, key: Key) -> bool {
+        let request = match key {
+            Key::Char(letter) if self.text().chars().nth(LONGEST).is_none() => InputRequest::InsertChar(letter),
+            Key::Backspace | Key::Ctrl('h') => InputRequest::DeletePrevChar,
+            Key::Delete => InputRequest::DeleteNextChar,
+            Key::Left | Key::Ctrl('b') => InputRequest::GoToPrevChar,
+            Key::Right | Key::Ctrl('f') => InputRequest::GoToNextChar,
+            Key::Home | Key::Ctrl('a') => InputRequest::GoToStart,
+            Key::End | Key::Ctrl('e') => InputRequest::GoToEnd,
+            Key::Ctrl('w') => InputRequest::DeletePrevWord,
+            Key::Ctrl('u') => InputRequest::DeleteFromStart,
+            Key::Ctrl('k') => InputRequest::DeleteTillEnd,
+            _ => return false,
+        };
+        self.input.handle(request);
+        true
+    }
+}

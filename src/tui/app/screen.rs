@@ -1,0 +1,30 @@
+/// What fills the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// Every lock.
+    Locks,
+    /// One lock's queue.
+    Queue,
+    /// What happened.
+    Timeline,
+    /// What the keys do.
+    Help,
+    /// Where the server does not let us look.
+    Unreadable,
+}
+
+impl Screen {
+    /// Every screen.
+    pub const ALL: [Self; 5] = [Self::Locks, Self::Queue, Self::Timeline, Self::Help, Self::Unreadable];
+
+    /// Its name, for people and for file names.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Locks => "Locks",
+            Self::Queue => "Queue",
+            Self::Timeline => "Timeline",
+            Self::Help => "Help",
+            Self::Unreadable => "Unreadable",
+        }
+    }
+}

@@ -1,0 +1,261 @@
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use indexset::BTreeSet;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cursor::Rows;
+use super::filter::Filter;
+use crate::queue::{Held, LockId, LockQueue, LockTable};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+/// A column of Locks that it can be sorted by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SortBy {
+    /// By path, from a to z.
+    Lock,
+    /// By recipe, then path.
+    Recipe,
+    /// By the holder's session; free locks last.
+    Holder,
+    /// Held longest first; free locks last.
+    Held,
+    /// The longest queue first.
+    Waiting,
+    /// The one whose first waiter waits longest first.
+    Oldest,
+    /// Acquired most often first.
+    Acquisitions,
+    /// Most watch events first, had every waiter watched the parent.
+    Herd,
+    /// Most watch events first, had each waiter watched the one that it waits for.
+    Chain,
+}
+
+impl SortBy {
+    /// Every column, in the order in which `s` goes through them.
+    pub const ALL: [Self; 9] = [
+        Self::Waiting,
+        Self::Held,
+        Self::Oldest,
+        Self::Acquisitions,
+        Self::Herd,
+        Self::Chain,
+        Self::Lock,
+        Self::Recipe,
+        Self::Holder,
+    ];
+
+    /// The name on the command line and in the title.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Lock => "lock",
+            Self::Recipe => "recipe",
+            Self::Holder => "holder",
+            Self::Held => "held",
+            Self::Waiting => "waiting",
+            Self::Oldest => "oldest",
+            Self::Acquisitions => "acq/s",
+            Self::Herd => "herd/s",
+            Self::Chain => "chain/s",
+        }
+    }
+
+    /// The column whose name begins so.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.to_lowercase();
+        Self::ALL.into_iter().find(|column| !name.is_empty() && column.id().starts_with(&name))
+    }
+
+    /// The column that `s` goes to from here.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+
+    /// Whether the order changes with time alone, and not only with the lock.
+    fn fades(self) -> bool {
+        matches!(self, Self::Acquisitions | Self::Herd | Self::Chain)
+    }
+}
+
+/// The first part of a sort key, small values first.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Primary {
+    Number(i64),
+    Path(ZnodePath),
+    PathDown(Reverse<ZnodePath>),
+}
+
+/// Orders locks: equal ones by path and name, so that the order is always the same.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SortKey {
+    primary: Primary,
+    path: ZnodePath,
+    name: Option<Arc<str>>,
+    id: LockId,
+}
+
+/// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
+#[derive(Clone, Debug)]
+pub struct SortedLocks {
+    by: SortBy,
+    reversed: bool,
+    filter: Filter,
+    order: BTreeSet<SortKey>,
+    keys: FxHashMap<LockId, SortKey>,
+    /// Locks whose rates may still fade.
+    active: FxHashSet<LockId>,
+}
+
+impl SortedLocks {
+    /// No locks yet; the longest queue first.
+    pub fn new() -> Self {
+        Self {
+            by: SortBy::Waiting,
+            reversed: false,
+            filter: Filter::default(),
+            order: BTreeSet::new(),
+            keys: FxHashMap::default(),
+            active: FxHashSet::default(),
+        }
+    }
+
+    /// The column that it is sorted by.
+    pub fn by(&self) -> SortBy {
+        self.by
+    }
+
+    /// Whether the order is turned around.
+    pub fn reversed(&self) -> bool {
+        self.reversed
+    }
+
+    /// What a lock must contain.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// Sorts anew. Work follows the number of locks.
+    pub fn sort(&mut self, by: SortBy, reversed: bool, table: &LockTable, now: Timestamp) {
+        (self.by, self.reversed) = (by, reversed);
+        self.rebuild(table, now);
+    }
+
+    /// Filters anew. Work follows the number of locks.
+    pub fn set_filter(&mut self, filter: Filter, table: &LockTable, now: Timestamp) {
+        self.filter = filter;
+        self.rebuild(table, now);
+    }
+
+    fn rebuild(&mut self, table: &LockTable, now: Timestamp) {
+        self.order.clear();
+        self.keys.clear();
+        for lock in table.locks().filter(|lock| self.filter.takes_lock(lock)) {
+            let key = self.key(lock, now);
+            self.order.insert(key.clone());
+            self.keys.insert(lock.id(), key);
+        }
+    }
+
+    /// Puts the locks that changed, came or went into their places.
+    pub fn touch(&mut self, touched: &[LockId], table: &LockTable, now: Timestamp) {
+        for id in touched {
+            self.active.insert(*id);
+            self.place(*id, table, now);
+        }
+    }
+
+    /// Puts the locks whose rates fade into their places, when they are sorted by a rate. Work follows the number of
+    /// locks that were active within the last seconds.
+    pub fn fade(&mut self, table: &LockTable, now: Timestamp) {
+        let active: Vec<_> = self.active.iter().copied().collect();
+        for id in active {
+            let quiet = table.lock(id).is_none_or(|lock| {
+                let rates = lock.rates(now);
+                rates.acquisitions + rates.herd + rates.chain <= 0.0
+            });
+            if quiet {
+                self.active.remove(&id);
+            }
+            if self.by.fades() {
+                self.place(id, table, now);
+            }
+        }
+    }
+
+    fn place(&mut self, id: LockId, table: &LockTable, now: Timestamp) {
+        let key = table.lock(id).filter(|lock| self.filter.takes_lock(lock)).map(|lock| self.key(lock, now));
+        if self.keys.get(&id) == key.as_ref() {
+            return;
+        }
+        if let Some(old) = self.keys.remove(&id) {
+            self.order.remove(&old);
+        }
+        if let Some(key) = key {
+            self.order.insert(key.clone());
+            self.keys.insert(id, key);
+        }
+    }
+
+    fn key(&self, lock: &LockQueue, now: Timestamp) -> SortKey {
+        let primary = match self.by {
+            SortBy::Lock if self.reversed => Primary::PathDown(Reverse(lock.path().clone())),
+            SortBy::Lock => Primary::Path(lock.path().clone()),
+            _ => self.number(lock, now),
+        };
+        let name = lock.lock_name();
+        SortKey { primary, path: name.path, name: name.name, id: name.id }
+    }
+
+    /// A number by which small ones come first; what does not apply comes last in either direction.
+    fn number(&self, lock: &LockQueue, now: Timestamp) -> Primary {
+        let number = match self.by {
+            SortBy::Lock => Some(0),
+            SortBy::Recipe => Some(lock.recipe() as i64),
+            SortBy::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
+            SortBy::Held => match lock.held() {
+                Held::Free => None,
+                Held::Since(Timestamp(time)) | Held::AtMostSince(Timestamp(time)) => Some(time),
+            },
+            SortBy::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
+            SortBy::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
+            SortBy::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
+            SortBy::Herd => Some(most_first(lock.rates(now).herd)),
+            SortBy::Chain => Some(most_first(lock.rates(now).chain)),
+        };
+        Primary::Number(match number {
+            Some(number) if self.reversed => number.saturating_neg(),
+            Some(number) => number,
+            None => i64::MAX,
+        })
+    }
+
+    /// The ids of the rows of a window, in order.
+    pub fn window(&self, window: std::ops::Range<usize>) -> impl Iterator<Item = LockId> {
+        let end = window.end.min(self.order.len());
+        (window.start.min(end)..end).filter_map(|rank| self.order.get_index(rank)).map(|key| key.id)
+    }
+}
+
+/// Rates in thousandths, the highest first.
+#[expect(clippy::cast_possible_truncation, reason = "a float beyond the range saturates, and still comes first")]
+fn most_first(rate: f64) -> i64 {
+    -((rate * 1000.0) as i64)
+}
+
+impl Rows<LockId> for SortedLocks {
+    fn len(&self) -> usize {
+        self.order.len()
+    }
+
+    fn rank(&self, id: &LockId) -> Option<usize> {
+        self.keys.get(id).map(|key| self.order.rank(key))
+    }
+
+    fn id(&self, rank: usize) -> Option<LockId> {
+        // The set's own lookup is not defined behind its end.
+        if rank < self.order.len() { self.order.get_index(rank).map(|key| key.id) } else { None }
+    }
+}

@@ -1,0 +1,161 @@
+//! All that is known of the selected contender, line by line. Pure.
+
+use super::app::App;
+use super::widget::figure::{count, date_and_time, duration, time_of_day};
+use super::widget::text::{Charset, Keep, fit, wrap_bytes};
+use crate::queue::{Held, LockQueue, Row, State};
+use crate::recipe::{Mode, Role};
+
+/// Columns of the labels.
+pub const LABEL: usize = 11;
+/// Nodes that are named at most of those whom a contender waits for.
+const MOST_NAMED: usize = 4;
+
+/// What a line is about, for its colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// A fact.
+    Plain,
+    /// Something that asks for attention.
+    Careful,
+}
+
+/// One line of the details.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Detail {
+    /// Its label; empty where the line before goes on.
+    pub label: &'static str,
+    /// What it says, harmless to a terminal.
+    pub text: String,
+    /// How it is to be read.
+    pub tone: Tone,
+}
+
+/// The details of the contender that is selected in Queue, in lines of `columns`; none when there is none.
+pub fn lines(app: &App, columns: usize) -> Vec<Detail> {
+    let rows = app.world().queue_rows();
+    let Some((lock, row)) = app.world().open_lock().zip(rows.row(app.contender_cursor().rank())) else {
+        return Vec::new();
+    };
+    let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
+    let page = Page { app, lock, row, charset, room: columns.saturating_sub(LABEL) };
+    let mut lines = vec![page.path(), page.state(), page.session(), page.waits_for(), page.release(), page.created()];
+    lines.extend(page.data());
+    lines
+}
+
+struct Page<'a> {
+    app: &'a App,
+    lock: &'a LockQueue,
+    row: Row<'a>,
+    charset: Charset,
+    room: usize,
+}
+
+impl Page<'_> {
+    fn plain(&self, label: &'static str, text: &str) -> Detail {
+        Detail { label, text: fit(text, self.room, Keep::Start, self.charset), tone: Tone::Plain }
+    }
+
+    fn path(&self) -> Detail {
+        let path = self.lock.path_of(self.row.contender);
+        Detail { label: "path", text: fit(path.as_str(), self.room, Keep::Ends, self.charset), tone: Tone::Plain }
+    }
+
+    fn state(&self) -> Detail {
+        let (now, contender) = (self.app.now(), self.row.contender);
+        let asks = match (self.row.mode, contender.role) {
+            (Mode::Exclusive, Role::SingleNode) => "the lock itself",
+            (Mode::Exclusive, _) => "asks to be alone",
+            (Mode::Read, _) => "asks to read",
+            (Mode::Write, _) => "asks to write",
+            (Mode::Lease, _) => "asks for a lease",
+        };
+        let since =
+            |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.app.settings().utc));
+        let text = match (self.app.shows_truth(), self.row.state, contender.held()) {
+            (false, ..) | (_, State::Unknown, _) => format!("not known: not in step with the ensemble; {asks}"),
+            (_, State::Waits, _) => format!("waits for {}; {asks}", since(contender.contends_since())),
+            (_, State::Holds, Held::Since(time)) => format!("holds for {}; {asks}", since(time)),
+            (_, State::Holds, Held::AtMostSince(time)) => {
+                format!("holds for {}, at most: it held when this console came", duration(now.since(time)))
+            }
+            (_, State::Holds, Held::Free) => "holds".to_owned(),
+        };
+        self.plain("state", &text)
+    }
+
+    fn session(&self) -> Detail {
+        match self.row.contender.session {
+            Some(session) => self.plain("session", &format!("{session}, whose end deletes this node")),
+            None => Detail {
+                tone: Tone::Careful,
+                ..self.plain("session", "none: this node stays until somebody deletes it")
+            },
+        }
+    }
+
+    fn waits_for(&self) -> Detail {
+        let mut nodes = self.lock.waits_for(self.row.position, MOST_NAMED + 1);
+        let more = if nodes.len() > MOST_NAMED { ", and more" } else { "" };
+        nodes.truncate(MOST_NAMED);
+        let text = match (nodes.is_empty(), self.row.state) {
+            (true, State::Holds) => "nobody".to_owned(),
+            (true, _) => "nobody that is known".to_owned(),
+            (false, _) => format!("{}{more}", nodes.join(", ")),
+        };
+        let keep = if nodes.len() == 1 { Keep::Ends } else { Keep::Start };
+        Detail { text: fit(&text, self.room, keep, self.charset), ..self.plain("waits for", "") }
+    }
+
+    fn release(&self) -> Detail {
+        let text = match self.lock.watch_cost() {
+            None => "cost not known: a single node's waiters are not in the tree".to_owned(),
+            Some(_) if self.lock.holding() == 0 => "nobody holds the lock".to_owned(),
+            Some(cost) => format!(
+                "the next one costs {} watch event{} herd-style, {} chain-style",
+                count(cost.herd),
+                if cost.herd == 1 { "" } else { "s" },
+                count(cost.chain)
+            ),
+        };
+        self.plain("release", &text)
+    }
+
+    fn created(&self) -> Detail {
+        let contender = self.row.contender;
+        let text = format!(
+            "{}, czxid {}, version {}",
+            date_and_time(contender.created_at, self.app.settings().utc),
+            contender.czxid,
+            contender.version
+        );
+        self.plain("created", &text)
+    }
+
+    fn data(&self) -> Vec<Detail> {
+        let contender = self.row.contender;
+        let bytes = contender.data.bytes();
+        let all = u64::try_from(contender.data_length).unwrap_or(0);
+        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "no UTF-8: escapes stand for its bytes" };
+        let kept = if all > bytes.len() as u64 {
+            format!(", the first {} of them here", count(bytes.len() as u64))
+        } else {
+            String::new()
+        };
+        if bytes.is_empty() {
+            return vec![self.plain("data", "none")];
+        }
+        let size = if all == 1 { "1 byte".to_owned() } else { format!("{} bytes", count(all)) };
+        let about = format!("({size}{kept}, {kind})");
+        let mut lines = wrap_bytes(bytes, self.room, self.charset);
+        match lines.as_mut_slice() {
+            [only] if super::widget::text::width(only) + 2 + about.len() <= self.room => {
+                *only = format!("{only}  {about}");
+            }
+            _ => lines.insert(0, fit(&about, self.room, Keep::Start, self.charset)),
+        }
+        let label = |at| if at == 0 { "data" } else { "" };
+        lines.into_iter().enumerate().map(|(at, text)| Detail { label: label(at), text, tone: Tone::Plain }).collect()
+    }
+}

@@ -1,0 +1,40 @@
+//! What Help says, made of the table of commands. Pure.
+
+use super::keymap::{COMMANDS, Entry, Group};
+
+/// One line of Help.
+#[derive(Clone, Copy, Debug)]
+pub enum Line {
+    /// Nothing.
+    Blank,
+    /// A heading.
+    Title(&'static str),
+    /// A command.
+    Command(&'static Entry),
+    /// A word, and what it means.
+    Meaning(&'static str, &'static str),
+}
+
+/// Words of the screens that need a sentence.
+const MEANINGS: &[(&str, &str)] = &[
+    ("at most", "It was held already when this console came: not longer than"),
+    ("", "since its node was created"),
+    ("unknown", "Not in step with the ensemble: nobody can say who holds"),
+    ("waits for", "Its predecessor: whom it stands behind directly"),
+    ("herd-style", "Watch events when every waiter watches the lock parent"),
+    ("chain-style", "Watch events when each waiter watches its predecessor"),
+    ("mouse", "With --mouse: press to select, press again to open"),
+];
+
+/// All of Help.
+pub fn lines() -> Vec<Line> {
+    let mut lines = Vec::new();
+    for group in Group::ALL {
+        lines.push(Line::Title(group.title()));
+        lines.extend(COMMANDS.iter().filter(|entry| entry.group == group).map(Line::Command));
+        lines.push(Line::Blank);
+    }
+    lines.push(Line::Title("Words"));
+    lines.extend(MEANINGS.iter().map(|(word, meaning)| Line::Meaning(word, meaning)));
+    lines
+}

@@ -1,0 +1,157 @@
+//! What comes from the terminal and from the system, in the words of the [`App`](super::app::App).
+
+use std::io::{self, PipeWriter};
+
+use crossterm::event::{self, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
+use rustix::event::{PollFd, PollFlags, poll};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
+
+use super::app::{Event, Key, Mouse};
+
+/// The event that a terminal's event means; `None` when it means nothing here.
+pub fn translate(event: &event::Event) -> Option<Event> {
+    match event {
+        event::Event::Key(key) if key.kind != KeyEventKind::Release => translate_key(key).map(Event::Key),
+        event::Event::Mouse(mouse) => translate_mouse(mouse).map(Event::Mouse),
+        event::Event::Resize(columns, lines) => Some(Event::Resize(*columns, *lines)),
+        _ => None,
+    }
+}
+
+fn translate_key(key: &KeyEvent) -> Option<Key> {
+    let control = key.modifiers.contains(KeyModifiers::CONTROL);
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        return None;
+    }
+    Some(match key.code {
+        KeyCode::Char(letter) if control => Key::Ctrl(letter.to_ascii_lowercase()),
+        KeyCode::Char(letter) => Key::Char(letter),
+        KeyCode::Enter => Key::Enter,
+        KeyCode::Esc => Key::Esc,
+        KeyCode::Tab => Key::Tab,
+        KeyCode::BackTab => Key::BackTab,
+        KeyCode::Backspace => Key::Backspace,
+        KeyCode::Delete => Key::Delete,
+        KeyCode::Up => Key::Up,
+        KeyCode::Down => Key::Down,
+        KeyCode::Left => Key::Left,
+        KeyCode::Right => Key::Right,
+        KeyCode::PageUp => Key::PageUp,
+        KeyCode::PageDown => Key::PageDown,
+        KeyCode::Home => Key::Home,
+        KeyCode::End => Key::End,
+        _ => return None,
+    })
+}
+
+fn translate_mouse(mouse: &MouseEvent) -> Option<Mouse> {
+    match mouse.kind {
+        MouseEventKind::Down(MouseButton::Left) => Some(Mouse::Press(mouse.column, mouse.row)),
+        MouseEventKind::ScrollUp => Some(Mouse::WheelUp),
+        MouseEventKind::ScrollDown => Some(Mouse::WheelDown),
+        _ => None,
+    }
+}
+
+/// What the system says to the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// End: SIGTERM, SIGINT, SIGHUP, or the terminal was closed.
+    End,
+    /// It was stopped, and goes on: SIGCONT.
+    Continue,
+}
+
+/// Listens to the system.
+#[derive(Debug)]
+pub struct Orders {
+    terminate: Signal,
+    interrupt: Signal,
+    hang_up: Signal,
+    resume: Signal,
+    closed: Closed,
+}
+
+impl Orders {
+    /// Starts to listen. From here on these signals no longer end the process by themselves.
+    pub fn listen() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hang_up: signal(SignalKind::hangup())?,
+            resume: signal(SignalKind::from_raw(rustix::process::Signal::CONT.as_raw()))?,
+            closed: Closed::watch()?,
+        })
+    }
+
+    /// The next order. Cancel safe.
+    pub async fn next(&mut self) -> Order {
+        tokio::select! {
+            _ = self.terminate.recv() => Order::End,
+            _ = self.interrupt.recv() => Order::End,
+            _ = self.hang_up.recv() => Order::End,
+            _ = self.resume.recv() => Order::Continue,
+            () = self.closed.wait() => Order::End,
+        }
+    }
+}
+
+/// Notices that the terminal was closed. One that is not the controlling terminal sends no SIGHUP then, and the terminal
+/// library would read its end again and again.
+#[derive(Debug)]
+struct Closed {
+    told: oneshot::Receiver<()>,
+    /// Dropping it ends the thread that watches.
+    _leash: PipeWriter,
+}
+
+impl Closed {
+    /// Watches standard input from a thread of its own, which sleeps until the terminal is closed or this is dropped.
+    /// Only the end is waited for, not the keys: those stay for the terminal library.
+    fn watch() -> io::Result<Self> {
+        let (leashed, leash) = io::pipe()?;
+        let (tell, told) = oneshot::channel();
+        std::thread::Builder::new().name("terminal-closed".to_owned()).spawn(move || {
+            let input = io::stdin();
+            let mut watched = [PollFd::new(&input, PollFlags::empty()), PollFd::new(&leashed, PollFlags::empty())];
+            while let Err(rustix::io::Errno::INTR) = poll(&mut watched, None) {}
+            if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) && watched[1].revents().is_empty() {
+                // Nobody listens any more when the program is ending anyway.
+                let _ = tell.send(());
+            }
+        })?;
+        Ok(Self { told, _leash: leash })
+    }
+
+    async fn wait(&mut self) {
+        match (&mut self.told).await {
+            Ok(()) => {}
+            // Standard input is no terminal and cannot be watched.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(code: KeyCode, modifiers: KeyModifiers) -> Option<Event> {
+        translate(&event::Event::Key(KeyEvent::new(code, modifiers)))
+    }
+
+    #[test]
+    fn a_released_key_does_nothing_a_second_time() {
+        let mut released = KeyEvent::new(KeyCode::Char('q'), KeyModifiers::NONE);
+        released.kind = KeyEventKind::Release;
+        assert_eq!(translate(&event::Event::Key(released)), None);
+    }
+
+    #[test]
+    fn control_and_shift_are_told_apart() {
+        assert_eq!(key(KeyCode::Char('C'), KeyModifiers::CONTROL), Some(Event::Key(Key::Ctrl('c'))));
+        assert_eq!(key(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(Event::Key(Key::Char('G'))));
+        assert_eq!(key(KeyCode::Char('q'), KeyModifiers::ALT), None);
+    }
+}

@@ -1,0 +1,282 @@
+//! The one table of commands: it drives the keys, the footer, Help and the command line. Pure.
+//!
+//! Architecture invariant: nothing else in the crate says which key does what.
+
+use super::app::{Key, Screen};
+
+/// Something that the user can ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// One row up.
+    Up,
+    /// One row down.
+    Down,
+    /// To what lies left: the list, then the screen before.
+    Left,
+    /// To what lies right: inside.
+    Right,
+    /// One page up.
+    PageUp,
+    /// One page down.
+    PageDown,
+    /// To the first row, and stay with it.
+    First,
+    /// To the last row, and stay with it.
+    Last,
+    /// Opens what is selected.
+    Open,
+    /// Clears the filter, else goes back.
+    Back,
+    /// To the next pane.
+    NextPane,
+    /// Shows all locks.
+    Locks,
+    /// Shows one lock's queue.
+    Queue,
+    /// Shows what happened.
+    Timeline,
+    /// Shows this table.
+    Help,
+    /// Shows where the server does not let us look.
+    Unreadable,
+    /// Opens the lock at a path.
+    Lock,
+    /// Keeps only rows that contain a text.
+    Filter,
+    /// Sorts by the next column, or by a named one.
+    Sort,
+    /// Turns the order around.
+    Reverse,
+    /// Freezes the screen, or lets it go on.
+    Pause,
+    /// Times in local time or UTC.
+    Times,
+    /// Copies what is selected.
+    Copy,
+    /// Writes what is seen to a file.
+    Export,
+    /// Opens the command line.
+    CommandLine,
+    /// Draws everything anew.
+    Redraw,
+    /// Stops the program until it is continued.
+    Suspend,
+    /// Ends the program.
+    Quit,
+}
+
+/// Under which heading Help shows a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    /// Moving around in a list.
+    Move,
+    /// Going from screen to screen.
+    Go,
+    /// Choosing what is shown, and how.
+    Look,
+    /// Taking something along.
+    Take,
+    /// The program itself.
+    Program,
+}
+
+impl Group {
+    /// Every group, in the order of Help.
+    pub const ALL: [Self; 5] = [Self::Move, Self::Go, Self::Look, Self::Take, Self::Program];
+
+    /// The heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Move => "Move",
+            Self::Go => "Screens",
+            Self::Look => "Look closer",
+            Self::Take => "Take along",
+            Self::Program => "Program",
+        }
+    }
+}
+
+/// One line of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// The command.
+    pub command: Command,
+    /// Its name on the command line.
+    pub name: &'static str,
+    /// What the command line may give it, as Help writes it; `None` when it takes nothing.
+    pub argument: Option<&'static str>,
+    /// Its keys; the first is the one that the footer names.
+    pub keys: &'static [Key],
+    /// Its word in the footer; `None` keeps it out.
+    pub hint: Option<&'static str>,
+    /// One sentence without a full stop.
+    pub help: &'static str,
+    /// Its heading in Help.
+    pub group: Group,
+    /// The screens where it does something; empty for all.
+    pub screens: &'static [Screen],
+}
+
+impl Entry {
+    /// Whether the command does something on that screen.
+    pub fn is_on(&self, screen: Screen) -> bool {
+        self.screens.is_empty() || self.screens.contains(&screen)
+    }
+}
+
+const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Timeline];
+
+/// Builds a line of the table.
+const fn entry(command: Command, name: &'static str, keys: &'static [Key], group: Group, help: &'static str) -> Entry {
+    Entry { command, name, argument: None, keys, hint: None, help, group, screens: &[] }
+}
+
+impl Entry {
+    const fn hint(mut self, hint: &'static str) -> Self {
+        self.hint = Some(hint);
+        self
+    }
+
+    const fn takes(mut self, argument: &'static str) -> Self {
+        self.argument = Some(argument);
+        self
+    }
+
+    const fn on(mut self, screens: &'static [Screen]) -> Self {
+        self.screens = screens;
+        self
+    }
+}
+
+/// Every command, in the order of the footer and of Help.
+pub const COMMANDS: &[Entry] = &[
+    entry(Command::Up, "up", &[Key::Up, Key::Char('k')], Group::Move, "One row up"),
+    entry(Command::Down, "down", &[Key::Down, Key::Char('j')], Group::Move, "One row down"),
+    entry(Command::PageUp, "page-up", &[Key::PageUp, Key::Ctrl('b')], Group::Move, "One page up"),
+    entry(Command::PageDown, "page-down", &[Key::PageDown, Key::Ctrl('f')], Group::Move, "One page down"),
+    entry(Command::First, "first", &[Key::Home, Key::Char('g')], Group::Move, "To the first row, and stay with it"),
+    entry(Command::Last, "last", &[Key::End, Key::Char('G')], Group::Move, "To the last row, and stay with it"),
+    entry(Command::Left, "left", &[Key::Left, Key::Char('h')], Group::Move, "To the pane on the left, or back"),
+    entry(Command::Right, "right", &[Key::Right, Key::Char('l')], Group::Move, "To the pane on the right, or inside"),
+    entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
+        .hint("open")
+        .on(LISTS),
+    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear the filter, else go back").hint("back").on(&[
+        Screen::Queue,
+        Screen::Timeline,
+        Screen::Help,
+        Screen::Unreadable,
+        Screen::Locks,
+    ]),
+    entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], Group::Go, "To the other pane of the queue")
+        .hint("details")
+        .on(&[Screen::Queue]),
+    entry(Command::Locks, "locks", &[Key::Char('1')], Group::Go, "All locks"),
+    entry(Command::Queue, "queue", &[Key::Char('2')], Group::Go, "The queue of the selected lock"),
+    entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
+    entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
+    entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
+    entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
+        .takes("[TEXT]")
+        .hint("filter")
+        .on(LISTS),
+    entry(Command::Sort, "sort", &[Key::Char('s')], Group::Look, "Sort by the next column, or a named one")
+        .takes("[COLUMN]")
+        .hint("sort")
+        .on(&[Screen::Locks]),
+    entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(&[Screen::Locks]),
+    entry(Command::Pause, "pause", &[Key::Char('p')], Group::Look, "Freeze what is shown, or go on").hint("pause"),
+    entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
+    entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path of what is selected")
+        .hint("copy")
+        .on(LISTS),
+    entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is listed to a JSON file here")
+        .hint("export")
+        .on(LISTS),
+    entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
+    entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
+    entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),
+    entry(Command::Help, "help", &[Key::Char('?')], Group::Program, "This page").hint("help"),
+    entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], Group::Program, "End the program").hint("quit"),
+];
+
+/// The command of a key on a screen.
+pub fn command(key: Key, screen: Screen) -> Option<Command> {
+    COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key)).map(|entry| entry.command)
+}
+
+/// The entry with that name, or the only one whose name begins so. A single letter means what its key means.
+pub fn named(name: &str) -> Result<&'static Entry, NoSuchCommand> {
+    if let (Some(letter), None) = (name.chars().next(), name.chars().nth(1))
+        && let Some(entry) = COMMANDS.iter().find(|entry| entry.keys.contains(&Key::Char(letter)))
+    {
+        return Ok(entry);
+    }
+    if let Some(entry) = COMMANDS.iter().find(|entry| entry.name == name) {
+        return Ok(entry);
+    }
+    let mut begins = COMMANDS.iter().filter(|entry| !name.is_empty() && entry.name.starts_with(name));
+    match (begins.next(), begins.next()) {
+        (Some(entry), None) => Ok(entry),
+        (None, _) => Err(NoSuchCommand::Unknown(name.to_owned())),
+        (Some(first), Some(second)) => Err(NoSuchCommand::Ambiguous(name.to_owned(), first.name, second.name)),
+    }
+}
+
+/// Why a typed name is no command.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoSuchCommand {
+    /// Nothing is called so.
+    #[error("There is no command `{0}`: `?` lists them all.")]
+    Unknown(String),
+    /// More than one name begins so.
+    #[error("`{0}` may be `{1}` or `{2}`: type one letter more.")]
+    Ambiguous(String, &'static str, &'static str),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_key_means_two_things_on_one_screen() {
+        for screen in Screen::ALL {
+            let mut bound = Vec::new();
+            for entry in COMMANDS.iter().filter(|entry| entry.is_on(screen)) {
+                for key in entry.keys {
+                    assert!(!bound.contains(key), "{key:?} is bound twice on {screen:?}");
+                    bound.push(*key);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_command_has_a_name_of_its_own_a_heading_and_a_sentence() {
+        for (at, entry) in COMMANDS.iter().enumerate() {
+            assert!(entry.help.len() > 5 && !entry.help.ends_with('.'), "{:?}", entry.command);
+            assert!(Group::ALL.contains(&entry.group));
+            assert!(COMMANDS[..at].iter().all(|other| other.name != entry.name && other.command != entry.command));
+            assert!(!entry.keys.is_empty() || entry.argument.is_some(), "{:?} cannot be reached", entry.command);
+        }
+    }
+
+    #[test]
+    fn help_and_quit_are_within_reach_everywhere() {
+        for screen in Screen::ALL {
+            assert_eq!(command(Key::Char('?'), screen), Some(Command::Help));
+            assert_eq!(command(Key::Char('q'), screen), Some(Command::Quit));
+            assert_eq!(command(Key::Ctrl('c'), screen), Some(Command::Quit));
+            assert_eq!(command(Key::Esc, screen), Some(Command::Back));
+        }
+    }
+
+    #[test]
+    fn a_name_may_be_shortened_as_long_as_it_is_clear() {
+        assert_eq!(named("q").unwrap().command, Command::Quit, "as the key");
+        assert_eq!(named("pa").unwrap_err(), NoSuchCommand::Ambiguous("pa".into(), "page-up", "page-down"));
+        assert_eq!(named("qui").unwrap().command, Command::Quit);
+        assert_eq!(named("lock").unwrap().command, Command::Lock, "an exact name wins over `locks`");
+        assert!(matches!(named(""), Err(NoSuchCommand::Unknown(_))));
+    }
+}

@@ -1,0 +1,248 @@
+//! The loop: waits for keys, changes, time and the system, hands them to the [`App`], carries out what it wants, and
+//! draws.
+//!
+//! Architecture invariant: keys come before frames, frames before changes; changes are taken in slices, so that no
+//! burst of them keeps a key waiting.
+
+use std::error::Error;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::{io, vec};
+
+use futures::{Stream, StreamExt};
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+use tokio::task::JoinSet;
+use tokio::time::sleep_until;
+
+use super::TuiError;
+use super::app::{App, Effect, Event};
+use super::frames::Frames;
+use super::input::{Order, translate};
+use super::terminal::Outside;
+use super::theme::Theme;
+use super::view::draw;
+use crate::observe::{Observed, Observer};
+use crate::znode::Timestamp;
+
+/// Changes that are applied before keys are looked at again: some milliseconds of work.
+const SLICE: usize = 1_000;
+/// How often ages are counted on.
+const SECOND: Duration = Duration::from_secs(1);
+
+/// Where changes come from.
+pub trait Changes {
+    /// The next ones; `None` when no more will come. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
+}
+
+impl Changes for Observer {
+    fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>> {
+        Observer::next(self)
+    }
+}
+
+/// Where the orders of the system come from.
+pub trait System {
+    /// The next order. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Order>;
+}
+
+impl System for super::input::Orders {
+    fn next(&mut self) -> impl Future<Output = Order> {
+        super::input::Orders::next(self)
+    }
+}
+
+/// This machine's clock.
+pub fn now() -> Timestamp {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What the loop woke up for.
+enum Turn {
+    System(Order),
+    Input(Option<io::Result<crossterm::event::Event>>),
+    Done(Event),
+    Tick,
+    Frame,
+    Slice,
+    Changes(Option<Vec<Observed>>),
+}
+
+/// The program on one terminal.
+pub struct Console<B: Backend, O> {
+    app: App,
+    theme: Theme,
+    terminal: Terminal<B>,
+    outside: O,
+    frames: Frames,
+    waiting: vec::IntoIter<Observed>,
+    ended: bool,
+    ticked: Instant,
+    tasks: JoinSet<Event>,
+}
+
+impl<B: Backend, O: Outside> Console<B, O>
+where
+    B::Error: Error,
+{
+    /// The program before its first frame.
+    pub fn new(app: App, theme: Theme, terminal: Terminal<B>, outside: O) -> Self {
+        let mut frames = Frames::default();
+        frames.request();
+        Self {
+            app,
+            theme,
+            terminal,
+            outside,
+            frames,
+            waiting: Vec::new().into_iter(),
+            ended: false,
+            ticked: Instant::now(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// What is shown.
+    pub fn app(&self) -> &App {
+        &self.app
+    }
+
+    /// The surface that is drawn on.
+    pub fn terminal(&self) -> &Terminal<B> {
+        &self.terminal
+    }
+
+    /// Runs until the user or the system ends it.
+    pub async fn run<I>(
+        &mut self,
+        input: &mut I,
+        changes: &mut impl Changes,
+        system: &mut impl System,
+    ) -> Result<(), TuiError>
+    where
+        I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
+    {
+        loop {
+            let turn = self.turn(input, changes, system).await;
+            if self.take(turn).await?.is_break() {
+                return Ok(());
+            }
+            if !self.outside.is_taken() {
+                return Err(TuiError::Panicked);
+            }
+        }
+    }
+
+    /// Waits for what comes first, by its rank.
+    async fn turn<I>(&mut self, input: &mut I, changes: &mut impl Changes, system: &mut impl System) -> Turn
+    where
+        I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
+    {
+        let frame = self.frames.due(Instant::now());
+        let tick = self.app.ticks().then_some(self.ticked + SECOND);
+        let idle = self.waiting.len() == 0;
+        tokio::select! {
+            biased;
+            order = system.next() => Turn::System(order),
+            event = input.next() => Turn::Input(event),
+            Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
+            () = until(tick) => Turn::Tick,
+            () = until(frame) => Turn::Frame,
+            () = std::future::ready(()), if !idle => Turn::Slice,
+            batch = changes.next(), if idle && !self.ended => Turn::Changes(batch),
+        }
+    }
+
+    async fn take(&mut self, turn: Turn) -> Result<ControlFlow<()>, TuiError> {
+        let event = match turn {
+            Turn::System(Order::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
+            Turn::System(Order::Continue) => {
+                self.outside.retake().map_err(TuiError::terminal)?;
+                return self.redraw();
+            }
+            Turn::Input(Some(Ok(event))) => match translate(&event) {
+                Some(event) => event,
+                None => return Ok(ControlFlow::Continue(())),
+            },
+            Turn::Done(event) => event,
+            Turn::Tick => {
+                self.ticked = Instant::now();
+                Event::Tick
+            }
+            Turn::Frame => {
+                let (app, theme) = (&self.app, &self.theme);
+                self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;
+                self.frames.drawn(Instant::now());
+                return Ok(ControlFlow::Continue(()));
+            }
+            Turn::Slice => Event::Changes(self.waiting.by_ref().take(SLICE).collect()),
+            Turn::Changes(Some(batch)) => {
+                self.waiting = batch.into_iter();
+                return Ok(ControlFlow::Continue(()));
+            }
+            Turn::Changes(None) => {
+                self.ended = true;
+                Event::ObserverEnded
+            }
+        };
+        let update = self.app.update(event, now());
+        if update.redraw {
+            self.frames.request();
+        }
+        for effect in update.effects {
+            if self.carry_out(effect).await?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    async fn carry_out(&mut self, effect: Effect) -> Result<ControlFlow<()>, TuiError> {
+        match effect {
+            Effect::Quit => return Ok(ControlFlow::Break(())),
+            Effect::Copy(text) => self.outside.copy(&text).map_err(TuiError::terminal)?,
+            Effect::Export { name, text } => {
+                self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
+            }
+            Effect::Suspend => {
+                self.outside.suspend().await.map_err(TuiError::terminal)?;
+                return self.redraw();
+            }
+            Effect::Redraw => return self.redraw(),
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Draws everything anew: nobody knows what stands on the terminal.
+    fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
+        self.terminal.clear().map_err(TuiError::terminal)?;
+        self.frames.request();
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+async fn until(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Writes a new file into the current directory; a file of that name is never overwritten.
+fn export(name: &str, text: &str) -> Result<PathBuf, String> {
+    use std::io::Write;
+
+    let path = std::env::current_dir().unwrap_or_default().join(name);
+    let written = std::fs::File::create_new(&path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.write_all(b"\n")
+    });
+    match written {
+        Ok(()) => Ok(path),
+        Err(error) => Err(format!("{} could not be written: {error}.", path.display())),
+    }
+}

@@ -1,0 +1,138 @@
+//! The terminal: taken over at the start, and given back as it was, whatever the end.
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use crossterm::cursor::Show;
+use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
+use crossterm::execute;
+use crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use rustix::process::{Signal, kill_current_process_group};
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long the program waits for being continued before it concludes that nothing stopped it: a shell without job
+/// control, or a terminal without a shell.
+const STOPS_WITHIN: Duration = Duration::from_millis(300);
+/// Bytes of a frame that are collected before they are written.
+const FRAME: usize = 64 * 1024;
+
+/// Whether the terminal is ours at the moment. The panic hook needs it, and has no other way to know.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Whether the mouse is among what is to be given back.
+static MOUSE: AtomicBool = AtomicBool::new(false);
+
+/// What the console needs of the world besides a surface to draw on.
+pub trait Outside {
+    /// Puts a text on the clipboard of whoever looks at the terminal.
+    fn copy(&mut self, text: &str) -> io::Result<()>;
+    /// Gives the terminal back and stops until the shell continues the program. The screen is empty afterwards.
+    fn suspend(&mut self) -> impl Future<Output = io::Result<()>>;
+    /// Takes the terminal again after somebody else stopped and continued the program.
+    fn retake(&mut self) -> io::Result<()>;
+    /// Whether the terminal is still ours: a panic anywhere gives it back.
+    fn is_taken(&self) -> bool;
+}
+
+/// The terminal while it is ours. Dropping gives it back.
+#[derive(Debug)]
+pub struct Taken;
+
+impl Taken {
+    /// Takes the terminal over: raw mode, the alternate screen, the mouse when it is wanted. A panic will give it back
+    /// before its message is printed.
+    pub fn take(mouse: bool) -> io::Result<Self> {
+        give_back_on_panic();
+        MOUSE.store(mouse, Ordering::SeqCst);
+        enter().inspect_err(|_| give_back())?;
+        Ok(Self)
+    }
+
+    /// A surface to draw on.
+    pub fn surface(&self) -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
+        Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(FRAME, io::stdout())))
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        give_back();
+    }
+}
+
+impl Outside for Taken {
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        // OSC 52: the terminal itself keeps the clipboard, so this works over ssh too.
+        let mut out = io::stdout();
+        write!(out, "\x1b]52;c;{}\x07", STANDARD.encode(text))?;
+        out.flush()
+    }
+
+    async fn suspend(&mut self) -> io::Result<()> {
+        let mut continued = signal(SignalKind::from_raw(Signal::CONT.as_raw()))?;
+        give_back();
+        // The whole group, as the terminal itself does it: a wrapper that waits for us must stop too. Where nobody
+        // could continue us, the system ignores this.
+        kill_current_process_group(Signal::TSTP)?;
+        let _ = tokio::time::timeout(STOPS_WITHIN, continued.recv()).await;
+        enter()
+    }
+
+    fn retake(&mut self) -> io::Result<()> {
+        // The shell has set its own modes meanwhile: giving back first makes taking start from there.
+        give_back();
+        enter()
+    }
+
+    fn is_taken(&self) -> bool {
+        TAKEN.load(Ordering::SeqCst)
+    }
+}
+
+/// Whether there is a terminal to show anything on.
+pub fn is_there() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether the terminal that was there is gone.
+pub fn is_gone() -> bool {
+    crossterm::terminal::size().is_err()
+}
+
+fn enter() -> io::Result<()> {
+    TAKEN.store(true, Ordering::SeqCst);
+    enable_raw_mode()?;
+    execute!(io::stdout(), EnterAlternateScreen)?;
+    if MOUSE.load(Ordering::SeqCst) {
+        execute!(io::stdout(), EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Everything is tried even when something fails: a terminal that is gone cannot be helped.
+fn give_back() {
+    if !TAKEN.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    if MOUSE.load(Ordering::SeqCst) {
+        let _ = execute!(io::stdout(), DisableMouseCapture);
+    }
+    let _ = execute!(io::stdout(), LeaveAlternateScreen, Show);
+    let _ = disable_raw_mode();
+}
+
+fn give_back_on_panic() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            give_back();
+            before(panic);
+        }));
+    });
+}

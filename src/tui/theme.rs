@@ -1,0 +1,192 @@
+//! Colours and signs. Nothing is told by colour alone: whatever has a colour has a sign or a word too.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::border;
+
+use super::widget::text::Charset;
+
+/// Which colours are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
+pub enum ThemeName {
+    /// The terminal's own sixteen colours, whether it is light or dark.
+    #[default]
+    Terminal,
+    /// No colours: bold, dim and reverse only. Also chosen by `NO_COLOR`.
+    Mono,
+    /// Bright colours on black, nothing dim.
+    Contrast,
+}
+
+/// The styles of what means something.
+#[derive(Clone, Copy, Debug)]
+pub struct Theme {
+    /// Text.
+    pub text: Style,
+    /// What matters most on the screen.
+    pub strong: Style,
+    /// What may be overlooked.
+    pub dim: Style,
+    /// Titles of columns.
+    pub title: Style,
+    /// Borders.
+    pub border: Style,
+    /// The border of the pane that has the keys.
+    pub focus: Style,
+    /// The name of the program, and keys in the footer.
+    pub accent: Style,
+    /// A holder; a live connection.
+    pub good: Style,
+    /// A waiter; what costs.
+    pub wait: Style,
+    /// What is wrong.
+    pub bad: Style,
+    /// What is not known, or not true any more.
+    pub unsure: Style,
+    /// The selected row.
+    pub selected: Style,
+    /// A mark that must be seen: PAUSED.
+    pub mark: Style,
+    /// The signs.
+    pub signs: Signs,
+}
+
+/// The signs, with or without Unicode.
+#[derive(Clone, Copy, Debug)]
+pub struct Signs {
+    /// Which characters text may have.
+    pub charset: Charset,
+    /// Holds; live.
+    pub holds: &'static str,
+    /// Waits.
+    pub waits: &'static str,
+    /// Not known.
+    pub unknown: &'static str,
+    /// Wrong.
+    pub bad: &'static str,
+    /// Under way.
+    pub busy: &'static str,
+    /// Careful.
+    pub warning: &'static str,
+    /// Before the selected row.
+    pub cursor: &'static str,
+    /// From a waiter to the row right above it.
+    pub next: &'static str,
+    /// From a waiter to a row further up.
+    pub far: &'static str,
+    /// At most.
+    pub at_most: &'static str,
+    /// Between two words of a line.
+    pub dot: &'static str,
+    /// Sorted with small ones first, and with large ones first.
+    pub order: [&'static str; 2],
+    /// More above, more below.
+    pub more: [&'static str; 2],
+    /// Levels of a sparkline, from nothing to full.
+    pub levels: [&'static str; 9],
+    /// A box.
+    pub border: border::Set<'static>,
+}
+
+const UNICODE: Signs = Signs {
+    charset: Charset::Unicode,
+    holds: "●",
+    waits: "○",
+    unknown: "?",
+    bad: "✖",
+    busy: "◌",
+    warning: "!",
+    cursor: "▸",
+    next: "╰─▶",
+    far: "╰──▶",
+    at_most: "≤",
+    dot: "·",
+    order: ["▲", "▼"],
+    more: ["↑", "↓"],
+    levels: ["▁", "▂", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    border: border::PLAIN,
+};
+
+const ASCII: Signs = Signs {
+    charset: Charset::Ascii,
+    holds: "*",
+    waits: "o",
+    unknown: "?",
+    bad: "x",
+    busy: "~",
+    warning: "!",
+    cursor: ">",
+    next: "`->",
+    far: "`-->",
+    at_most: "<",
+    dot: "-",
+    order: ["^", "v"],
+    more: ["^", "v"],
+    levels: ["_", ".", ":", "-", "=", "+", "*", "%", "#"],
+    border: border::Set {
+        top_left: "+",
+        top_right: "+",
+        bottom_left: "+",
+        bottom_right: "+",
+        vertical_left: "|",
+        vertical_right: "|",
+        horizontal_top: "-",
+        horizontal_bottom: "-",
+    },
+};
+
+impl Theme {
+    /// The theme of that name.
+    pub fn new(name: ThemeName, ascii: bool) -> Self {
+        let signs = if ascii { ASCII } else { UNICODE };
+        let plain = Style::new();
+        let mono = Self {
+            text: plain,
+            strong: plain.add_modifier(Modifier::BOLD),
+            dim: plain.add_modifier(Modifier::DIM),
+            title: plain.add_modifier(Modifier::DIM),
+            border: plain.add_modifier(Modifier::DIM),
+            focus: plain,
+            accent: plain.add_modifier(Modifier::BOLD),
+            good: plain,
+            wait: plain,
+            bad: plain.add_modifier(Modifier::BOLD),
+            unsure: plain.add_modifier(Modifier::DIM),
+            selected: plain.add_modifier(Modifier::REVERSED),
+            mark: plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
+            signs,
+        };
+        match name {
+            ThemeName::Mono => mono,
+            ThemeName::Terminal => Self {
+                focus: plain.fg(Color::Cyan),
+                accent: plain.fg(Color::Cyan).add_modifier(Modifier::BOLD),
+                good: plain.fg(Color::Green),
+                wait: plain.fg(Color::Yellow),
+                bad: plain.fg(Color::Red).add_modifier(Modifier::BOLD),
+                unsure: plain.fg(Color::Magenta),
+                mark: plain.fg(Color::Yellow).add_modifier(Modifier::REVERSED | Modifier::BOLD),
+                ..mono
+            },
+            ThemeName::Contrast => {
+                let on_black = |colour| plain.fg(colour).bg(Color::Black);
+                let white = on_black(Color::White);
+                Self {
+                    text: white,
+                    strong: white.add_modifier(Modifier::BOLD),
+                    dim: white,
+                    title: white.add_modifier(Modifier::BOLD),
+                    border: white,
+                    focus: on_black(Color::LightCyan).add_modifier(Modifier::BOLD),
+                    accent: on_black(Color::LightCyan).add_modifier(Modifier::BOLD),
+                    good: on_black(Color::LightGreen),
+                    wait: on_black(Color::LightYellow),
+                    bad: on_black(Color::LightRed).add_modifier(Modifier::BOLD),
+                    unsure: on_black(Color::LightMagenta).add_modifier(Modifier::BOLD),
+                    selected: plain.fg(Color::Black).bg(Color::White),
+                    mark: plain.fg(Color::Black).bg(Color::LightYellow).add_modifier(Modifier::BOLD),
+                    signs,
+                }
+            }
+        }
+    }
+}

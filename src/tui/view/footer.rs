@@ -1,0 +1,104 @@
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::View;
+use crate::tui::app::{Pane, Prompt, Purpose, Screen};
+use crate::tui::keymap::{COMMANDS, Command, Entry};
+use crate::tui::theme::Theme;
+use crate::tui::widget::text::{Keep, width};
+
+/// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    if let Some(prompt) = view.app.prompt() {
+        return Some(draw_prompt(view, prompt, area, buffer));
+    }
+    match view.app.notice() {
+        Some(notice) => {
+            let (sign, style) = if notice.failed {
+                (view.theme.signs.bad, view.theme.bad)
+            } else {
+                (view.theme.signs.holds, view.theme.good)
+            };
+            let text = view.fit(&notice.text, usize::from(area.width).saturating_sub(4), Keep::Start);
+            Line::from(vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)])
+                .render(area, buffer);
+        }
+        None => hints(view, usize::from(area.width)).render(area, buffer),
+    }
+    None
+}
+
+fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer) -> Position {
+    let (label, help) = match prompt.purpose {
+        Purpose::Filter => (" /", "  Enter keeps it, Esc clears it"),
+        Purpose::Command => (" :", "  Enter runs it, Esc leaves"),
+    };
+    let room = usize::from(area.width).saturating_sub(width(label) + 1);
+    let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
+    let (before, after) = prompt.text().split_at(split);
+    // The end of what stands before the cursor always shows.
+    let before = view.fit(before, room, Keep::End);
+    let at = width(label) + width(&before);
+    let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
+    let used = at + width(&after);
+    let mut spans =
+        vec![Span::styled(label, view.theme.accent), Span::styled(format!("{before}{after}"), view.theme.text)];
+    if used + help.len() < usize::from(area.width) {
+        spans.push(Span::styled(help, view.theme.dim));
+    }
+    Line::from(spans).render(area, buffer);
+    Position::new(area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1)), area.y)
+}
+
+/// The keys of this screen, as many as fit; help and quit always.
+fn hints(view: View<'_>, columns: usize) -> Line<'static> {
+    let app = view.app;
+    let entries: Vec<_> = COMMANDS.iter().filter(|entry| applies(view, entry)).collect();
+    let text = |entry: &Entry| {
+        let key = entry.keys.first().map_or(String::new(), |key| key.label(app.settings().ascii));
+        (key, word(view, entry))
+    };
+    let length = |entry: &&Entry| {
+        let (key, word) = text(entry);
+        width(&key) + word.len() + 3
+    };
+    let (last, first): (Vec<&Entry>, Vec<&Entry>) =
+        entries.into_iter().partition(|entry| matches!(entry.command, Command::Help | Command::Quit));
+    let mut room = columns.saturating_sub(1 + last.iter().map(length).sum::<usize>());
+    let mut spans = vec![Span::raw(" ")];
+    let fitting = first.into_iter().filter(|entry| {
+        let needs = length(entry);
+        let fits = needs <= room;
+        room = if fits { room - needs } else { 0 };
+        fits
+    });
+    let shown: Vec<_> = fitting.collect();
+    for entry in shown.into_iter().chain(last) {
+        let (key, word) = text(entry);
+        spans.extend(hint(view.theme, key, word));
+    }
+    Line::from(spans)
+}
+
+fn applies(view: View<'_>, entry: &Entry) -> bool {
+    let app = view.app;
+    let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
+    entry.hint.is_some() && entry.is_on(app.screen()) && (entry.command != Command::Back || somewhere_to_go)
+}
+
+/// The word of a hint; some say what the key would do now.
+fn word(view: View<'_>, entry: &Entry) -> &'static str {
+    let app = view.app;
+    match entry.command {
+        Command::Back if !app.filter().is_empty() => "clear filter",
+        Command::Pause if app.paused().is_some() => "go on",
+        Command::NextPane if app.pane() == Pane::Details => "queue",
+        _ => entry.hint.unwrap_or_default(),
+    }
+}
+
+fn hint(theme: &Theme, key: String, word: &'static str) -> [Span<'static>; 3] {
+    [Span::styled(key, theme.accent), Span::styled(format!(" {word}"), theme.text), Span::raw("  ")]
+}

@@ -1,0 +1,98 @@
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::View;
+use crate::queue::Link;
+use crate::report::Ensemble;
+use crate::tui::app::Screen;
+use crate::tui::keymap::{COMMANDS, Command};
+use crate::tui::widget::figure::{plural, time_of_day};
+use crate::tui::widget::text::{Keep, session, width};
+
+/// Columns of a session's id in the header.
+const SESSION: usize = 9;
+/// From how many columns on there is room for more than the bare facts.
+const ROOMY: u16 = 100;
+/// Columns of the time, with a space on either side.
+const TIME: usize = 10;
+
+/// Program, ensemble, connection, session, and the time as long as it is kept.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let signs = &theme.signs;
+    let (state, style) = match app.link() {
+        _ if app.is_live() => (format!("{} live", signs.holds), theme.good),
+        Link::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
+        Link::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
+        Link::Connecting { reason: None, .. } if app.is_observing() => {
+            (format!("{} connecting", signs.busy), theme.wait)
+        }
+        Link::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
+        _ => (format!("{} cut off", signs.bad), theme.bad),
+    };
+    let roomy = area.width >= ROOMY;
+    let own = match app.link() {
+        Link::Connected { session: id, .. } if roomy => format!("session {}", session(*id, 18, signs.charset)),
+        Link::Connected { session: id, .. } => session(*id, SESSION, signs.charset),
+        _ => String::new(),
+    };
+    let gap = if roomy { "   " } else { "  " };
+    let mode = if app.settings().write { "may write" } else { "read-only" };
+    let used = " lockscope  ".len() + 3 * gap.len() + width(&state) + width(&own) + mode.len() + TIME + 1;
+    let room = usize::from(area.width).saturating_sub(used);
+    let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(8), Keep::Ends);
+    let mut spans = vec![
+        Span::styled(" lockscope", theme.accent),
+        Span::styled(format!("  {connect}"), theme.text),
+        Span::styled(format!("{gap}{state}"), style),
+    ];
+    if !own.is_empty() {
+        spans.push(Span::styled(format!("{gap}{own}"), theme.dim));
+    }
+    spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
+    Line::from(spans).render(area, buffer);
+    // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
+    if app.ticks() && app.paused().is_none() {
+        let zone = if app.settings().utc { "Z" } else { "" };
+        let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
+        Line::from(Span::styled(time, theme.text)).right_aligned().render(right(area, TIME), buffer);
+    }
+}
+
+/// The screens, and on the right whether the screen stands still.
+pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let tabs = [
+        (Command::Locks, Screen::Locks),
+        (Command::Queue, Screen::Queue),
+        (Command::Timeline, Screen::Timeline),
+        (Command::Help, Screen::Help),
+    ];
+    let mut spans = Vec::new();
+    for (command, screen) in tabs {
+        let Some(key) = COMMANDS.iter().find(|entry| entry.command == command).and_then(|entry| entry.keys.first())
+        else {
+            continue;
+        };
+        let style = if app.screen() == screen { theme.selected } else { theme.dim };
+        spans.push(Span::styled(format!(" {} {} ", key.label(true), screen.title()), style));
+    }
+    Line::from(spans).render(area, buffer);
+    if let Some(paused) = app.paused() {
+        let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
+        let text = format!(
+            " PAUSED  as of {}, {} since ",
+            time_of_day(paused.at, app.settings().utc),
+            plural(missed, "change", "changes")
+        );
+        let area = right(area, width(&text));
+        Line::from(Span::styled(text, theme.mark)).right_aligned().render(area, buffer);
+    }
+}
+
+fn right(area: Rect, columns: usize) -> Rect {
+    let columns = u16::try_from(columns).unwrap_or(u16::MAX).min(area.width);
+    Rect { x: area.right() - columns, width: columns, ..area }
+}

@@ -1,0 +1,180 @@
+//! ```text
+//! ┌ Locks ── 37 locks, 412 contenders ── sort: waiting ▼ ──────────────────────┐
+//! │  LOCK            RECIPE         HOLDER         HELD   WAIT  OLDEST  ACQ/s …│
+//! │▸ /locks/billing  Curator mutex  0x1…0001b   ≤14m02s    128  13m58s      0  │
+//! └ ! 2 places cannot be read ─────────────────────────────────────────────────┘
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{View, filter_title};
+use crate::queue::{Held, LockQueue};
+use crate::recipe::Kind;
+use crate::tui::app::{Rows, Screen, SortBy};
+use crate::tui::widget::figure::{duration, plural, rate, size};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::text::{Keep, fit_bytes, session};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Mark,
+    Lock,
+    Recipe,
+    Holder,
+    Data,
+    Held,
+    Waiting,
+    Oldest,
+    Acquisitions,
+    Herd,
+    Chain,
+    Holding,
+}
+
+const COLUMNS: &[Column<Key>] = &[
+    Column::text(Key::Mark, "", 1, 1, 0),
+    Column::text(Key::Lock, "LOCK", 16, 48, 0),
+    Column::text(Key::Recipe, "RECIPE", 13, 16, 5),
+    Column::text(Key::Holder, "HOLDER", 9, 18, 2),
+    Column::text(Key::Data, "HOLDER'S DATA", 14, 24, 8),
+    Column::number(Key::Held, "HELD", 7, 1),
+    Column::number(Key::Holding, "HOLD", 5, 10),
+    Column::number(Key::Waiting, "WAIT", 6, 0),
+    Column::number(Key::Oldest, "OLDEST", 6, 3),
+    Column::number(Key::Acquisitions, "ACQ/s", 6, 4),
+    Column::number(Key::Herd, "HERD/s", 7, 6),
+    Column::number(Key::Chain, "CHAIN/s", 7, 7),
+];
+
+impl Key {
+    fn sorts(self) -> Option<SortBy> {
+        match self {
+            Self::Lock => Some(SortBy::Lock),
+            Self::Recipe => Some(SortBy::Recipe),
+            Self::Holder => Some(SortBy::Holder),
+            Self::Held => Some(SortBy::Held),
+            Self::Waiting => Some(SortBy::Waiting),
+            Self::Oldest => Some(SortBy::Oldest),
+            Self::Acquisitions => Some(SortBy::Acquisitions),
+            Self::Herd => Some(SortBy::Herd),
+            Self::Chain => Some(SortBy::Chain),
+            Self::Mark | Self::Data | Self::Holding => None,
+        }
+    }
+}
+
+/// Every lock, in the chosen order.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let (world, locks) = (app.world(), app.world().locks());
+    let inner = panel(view).draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    if locks.len() == 0 {
+        view.placeholder(&why_empty(view), inner, buffer);
+        return;
+    }
+    let placed = place(COLUMNS, inner.width);
+    titles(buffer, inner, &placed, |key: Key| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title });
+    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = app.lock_cursor();
+    for (rank, line) in view.window(cursor.top(), locks.len(), list) {
+        if let Some(lock) = locks.id(rank).and_then(|id| world.table().lock(id)) {
+            row(buffer, line, &placed, |column| cell(view, lock, column));
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, app.screen() == Screen::Locks);
+        }
+    }
+}
+
+fn panel(view: View<'_>) -> Panel {
+    let (app, theme) = (view.app, view.theme);
+    let (table, locks) = (app.world().table(), app.world().locks());
+    let found = format!(
+        "{}, {}",
+        plural(table.lock_count(), "lock", "locks"),
+        plural(table.contender_count(), "contender", "contenders")
+    );
+    let order = theme.signs.order[usize::from(!locks.reversed())];
+    let mut left = vec![("Locks".to_owned(), theme.strong)];
+    left.extend(filter_title(view, locks.len(), table.lock_count()));
+    left.push((found, theme.text));
+    left.push((format!("sort: {} {order}", locks.by().id()), theme.dim));
+    let bottom = table.unreadable().iter().next().map(|(path, why)| {
+        let count = plural(table.unreadable().len(), "place", "places");
+        let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
+        (format!("{} (u: all)", view.fit(&text, 62, Keep::Start)), theme.wait)
+    });
+    Panel { left, right: None, bottom, focused: false }
+}
+
+fn why_empty(view: View<'_>) -> Vec<String> {
+    let app = view.app;
+    if !app.filter().is_empty() {
+        return vec![
+            format!("No lock contains \"{}\".", view.fit(app.filter().text(), 30, Keep::Start)),
+            "Esc clears the filter.".to_owned(),
+        ];
+    }
+    if !app.is_live() {
+        return vec!["No lock is known yet.".to_owned()];
+    }
+    vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
+}
+
+fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
+    let (theme, now) = (view.theme, view.app.now());
+    let signs = &theme.signs;
+    let width = usize::from(column.width);
+    let plain = view.data(theme.text);
+    let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
+    match column.key {
+        // Before everything was read once, nobody can say who holds and who waits.
+        Key::Holder | Key::Held | Key::Holding | Key::Waiting | Key::Oldest if view.app.knows_nothing() => {
+            Cell::new(signs.unknown, theme.unsure)
+        }
+        // Who waits for a single node is not in the tree.
+        Key::Waiting | Key::Oldest if lock.kind() == Kind::SingleNode => Cell::new(signs.unknown, theme.dim),
+        Key::Mark => Cell::new(" ", plain),
+        Key::Lock => {
+            let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
+            Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong))
+        }
+        Key::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
+        Key::Holder => match lock.first_holder() {
+            None => Cell::new(if lock.is_empty() { "free" } else { "-" }, theme.dim),
+            Some(holder) => match holder.session {
+                Some(id) => Cell::new(session(id, width, signs.charset), plain),
+                None => Cell::new(view.fit("no session", width, Keep::Start), view.data(theme.wait)),
+            },
+        },
+        Key::Data => {
+            let data = lock.first_holder().map(|holder| fit_bytes(holder.data.bytes(), width, signs.charset));
+            Cell::new(data.unwrap_or_default(), plain)
+        }
+        Key::Held => match lock.held() {
+            Held::Free => Cell::new("-", theme.dim),
+            Held::Since(time) => Cell::new(duration(now.since(time)), plain),
+            Held::AtMostSince(time) => Cell::new(format!("{}{}", signs.at_most, duration(now.since(time))), plain),
+        },
+        Key::Holding => Cell::new(size(lock.holding()), faint(lock.holding(), theme.dim, plain)),
+        Key::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
+        Key::Oldest => match lock.first_waiter() {
+            None => Cell::new("-", theme.dim),
+            Some(waiter) => Cell::new(duration(now.since(waiter.contends_since())), plain),
+        },
+        Key::Acquisitions => figure(lock.rates(now).acquisitions),
+        Key::Herd => figure(lock.rates(now).herd),
+        Key::Chain => figure(lock.rates(now).chain),
+    }
+}
+
+/// What is zero may be overlooked.
+fn faint(number: usize, dim: Style, otherwise: Style) -> Style {
+    if number == 0 { dim } else { otherwise }
+}

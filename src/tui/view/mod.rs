@@ -1,0 +1,125 @@
+//! Draws the state of the [`App`](super::app::App): one file a screen. Knows what is shown, and never changes it.
+//!
+//! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
+
+mod banner;
+mod details;
+mod footer;
+mod header;
+mod help;
+mod locks;
+mod queue;
+mod timeline;
+mod unreadable;
+mod watch_events;
+
+#[cfg(test)]
+mod tests;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Alignment, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Text};
+use ratatui::widgets::{Paragraph, Widget, Wrap};
+
+use super::app::{App, Area, SMALLEST, Screen};
+use super::theme::Theme;
+use super::widget::text::{Keep, fit};
+
+/// What every part of a screen is drawn from.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    app: &'a App,
+    theme: &'a Theme,
+}
+
+/// Draws everything.
+pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
+    let area = frame.area();
+    let view = View { app, theme };
+    frame.buffer_mut().set_style(area, theme.text);
+    let Some(layout) = app.layout() else {
+        too_small(area, frame.buffer_mut(), theme);
+        return;
+    };
+    let buffer = frame.buffer_mut();
+    // The terminal may have changed its size since the app was told: never draw beyond what is there.
+    let place = |part: Area| Rect::new(part.x, part.y, part.width, part.height).intersection(area);
+    header::draw(view, place(layout.header), buffer);
+    header::draw_tabs(view, place(layout.tabs), buffer);
+    banner::draw(view, place(layout.banner), buffer);
+    let (main, side) = (place(layout.main), place(layout.side));
+    match app.screen() {
+        Screen::Locks => {
+            locks::draw(view, main, buffer);
+            watch_events::draw(view, side, buffer);
+        }
+        Screen::Queue => {
+            queue::draw(view, main, buffer);
+            details::draw(view, side, buffer);
+        }
+        Screen::Timeline => timeline::draw(view, main, buffer),
+        Screen::Help => help::draw(view, main, buffer),
+        Screen::Unreadable => unreadable::draw(view, main, buffer),
+    }
+    if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
+        frame.set_cursor_position(cursor);
+    }
+}
+
+fn too_small(area: Rect, buffer: &mut Buffer, theme: &Theme) {
+    let sentence = format!(
+        "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. q quits.",
+        SMALLEST.0, SMALLEST.1, area.width, area.height
+    );
+    Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
+}
+
+impl View<'_> {
+    /// A style of the data: nothing but dim when what is shown is not true any more.
+    fn data(self, style: Style) -> Style {
+        if self.app.shows_truth() { style } else { self.theme.dim }
+    }
+
+    fn fit(self, text: &str, columns: usize, keep: Keep) -> String {
+        fit(text, columns, keep, self.theme.signs.charset)
+    }
+
+    /// The rows of a list that show: their ranks, and the line of each.
+    fn window(self, top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> + use<> {
+        let end = rows.min(top + usize::from(area.height));
+        let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
+        (top..end).zip(lines)
+    }
+
+    /// The selected row: reversed, and marked by a sign.
+    fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
+        let line = line.intersection(buffer.area);
+        if focused {
+            for x in line.left()..line.right() {
+                buffer[(x, line.y)].set_style(Style::reset().patch(self.theme.selected));
+            }
+        }
+        let style = if focused { self.theme.selected } else { self.theme.strong };
+        buffer.set_stringn(line.x, line.y, self.theme.signs.cursor, usize::from(line.width), style);
+    }
+
+    /// A few words in the middle of an area that has nothing else to show.
+    fn placeholder(self, lines: &[String], area: Rect, buffer: &mut Buffer) {
+        let lines: Vec<_> = lines.iter().map(|line| Line::from(line.as_str())).collect();
+        let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
+        let area = Rect { y: area.y + (area.height - height) / 2, height, ..area };
+        Paragraph::new(Text::from(lines)).alignment(Alignment::Center).style(self.theme.dim).render(area, buffer);
+    }
+}
+
+/// `filter: bill (3 of 37)` in a title.
+fn filter_title(view: View<'_>, shown: usize, all: usize) -> Option<(String, Style)> {
+    let filter = view.app.filter();
+    if filter.is_empty() {
+        return None;
+    }
+    let text = view.fit(filter.text(), 24, Keep::Start);
+    Some((format!("filter: {text} ({shown} of {all})"), view.theme.wait))
+}

@@ -1,0 +1,195 @@
+//! ```text
+//! ┌ /locks/billing ── Curator mutex ────── 128 waiting · held ≤14m02s · next number 4840 ┐
+//! │     #     SEQUENCE    STATE    SESSION    DATA          AGE   WAITS FOR              │
+//! │▸    0         4711    ● holds  0x1…0001b  10.0.4.17  14m02s                          │
+//! │     1         4712 R  ○ waits  0x1…0001c  10.0.4.18  13m58s   ╰─▶ 4711               │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::{View, filter_title};
+use crate::queue::{Contender, Held, LockQueue, Row, State};
+use crate::recipe::{Kind, Mode};
+use crate::tui::app::{Pane, Rows};
+use crate::tui::widget::figure::{date_and_time, duration, plural, size};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::text::{Keep, fit_bytes, session};
+use crate::znode::Sequence;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Mark,
+    Position,
+    Sequence,
+    Mode,
+    State,
+    Session,
+    Data,
+    Age,
+    WaitsFor,
+    Node,
+    Czxid,
+    Created,
+}
+
+const COLUMNS: &[Column<Key>] = &[
+    Column::text(Key::Mark, "", 1, 1, 0),
+    Column::number(Key::Position, "#", 6, 3),
+    Column::number(Key::Sequence, "SEQUENCE", 10, 0),
+    Column::text(Key::Mode, "", 1, 1, 0),
+    Column::text(Key::State, "STATE", 9, 9, 0),
+    Column::text(Key::Session, "SESSION", 9, 18, 1),
+    Column::text(Key::Data, "DATA", 12, 28, 4),
+    Column::number(Key::Age, "AGE", 6, 0),
+    Column::text(Key::WaitsFor, "WAITS FOR", 15, 18, 2),
+    Column::text(Key::Node, "NODE", 36, 54, 5),
+    Column::number(Key::Czxid, "CZXID", 14, 6),
+    Column::text(Key::Created, "CREATED", 26, 26, 7),
+];
+
+/// The open lock's queue.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let rows = app.world().queue_rows();
+    let lock = app.world().open_lock();
+    let inner = panel(view, lock).draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    let Some(lock) = lock.filter(|_| rows.len() > 0) else {
+        view.placeholder(&why_empty(view, lock), inner, buffer);
+        return;
+    };
+    let placed = place(COLUMNS, inner.width);
+    titles(buffer, inner, &placed, |_| theme.title);
+    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = app.contender_cursor();
+    for (rank, line) in view.window(cursor.top(), rows.len(), list) {
+        if let Some(contender) = rows.row(rank) {
+            row(buffer, line, &placed, |column| cell(view, lock, &contender, column));
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, app.pane() == Pane::List);
+        }
+    }
+}
+
+fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
+    let (app, theme) = (view.app, view.theme);
+    let name = app.opened().map_or_else(
+        || "Queue".to_owned(),
+        |opened| match &opened.name {
+            Some(name) => format!("{} [{name}]", opened.path),
+            None => opened.path.to_string(),
+        },
+    );
+    let room = if app.layout().is_some_and(|layout| layout.main.width >= 110) { 60 } else { 28 };
+    let mut left = vec![(view.fit(&name, room, Keep::End), theme.strong)];
+    let Some(lock) = lock else { return Panel { left, focused: app.pane() == Pane::List, ..Panel::default() } };
+    left.extend(filter_title(view, app.world().queue_rows().len(), lock.len()));
+    left.push((lock.recipe().title().to_owned(), theme.text));
+    let held = match lock.held() {
+        Held::Free => "free".to_owned(),
+        Held::Since(time) => format!("held {}", duration(app.now().since(time))),
+        Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.now().since(time))),
+    };
+    let dot = theme.signs.dot;
+    let waiting = match lock.kind() {
+        Kind::SingleNode => "waiters not in the tree".to_owned(),
+        _ => format!("{} waiting", size(lock.waiting())),
+    };
+    let mut right = format!("{waiting} {dot} {held}");
+    if lock.kind() == Kind::Semaphore {
+        let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
+        right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
+    }
+    if let Some(next) = lock.next_sequence() {
+        left.push((format!("next {next}"), theme.dim));
+    }
+    let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
+    Panel { left, right, bottom: None, focused: app.pane() == Pane::List }
+}
+
+fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
+    let app = view.app;
+    let Some(lock) = lock else {
+        let what =
+            if app.opened().is_some() { "This lock is gone: its parent was deleted." } else { "No lock is open." };
+        return vec![what.to_owned(), "Esc goes back to the list.".to_owned()];
+    };
+    if !app.filter().is_empty() && !lock.is_empty() {
+        return vec![
+            format!("No contender contains \"{}\".", view.fit(app.filter().text(), 30, Keep::Start)),
+            "Esc clears the filter.".to_owned(),
+        ];
+    }
+    vec!["Nobody holds this lock, and nobody waits for it.".to_owned()]
+}
+
+fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) -> Cell {
+    let (theme, now) = (view.theme, view.app.now());
+    let signs = &theme.signs;
+    let width = usize::from(column.width);
+    let plain = view.data(theme.text);
+    let contender = row.contender;
+    match column.key {
+        Key::Mark => Cell::new(" ", plain),
+        Key::Position => Cell::new(size(row.position), theme.dim),
+        Key::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
+        Key::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
+        Key::State => match row.state {
+            _ if !view.app.shows_truth() => Cell::new(format!("{} {}", signs.unknown, "unknown"), theme.unsure),
+            State::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
+            State::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
+            State::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+        },
+        Key::Session => match contender.session {
+            Some(id) => Cell::new(session(id, width, signs.charset), plain),
+            None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
+        },
+        Key::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
+        Key::Age => Cell::new(duration(now.since(contender.created_at)), plain),
+        Key::WaitsFor => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
+        Key::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
+        Key::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
+        Key::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
+    }
+}
+
+fn number(sequence: Option<Sequence>) -> String {
+    sequence.map_or_else(|| "-".to_owned(), |Sequence(number)| number.to_string())
+}
+
+fn letter(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Exclusive => "",
+        Mode::Read => "R",
+        Mode::Write => "W",
+        Mode::Lease => "L",
+    }
+}
+
+/// An arrow to whom it waits for: a short one when that is the row above.
+fn waits_for(view: View<'_>, lock: &LockQueue, row: &Row<'_>) -> String {
+    let signs = &view.theme.signs;
+    let awaited = lock.waits_for(row.position, 2);
+    let Some(first) = awaited.first() else { return String::new() };
+    let above = row.position.checked_sub(1).and_then(|position| lock.row(position));
+    let arrow = match above {
+        Some(above) if *above.contender.node == **first => signs.next,
+        _ => signs.far,
+    };
+    let name = Sequence::split(first).map_or_else(|| (*first).to_owned(), |(_, sequence)| number(Some(sequence)));
+    let more = if awaited.len() > 1 { ", ..." } else { "" };
+    format!("{arrow} {name}{more}")
+}
+
+/// How a contender is called in a title: by its number, else by its node.
+pub fn called(view: View<'_>, contender: &Contender) -> String {
+    match contender.sequence {
+        Some(sequence) => number(Some(sequence)),
+        None => view.fit(&contender.node, 30, Keep::Ends),
+    }
+}

@@ -1,0 +1,147 @@
+//! What happened, newest last.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::{View, filter_title};
+use crate::queue::{Event, Happening};
+use crate::tui::app::Rows;
+use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::text::{Keep, session};
+use crate::znode::Sequence;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Mark,
+    Time,
+    Event,
+    Lock,
+    Sequence,
+    Session,
+    Waited,
+    Held,
+    Queue,
+    Herd,
+    Chain,
+    Node,
+}
+
+const COLUMNS: &[Column<Key>] = &[
+    Column::text(Key::Mark, "", 1, 1, 0),
+    Column::text(Key::Time, "TIME", 12, 12, 0),
+    Column::text(Key::Event, "EVENT", 14, 14, 0),
+    Column::text(Key::Lock, "LOCK", 13, 48, 0),
+    Column::number(Key::Sequence, "NUMBER", 7, 4),
+    Column::text(Key::Session, "SESSION", 9, 18, 3),
+    Column::number(Key::Waited, "WAITED", 6, 1),
+    Column::number(Key::Held, "HELD", 6, 1),
+    Column::number(Key::Queue, "QUEUE", 6, 5),
+    Column::number(Key::Herd, "HERD", 7, 6),
+    Column::number(Key::Chain, "CHAIN", 6, 7),
+    Column::text(Key::Node, "NODE", 26, 54, 8),
+];
+
+/// The happenings that the console remembers.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let timeline = app.world().timeline();
+    let rows = app.world().timeline_rows();
+    let cursor = app.moment_cursor();
+    let mut left = vec![("Timeline".to_owned(), theme.strong)];
+    left.push((plural(timeline.len(), "happening", "happenings"), theme.text));
+    if timeline.first() > 0 {
+        left.push((format!("{} older ones are forgotten", count(timeline.first())), theme.dim));
+    }
+    left.extend(filter_title(view, rows.len(), timeline.len()));
+    let follows = if cursor.follows_last() { "following" } else { "G: follow" };
+    let right = Some((follows.to_owned(), theme.dim));
+    let inner = Panel { left, right, ..Panel::default() }.draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    if rows.len() == 0 {
+        view.placeholder(&why_empty(view, timeline.is_empty()), inner, buffer);
+        return;
+    }
+    let placed = place(COLUMNS, inner.width);
+    titles(buffer, inner, &placed, |_| theme.title);
+    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    for (rank, line) in view.window(cursor.top(), rows.len(), list) {
+        if let Some(happening) = rows.id(rank).and_then(|number| timeline.get(number)) {
+            row(buffer, line, &placed, |column| cell(view, happening, column));
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, true);
+        }
+    }
+}
+
+fn why_empty(view: View<'_>, nothing: bool) -> Vec<String> {
+    if nothing {
+        return vec!["Nothing has happened since this console came.".to_owned()];
+    }
+    vec![
+        format!("Nothing that happened contains \"{}\".", view.fit(view.app.filter().text(), 30, Keep::Start)),
+        "Esc clears the filter.".to_owned(),
+    ]
+}
+
+fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
+    let theme = view.theme;
+    let width = usize::from(column.width);
+    let span = |millis: Option<u64>| {
+        millis.map_or_else(String::new, |millis| duration(std::time::Duration::from_millis(millis)))
+    };
+    let cost = |events: u64| Cell::new(count(events), if events == 0 { theme.dim } else { theme.text });
+    let has_lock = happening.lock.is_some();
+    match column.key {
+        Key::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
+        Key::Event => event(view, happening.event),
+        Key::Lock => {
+            let name = happening.lock.as_ref().map(|lock| match &lock.name {
+                Some(name) => format!("{} [{name}]", lock.path),
+                None => lock.path.to_string(),
+            });
+            Cell::new(view.fit(&name.unwrap_or_default(), width, Keep::End), theme.strong)
+        }
+        Key::Sequence => {
+            let sequence = happening.node.as_deref().and_then(Sequence::split).map(|(_, Sequence(number))| number);
+            Cell::new(sequence.map_or_else(String::new, |number| number.to_string()), theme.text)
+        }
+        Key::Session => {
+            let id = happening.session.map(|id| session(id, width, theme.signs.charset));
+            Cell::new(id.unwrap_or_default(), theme.text)
+        }
+        Key::Waited => Cell::new(span(happening.waited_ms), theme.wait),
+        // Who gets the lock as soon as it comes has held it for no time: that tells nothing.
+        Key::Held if happening.event != Event::Enqueued => Cell::new(span(happening.held_ms), theme.good),
+        Key::Queue if has_lock => Cell::new(size(happening.queue), theme.text),
+        Key::Herd if has_lock => cost(happening.watch_events.herd),
+        Key::Chain if has_lock => cost(happening.watch_events.chain),
+        Key::Node => {
+            let node = happening.node.as_deref().unwrap_or_default();
+            Cell::new(view.fit(node, width, Keep::Ends), theme.dim)
+        }
+        Key::Mark | Key::Held | Key::Queue | Key::Herd | Key::Chain => Cell::new("", theme.text),
+    }
+}
+
+/// Its sign and its name.
+fn event(view: View<'_>, event: Event) -> Cell {
+    let theme = view.theme;
+    let signs = &theme.signs;
+    let (sign, style): (&str, Style) = match event {
+        Event::Enqueued => ("+", theme.wait),
+        Event::Acquired => (signs.holds, theme.good),
+        Event::Released => ("-", theme.text),
+        Event::Left => ("-", theme.dim),
+        Event::Expired => (signs.warning, theme.bad),
+        Event::LockFound | Event::LockGone => (" ", theme.dim),
+        Event::Disconnected => (signs.bad, theme.bad),
+        Event::Reconnected | Event::Resynced => (" ", theme.unsure),
+    };
+    Cell::new(format!("{sign} {}", event.id()), style)
+}

@@ -1,0 +1,104 @@
+//! A screen as an SVG picture.
+
+use std::fmt::Write;
+
+use vt100::{Cell, Color, Screen};
+
+const CELL: (f32, f32) = (8.4, 18.0);
+const MARGIN: f32 = 14.0;
+const BACKGROUND: &str = "#14171c";
+const FOREGROUND: &str = "#d7dae0";
+const FONT: &str = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
+
+/// The sixteen colours that the terminal of the picture has.
+const PALETTE: [&str; 16] = [
+    "#14171c", "#e06c75", "#8cc570", "#d9a75c", "#61a0ef", "#c678dd", "#56b6c2", "#c8ccd4", "#7b8494", "#f08a92",
+    "#a8d98f", "#f0c987", "#8fbdf7", "#d9a0ea", "#7fd0da", "#ffffff",
+];
+
+/// Draws the screen.
+pub fn svg(screen: &Screen) -> String {
+    let (rows, columns) = screen.size();
+    let width = f32::from(columns.get()) * CELL.0 + 2.0 * MARGIN;
+    let height = f32::from(rows.get()) * CELL.1 + 2.0 * MARGIN;
+    let mut out = format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width:.0} {height:.0}\" width=\"{width:.0}\" \
+         height=\"{height:.0}\" font-family=\"{FONT}\" font-size=\"14\">\n\
+         <rect width=\"100%\" height=\"100%\" rx=\"8\" fill=\"{BACKGROUND}\"/>\n"
+    );
+    for row in 0..rows.get() {
+        draw_row(&mut out, screen, row, columns.get());
+    }
+    out.push_str("</svg>\n");
+    out
+}
+
+fn draw_row(out: &mut String, screen: &Screen, row: u16, columns: u16) {
+    let top = f32::from(row) * CELL.1 + MARGIN;
+    let mut column = 0;
+    while column < columns {
+        let Some(first) = screen.cell(row, column) else { return };
+        let mut text = String::new();
+        let start = column;
+        while let Some(cell) = screen.cell(row, column).filter(|cell| style(cell) == style(first)) {
+            if !cell.is_wide_continuation() {
+                text.push_str(if cell.has_contents() { cell.contents() } else { " " });
+            }
+            column += 1;
+        }
+        draw_run(
+            out,
+            &text,
+            &style(first),
+            f32::from(start) * CELL.0 + MARGIN,
+            top,
+            f32::from(column - start) * CELL.0,
+        );
+    }
+}
+
+fn draw_run(out: &mut String, text: &str, style: &Style, left: f32, top: f32, width: f32) {
+    if style.background != BACKGROUND {
+        let colour = style.background;
+        let _ = writeln!(
+            out,
+            "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{}\" fill=\"{colour}\"/>",
+            CELL.1
+        );
+    }
+    if text.trim().is_empty() {
+        return;
+    }
+    let escaped = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    let (weight, opacity) = (if style.bold { 700 } else { 400 }, if style.dim { "0.6" } else { "1" });
+    let base = top + CELL.1 * 0.74;
+    let _ = writeln!(
+        out,
+        "<text x=\"{left:.1}\" y=\"{base:.1}\" textLength=\"{width:.1}\" lengthAdjust=\"spacingAndGlyphs\" xml:space=\"preserve\" \
+         fill=\"{}\" font-weight=\"{weight}\" opacity=\"{opacity}\">{escaped}</text>",
+        style.foreground
+    );
+}
+
+#[derive(PartialEq)]
+struct Style {
+    foreground: &'static str,
+    background: &'static str,
+    bold: bool,
+    dim: bool,
+}
+
+fn style(cell: &Cell) -> Style {
+    let (mut foreground, mut background) = (colour(cell.fgcolor(), FOREGROUND), colour(cell.bgcolor(), BACKGROUND));
+    if cell.inverse() {
+        std::mem::swap(&mut foreground, &mut background);
+    }
+    Style { foreground, background, bold: cell.bold(), dim: cell.dim() }
+}
+
+fn colour(colour: Color, usual: &'static str) -> &'static str {
+    match colour {
+        Color::Idx(index) => PALETTE.get(usize::from(index)).copied().unwrap_or(usual),
+        Color::Default | Color::Rgb(..) => usual,
+    }
+}

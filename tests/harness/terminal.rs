@@ -1,0 +1,162 @@
+//! The program in a real pseudo-terminal, and what a person would see there.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
+use vt100::{Parser, Screen};
+
+use super::wait::eventually_blocking;
+
+/// A program that runs in a terminal. It is killed with this value.
+pub struct Terminal {
+    child: Box<dyn Child + Send + Sync>,
+    master: Box<dyn MasterPty + Send>,
+    keys: Box<dyn Write + Send>,
+    parser: Arc<Mutex<Parser>>,
+    raw: Arc<Mutex<Vec<u8>>>,
+    reader: Option<JoinHandle<()>>,
+}
+
+fn size(columns: u16, rows: u16) -> PtySize {
+    PtySize { rows, cols: columns, pixel_width: 0, pixel_height: 0 }
+}
+
+fn non_zero(number: u16) -> std::num::NonZeroU16 {
+    std::num::NonZeroU16::new(number).expect("a terminal has rows and columns")
+}
+
+impl Terminal {
+    /// Runs this crate's program with these arguments in a terminal of that size.
+    pub fn lockscope(arguments: &[&str], columns: u16, rows: u16) -> Self {
+        Self::start(with_usual_environment(env!("CARGO_BIN_EXE_lockscope"), arguments), columns, rows)
+    }
+
+    /// Runs a program as a shell would, which prints the modes of the terminal before and after (see
+    /// [`Self::modes`]) and the program's exit code.
+    pub fn in_shell(program: &str, arguments: &[&str], columns: u16, rows: u16) -> Self {
+        let script = r#"echo "modes $(stty -g)"; "$0" "$@"; echo "exit code $?"; echo "modes $(stty -g)""#;
+        let arguments = [&["-c", script, program], arguments].concat();
+        Self::start(with_usual_environment("sh", &arguments), columns, rows)
+    }
+
+    /// Runs a command in a terminal of that size.
+    pub fn start(command: CommandBuilder, columns: u16, rows: u16) -> Self {
+        let pair = native_pty_system().openpty(size(columns, rows)).expect("a pseudo-terminal");
+        let child = pair.slave.spawn_command(command).expect("the program starts");
+        drop(pair.slave);
+        let mut output = pair.master.try_clone_reader().expect("a reader of the terminal");
+        let parser = Arc::new(Mutex::new(Parser::new(non_zero(rows), non_zero(columns), 0)));
+        let raw = Arc::new(Mutex::new(Vec::new()));
+        let (shown, kept) = (Arc::clone(&parser), Arc::clone(&raw));
+        let reader = std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(length @ 1..) = output.read(&mut piece) {
+                kept.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(&piece[..length]);
+                shown.lock().unwrap_or_else(PoisonError::into_inner).process(&piece[..length]);
+            }
+        });
+        let keys = pair.master.take_writer().expect("a writer to the terminal");
+        Self { child, master: pair.master, keys, parser, raw, reader: Some(reader) }
+    }
+
+    /// Types. `\x1b` is Esc, `\r` is Enter.
+    pub fn press(&mut self, keys: &str) {
+        self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal takes keys");
+    }
+
+    /// What is on the screen.
+    pub fn screen(&self) -> Screen {
+        self.parser.lock().unwrap_or_else(PoisonError::into_inner).screen().clone()
+    }
+
+    /// What is on the screen, as text.
+    pub fn text(&self) -> String {
+        self.screen().contents()
+    }
+
+    /// Every byte that the program has sent to the terminal.
+    pub fn sent(&self) -> Vec<u8> {
+        self.raw.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the screen shows a text.
+    pub fn shows(&self, text: &str) {
+        self.shows_all(&[text]);
+    }
+
+    /// Waits until the screen shows all of these texts at once.
+    pub fn shows_all(&self, texts: &[&str]) {
+        eventually_blocking(&format!("{texts:?} on the screen"), || {
+            let seen = self.text();
+            if texts.iter().all(|text| seen.contains(text)) { Ok(()) } else { Err(format!("\n{seen}")) }
+        });
+    }
+
+    /// Waits until the screen does not show a text any more.
+    pub fn hides(&self, text: &str) {
+        eventually_blocking(&format!("{text:?} gone from the screen"), || {
+            let seen = self.text();
+            if seen.contains(text) { Err(format!("\n{seen}")) } else { Ok(()) }
+        });
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&mut self, columns: u16, rows: u16) {
+        self.parser
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .screen_mut()
+            .set_size(non_zero(rows), non_zero(columns));
+        self.master.resize(size(columns, rows)).expect("the terminal takes a size");
+    }
+
+    /// Sends the program a signal, as `TERM`; below a shell, the shell's child.
+    pub fn signal(&self, name: &str) {
+        let shell = self.child.process_id().expect("a process that was not awaited yet");
+        let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
+        let target = children.split_whitespace().next().map_or(shell.to_string(), str::to_owned);
+        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &target]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {target}");
+    }
+
+    /// Waits until the program ends, and until all that it sent has been read.
+    pub fn ends(&mut self) -> ExitStatus {
+        let child = &mut self.child;
+        let status =
+            eventually_blocking("the program's end", || child.try_wait().ok().flatten().ok_or("it still runs"));
+        if let Some(reader) = self.reader.take() {
+            reader.join().expect("the reader ends with the terminal");
+        }
+        status
+    }
+}
+
+/// The modes of the terminal that the shell of [`Terminal::in_shell`] printed, before and after.
+pub fn modes(sent: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(sent);
+    let after = text.split("modes ").skip(1);
+    after
+        .map(|rest| rest.split(|c: char| c.is_whitespace() || c == '\x1b').next().unwrap_or_default().to_owned())
+        .collect()
+}
+
+fn with_usual_environment(program: &str, arguments: &[&str]) -> CommandBuilder {
+    let mut command = CommandBuilder::new(program);
+    command.args(arguments);
+    for name in ["NO_COLOR", "ZOOKEEPER_CONNECT", "LOCKSCOPE_AUTH", "LOCKSCOPE_AUTH_FILE", "LC_ALL", "LC_CTYPE"] {
+        command.env_remove(name);
+    }
+    command.env("LANG", "C.UTF-8");
+    command.env("TERM", "xterm-256color");
+    command.env("XDG_CONFIG_HOME", "/nonexistent");
+    command
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

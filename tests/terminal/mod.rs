@@ -1,0 +1,6 @@
+//! The program in a real terminal.
+
+mod endings;
+mod hostile;
+mod pictures;
+mod walk;
