@@ -148,9 +148,10 @@ impl LockTable {
         let live = self.is_live();
         let missed = matches!(self.phase, Phase::Syncing { again: true });
         let id = self.lock_of(place, now, out);
-        match live {
-            true => self.clock.created(node.stat.ctime, now),
-            false => self.clock.found(node.stat.ctime, now),
+        if live {
+            self.clock.created(node.stat.ctime, now);
+        } else {
+            self.clock.found(node.stat.ctime, now);
         }
         let contender = Contender {
             node: path.name().into(),
