@@ -13,7 +13,7 @@ use super::app::{Event, Key, Mouse};
 pub fn translate(event: &event::Event) -> Option<Event> {
     match event {
         event::Event::Key(key) if key.kind != KeyEventKind::Release => translate_key(key).map(Event::Key),
-        event::Event::Mouse(mouse) => translate_mouse(mouse).map(Event::Mouse),
+        event::Event::Mouse(mouse) => translate_mouse(*mouse).map(Event::Mouse),
         event::Event::Resize(columns, lines) => Some(Event::Resize(*columns, *lines)),
         _ => None,
     }
@@ -45,7 +45,7 @@ fn translate_key(key: &KeyEvent) -> Option<Key> {
     })
 }
 
-fn translate_mouse(mouse: &MouseEvent) -> Option<Mouse> {
+fn translate_mouse(mouse: MouseEvent) -> Option<Mouse> {
     match mouse.kind {
         MouseEventKind::Down(MouseButton::Left) => Some(Mouse::Press(mouse.column, mouse.row)),
         MouseEventKind::ScrollUp => Some(Mouse::WheelUp),

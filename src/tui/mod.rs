@@ -41,6 +41,10 @@ pub use self::theme::ThemeName;
 use crate::observe::{ObserveOptions, Observer};
 
 /// How the screen is started.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a switch of the command line, and any mixture of them is good"
+)]
 #[derive(Clone, Debug)]
 pub struct TuiOptions {
     /// What to observe.

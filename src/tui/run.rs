@@ -246,3 +246,6 @@ fn export(name: &str, text: &str) -> Result<PathBuf, String> {
         Err(error) => Err(format!("{} could not be written: {error}.", path.display())),
     }
 }
+
+#[cfg(test)]
+mod tests;

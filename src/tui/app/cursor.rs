@@ -2,6 +2,10 @@
 pub trait Rows<Id> {
     /// How many rows.
     fn len(&self) -> usize;
+    /// Whether there is none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
     /// The place of a row; `None` when it is not there any more.
     fn rank(&self, id: &Id) -> Option<usize>;
     /// The row at a place.

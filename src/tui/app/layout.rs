@@ -55,7 +55,7 @@ impl Layout {
         let line = |y, height| Area { x: 0, y, width, height };
         let banner = line(2, banner.min(MOST_BANNER));
         let body = line(2 + banner.height, height - 3 - banner.height);
-        let side = match screen {
+        let below = match screen {
             Screen::Locks if body.height >= 12 => 4,
             Screen::Queue if body.height >= 34 => 11,
             Screen::Queue if body.height >= 18 => 9,
@@ -66,8 +66,8 @@ impl Layout {
             header: line(0, 1),
             tabs: line(1, 1),
             banner,
-            main: line(body.y, body.height - side),
-            side: line(body.y + body.height - side, side),
+            main: line(body.y, body.height - below),
+            side: line(body.y + body.height - below, below),
             footer: line(height - 1, 1),
         })
     }

@@ -53,7 +53,6 @@ impl Matches {
     pub fn follow(&mut self, changed: &Changed, table: &LockTable) {
         let Some(queue) = self.lock.filter(|_| !self.filter.is_empty()).and_then(|id| table.lock(id)) else { return };
         match changed {
-            Changed::Nothing => {}
             Changed::Everything => self.build(self.filter.clone(), self.lock, table),
             Changed::Node(path) if path.is_within(queue.path()) || self.places.contains_key(path) => {
                 self.recheck(path, queue, table);
@@ -65,7 +64,7 @@ impl Matches {
                     }
                 }
             }
-            Changed::Node(_) => {}
+            Changed::Nothing | Changed::Node(_) => {}
         }
     }
 

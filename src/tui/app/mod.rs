@@ -7,14 +7,17 @@
 //! filter, a pause, an export) may walk through everything.
 
 mod actions;
+mod choices;
 mod cursor;
 mod event;
 mod export;
 mod filter;
 mod layout;
 mod matches;
+mod moves;
 mod prompt;
 mod screen;
+mod shown;
 mod sorted;
 mod world;
 
@@ -35,7 +38,6 @@ pub use world::World;
 
 use crate::observe::Observed;
 use crate::queue::{Link, LockId, LockName};
-use crate::tui::banner::Banner;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -224,116 +226,5 @@ impl App {
 
     fn fail(&mut self, text: String) {
         self.notice = Some(Notice { text, failed: true, until: self.now.plus(NOTICE) });
-    }
-
-    /// What the screen shows: the ensemble now, or as it was when the screen was paused.
-    pub fn world(&self) -> &World {
-        self.paused.as_ref().map_or(&self.live, |paused| &paused.world)
-    }
-
-    /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
-    /// shown was true the last time.
-    pub fn now(&self) -> Timestamp {
-        match &self.paused {
-            Some(paused) => paused.at,
-            None if self.is_live() => self.now,
-            None => self.last_true().unwrap_or(self.now),
-        }
-    }
-
-    /// The time at the last event, paused or not.
-    pub fn clock(&self) -> Timestamp {
-        self.now
-    }
-
-    /// The way to the ensemble, paused or not.
-    pub fn link(&self) -> &Link {
-        self.live.table().link()
-    }
-
-    /// Whether what is known is true now, paused or not.
-    pub fn is_live(&self) -> bool {
-        self.observing && self.live.table().is_live()
-    }
-
-    /// Whether the observer still works on it.
-    pub fn is_observing(&self) -> bool {
-        self.observing
-    }
-
-    /// When what is known was true the last time, paused or not.
-    pub fn last_true(&self) -> Option<Timestamp> {
-        self.live.table().last_true()
-    }
-
-    /// Whether what is shown was true at [`now`](Self::now): states are known and nothing is stale.
-    pub fn shows_truth(&self) -> bool {
-        if self.paused.is_some() { self.world().table().is_live() } else { self.is_live() }
-    }
-
-    /// Whether nothing is known of who holds what: it was never all read.
-    pub fn knows_nothing(&self) -> bool {
-        !self.shows_truth() && self.world().table().last_true().is_none()
-    }
-
-    /// The pause, if any.
-    pub fn paused(&self) -> Option<&Paused> {
-        self.paused.as_deref()
-    }
-
-    /// What the console was started with; `utc` as it is now.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// The screen that shows.
-    pub fn screen(&self) -> Screen {
-        self.screen
-    }
-
-    /// The lock whose queue was opened last, also after it is gone.
-    pub fn opened(&self) -> Option<&LockName> {
-        self.open.as_ref()
-    }
-
-    /// The pane of Queue that has the keys.
-    pub fn pane(&self) -> Pane {
-        self.pane
-    }
-
-    /// The selection in Locks.
-    pub fn lock_cursor(&self) -> &Cursor<LockId> {
-        &self.locks
-    }
-
-    /// The selection in Queue.
-    pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
-        &self.contenders
-    }
-
-    /// The selection in Timeline.
-    pub fn moment_cursor(&self) -> &Cursor<u64> {
-        &self.moments
-    }
-
-    /// How many lines of a text are above what shows.
-    pub fn scrolled(&self) -> usize {
-        self.scrolled
-    }
-
-    /// What is being typed.
-    pub fn prompt(&self) -> Option<&Prompt> {
-        self.prompt.as_ref()
-    }
-
-    /// The sentence in the footer.
-    pub fn notice(&self) -> Option<&Notice> {
-        self.notice.as_ref()
-    }
-
-    /// Where everything stands; `None` when the terminal is too small.
-    pub fn layout(&self) -> Option<Layout> {
-        let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
-        Layout::of(self.size, self.screen, banner)
     }
 }

@@ -10,7 +10,7 @@ use crate::queue::{Held, LockId, LockQueue, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A column of Locks that it can be sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SortBy {
     /// By path, from a to z.
     Lock,
@@ -21,6 +21,7 @@ pub enum SortBy {
     /// Held longest first; free locks last.
     Held,
     /// The longest queue first.
+    #[default]
     Waiting,
     /// The one whose first waiter waits longest first.
     Oldest,
@@ -98,7 +99,7 @@ struct SortKey {
 }
 
 /// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct SortedLocks {
     by: SortBy,
     reversed: bool,
@@ -110,18 +111,6 @@ pub struct SortedLocks {
 }
 
 impl SortedLocks {
-    /// No locks yet; the longest queue first.
-    pub fn new() -> Self {
-        Self {
-            by: SortBy::Waiting,
-            reversed: false,
-            filter: Filter::default(),
-            order: BTreeSet::new(),
-            keys: FxHashMap::default(),
-            active: FxHashSet::default(),
-        }
-    }
-
     /// The column that it is sorted by.
     pub fn by(&self) -> SortBy {
         self.by

@@ -26,7 +26,7 @@ impl World {
         Self {
             table: LockTable::new(named.iter().cloned()),
             timeline: Timeline::new(REMEMBERED),
-            locks: SortedLocks::new(),
+            locks: SortedLocks::default(),
             matches: Matches::default(),
             moments: Moments::default(),
         }
@@ -77,12 +77,12 @@ impl World {
         let mut newest = None;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
-            let changed = Changed::from(&change);
+            let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
                 self.timeline.push(happening);
                 self.moments.pushed(&self.timeline);
             }
-            self.matches.follow(&changed, &self.table);
+            self.matches.follow(&moved, &self.table);
         }
         if let Some(now) = newest {
             let touched = self.table.take_touched();

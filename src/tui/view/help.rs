@@ -38,7 +38,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         match line {
             help::Line::Blank => {}
             help::Line::Title(title) => {
-                Line::from(Span::styled(format!(" {title}"), theme.strong)).render(area, buffer)
+                Line::from(Span::styled(format!(" {title}"), theme.strong)).render(area, buffer);
             }
             help::Line::Command(entry) => command(view, entry, usize::from(inner.width)).render(area, buffer),
             help::Line::Meaning(word, meaning) => {

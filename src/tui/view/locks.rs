@@ -9,7 +9,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{View, filter_title};
+use super::{View, filter_title, window};
 use crate::queue::{Held, LockQueue};
 use crate::recipe::Kind;
 use crate::tui::app::{Rows, Screen, SortBy};
@@ -82,7 +82,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     titles(buffer, inner, &placed, |key: Key| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title });
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.lock_cursor();
-    for (rank, line) in view.window(cursor.top(), locks.len(), list) {
+    for (rank, line) in window(cursor.top(), locks.len(), list) {
         if let Some(lock) = locks.id(rank).and_then(|id| world.table().lock(id)) {
             row(buffer, line, &placed, |column| cell(view, lock, column));
         }
@@ -128,7 +128,7 @@ fn why_empty(view: View<'_>) -> Vec<String> {
 }
 
 fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
-    let (theme, now) = (view.theme, view.app.now());
+    let (theme, now, server_now) = (view.theme, view.app.now(), view.app.server_now());
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let plain = view.data(theme.text);
@@ -160,13 +160,15 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Held => match lock.held() {
             Held::Free => Cell::new("-", theme.dim),
             Held::Since(time) => Cell::new(duration(now.since(time)), plain),
-            Held::AtMostSince(time) => Cell::new(format!("{}{}", signs.at_most, duration(now.since(time))), plain),
+            Held::AtMostSince(time) => {
+                Cell::new(format!("{}{}", signs.at_most, duration(server_now.since(time))), plain)
+            }
         },
         Key::Holding => Cell::new(size(lock.holding()), faint(lock.holding(), theme.dim, plain)),
         Key::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
         Key::Oldest => match lock.first_waiter() {
             None => Cell::new("-", theme.dim),
-            Some(waiter) => Cell::new(duration(now.since(waiter.contends_since())), plain),
+            Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),
         },
         Key::Acquisitions => figure(lock.rates(now).acquisitions),
         Key::Herd => figure(lock.rates(now).herd),

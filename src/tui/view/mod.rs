@@ -86,13 +86,6 @@ impl View<'_> {
         fit(text, columns, keep, self.theme.signs.charset)
     }
 
-    /// The rows of a list that show: their ranks, and the line of each.
-    fn window(self, top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> + use<> {
-        let end = rows.min(top + usize::from(area.height));
-        let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
-        (top..end).zip(lines)
-    }
-
     /// The selected row: reversed, and marked by a sign.
     fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
         let line = line.intersection(buffer.area);
@@ -112,6 +105,13 @@ impl View<'_> {
         let area = Rect { y: area.y + (area.height - height) / 2, height, ..area };
         Paragraph::new(Text::from(lines)).alignment(Alignment::Center).style(self.theme.dim).render(area, buffer);
     }
+}
+
+/// The rows of a list that show: their ranks, and the line of each.
+fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> {
+    let end = rows.min(top + usize::from(area.height));
+    let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
+    (top..end).zip(lines)
 }
 
 /// `filter: bill (3 of 37)` in a title.

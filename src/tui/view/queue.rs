@@ -8,7 +8,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use super::{View, filter_title};
+use super::{View, filter_title, window};
 use crate::queue::{Contender, Held, LockQueue, Row, State};
 use crate::recipe::{Kind, Mode};
 use crate::tui::app::{Pane, Rows};
@@ -66,7 +66,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.contender_cursor();
-    for (rank, line) in view.window(cursor.top(), rows.len(), list) {
+    for (rank, line) in window(cursor.top(), rows.len(), list) {
         if let Some(contender) = rows.row(rank) {
             row(buffer, line, &placed, |column| cell(view, lock, &contender, column));
         }
@@ -93,7 +93,7 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     let held = match lock.held() {
         Held::Free => "free".to_owned(),
         Held::Since(time) => format!("held {}", duration(app.now().since(time))),
-        Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.now().since(time))),
+        Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.server_now().since(time))),
     };
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
@@ -129,7 +129,7 @@ fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
 }
 
 fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) -> Cell {
-    let (theme, now) = (view.theme, view.app.now());
+    let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let plain = view.data(theme.text);
@@ -150,7 +150,7 @@ fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) ->
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
         Key::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
-        Key::Age => Cell::new(duration(now.since(contender.created_at)), plain),
+        Key::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
         Key::WaitsFor => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
         Key::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
         Key::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),

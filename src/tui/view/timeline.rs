@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{View, filter_title};
+use super::{View, filter_title, window};
 use crate::queue::{Event, Happening};
 use crate::tui::app::Rows;
 use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
@@ -69,7 +69,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let placed = place(COLUMNS, inner.width);
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    for (rank, line) in view.window(cursor.top(), rows.len(), list) {
+    for (rank, line) in window(cursor.top(), rows.len(), list) {
         if let Some(happening) = rows.id(rank).and_then(|number| timeline.get(number)) {
             row(buffer, line, &placed, |column| cell(view, happening, column));
         }

@@ -1,0 +1,93 @@
+//! Choosing what is shown and in which order, and taking it along.
+
+use super::{App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SortBy, Update};
+
+impl App {
+    /// The filter of the screen; empty where there is none.
+    pub fn filter(&self) -> &Filter {
+        let world = self.world();
+        match self.screen {
+            Screen::Queue => world.queue_filter(),
+            Screen::Timeline => world.timeline_filter(),
+            Screen::Locks | Screen::Help | Screen::Unreadable => world.locks().filter(),
+        }
+    }
+
+    pub(super) fn filter_by(&mut self, text: Option<&str>) {
+        match text {
+            Some(text) => self.set_filter(text),
+            None => self.prompt = Some(Prompt::new(Purpose::Filter, self.filter().text())),
+        }
+    }
+
+    pub(super) fn set_filter(&mut self, text: &str) {
+        let (filter, now, screen) = (Filter::new(text), self.now, self.screen);
+        self.each_world(|world| match screen {
+            Screen::Locks => world.arrange(|locks, table| locks.set_filter(filter.clone(), table, now)),
+            Screen::Queue => world.filter_queue(filter.clone()),
+            Screen::Timeline => world.filter_timeline(filter.clone()),
+            Screen::Help | Screen::Unreadable => {}
+        });
+    }
+
+    pub(super) fn sort_by(&mut self, column: Option<&str>) {
+        let by = match column.map(SortBy::named) {
+            None => self.world().locks().by().next(),
+            Some(Some(by)) => by,
+            Some(None) => {
+                let names: Vec<_> = SortBy::ALL.iter().map(|by| by.id()).collect();
+                return self.fail(format!("Locks can be sorted by {}.", names.join(", ")));
+            }
+        };
+        self.sort(by, false);
+    }
+
+    pub(super) fn sort(&mut self, by: SortBy, reversed: bool) {
+        let now = self.now;
+        self.each_world(|world| world.arrange(|locks, table| locks.sort(by, reversed, table, now)));
+        self.locks = Cursor::first();
+    }
+
+    /// Does something to what is live and to what is shown, when these are two.
+    pub(super) fn each_world(&mut self, mut with: impl FnMut(&mut super::World)) {
+        with(&mut self.live);
+        if let Some(paused) = &mut self.paused {
+            with(&mut paused.world);
+        }
+    }
+
+    /// The screen keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause
+    /// is bounded however long it lasts, and all of that moment can be looked at.
+    pub(super) fn turn_pause(&mut self) {
+        if self.paused.take().is_none() {
+            self.paused = Some(Box::new(Paused { at: self.now, missed: 0, world: self.live.clone() }));
+        }
+    }
+
+    pub(super) fn copy(&mut self) -> Update {
+        let world = self.world();
+        let text = match self.screen {
+            Screen::Locks => {
+                let lock = self.locks.selected(world.locks()).and_then(|id| world.table().lock(id));
+                lock.map(|lock| lock.path().to_string())
+            }
+            Screen::Queue => world.open_lock().and_then(|lock| {
+                let row = world.queue_rows().row(self.contenders.rank())?;
+                let session = row.contender.session.filter(|_| self.pane == Pane::Details);
+                Some(session.map_or_else(|| lock.path_of(row.contender).to_string(), |session| session.to_string()))
+            }),
+            Screen::Timeline => self
+                .moments
+                .selected(&world.timeline_rows())
+                .and_then(|number| world.timeline().get(number)?.lock.as_ref())
+                .map(|lock| lock.path.to_string()),
+            Screen::Help | Screen::Unreadable => None,
+        };
+        let Some(text) = text else {
+            self.fail("There is nothing selected to copy.".to_owned());
+            return Update::redraw();
+        };
+        self.tell(format!("Copied {text}"));
+        Update::effect(Effect::Copy(text))
+    }
+}

@@ -1,0 +1,191 @@
+//! Moving in lists and texts, and going from screen to screen.
+
+use super::{App, Cursor, Filter, Pane, Rows, Screen};
+use crate::queue::LockId;
+use crate::tui::{details, help};
+use crate::znode::ZnodePath;
+
+/// Rows further than any list is long.
+const FAR: isize = isize::MAX / 2;
+
+impl App {
+    pub(super) fn page(&self) -> isize {
+        let rows = self.layout().map_or(1, |layout| match self.screen {
+            Screen::Help | Screen::Unreadable => layout.lines(),
+            _ => layout.rows().1,
+        });
+        isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
+    }
+
+    pub(super) fn step(&mut self, by: isize) {
+        let height = self.layout().map_or(1, |layout| layout.rows().1);
+        let world = self.paused.as_ref().map_or(&self.live, |paused| &paused.world);
+        match (self.screen, self.pane) {
+            (Screen::Locks, _) => {
+                self.locks.step(by, world.locks());
+                self.locks.reveal(world.locks(), height);
+            }
+            (Screen::Queue, Pane::List) => {
+                self.contenders.step(by, &world.queue_rows());
+                self.contenders.reveal(&world.queue_rows(), height);
+                self.scrolled = 0;
+            }
+            (Screen::Timeline, _) => {
+                self.moments.step(by, &world.timeline_rows());
+                self.moments.reveal(&world.timeline_rows(), height);
+            }
+            (Screen::Queue | Screen::Help | Screen::Unreadable, _) => {
+                self.scrolled = self.scrolled.saturating_add_signed(by).min(self.scroll_end());
+            }
+        }
+    }
+
+    /// The furthest that a text can be scrolled.
+    pub(super) fn scroll_end(&self) -> usize {
+        let Some(layout) = self.layout() else { return 0 };
+        let lines = match self.screen {
+            Screen::Help => help::lines().len(),
+            Screen::Unreadable => self.world().table().unreadable().len() + 2,
+            _ => {
+                let lines = details::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
+                return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
+            }
+        };
+        lines.saturating_sub(layout.lines())
+    }
+
+    pub(super) fn go_to_end(&mut self, last: bool) {
+        match (self.screen, self.pane) {
+            (Screen::Locks, _) => self.locks = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Queue, Pane::List) => self.contenders = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Timeline, _) => self.moments = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Queue | Screen::Help | Screen::Unreadable, _) => self.step(if last { FAR } else { -FAR }),
+        }
+    }
+
+    pub(super) fn left(&mut self) {
+        match (self.screen, self.pane) {
+            (Screen::Queue, Pane::Details) => self.turn_pane(),
+            (Screen::Locks, _) => {}
+            _ => self.leave(),
+        }
+    }
+
+    pub(super) fn right(&mut self) {
+        match (self.screen, self.pane) {
+            (Screen::Locks | Screen::Timeline, _) | (Screen::Queue, Pane::List) => self.open_selected(),
+            _ => {}
+        }
+    }
+
+    pub(super) fn turn_pane(&mut self) {
+        self.scrolled = 0;
+        self.pane = if self.pane == Pane::List { Pane::Details } else { Pane::List };
+    }
+
+    pub(super) fn open_selected(&mut self) {
+        match self.screen {
+            Screen::Locks => match self.locks.selected(self.world().locks()) {
+                Some(id) => self.open_lock(id),
+                None => self.fail("There is no lock to open.".to_owned()),
+            },
+            Screen::Queue if self.pane == Pane::List => self.turn_pane(),
+            Screen::Timeline => self.open_happening(),
+            Screen::Queue | Screen::Help | Screen::Unreadable => {}
+        }
+    }
+
+    /// Opens the lock of the selected happening, on the contender that it was about when that is still there.
+    pub(super) fn open_happening(&mut self) {
+        let world = self.world();
+        let Some(happening) =
+            self.moments.selected(&world.timeline_rows()).and_then(|number| world.timeline().get(number))
+        else {
+            return;
+        };
+        let node = happening.node.clone();
+        match happening.lock.as_ref().map(|lock| (lock.id, world.table().lock(lock.id).is_some(), lock.path.clone())) {
+            Some((id, true, path)) => {
+                self.open_lock(id);
+                let node = node.map(|node| path.child(&node));
+                if let Some(node) = node.filter(|node| self.world().queue_rows().rank(node).is_some()) {
+                    self.contenders = Cursor::on(node);
+                }
+            }
+            Some((_, false, path)) => self.fail(format!("The lock {path} is gone.")),
+            None => self.fail("This concerns the connection, not a lock.".to_owned()),
+        }
+    }
+
+    pub(super) fn open_path(&mut self, path: Option<&str>) {
+        let Some(text) = path else {
+            self.fail("Name the lock: `:lock /path`.".to_owned());
+            return;
+        };
+        let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));
+        match ZnodePath::new(text) {
+            Err(error) => self.fail(error.to_string()),
+            Ok(path) => match self.world().table().find(&path, name) {
+                Some(id) => self.open_lock(id),
+                None => self.fail(format!("No lock is known at {path}.")),
+            },
+        }
+    }
+
+    pub(super) fn open_lock(&mut self, id: LockId) {
+        let Some(name) = self.world().table().lock(id).map(crate::queue::LockQueue::lock_name) else { return };
+        if self.open.as_ref() != Some(&name) {
+            self.contenders = Cursor::first();
+            self.each_world(|world| {
+                world.filter_queue(Filter::default());
+                world.open(Some(id));
+            });
+        }
+        self.open = Some(name);
+        self.go(Screen::Queue);
+    }
+
+    pub(super) fn go_to_queue(&mut self) {
+        match self.screen {
+            Screen::Locks => self.open_selected(),
+            _ if self.open.is_some() => self.go(Screen::Queue),
+            _ => self.fail("Select a lock in Locks first.".to_owned()),
+        }
+    }
+
+    pub(super) fn go(&mut self, screen: Screen) {
+        self.pane = Pane::List;
+        self.scrolled = 0;
+        if screen == self.screen {
+            return;
+        }
+        // Going where one has been goes back there, so the way back never grows beyond the number of screens.
+        if let Some(at) = self.before.iter().position(|before| *before == screen) {
+            self.before.truncate(at);
+        } else {
+            self.before.push(self.screen);
+        }
+        self.screen = screen;
+    }
+
+    pub(super) fn toggle(&mut self, screen: Screen) {
+        if self.screen == screen { self.leave() } else { self.go(screen) }
+    }
+
+    pub(super) fn back(&mut self) {
+        if self.screen == Screen::Queue && self.pane == Pane::Details {
+            self.turn_pane();
+        } else if !self.filter().is_empty() {
+            self.set_filter("");
+        } else {
+            self.leave();
+        }
+    }
+
+    pub(super) fn leave(&mut self) {
+        let screen = self.before.pop().unwrap_or(Screen::Locks);
+        self.pane = Pane::List;
+        self.scrolled = 0;
+        self.screen = screen;
+    }
+}

@@ -1,0 +1,155 @@
+//! Locks: the order, the filter, the selection.
+
+use super::{SIZE, later, lock_paths, selected_lock};
+use crate::queue::Change;
+use crate::tui::app::{Effect, Event, Key, Mouse, Screen, SortBy};
+use crate::tui::testing::{NOW, at, curator, gone, live, path, press, seen};
+
+#[test]
+fn the_longest_queue_comes_first_and_s_goes_through_the_columns() {
+    let mut app = live(SIZE);
+    assert_eq!(lock_paths(&app)[0], "/locks/billing");
+    let mut seen = vec![app.world().locks().by()];
+    for _ in 1..SortBy::ALL.len() {
+        press(&mut app, "s");
+        seen.push(app.world().locks().by());
+    }
+    assert_eq!(seen, SortBy::ALL);
+    press(&mut app, "s");
+    assert_eq!(app.world().locks().by(), SortBy::Waiting);
+}
+
+#[test]
+fn each_column_sorts_and_turns_around() {
+    let mut app = live(SIZE);
+    for (column, first, last) in [
+        ("lock", "/apps/catalogue/index-rebuild", "/locks/orders"),
+        ("held", "/controller", "/locks/orders"),
+        ("waiting", "/locks/billing", "/controller"),
+        ("holder", "/locks/orders", "/controller"),
+    ] {
+        press(&mut app, &format!(":sort {column}\n"));
+        let paths = lock_paths(&app);
+        assert_eq!((paths[0].as_str(), paths[3].as_str()), (first, last), "{column}");
+        press(&mut app, "S");
+        let turned = lock_paths(&app);
+        assert_eq!((turned[0].as_str(), turned[3].as_str()), (last, first), "{column} reversed");
+    }
+    press(&mut app, ":sort colour\n");
+    assert!(app.notice().unwrap().failed, "a column that does not exist is refused");
+}
+
+#[test]
+fn locks_without_a_waiter_come_last_in_either_direction() {
+    let mut app = live(SIZE);
+    press(&mut app, ":sort oldest\n");
+    assert_eq!(lock_paths(&app)[3], "/controller");
+    press(&mut app, "S");
+    assert_eq!(lock_paths(&app)[3], "/controller");
+}
+
+#[test]
+fn a_lock_moves_in_the_list_while_it_is_looked_at_and_keeps_the_selection() {
+    let mut app = live(SIZE);
+    press(&mut app, "j");
+    assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
+    let crowd = (0..200).map(|at| seen(&format!("/locks/orders/{at:032x}__lock__{:010}", 100 + at), 1, NOW, b""));
+    app.update(at(NOW, crowd.collect()), NOW);
+    assert_eq!(lock_paths(&app)[0], "/locks/orders");
+    assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
+    assert_eq!(app.lock_cursor().rank(), 0);
+}
+
+#[test]
+fn an_untouched_list_stays_on_its_first_row() {
+    let mut app = live(SIZE);
+    let crowd = (0..200).map(|at| seen(&format!("/locks/orders/{at:032x}__lock__{:010}", 100 + at), 1, NOW, b""));
+    app.update(at(NOW, crowd.collect()), NOW);
+    assert_eq!(app.lock_cursor().rank(), 0);
+    assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
+}
+
+#[test]
+fn the_order_kept_change_by_change_is_the_one_that_sorting_anew_gives() {
+    for column in SortBy::ALL {
+        let mut app = live(SIZE);
+        press(&mut app, &format!(":sort {}\n", column.id()));
+        let changes = vec![
+            gone("/locks/billing", 4711, 0x1b),
+            curator("/locks/new", 1, 90, 5),
+            curator("/locks/new", 2, 91, 4),
+            Change::Deleted { path: path("/controller"), zxid: None },
+            seen("/locks/orders/ffffffffffffffffffffffffffffffff__lock__0000000001", 99, later(1), b"x"),
+        ];
+        app.update(at(later(2), changes), later(2));
+        app.update(Event::Tick, later(3));
+        let kept = lock_paths(&app);
+        press(&mut app, &format!(":sort {}\n", column.id()));
+        assert_eq!(kept, lock_paths(&app), "{column:?}");
+    }
+}
+
+#[test]
+fn a_lock_that_quiets_down_sinks_in_an_order_by_rate() {
+    let mut app = live(SIZE);
+    press(&mut app, ":sort acq/s\n");
+    let mut release = Vec::new();
+    for number in 0..3 {
+        release.push(gone("/locks/billing", 4711 + number, 0x1b + i64::from(number)));
+    }
+    app.update(at(later(1), release), later(1));
+    assert_eq!(lock_paths(&app)[0], "/locks/billing");
+    for second in 2..40 {
+        app.update(Event::Tick, later(second));
+    }
+    assert_eq!(lock_paths(&app)[0], "/apps/catalogue/index-rebuild", "all are quiet: by path again");
+}
+
+#[test]
+fn the_filter_works_while_it_is_typed_and_esc_clears_it() {
+    let mut app = live(SIZE);
+    press(&mut app, "/BILL");
+    assert_eq!(lock_paths(&app), ["/locks/billing"]);
+    app.update(Event::Key(Key::Backspace), NOW);
+    press(&mut app, "x");
+    assert!(lock_paths(&app).is_empty());
+    press(&mut app, "\u{1b}");
+    assert!(app.prompt().is_none());
+    assert_eq!(lock_paths(&app).len(), 4);
+}
+
+#[test]
+fn a_kept_filter_holds_for_locks_that_come_later() {
+    let mut app = live(SIZE);
+    press(&mut app, "/worker-7\n");
+    assert_eq!(lock_paths(&app), ["/locks/orders"], "by the holder's data");
+    let come = vec![seen("/jobs/0123456789abcdef0123456789abcdef__lock__0000000001", 3, NOW, b"worker-77")];
+    app.update(at(NOW, come), NOW);
+    assert_eq!(lock_paths(&app).len(), 2);
+    press(&mut app, "\u{1b}");
+    assert_eq!(lock_paths(&app).len(), 5, "Esc clears it after it was kept too");
+}
+
+#[test]
+fn a_key_that_is_typed_into_the_filter_is_no_command() {
+    let mut app = live(SIZE);
+    let update = press(&mut app, "/q");
+    assert!(update.effects.is_empty());
+    assert_eq!(app.prompt().unwrap().text(), "q");
+    let update = app.update(Event::Key(Key::Ctrl('c')), NOW);
+    assert_eq!(update.effects, [Effect::Quit], "but Ctrl-C always is");
+}
+
+#[test]
+fn a_press_of_the_mouse_selects_and_another_opens() {
+    let mut app = live(SIZE);
+    let second_row = Mouse::Press(10, app.layout().unwrap().rows().0 + 1);
+    app.update(Event::Mouse(second_row), NOW);
+    assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
+    app.update(Event::Mouse(second_row), NOW);
+    assert_eq!(app.screen(), Screen::Queue);
+    app.update(Event::Mouse(Mouse::WheelDown), NOW);
+    assert_eq!(app.contender_cursor().rank(), 3);
+    let below = Mouse::Press(0, 500);
+    assert!(!app.update(Event::Mouse(below), NOW).redraw);
+}

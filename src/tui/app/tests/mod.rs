@@ -1,0 +1,43 @@
+//! What a user could notice, without a terminal.
+
+mod live;
+mod locks;
+mod queue;
+mod screens;
+
+use std::time::Duration;
+
+use super::{App, Rows};
+use crate::queue::{Change, Link};
+use crate::tui::testing::NOW;
+use crate::znode::{Timestamp, ZnodePath};
+
+const SIZE: (u16, u16) = (80, 24);
+
+fn later(seconds: u64) -> Timestamp {
+    NOW.plus(Duration::from_secs(seconds))
+}
+
+fn lock_paths(app: &App) -> Vec<String> {
+    let (world, locks) = (app.world(), app.world().locks());
+    let ids = locks.window(0..locks.len());
+    ids.filter_map(|id| world.table().lock(id)).map(|lock| lock.path().to_string()).collect()
+}
+
+fn selected_lock(app: &App) -> Option<String> {
+    let id = app.lock_cursor().selected(app.world().locks())?;
+    app.world().table().lock(id).map(|lock| lock.path().to_string())
+}
+
+fn selected_contender(app: &App) -> Option<ZnodePath> {
+    app.contender_cursor().selected(&app.world().queue_rows())
+}
+
+fn number(path: Option<ZnodePath>) -> i32 {
+    let path = path.expect("something is selected");
+    crate::znode::Sequence::split(path.name()).expect("a number").1.0
+}
+
+fn lost() -> Change {
+    Change::Link(Link::Lost { reason: "reset by peer".to_owned() })
+}

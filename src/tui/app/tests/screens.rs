@@ -1,0 +1,117 @@
+//! The timeline, the command line, the way around, and what is taken along.
+
+use super::{SIZE, later, lock_paths, number, selected_contender};
+use crate::queue::{Change, Event as Kind};
+use crate::tui::app::{App, Effect, Event, Key, Rows, Screen};
+use crate::tui::testing::{NOW, app, at, connected, gone, live, press};
+
+#[test]
+fn the_timeline_follows_the_newest_until_one_looks_back() {
+    let mut app = live(SIZE);
+    press(&mut app, "6");
+    app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
+    let newest = |app: &App| app.moment_cursor().rank() + 1 == app.world().timeline_rows().len();
+    assert!(newest(&app));
+    press(&mut app, "k");
+    let looked_at = app.moment_cursor().selected(&app.world().timeline_rows());
+    app.update(at(later(2), vec![gone("/locks/billing", 4712, 0x1c)]), later(2));
+    assert!(!newest(&app));
+    assert_eq!(app.moment_cursor().selected(&app.world().timeline_rows()), looked_at);
+    press(&mut app, "G");
+    app.update(at(later(3), vec![gone("/locks/billing", 4713, 0x1d)]), later(3));
+    assert!(newest(&app));
+}
+
+#[test]
+fn a_filtered_timeline_takes_in_what_matches_later() {
+    let mut app = live(SIZE);
+    press(&mut app, "6/acquired\n");
+    assert_eq!(app.world().timeline_rows().len(), 0);
+    app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
+    let rows = app.world().timeline_rows();
+    assert_eq!(rows.len(), 1);
+    let happening = rows.id(0).and_then(|number| app.world().timeline().get(number)).unwrap();
+    assert_eq!(happening.event, Kind::Acquired);
+    press(&mut app, "\n");
+    assert_eq!(app.screen(), Screen::Queue);
+    assert_eq!(number(selected_contender(&app)), 4712, "opened on the contender that it was about");
+}
+
+#[test]
+fn copying_takes_the_path_and_in_the_details_the_session() {
+    let mut app = live(SIZE);
+    assert_eq!(press(&mut app, "y").effects, [Effect::Copy("/locks/billing".to_owned())]);
+    let update = press(&mut app, "\ny");
+    let [Effect::Copy(copied)] = update.effects.as_slice() else { panic!("{update:?}") };
+    assert!(copied.starts_with("/locks/billing/_c_0000001b") && copied.ends_with("0000004711"), "{copied}");
+    assert_eq!(press(&mut app, "\ty").effects, [Effect::Copy("0x1000a2b3c40001b".to_owned())]);
+    let mut nothing = app_without_locks();
+    assert!(press(&mut nothing, "y").effects.is_empty());
+    assert!(nothing.notice().unwrap().failed);
+}
+
+fn app_without_locks() -> App {
+    let mut app = app(SIZE);
+    app.update(at(NOW, vec![connected(), Change::Syncing, Change::Synced]), NOW);
+    app
+}
+
+#[test]
+fn exporting_writes_what_is_listed_under_the_names_of_the_headless_commands() {
+    let mut app = live(SIZE);
+    press(&mut app, "/locks\n");
+    let update = press(&mut app, "e");
+    let [Effect::Export { name, text }] = update.effects.as_slice() else { panic!("{update:?}") };
+    assert_eq!(name, "lockscope-locks-20240501T144107250Z.json");
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["locks"].as_array().unwrap().len(), 2);
+    assert_eq!(json["locks"][0]["contenders"].as_array().unwrap().len(), 129);
+    press(&mut app, "6");
+    let update = press(&mut app, "e");
+    let [Effect::Export { name, text }] = update.effects.as_slice() else { panic!("{update:?}") };
+    assert!(name.starts_with("lockscope-timeline-"));
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert!(json["happenings"].is_array());
+}
+
+#[test]
+fn the_command_line_takes_the_same_commands_as_the_keys() {
+    let mut app = live(SIZE);
+    assert_eq!(press(&mut app, ":q\n").effects, [Effect::Quit]);
+    press(&mut app, ":filter orders\n");
+    assert_eq!(lock_paths(&app), ["/locks/orders"]);
+    press(&mut app, ":lock /nowhere\n");
+    assert!(app.notice().unwrap().text.contains("/nowhere"));
+    press(&mut app, ":lock locks\n");
+    assert!(app.notice().unwrap().failed);
+    press(&mut app, ":frobnicate\n");
+    assert!(app.notice().unwrap().text.contains("frobnicate"));
+    press(&mut app, ":help me\n");
+    assert!(app.notice().unwrap().failed);
+    press(&mut app, ":help\n");
+    assert_eq!(app.screen(), Screen::Help);
+    press(&mut app, ":sort lock\n");
+    assert!(app.notice().unwrap().failed, "there is nothing to sort in Help");
+}
+
+#[test]
+fn going_around_in_circles_does_not_lengthen_the_way_back() {
+    let mut app = live(SIZE);
+    for _ in 0..50 {
+        press(&mut app, "126?");
+    }
+    assert!(app.before.len() < Screen::ALL.len());
+    for _ in 0..Screen::ALL.len() {
+        press(&mut app, "\u{1b}");
+    }
+    assert_eq!(app.screen(), Screen::Locks);
+}
+
+#[test]
+fn in_a_terminal_that_is_too_small_one_can_still_quit() {
+    let mut app = live((20, 5));
+    press(&mut app, "jkG/x");
+    assert_eq!(app.update(Event::Key(Key::Ctrl('c')), NOW).effects, [Effect::Quit]);
+    assert_eq!(press(&mut live((1, 1)), "q").effects, [Effect::Quit]);
+}

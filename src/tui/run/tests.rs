@@ -1,0 +1,210 @@
+//! The whole program without a terminal: keys and changes go in, pictures come out.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+
+use crossterm::event::{Event as TerminalEvent, KeyCode, KeyEvent, KeyModifiers};
+use futures::FutureExt;
+use futures::channel::mpsc::{UnboundedReceiver, UnboundedSender, unbounded};
+use ratatui::backend::TestBackend;
+use tokio::time::timeout;
+
+use super::*;
+use crate::queue::Change;
+use crate::tui::testing::{self, curator, ensemble, listed};
+use crate::tui::theme::ThemeName;
+
+/// Longer than anything here takes.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+type Keys = UnboundedSender<io::Result<TerminalEvent>>;
+
+/// Brings what it is given, and then nothing more.
+struct Given(VecDeque<Vec<Observed>>);
+
+impl Changes for Given {
+    async fn next(&mut self) -> Option<Vec<Observed>> {
+        match self.0.pop_front() {
+            Some(batch) => Some(batch),
+            None => std::future::pending().await,
+        }
+    }
+}
+
+struct Silent;
+
+impl System for Silent {
+    async fn next(&mut self) -> Order {
+        std::future::pending().await
+    }
+}
+
+/// Writes down what was wanted of it.
+#[derive(Clone, Default)]
+struct Notes {
+    written: Arc<Mutex<Vec<String>>>,
+    lost: bool,
+}
+
+impl Notes {
+    fn write(&self, note: &str) -> io::Result<()> {
+        self.written.lock().unwrap().push(note.to_owned());
+        Ok(())
+    }
+}
+
+impl Outside for Notes {
+    fn copy(&mut self, text: &str) -> io::Result<()> {
+        self.write(&format!("copy {text}"))
+    }
+    async fn suspend(&mut self) -> io::Result<()> {
+        self.write("suspend")
+    }
+    fn retake(&mut self) -> io::Result<()> {
+        self.write("retake")
+    }
+    fn is_taken(&self) -> bool {
+        !self.lost
+    }
+}
+
+fn console(outside: Notes) -> Console<TestBackend, Notes> {
+    let app = testing::app((80, 24));
+    let terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+    Console::new(app, Theme::new(ThemeName::Terminal, false), terminal, outside)
+}
+
+fn press(keys: &Keys, letters: &str) {
+    for letter in letters.chars() {
+        let code = if letter == '\n' { KeyCode::Enter } else { KeyCode::Char(letter) };
+        keys.unbounded_send(Ok(TerminalEvent::Key(KeyEvent::new(code, KeyModifiers::NONE)))).unwrap();
+    }
+}
+
+fn batch(changes: Vec<Change>) -> Vec<Observed> {
+    changes.into_iter().map(|change| Observed { at: now(), change }).collect()
+}
+
+fn input() -> (Keys, UnboundedReceiver<io::Result<TerminalEvent>>) {
+    unbounded()
+}
+
+fn screen(console: &Console<TestBackend, Notes>) -> String {
+    console.terminal().backend().to_string()
+}
+
+/// Runs until something shows, as a person would wait for it.
+async fn until_it_shows(
+    console: &mut Console<TestBackend, Notes>,
+    input: &mut UnboundedReceiver<io::Result<TerminalEvent>>,
+    changes: &mut Given,
+    text: &str,
+) {
+    let waiting = async {
+        while !screen(console).contains(text) {
+            let turn = console.turn(input, changes, &mut Silent).await;
+            assert!(console.take(turn).await.unwrap().is_continue());
+        }
+    };
+    let shown = timeout(PATIENCE, waiting).await;
+    assert!(shown.is_ok(), "{text:?} never showed:\n{}", screen(console));
+}
+
+#[tokio::test]
+async fn from_the_start_to_the_end_as_a_user_sees_it() {
+    let notes = Notes::default();
+    let mut console = console(notes.clone());
+    let (keys, mut input) = input();
+    let mut changes = Given(VecDeque::from([batch(ensemble())]));
+    until_it_shows(&mut console, &mut input, &mut changes, "/locks/billing").await;
+    press(&keys, "j\n");
+    until_it_shows(&mut console, &mut input, &mut changes, "worker-7").await;
+    press(&keys, "y");
+    until_it_shows(&mut console, &mut input, &mut changes, "Copied").await;
+    press(&keys, "q");
+    timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent)).await.unwrap().unwrap();
+    let written = notes.written.lock().unwrap().clone();
+    assert!(written[0].starts_with("copy /locks/orders/"), "{written:?}");
+}
+
+#[tokio::test]
+async fn a_key_is_not_kept_waiting_by_ten_thousand_changes() {
+    let mut console = console(Notes::default());
+    let (keys, mut input) = input();
+    let mut burst = ensemble();
+    burst.push(listed("/locks/busy", 10_000));
+    burst.extend((0..10_000).map(|number| curator("/locks/busy", number, i64::from(number), 1)));
+    let mut changes = Given(VecDeque::from([batch(burst)]));
+    // The first slice is under way when the key comes.
+    for _ in 0..3 {
+        let turn = console.turn(&mut input, &mut changes, &mut Silent).await;
+        let _ = console.take(turn).await.unwrap();
+    }
+    press(&keys, "q");
+    timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent)).await.unwrap().unwrap();
+    assert!(console.waiting.len() > 5_000, "the key came first: {} changes still wait", console.waiting.len());
+}
+
+#[tokio::test]
+async fn when_nothing_changes_nothing_is_drawn_and_nothing_wakes_it() {
+    let mut console = console(Notes::default());
+    let (_keys, mut input) = input();
+    let quiet = vec![testing::connected(), Change::Syncing, Change::Synced];
+    let mut changes = Given(VecDeque::from([batch(quiet)]));
+    until_it_shows(&mut console, &mut input, &mut changes, "There is no lock").await;
+    assert_eq!(console.frames.due(Instant::now()), None, "a frame is wanted");
+    assert!(!console.app().ticks(), "seconds are counted");
+    // Without a frame and a second to wait for, only a key, a change or the system could end this turn.
+    assert!(
+        console.turn(&mut input, &mut changes, &mut Silent).now_or_never().is_none(),
+        "it woke up without a reason"
+    );
+}
+
+#[tokio::test]
+async fn the_end_of_the_input_ends_the_program() {
+    let mut console = console(Notes::default());
+    let (keys, mut input) = input();
+    drop(keys);
+    timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent)).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_panic_elsewhere_that_gave_the_terminal_back_ends_the_program() {
+    let mut console = console(Notes { lost: true, ..Notes::default() });
+    let (_keys, mut input) = input();
+    let ended = timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent)).await;
+    assert!(matches!(ended.unwrap(), Err(TuiError::Panicked)));
+}
+
+#[tokio::test]
+async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again() {
+    struct Continued(bool);
+    impl System for Continued {
+        async fn next(&mut self) -> Order {
+            if std::mem::replace(&mut self.0, true) { std::future::pending().await } else { Order::Continue }
+        }
+    }
+    let notes = Notes::default();
+    let mut console = console(notes.clone());
+    let (keys, mut input) = input();
+    let mut changes = Given(VecDeque::new());
+    let turn = console.turn(&mut input, &mut changes, &mut Continued(false)).await;
+    assert!(console.take(turn).await.unwrap().is_continue());
+    assert_eq!(*notes.written.lock().unwrap(), ["retake"]);
+    until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
+    press(&keys, "q");
+}
+
+#[test]
+fn an_export_never_overwrites_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("taken.json");
+    std::fs::write(&path, "mine").unwrap();
+    let told = export(path.to_str().unwrap(), "yours").unwrap_err();
+    assert!(told.contains("taken.json"), "{told}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+    let fresh = folder.path().join("fresh.json");
+    assert_eq!(export(fresh.to_str().unwrap(), "{}"), Ok(fresh.clone()));
+    assert_eq!(std::fs::read_to_string(&fresh).unwrap(), "{}\n");
+}
