@@ -5,6 +5,7 @@
 //! burst of them keeps a key waiting.
 
 use std::error::Error;
+use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -76,7 +77,9 @@ enum Turn {
 pub struct Console<B: Backend, O> {
     app: App,
     theme: Theme,
-    terminal: Terminal<B>,
+    /// Not dropped: its drop would write to a terminal that may be closed, and panic when it cannot say so. The cursor is
+    /// given back with the rest of the terminal.
+    terminal: ManuallyDrop<Terminal<B>>,
     outside: O,
     frames: Frames,
     waiting: vec::IntoIter<Observed>,
@@ -96,7 +99,7 @@ where
         Self {
             app,
             theme,
-            terminal,
+            terminal: ManuallyDrop::new(terminal),
             outside,
             frames,
             waiting: Vec::new().into_iter(),
