@@ -26,7 +26,8 @@ pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath]
         writeln!(out, "No locks below {}.", roots.join(", "))?;
     } else {
         let mut widths = HEADINGS.map(UnicodeWidthStr::width);
-        let lines: Vec<Line> = table.locks().map(|lock| line(lock, now)).collect();
+        let server_now = table.server_time(now);
+        let lines: Vec<Line> = table.locks().map(|lock| line(lock, now, server_now)).collect();
         for line in &lines {
             for (width, cell) in widths.iter_mut().zip(line) {
                 *width = (*width).max(cell.width());
@@ -43,7 +44,7 @@ pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath]
     Ok(())
 }
 
-fn line(lock: &LockQueue, now: Timestamp) -> Line {
+fn line(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> Line {
     let path = match lock.name() {
         Some(name) => format!("{} {}", escaped(lock.path().as_str()), escaped(name)),
         None => escaped(lock.path().as_str()).into_owned(),
@@ -51,9 +52,9 @@ fn line(lock: &LockQueue, now: Timestamp) -> Line {
     let held = match lock.held() {
         Held::Free => "-".into(),
         Held::Since(since) => span(now.since(since)).into(),
-        Held::AtMostSince(since) => format!("<{}", span(now.since(since))).into(),
+        Held::AtMostSince(since) => format!("<{}", span(server_now.since(since))).into(),
     };
-    let oldest = lock.first_waiter().map_or("-".into(), |waiter| span(now.since(waiter.created_at)).into());
+    let oldest = lock.first_waiter().map_or("-".into(), |waiter| span(server_now.since(waiter.created_at)).into());
     let next = lock.next_sequence().map_or("-".into(), |next| next.to_string().into());
     [path.into(), lock.recipe().title().into(), holders(lock), held, lock.waiting().to_string().into(), oldest, next]
 }

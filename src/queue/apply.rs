@@ -148,6 +148,11 @@ impl LockTable {
         let live = self.is_live();
         let missed = matches!(self.phase, Phase::Syncing { again: true });
         let id = self.lock_of(place, now, out);
+        if live {
+            self.clock.created(node.stat.ctime, now);
+        } else {
+            self.clock.found(node.stat.ctime, now);
+        }
         let contender = Contender {
             node: path.name().into(),
             role: place.role,
@@ -273,6 +278,7 @@ impl LockTable {
         self.touched.insert(id);
         lock.activity.cost(cost, now);
         self.totals.cost(cost, now);
+        let since = contender.contends_since(self.clock.ahead_ms());
         let event = match contender.holds {
             _ if self.expired.contains(contender.session) => Event::Expired,
             true => Event::Released,
@@ -284,11 +290,12 @@ impl LockTable {
             lock.departed = Some(Departed {
                 session: contender.session,
                 czxid: contender.czxid,
-                since: contender.contends_since(),
+                since,
                 node: Arc::clone(&contender.node),
             });
         } else if told && !veiled {
-            out.push(Happening::new(event, lock, Some(&contender), now).costing(cost));
+            let happening = Happening::new(event, lock, Some(&contender), now).costing(cost);
+            out.push(if event == Event::Left { happening.after_waiting(since) } else { happening });
         }
         if live {
             self.settle(id, None, now, out);
@@ -299,17 +306,16 @@ impl LockTable {
     /// Whoever headed the semaphore's queue and went, and has shown no lease since, left.
     fn flush_departed(lock: &mut LockQueue, now: Timestamp, out: &mut Vec<Happening>) {
         if let Some(departed) = lock.departed.take() {
-            let mut happening = Happening::new(Event::Left, lock, None, now);
+            let mut happening = Happening::new(Event::Left, lock, None, now).after_waiting(departed.since);
             happening.node = Some(departed.node);
             happening.session = departed.session;
-            happening.waited_ms = Some(Happening::milliseconds(now, departed.since));
             out.push(happening);
         }
     }
 
     pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let mut acquired = Vec::new();
+        let (ahead_ms, mut acquired) = (self.clock.ahead_ms(), Vec::new());
         lock.settle(came, |contender| {
             contender.acquired_at = Some(now);
             acquired.push(contender.clone());
@@ -317,7 +323,8 @@ impl LockTable {
         for contender in acquired {
             lock.activity.acquired(now);
             self.totals.acquired(now);
-            out.push(Happening::new(Event::Acquired, lock, Some(&contender), now));
+            let since = contender.contends_since(ahead_ms);
+            out.push(Happening::new(Event::Acquired, lock, Some(&contender), now).after_waiting(since));
         }
     }
 

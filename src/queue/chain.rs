@@ -1,8 +1,8 @@
 //! Who stands behind whom, and what follows from that: who holds, and what a departure costs in watch events.
 
 use super::order::{Key, Order, run};
-use super::{LockQueue, WatchEvents};
-use crate::recipe::{Kind, WaitRule};
+use super::{Contender, LockQueue, WatchEvents};
+use crate::recipe::{Kind, Mode, Recipe, WaitRule};
 
 impl LockQueue {
     /// How many of the first contenders hold.
@@ -91,7 +91,22 @@ impl LockQueue {
         run(self.readers().len(), |rank| self.order().get(rank) == self.readers().get(rank))
     }
 
-    /// Curator lets a writer read under its own write: an ephemeral node with the writer's number and session.
+    /// Whether a request for reading of the writer's own session may hold although it stands behind that writer.
+    ///
+    /// Curator lets a thread read under its own write. Up to 5.4.0 (measured) that read has a number of its own, and
+    /// nothing in the tree tells it from the read of another thread of that session, which waits.
+    pub(super) fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
+        let own = |first: Key| {
+            let writer = self.contender(first.slot as usize);
+            !self.is_reader(first) && writer.is_some_and(|writer| writer.session == contender.session)
+        };
+        self.recipe() == Recipe::CuratorReadWrite
+            && contender.mode == Mode::Read
+            && contender.session.is_some()
+            && self.order().get(0).is_some_and(own)
+    }
+
+    /// Newer versions of Curator make the read under one's own write an ephemeral node with the writer's number.
     fn readers_under_own_write(&self) -> usize {
         let Some(writer) = self.row(0).map(|row| row.contender) else { return 0 };
         let own = |position| {

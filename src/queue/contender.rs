@@ -11,7 +11,8 @@ pub enum State {
     Holds,
     /// It waits for its turn.
     Waits,
-    /// Not known: the table is not in step with the ensemble.
+    /// Not known: the table is not in step with the ensemble, or the tree does not tell (Curator's read under one's
+    /// own write).
     Unknown,
 }
 
@@ -70,8 +71,9 @@ impl Contender {
         }
     }
 
-    /// Since when it contends: when it was seen to come, else when the server created its node.
-    pub fn contends_since(&self) -> Timestamp {
-        self.enqueued_at.unwrap_or(self.created_at)
+    /// Since when it contends, by this machine's clock: when it was seen to come, else when the server created its
+    /// node; `ahead_ms` is how far this clock is ahead ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
+    pub fn contends_since(&self, ahead_ms: i64) -> Timestamp {
+        self.enqueued_at.unwrap_or(Timestamp(self.created_at.0.saturating_add(ahead_ms)))
     }
 }

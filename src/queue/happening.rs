@@ -97,7 +97,6 @@ pub struct Happening {
 
 impl Happening {
     pub(super) fn new(event: Event, lock: &LockQueue, contender: Option<&Contender>, now: Timestamp) -> Self {
-        let waits_end = matches!(event, Event::Acquired | Event::Left);
         let ends_holding = matches!(event, Event::Released | Event::Expired);
         let held = contender.map_or(Held::Free, Contender::held);
         Self {
@@ -106,9 +105,7 @@ impl Happening {
             lock: Some(lock.lock_name()),
             node: contender.map(|contender| Arc::clone(&contender.node)),
             session: contender.and_then(|contender| contender.session),
-            waited_ms: contender
-                .filter(|_| waits_end)
-                .map(|contender| Self::milliseconds(now, contender.contends_since())),
+            waited_ms: None,
             held_ms: match held {
                 Held::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
                 _ => None,
@@ -130,6 +127,12 @@ impl Happening {
             queue: 0,
             watch_events: WatchEvents::default(),
         }
+    }
+
+    /// Its wait ended with this; it had begun at `since`, by this machine's clock.
+    pub(super) fn after_waiting(mut self, since: Timestamp) -> Self {
+        self.waited_ms = Some(Self::milliseconds(self.at, since));
+        self
     }
 
     pub(super) fn costing(mut self, watch_events: WatchEvents) -> Self {

@@ -9,6 +9,7 @@
 mod apply;
 mod chain;
 mod change;
+mod clock;
 mod contender;
 mod expired;
 mod happening;
@@ -19,6 +20,7 @@ mod rate;
 mod sync;
 mod table;
 mod timeline;
+mod turns;
 
 pub use change::Change;
 pub use contender::{Contender, State};

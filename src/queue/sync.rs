@@ -31,9 +31,7 @@ impl LockTable {
                 continue;
             }
             for contender in acquired {
-                let mut happening = Happening::new(Event::Acquired, lock, Some(&contender), now);
-                happening.waited_ms = None;
-                out.push(happening);
+                out.push(Happening::new(Event::Acquired, lock, Some(&contender), now));
                 self.touched.insert(id);
             }
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::clock::Clock;
 use super::expired::Expired;
 use super::{Link, LockId, LockQueue, Totals};
 use crate::recipe::{Recipe, Shape};
@@ -30,6 +31,7 @@ pub struct LockTable {
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
     pub(super) touched: FxHashSet<LockId>,
     pub(super) expired: Expired,
+    pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
 }
 
@@ -78,6 +80,7 @@ impl LockTable {
             unreadable: BTreeMap::new(),
             touched: FxHashSet::default(),
             expired: Expired::default(),
+            clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
         }
     }
@@ -152,6 +155,19 @@ impl LockTable {
     /// Where the server does not let us look, and what it said.
     pub fn unreadable(&self) -> &BTreeMap<ZnodePath, String> {
         &self.unreadable
+    }
+
+    /// By how much this machine's clock is ahead of the servers', in milliseconds, as far as freshly created nodes tell;
+    /// negative when it is behind, 0 when the difference is below a second or not known.
+    pub fn clock_ahead_ms(&self) -> i64 {
+        self.clock.ahead_ms()
+    }
+
+    /// What the servers' clock shows when this machine's shows `now`: to compare with what the servers wrote
+    /// ([`Contender::created_at`](super::Contender::created_at)).
+    #[must_use]
+    pub fn server_time(&self, now: Timestamp) -> Timestamp {
+        Timestamp(now.0.saturating_sub(self.clock.ahead_ms()))
     }
 
     /// The locks that changed, came or went since this was last asked. For whoever keeps them sorted.

@@ -14,7 +14,7 @@ pub struct LockFacts<'a> {
 }
 
 impl<'a> LockFacts<'a> {
-    /// The facts of one lock; ages are counted up to `now`. When its table is not live, nobody's state is known.
+    /// The facts of one lock; ages are counted up to `now`, by the servers' clock. When its table is not live, nobody's state is known.
     pub fn new(lock: &'a LockQueue, now: Timestamp, is_live: bool) -> Self {
         Self { lock, now, is_live }
     }

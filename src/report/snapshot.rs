@@ -10,6 +10,8 @@ use crate::znode::{Timestamp, ZnodePath};
 #[derive(Debug)]
 pub struct Snapshot<'a> {
     taken_at: Timestamp,
+    /// The same time by the servers' clock.
+    server_time: Timestamp,
     ensemble: &'a Ensemble,
     locks: Vec<&'a LockQueue>,
     is_live: bool,
@@ -22,6 +24,7 @@ impl<'a> Snapshot<'a> {
     pub fn new(ensemble: &'a Ensemble, table: &'a LockTable, taken_at: Timestamp) -> Self {
         Self {
             taken_at,
+            server_time: table.server_time(taken_at),
             ensemble,
             locks: table.locks().collect(),
             is_live: table.is_live(),
@@ -63,7 +66,7 @@ struct Locks<'a>(&'a Snapshot<'a>);
 
 impl Serialize for Locks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.taken_at, self.0.is_live)))
+        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.server_time, self.0.is_live)))
     }
 }
 

@@ -1,5 +1,7 @@
 //! All that is known of the selected contender, line by line. Pure.
 
+use std::time::Duration;
+
 use super::app::App;
 use super::widget::figure::{count, date_and_time, duration, time_of_day};
 use super::widget::text::{Charset, Keep, fit, wrap_bytes};
@@ -74,11 +76,16 @@ impl Page<'_> {
         let since =
             |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.app.settings().utc));
         let text = match (self.app.shows_truth(), self.row.state, contender.held()) {
-            (false, ..) | (_, State::Unknown, _) => format!("not known: not in step with the ensemble; {asks}"),
-            (_, State::Waits, _) => format!("waits for {}; {asks}", since(contender.contends_since())),
+            (false, ..) => format!("not known: not in step with the ensemble; {asks}"),
+            (_, State::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
+            (_, State::Waits, _) => format!(
+                "waits for {}; {asks}",
+                since(contender.contends_since(self.app.world().table().clock_ahead_ms()))
+            ),
             (_, State::Holds, Held::Since(time)) => format!("holds for {}; {asks}", since(time)),
             (_, State::Holds, Held::AtMostSince(time)) => {
-                format!("holds for {}, at most: it held when this console came", duration(now.since(time)))
+                let held = duration(self.app.server_now().since(time));
+                format!("holds for {held}, at most: it held when this console came")
             }
             (_, State::Holds, Held::Free) => "holds".to_owned(),
         };
@@ -124,12 +131,16 @@ impl Page<'_> {
 
     fn created(&self) -> Detail {
         let contender = self.row.contender;
-        let text = format!(
-            "{}, czxid {}, version {}",
-            date_and_time(contender.created_at, self.app.settings().utc),
-            contender.czxid,
-            contender.version
-        );
+        let created = date_and_time(contender.created_at, self.app.settings().utc);
+        let clock = match self.app.world().table().clock_ahead_ms() {
+            0 => String::new(),
+            ahead => {
+                let difference = duration(Duration::from_millis(ahead.unsigned_abs()));
+                let side = if ahead > 0 { "behind" } else { "ahead of" };
+                format!(" (their clock is {difference} {side} this one)")
+            }
+        };
+        let text = format!("{created}{clock}, czxid {}, version {}", contender.czxid, contender.version);
         self.plain("created", &text)
     }
 

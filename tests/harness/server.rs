@@ -3,7 +3,7 @@
 use std::collections::hash_map::RandomState;
 use std::fs;
 use std::hash::BuildHasher;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -179,12 +179,17 @@ impl Server {
         let port = self.port();
         let ours = format!("dataDir={}/", self.folder.join("data").display());
         let serves = eventually_blocking("a server that serves", || match words::ask(port, "conf", STARTING) {
-            Ok(answer) if answer.contains(&ours) => Ok(true),
+            Ok(answer) if answer.contains(&ours) && self.listens_securely() => Ok(true),
             _ if !process.runs() => Ok(false),
             other => Err(other),
         });
         self.process = Some(process);
         serves
+    }
+
+    /// Whether the port for TLS, which opens after the plain one, accepts connections; `true` without TLS.
+    fn listens_securely(&self) -> bool {
+        self.settings.tls.is_none() || TcpStream::connect((Ipv4Addr::LOCALHOST, self.ports.secure)).is_ok()
     }
 
     fn log(&self) -> String {

@@ -6,6 +6,8 @@ mod harness;
 mod terminal;
 
 mod foreign_clients;
+mod headless;
 mod observe;
 mod relays;
 mod servers;
+mod shown;

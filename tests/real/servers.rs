@@ -10,7 +10,7 @@ use zookeeper_client::{Client, CreateMode, SaslOptions, TlsCa, TlsCerts, TlsIden
 use crate::harness::process::{await_end_of, process_runs};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
-use crate::harness::wait::eventually;
+use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::{foreign::Foreign, words, zk};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -135,9 +135,12 @@ async fn a_server_takes_packets_up_to_its_bound() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_without_a_client_expires_soon() {
     let server = Settings::default().tick(Duration::from_millis(100)).start();
-    let connector = Client::connector().with_session_timeout(Duration::from_millis(200)).with_detached();
-    let gone = connector.connect(&server.connect_string()).await.expect("a session");
-    assert_eq!(gone.session_timeout(), Duration::from_millis(200));
+    let timeout = Duration::from_secs(2);
+    let connector = Client::connector().with_session_timeout(timeout).with_detached();
+    // The client gives up after the session's own timeout, which a busy machine may need.
+    let connect = async || connector.clone().connect(&server.connect_string()).await;
+    let gone = eventually("a session", connect).await;
+    assert_eq!(gone.session_timeout(), timeout);
     gone.create("/lock", b"", &zk::open(CreateMode::Ephemeral)).await.expect("a node");
     drop(gone);
     let client = zk::connect(&server.connect_string()).await;
@@ -176,7 +179,7 @@ async fn secure(
         certs = certs.with_identity(TlsIdentity::from_pem(&read(&files.client), &read(&files.client_key))?);
     }
     let options = TlsOptions::default().with_certs(certs.build()?);
-    let connector = Client::connector().with_tls(options).with_fail_eagerly();
+    let connector = Client::connector().with_session_timeout(PATIENCE).with_tls(options).with_fail_eagerly();
     connector.secure_connect(&server.secure_connect_string()).await
 }
 
@@ -185,7 +188,11 @@ async fn a_server_with_sasl_users_knows_their_passwords() {
     let server = Settings::default().sasl_user("alice", "secret").line("sessionRequireClientSASLAuth=true").start();
     let connect = async |password| {
         let sasl = SaslOptions::digest_md5("alice", password);
-        let client = Client::connector().with_sasl(sasl).connect(&server.connect_string()).await?;
+        let client = Client::connector()
+            .with_session_timeout(PATIENCE)
+            .with_sasl(sasl)
+            .connect(&server.connect_string())
+            .await?;
         client.get_data("/").await
     };
     connect("secret").await.expect("the password is right");

@@ -193,7 +193,7 @@ impl Follower {
 
     fn created(&mut self, path: &ZnodePath) {
         self.note_hint(path, None);
-        if self.shape.place(path).is_some() {
+        if self.data_matter(path) {
             self.book.renew(Read::Node(path.clone()));
         }
         if self.is_root(path) {
@@ -229,7 +229,8 @@ impl Follower {
     }
 
     /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except
-    /// those that the walk reaches after this because they lie below `walked`.
+    /// those that the walk reaches after this because they lie below `walked`. With one-shot watches a listing does not lead to
+    /// the children that were known before, and looking at them again costs no request.
     fn note_hint(&mut self, path: &ZnodePath, walked: Option<&ZnodePath>) {
         if !Shape::is_hint(path) {
             return;
@@ -240,7 +241,8 @@ impl Follower {
             return;
         }
         for parent in Shape::regrouped_by(path) {
-            let comes_later = walked.is_some_and(|walked| parent != *walked && parent.is_within(walked));
+            let comes_later = self.watching == Watching::Recursive
+                && walked.is_some_and(|walked| parent != *walked && parent.is_within(walked));
             // The hint itself is either walked after this, or new and without children that no event will tell.
             if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {
                 continue;

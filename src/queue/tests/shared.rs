@@ -75,3 +75,12 @@ fn a_writer_of_curators_that_also_reads_holds_both_and_keeps_the_read_when_it_do
     world.delete(&writer);
     assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Holds]);
 }
+
+#[test]
+fn whether_a_read_behind_the_write_of_its_own_session_holds_is_not_claimed_to_be_known() {
+    let mut world = World::new();
+    world.create(&format!("/c/_c_{}-__WRIT__", uuid(1)), 1);
+    world.create(&format!("/c/_c_{}-__READ__", uuid(2)), 1);
+    world.create(&format!("/c/_c_{}-__READ__", uuid(3)), 2);
+    assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Unknown, State::Waits]);
+}

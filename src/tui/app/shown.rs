@@ -21,6 +21,11 @@ impl App {
         }
     }
 
+    /// The same time by the servers' clock, to compare with what they wrote.
+    pub fn server_now(&self) -> Timestamp {
+        self.world().table().server_time(self.now())
+    }
+
     /// The time at the last event, paused or not.
     pub fn clock(&self) -> Timestamp {
         self.now

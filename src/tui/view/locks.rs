@@ -128,7 +128,7 @@ fn why_empty(view: View<'_>) -> Vec<String> {
 }
 
 fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
-    let (theme, now) = (view.theme, view.app.now());
+    let (theme, now, server_now) = (view.theme, view.app.now(), view.app.server_now());
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let plain = view.data(theme.text);
@@ -160,13 +160,15 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Held => match lock.held() {
             Held::Free => Cell::new("-", theme.dim),
             Held::Since(time) => Cell::new(duration(now.since(time)), plain),
-            Held::AtMostSince(time) => Cell::new(format!("{}{}", signs.at_most, duration(now.since(time))), plain),
+            Held::AtMostSince(time) => {
+                Cell::new(format!("{}{}", signs.at_most, duration(server_now.since(time))), plain)
+            }
         },
         Key::Holding => Cell::new(size(lock.holding()), faint(lock.holding(), theme.dim, plain)),
         Key::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
         Key::Oldest => match lock.first_waiter() {
             None => Cell::new("-", theme.dim),
-            Some(waiter) => Cell::new(duration(now.since(waiter.contends_since())), plain),
+            Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),
         },
         Key::Acquisitions => figure(lock.rates(now).acquisitions),
         Key::Herd => figure(lock.rates(now).herd),

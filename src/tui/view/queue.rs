@@ -93,7 +93,7 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     let held = match lock.held() {
         Held::Free => "free".to_owned(),
         Held::Since(time) => format!("held {}", duration(app.now().since(time))),
-        Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.now().since(time))),
+        Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.server_now().since(time))),
     };
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
@@ -129,7 +129,7 @@ fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
 }
 
 fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) -> Cell {
-    let (theme, now) = (view.theme, view.app.now());
+    let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let plain = view.data(theme.text);
@@ -150,7 +150,7 @@ fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) ->
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
         Key::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
-        Key::Age => Cell::new(duration(now.since(contender.created_at)), plain),
+        Key::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
         Key::WaitsFor => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
         Key::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
         Key::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),

@@ -1,0 +1,93 @@
+use std::collections::VecDeque;
+
+use crate::znode::Timestamp;
+
+/// How many of the last creations the difference is taken from: enough to see one that came without delay.
+const SAMPLES: usize = 32;
+
+/// Differences below this, in milliseconds, are taken for the time that a message travels.
+const TOLERANCE_MS: i64 = 1_000;
+
+/// How far this machine's clock and the servers' differ, as far as nodes tell that are created before our eyes.
+///
+/// A node that was just created shows the server's clock with the delay of a watch event and a read. The smallest of
+/// some such differences is the best guess; a node from the future tells at once that the server is ahead.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Clock {
+    samples: VecDeque<i64>,
+    server_is_ahead: i64,
+    /// What follows from these.
+    ahead_ms: i64,
+}
+
+impl Clock {
+    /// A node that was created just now.
+    pub fn created(&mut self, ctime: Timestamp, now: Timestamp) {
+        if self.samples.len() == SAMPLES {
+            self.samples.pop_front();
+        }
+        self.samples.push_back(now.0.saturating_sub(ctime.0));
+        self.guess();
+    }
+
+    /// A node that was created at some time before.
+    pub fn found(&mut self, ctime: Timestamp, now: Timestamp) {
+        let ahead = ctime.0.saturating_sub(now.0);
+        if ahead > self.server_is_ahead {
+            self.server_is_ahead = ahead;
+            self.guess();
+        }
+    }
+
+    /// By how much this machine's clock is ahead of the servers', in milliseconds; negative when it is behind.
+    pub fn ahead_ms(&self) -> i64 {
+        self.ahead_ms
+    }
+
+    fn guess(&mut self) {
+        let guess = self.samples.iter().min().copied().unwrap_or_else(|| self.server_is_ahead.saturating_neg());
+        self.ahead_ms = if guess.saturating_abs() < TOLERANCE_MS { 0 } else { guess };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fastest_of_some_messages_tells_the_difference() {
+        let mut clock = Clock::default();
+        for (ctime, now) in [(1_000, 61_400), (2_000, 62_030), (3_000, 65_000)] {
+            clock.created(Timestamp(ctime), Timestamp(now));
+        }
+        assert_eq!(clock.ahead_ms(), 60_030);
+    }
+
+    #[test]
+    fn delays_alone_are_no_difference_and_old_nodes_tell_nothing() {
+        let mut clock = Clock::default();
+        clock.found(Timestamp(0), Timestamp(1_000_000));
+        assert_eq!(clock.ahead_ms(), 0);
+        clock.created(Timestamp(1_000_000), Timestamp(1_000_300));
+        assert_eq!(clock.ahead_ms(), 0);
+    }
+
+    #[test]
+    fn a_node_from_the_future_tells_that_the_server_is_ahead() {
+        let mut clock = Clock::default();
+        clock.found(Timestamp(95_000), Timestamp(90_000));
+        assert_eq!(clock.ahead_ms(), -5_000);
+        clock.found(Timestamp(i64::MAX), Timestamp(i64::MIN));
+        assert_eq!(clock.ahead_ms(), -i64::MAX);
+    }
+
+    #[test]
+    fn a_clock_that_was_set_right_is_believed_after_some_creations() {
+        let mut clock = Clock::default();
+        clock.created(Timestamp(0), Timestamp(-60_000));
+        for _ in 0..SAMPLES {
+            clock.created(Timestamp(5), Timestamp(10));
+        }
+        assert_eq!(clock.ahead_ms(), 0);
+    }
+}

@@ -1,0 +1,153 @@
+//! Queues that real libraries made are shown as those libraries see them: recipe, holders, order.
+
+use std::collections::BTreeMap;
+
+use lockscope::queue::{LockQueue, State};
+use lockscope::znode::SessionId;
+
+use crate::harness::foreign::Foreign;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::observe::watched::{Watched, path};
+
+/// One lock of a library: who contends, one session each, in this order.
+struct Case {
+    contenders: &'static [&'static str],
+    path: &'static str,
+    /// What follows the path: a semaphore's leases.
+    leases: &'static str,
+    recipe: &'static str,
+}
+
+impl Case {
+    const fn new(contenders: &'static [&'static str], path: &'static str, recipe: &'static str) -> Self {
+        Self { contenders, path, leases: "", recipe }
+    }
+
+    const fn with_leases(mut self, leases: &'static str) -> Self {
+        self.leases = leases;
+        self
+    }
+
+    fn id(&self, number: usize) -> String {
+        format!("{}-{number}", self.path.trim_start_matches('/'))
+    }
+}
+
+/// What the table says of a lock: each contender's session, whether it holds, its node's name and data.
+fn shown(lock: &LockQueue) -> Vec<(Option<SessionId>, bool, String, String)> {
+    let rows = lock.rows(0..lock.len());
+    rows.map(|row| {
+        let data = String::from_utf8_lossy(row.contender.data.bytes()).into_owned();
+        (row.contender.session, row.state == State::Holds, row.contender.node.to_string(), data)
+    })
+    .collect()
+}
+
+struct Scene<'a> {
+    foreign: &'a mut Foreign,
+    watched: &'a mut Watched,
+    sessions: BTreeMap<String, SessionId>,
+}
+
+impl Scene<'_> {
+    /// Lets all contend, one after the other.
+    async fn play(&mut self, case: &Case) {
+        for (number, recipe) in case.contenders.iter().enumerate() {
+            let id = case.id(number);
+            let session = self.foreign.connect(&id).await;
+            self.sessions.insert(id.clone(), session);
+            self.foreign.start(&id, &id, recipe, &format!("{} {}", case.path, case.leases)).await;
+            if number == 0 {
+                self.foreign.held(&id).await;
+            }
+            self.await_contenders(case, number + 1).await;
+        }
+    }
+
+    async fn await_contenders(&mut self, case: &Case, count: usize) {
+        let at = path(case.path);
+        self.watched
+            .until(&format!("{count} contenders of {}", case.recipe), |watched| {
+                let lock = watched.table.find(&at, None).and_then(|id| watched.table.lock(id));
+                watched.table.is_live() && lock.is_some_and(|lock| lock.len() == count)
+            })
+            .await;
+    }
+
+    fn lock(&self, case: &Case) -> &LockQueue {
+        let id = self.watched.table.find(&path(case.path), None).expect("the lock");
+        self.watched.table.lock(id).expect("the lock")
+    }
+
+    /// Holds each against what its own library says.
+    async fn compare(&mut self, case: &Case, gone: usize) {
+        let said = shown(self.lock(case));
+        let lock = self.lock(case);
+        assert_eq!(lock.recipe().id(), case.recipe);
+        assert_eq!(said.len(), case.contenders.len() - gone, "{}: {said:?}", case.recipe);
+        for number in gone..case.contenders.len() {
+            let id = case.id(number);
+            let row = said.iter().find(|(session, ..)| session.as_ref() == self.sessions.get(&id));
+            let (_, holds, ..) = row.unwrap_or_else(|| panic!("{id} is not in {said:?}"));
+            let holds = *holds;
+            let foreign = &mut *self.foreign;
+            eventually(
+                &format!("{id} that {} in its own library", if holds { "holds" } else { "waits" }),
+                async || {
+                    if foreign.holds(&id).await == holds { Ok(()) } else { Err(&said) }
+                },
+            )
+            .await;
+        }
+        let order = self.foreign.order(&case.id(gone)).await;
+        let by_node: Vec<_> = said.iter().map(|(.., node, _)| node.clone()).collect();
+        let by_data: Vec<_> = said.iter().map(|(.., data)| data.clone()).collect();
+        let is_semaphore = case.recipe.ends_with("semaphore");
+        assert!(is_semaphore || order == by_node || order == by_data, "{}: {order:?} is not {said:?}", case.recipe);
+    }
+}
+
+async fn shows(mut foreign: Foreign, at: &str, cases: &[Case]) {
+    let mut watched = Watched::start(at);
+    let client = zk::connect(at).await;
+    for case in cases {
+        zk::make(&client, [case.path.to_owned()]).await;
+        let mut scene = Scene { foreign: &mut foreign, watched: &mut watched, sessions: BTreeMap::new() };
+        scene.play(case).await;
+        scene.compare(case, 0).await;
+        scene.foreign.release(&case.id(0)).await;
+        scene.await_contenders(case, case.contenders.len() - 1).await;
+        scene.compare(case, 1).await;
+    }
+    watched.observer.stop().await;
+    foreign.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_of_curator_and_the_java_write_lock_are_shown_as_they_see_them() {
+    let cases = [
+        Case::new(&["mutex"; 4], "/mutex", "curator-mutex"),
+        Case::new(&["read", "read", "write", "read", "write"], "/shared", "curator-read-write"),
+        Case::new(&["write", "read", "read", "write"], "/written", "curator-read-write"),
+        Case::new(&["semaphore"; 5], "/semaphore", "curator-semaphore").with_leases("2"),
+        Case::new(&["semaphore-mutex"; 3], "/semaphore-mutex", "curator-semaphore"),
+        Case::new(&["latch"; 3], "/latch", "curator-latch"),
+        Case::new(&["selector"; 3], "/selector", "curator-mutex"),
+        Case::new(&["write-lock"; 4], "/write-lock", "zookeeper-write-lock"),
+    ];
+    let at = zk::own_root("shown-java").await;
+    shows(Foreign::java(&at), &at, &cases).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn locks_of_kazoo_are_shown_as_it_sees_them() {
+    let cases = [
+        Case::new(&["lock"; 4], "/lock", "kazoo-lock"),
+        Case::new(&["read", "read", "write"], "/shared", "kazoo-read-write"),
+        Case::new(&["semaphore"; 5], "/semaphore", "kazoo-semaphore").with_leases("2"),
+        Case::new(&["election"; 3], "/election", "kazoo-lock"),
+    ];
+    let at = zk::own_root("shown-kazoo").await;
+    shows(Foreign::kazoo(&at), &at, &cases).await;
+}
