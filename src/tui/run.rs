@@ -14,6 +14,7 @@ use std::{io, vec};
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
+use ratatui::layout::Rect;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
@@ -220,9 +221,12 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Draws everything anew: nobody knows what stands on the terminal.
+    /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
     fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
-        self.terminal.clear().map_err(TuiError::terminal)?;
+        let size = self.terminal.size().map_err(TuiError::terminal)?;
+        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height)).map_err(TuiError::terminal)?;
+        self.app.update(Event::Resize(size.width, size.height), now());
         self.frames.request();
         Ok(ControlFlow::Continue(()))
     }
