@@ -96,9 +96,7 @@ impl Follower {
             if self.is_root(path) {
                 self.note_hint(path, None);
             }
-            for child in &fresh {
-                self.note_hint(child, Some(path));
-            }
+            self.note_hints(&fresh);
         }
         let mut plain = Vec::new();
         let mut contenders = false;
@@ -124,6 +122,17 @@ impl Follower {
         }
         for child in plain {
             self.ask(Read::List(child), entry);
+        }
+    }
+
+    fn note_hints(&mut self, listing: &[ZnodePath]) {
+        let hints: Vec<&ZnodePath> = listing.iter().filter(|child| Shape::is_hint(child)).collect();
+        if hints.is_empty() {
+            return;
+        }
+        let listing = listing.iter().cloned().collect();
+        for hint in hints {
+            self.note_hint(hint, Some(&listing));
         }
     }
 
@@ -169,9 +178,6 @@ impl Follower {
             self.missing_root(path);
             return;
         }
-        if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
-            siblings.remove(path.name());
-        }
         // It may have been reported before it was deleted, or listed before its deletion was handled.
         self.gone(path, None);
     }
@@ -181,7 +187,7 @@ impl Follower {
         if cause.walk {
             self.book.walk(read);
         } else {
-            self.book.want(read);
+            self.book.refresh(read);
         }
     }
 }
