@@ -237,13 +237,18 @@ impl LockQueue {
     pub fn path_of(&self, contender: &Contender) -> ZnodePath {
         match (self.family, contender.role) {
             (_, Role::SingleNode) => self.path.clone(),
-            (Recipe::CuratorSemaphore, Role::Queue) => self.path.child("locks").child(&contender.node),
             (Recipe::CuratorSemaphore, Role::Lease) => self.path.child("leases").child(&contender.node),
-            (Recipe::KazooSemaphore, Role::Queue) => match self.path.parent() {
-                Some(parent) => parent.child(&format!("{}-__lock__", self.path.name())).child(&contender.node),
-                None => self.path.child(&contender.node),
-            },
-            _ => self.path.child(&contender.node),
+            (_, Role::Lease) => self.path.child(&contender.node),
+            (_, Role::Queue) => self.queue_path().child(&contender.node),
+        }
+    }
+
+    /// The parent of those who queue.
+    pub(super) fn queue_path(&self) -> ZnodePath {
+        match (self.family, self.path.parent()) {
+            (Recipe::CuratorSemaphore, _) => self.path.child("locks"),
+            (Recipe::KazooSemaphore, Some(parent)) => parent.child(&format!("{}-__lock__", self.path.name())),
+            _ => self.path.clone(),
         }
     }
 

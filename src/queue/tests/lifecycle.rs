@@ -49,6 +49,16 @@ fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
 }
 
 #[test]
+fn a_connection_that_is_cut_during_the_first_reading_is_told_to_be_back() {
+    let mut table = LockTable::new([]);
+    let connected = || Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+    let lost = || Change::Link(Link::Lost { reason: "cut".into() });
+    let changes = [lost(), connected(), Change::Syncing, lost(), lost(), connected(), Change::Syncing, Change::Synced];
+    let happenings: Vec<_> = changes.into_iter().flat_map(|change| table.apply(change, Timestamp(1))).collect();
+    assert_eq!(events(&happenings), [Event::Disconnected, Event::Reconnected]);
+}
+
+#[test]
 fn a_node_that_vanishes_with_an_expired_session_expired() {
     let mut world = World::new();
     let holder = world.create("/a/lock-", 1);

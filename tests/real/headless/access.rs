@@ -86,10 +86,10 @@ async fn credentials_open_what_is_closed_and_are_never_told() {
     let auth = auth.to_str().expect("text");
 
     let lines = format!("digest:alice:{SECRET}");
-    let by_option = ["--auth-file", auth];
-    let by_file = (by_option.as_slice(), ("HOME", "/nonexistent"));
-    let by_lines = ([].as_slice(), ("LOCKSCOPE_AUTH", lines.as_str()));
-    let by_variable = ([].as_slice(), ("LOCKSCOPE_AUTH_FILE", auth));
+    let option = ["--auth-file", auth];
+    let by_file = (&option[..], ("HOME", "/nonexistent"));
+    let by_lines = (&[][..], ("LOCKSCOPE_AUTH", lines.as_str()));
+    let by_variable = (&[][..], ("LOCKSCOPE_AUTH_FILE", auth));
     for (way, (arguments, (name, value))) in [by_file, by_lines, by_variable].into_iter().enumerate() {
         let log = folder.path().join(way.to_string());
         let mut command = lockscope(&["snapshot", "--connect", &connect, "--log-file", log.to_str().expect("text")]);

@@ -10,7 +10,7 @@ use zookeeper_client::{Client, CreateMode};
 use super::program::{PROGRAM, Running, lockscope};
 use crate::foreign_clients::queued;
 use crate::harness::foreign::Foreign;
-use crate::harness::relay::Relay;
+use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -221,6 +221,25 @@ async fn what_a_cut_hid_is_told_after_it() {
     // It follows again.
     clients.release("b").await;
     assert_eq!(events(&watching.until("acquired").await), [format!("released {}", b.0), format!("acquired {}", c.0)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
+    let at = zk::own_root("watch-old").await;
+    let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
+    let (server, chroot) = at.split_once('/').expect("a chroot");
+    let relay = Relay::start(server).await;
+    relay.rewrite_op(op::ADD_WATCH, op::UNKNOWN);
+    let a = clients.contend("a").await;
+    let mut watching = Watching::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
+    let b = clients.contend("b").await;
+    clients.release("a").await;
+    let told = events(&watching.until("acquired").await);
+    let expected = ["lock-found".to_owned(), format!("enqueued {}", b.0), format!("released {}", a.0)];
+    assert_eq!(told[..3], expected);
+    relay.cut().await;
+    let told = events(&watching.until("resynced").await);
+    assert_eq!(told, ["disconnected", "reconnected", "resynced"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
