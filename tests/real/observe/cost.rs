@@ -35,11 +35,13 @@ async fn a_created_contender_costs_one_request_a_deleted_one_none_and_all_hang_o
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     watched.until_contenders(COUNT).await;
     let created = received(&server, &watched) - start;
+    println!("{created} requests for {COUNT} created contenders");
     assert!(created <= COUNT as u64 * 11 / 10, "{created} requests for {COUNT} created nodes");
 
     zk::delete_all(&client, nodes).await;
     watched.until_contenders(0).await;
     let deleted = received(&server, &watched) - start - created;
+    println!("{deleted} requests for {COUNT} deleted contenders");
     assert!(deleted <= COUNT as u64 / 10, "{deleted} requests for {COUNT} deleted nodes");
     assert_eq!(watched.how_many("deleted"), COUNT, "each deletion is told once");
     watched.observer.stop().await;
@@ -60,6 +62,7 @@ async fn twenty_thousand_contenders_and_five_thousand_locks_are_read_once_each()
     assert_eq!(watched.how_many("seen"), 40_000);
     // The contenders, the parents, the two above them, the handshake and the watch.
     let requests = received(&server, &watched);
+    println!("{requests} requests to read 5,001 locks with 40,000 contenders");
     assert!(requests <= 40_000 + 5001 + 5 + HEARTBEATS, "{requests} requests");
     watched.observer.stop().await;
 }
@@ -101,6 +104,7 @@ async fn a_hundred_thousand_plain_children_cost_a_handful_of_requests() {
     let mut watched = Watched::start(&server.connect_string());
     watched.until_contenders(1).await;
     let requests = received(&server, &watched);
+    println!("{requests} requests to read a tree with 100,000 plain children");
     assert!(requests <= 10 + HEARTBEATS, "{requests} requests");
 
     // One of them turns out to be a lock parent after all.
