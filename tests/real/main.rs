@@ -7,6 +7,7 @@ mod terminal;
 
 mod foreign_clients;
 mod headless;
+mod locks;
 mod observe;
 mod relays;
 mod servers;
