@@ -7,6 +7,7 @@ mod terminal;
 
 mod foreign_clients;
 mod observe;
+mod relay_faults;
 mod relays;
 mod servers;
 mod shown;
