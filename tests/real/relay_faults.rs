@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use zookeeper_client::{Client, CreateMode, Error};
+use zookeeper_client::{Client, CreateMode, Error, SessionState};
 
-use crate::harness::relay::{Fault, Passed, Place, Relay, Then, op, round_trips};
+use crate::harness::relay::{Asked, Fault, Passed, Place, Relay, Then, op, round_trips};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -113,6 +113,20 @@ async fn a_session_expires_before_and_after_a_request_and_at_an_event() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_expires_while_nothing_is_asked() {
+    let (relay, client, witness, path) = relayed("expire-idle").await;
+    create(&client, &path, "own").await.expect("it can be made");
+    relay.expire().await;
+    assert_eq!(names(&witness, &path).await, [""; 0]);
+    let states = client.state_watcher();
+    eventually("the client's end", async || match states.peek_state() {
+        SessionState::Expired => Ok(()),
+        state => Err(state),
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_sent_together_are_one_round_trip_and_requests_in_turn_are_two() {
     let (relay, client, _, path) = relayed("trips").await;
     relay.delay(Duration::from_millis(20));
@@ -122,8 +136,14 @@ async fn requests_sent_together_are_one_round_trip_and_requests_in_turn_are_two(
     children.await.expect("it can be listed");
     let log = relay.recorded();
     assert_eq!(round_trips(&log), 1, "{log:?}");
-    let asked = [op::GET_DATA, op::LIST].map(|op| Passed::Request { op });
-    assert_eq!(log, [asked[0], asked[1], Passed::Reply, Passed::Reply]);
+    let asked = [op::GET_DATA, op::LIST].map(|op| Asked { op, watches: false });
+    let replies = asked.map(|to| Passed::Reply { to, ok: true });
+    assert_eq!(log, [Passed::Request(asked[0]), Passed::Request(asked[1]), replies[0], replies[1]]);
+
+    relay.record();
+    let (_, _, watcher) = client.get_and_watch_data(&path).await.expect("it can be read");
+    assert!(relay.recorded()[1].is_watch_set());
+    drop(watcher);
 
     relay.record();
     client.get_data(&path).await.expect("it can be read");

@@ -1,6 +1,6 @@
 //! One connection through a relay: a reader and a writer each way, with a queue between that keeps the delay.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::io;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::fault::{Fault, Place, Then};
 use super::session::Credentials;
 use super::wire::{self, Answer, Opening};
-use super::{Passed, Shared, Weather, lock};
+use super::{Asked, Passed, Shared, Weather, lock};
 
 /// A packet on its way.
 struct Packet {
@@ -39,8 +39,8 @@ struct Link<'a> {
 struct State {
     raw: bool,
     session: Option<Credentials>,
-    /// Requests without a reply so far.
-    outstanding: HashSet<i32>,
+    /// Requests without a reply so far, by their numbers.
+    outstanding: HashMap<i32, Asked>,
     struck: Option<Struck>,
 }
 
@@ -79,13 +79,13 @@ pub async fn serve(
         let written = link.write(going_down, to_client, &shared.traffic.to_client);
         tokio::join!(link.read_server(from_server, down), written)
     };
-    tokio::select! {
-        _ = upwards => {}
-        _ = downwards => {}
-        _ = cut.wait_for(|weather| weather.age != age) => {}
-    }
+    let expires = tokio::select! {
+        _ = upwards => false,
+        _ = downwards => false,
+        weather = cut.wait_for(|weather| weather.age != age) => weather.is_ok_and(|weather| weather.expires),
+    };
     let State { session, struck, .. } = link.state.into_inner().map_err(|_| io::Error::other("a panic"))?;
-    Ok(session.filter(|_| struck.is_some_and(|struck| struck.then == Then::Expire)))
+    Ok(session.filter(|_| expires || struck.is_some_and(|struck| struck.then == Then::Expire)))
 }
 
 impl Link<'_> {
@@ -107,27 +107,26 @@ impl Link<'_> {
                 // Read and dropped: bytes left unread would reset the connection, and with it what was answered.
                 continue;
             }
-            let code = wire::operation(&frame);
-            self.shared.note(&mut frame);
-            let counts = code.is_some_and(|code| !wire::op::is_housekeeping(code));
-            let fault = if counts { lock(&self.shared.plan).request() } else { None };
-            if self.passes(&frame, counts, fault) {
+            let asked = wire::asked(&frame).filter(|asked| !wire::op::is_housekeeping(asked.op));
+            self.shared.note(&mut frame, asked);
+            if self.passes(wire::xid(&frame).zip(asked)) {
                 self.send(&up, frame, None);
             }
         }
     }
 
-    /// Notes a request and the fault that strikes at it; says whether it goes on to the server.
-    fn passes(&self, frame: &[u8], counts: bool, fault: Option<Fault>) -> bool {
-        let xid = wire::xid(frame).filter(|_| counts);
+    /// Notes a request that counts, and the fault that strikes at it; says whether it goes on to the server.
+    fn passes(&self, request: Option<(i32, Asked)>) -> bool {
+        let Some((xid, asked)) = request else { return true };
+        let fault = lock(&self.shared.plan).request();
         let mut state = lock(&self.state);
         if let Some(Fault { place: Place::BeforeRequest(_), then }) = fault {
             self.strike(&mut state, Struck { then, loses: None });
             return false;
         }
-        state.outstanding.extend(xid);
+        state.outstanding.insert(xid, asked);
         if let Some(Fault { then, .. }) = fault {
-            self.strike(&mut state, Struck { then, loses: xid });
+            self.strike(&mut state, Struck { then, loses: Some(xid) });
         }
         true
     }
@@ -161,7 +160,7 @@ impl Link<'_> {
                     false
                 }
                 Answer::Event => self.event(&down, frame),
-                Answer::Reply { xid } => self.reply(&down, frame, xid),
+                Answer::Reply { xid, ok } => self.reply(&down, frame, xid, ok),
             };
             if ends {
                 return Ok(());
@@ -182,14 +181,14 @@ impl Link<'_> {
     }
 
     /// Passes a reply on, or loses it; says whether that is the connection's end.
-    fn reply(&self, down: &Sender, frame: Vec<u8>, xid: i32) -> bool {
+    fn reply(&self, down: &Sender, frame: Vec<u8>, xid: i32, ok: bool) -> bool {
         let mut state = lock(&self.state);
         let asked = state.outstanding.remove(&xid);
         let lost = state.struck.is_some_and(|struck| struck.loses == Some(xid));
         let ends = lost || state.struck.is_some() && state.outstanding.is_empty();
         drop(state);
         if !lost {
-            self.send(down, frame, asked.then_some(Passed::Reply));
+            self.send(down, frame, asked.map(|to| Passed::Reply { to, ok }));
         }
         ends
     }

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 pub use self::fault::{Fault, Place, Then};
-pub use self::log::{Passed, round_trips};
+pub use self::log::{Asked, Passed, round_trips};
 pub use self::wire::op;
 
 use super::wait::eventually;
@@ -56,6 +56,8 @@ struct Traffic {
 struct Weather {
     age: u64,
     refuses: bool,
+    /// The sessions of connections that are cut end too.
+    expires: bool,
     paused: bool,
     delay: Duration,
 }
@@ -105,6 +107,15 @@ impl Relay {
     /// Ends `refuse`.
     pub fn heal(&self) {
         self.shared.heal();
+    }
+
+    /// Ends the sessions of all connections, which the server tells nobody: cuts them, and lets none through until the
+    /// sessions are gone from the server.
+    pub async fn expire(&self) {
+        self.shared.weather.send_modify(|weather| weather.expires = true);
+        self.refuse().await;
+        self.shared.weather.send_modify(|weather| weather.expires = false);
+        self.heal();
     }
 
     /// Holds everything up in both directions; connections stay.
@@ -202,15 +213,15 @@ impl Shared {
         self.weather.send_modify(|weather| weather.refuses = false);
     }
 
-    /// Counts a request, and rewrites its operation.
-    fn note(&self, frame: &mut [u8]) {
+    /// Counts a request, writes it down when it was asked for a purpose, and rewrites its operation.
+    fn note(&self, frame: &mut [u8], asked: Option<Asked>) {
         let Some(sent) = wire::operation(frame) else { return };
         *lock(&self.traffic.requests).entry(sent).or_default() += 1;
         if let Some(rewritten) = lock(&self.rewrites).get(&sent) {
             wire::set_operation(frame, *rewritten);
         }
-        if !op::is_housekeeping(sent) {
-            self.traffic.write_down(Passed::Request { op: sent });
+        if let Some(asked) = asked {
+            self.traffic.write_down(Passed::Request(asked));
         }
     }
 }
@@ -244,11 +255,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
 async fn serve(client: TcpStream, shared: Arc<Shared>, age: u64, weather: watch::Receiver<Weather>) {
     // Ends with either side, like any connection; which error it was tells nothing more.
     let doomed = link::serve(&shared, client, age, weather).await.unwrap_or_default();
-    shared.live.fetch_sub(1, Ordering::SeqCst);
     if let Some(session) = doomed {
         session.close(&shared.target).await;
         shared.heal();
     }
+    shared.live.fetch_sub(1, Ordering::SeqCst);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

@@ -4,6 +4,8 @@ use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use super::log::Asked;
+
 /// Operation codes of ZooKeeper's protocol that tests ask about.
 pub mod op {
     pub const CREATE: i32 = 1;
@@ -35,6 +37,9 @@ const EVENT: i32 = -1;
 /// Replies with a negative number answer a library's own requests.
 const FIRST_REPLY: i32 = 0;
 
+/// Where a reply says what went wrong: after its length, the request's number and a zxid.
+const ERROR: usize = 16;
+
 /// A frame of this size or more is none: four-letter words and TLS records look so, and are passed on as they are.
 const NO_FRAME: u32 = 1 << 26;
 
@@ -49,7 +54,7 @@ pub enum Opening {
 /// What the server sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    Reply { xid: i32 },
+    Reply { xid: i32, ok: bool },
     Event,
     /// To a heartbeat, authentication or the like.
     Housekeeping,
@@ -80,6 +85,13 @@ pub fn xid(frame: &[u8]) -> Option<i32> {
     number(frame, 4)
 }
 
+/// What a request asks for, by its operation as the client sent it. Reads end with whether they watch.
+pub fn asked(request: &[u8]) -> Option<Asked> {
+    let op = operation(request)?;
+    let reads = [op::EXISTS, op::GET_DATA, op::LIST, op::LIST_WITH_STAT].contains(&op);
+    Some(Asked { op, watches: reads && request.last() == Some(&1) })
+}
+
 /// A request's operation.
 pub fn operation(request: &[u8]) -> Option<i32> {
     number(request, 8)
@@ -94,7 +106,7 @@ pub fn set_operation(request: &mut [u8], code: i32) {
 pub fn answer(frame: &[u8]) -> Answer {
     match xid(frame) {
         Some(EVENT) => Answer::Event,
-        Some(xid) if xid >= FIRST_REPLY => Answer::Reply { xid },
+        Some(xid) if xid >= FIRST_REPLY => Answer::Reply { xid, ok: number(frame, ERROR) == Some(0) },
         _ => Answer::Housekeeping,
     }
 }
