@@ -19,6 +19,9 @@ pub enum Then {
     Cut,
     /// The connection is cut, and none is let through until the session is gone from the server.
     Expire,
+    /// Nothing passes any more, in either direction, until `resume`: before the request, before its reply, or before
+    /// the event.
+    Stall,
 }
 
 /// A fault that a relay makes once.

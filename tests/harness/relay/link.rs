@@ -42,6 +42,8 @@ struct State {
     /// Requests without a reply so far, by their numbers.
     outstanding: HashMap<i32, Asked>,
     struck: Option<Struck>,
+    /// The request whose reply is to stall.
+    stalls: Option<i32>,
 }
 
 /// A fault on its way to the connection's end.
@@ -118,8 +120,14 @@ impl Link<'_> {
     /// Notes a request that counts, and the fault that strikes at it; says whether it goes on to the server.
     fn passes(&self, request: Option<(i32, Asked)>) -> bool {
         let Some((xid, asked)) = request else { return true };
-        let fault = lock(&self.shared.plan).request();
+        let mut fault = lock(&self.shared.plan).request();
         let mut state = lock(&self.state);
+        if let Some(fault) = fault.take_if(|fault| fault.then == Then::Stall) {
+            match fault.place {
+                Place::AfterRequest(_) => state.stalls = Some(xid),
+                _ => self.shared.set_paused(true),
+            }
+        }
         if let Some(Fault { place: Place::BeforeRequest(_), then }) = fault {
             self.strike(&mut state, Struck { then, loses: None });
             return false;
@@ -170,9 +178,15 @@ impl Link<'_> {
 
     /// Passes an event on, or loses it; says whether that is the connection's end.
     fn event(&self, down: &Sender, frame: Vec<u8>) -> bool {
-        let Some(Fault { then, .. }) = lock(&self.shared.plan).event() else {
-            self.send(down, frame, Some(Passed::Event));
-            return false;
+        let then = match lock(&self.shared.plan).event() {
+            Some(Fault { then: then @ (Then::Cut | Then::Expire), .. }) => then,
+            fault => {
+                if fault.is_some() {
+                    self.shared.set_paused(true);
+                }
+                self.send(down, frame, Some(Passed::Event));
+                return false;
+            }
         };
         let mut state = lock(&self.state);
         state.outstanding.clear();
@@ -185,6 +199,9 @@ impl Link<'_> {
         let mut state = lock(&self.state);
         let asked = state.outstanding.remove(&xid);
         let lost = state.struck.is_some_and(|struck| struck.loses == Some(xid));
+        if state.stalls.take_if(|stalls| *stalls == xid).is_some() {
+            self.shared.set_paused(true);
+        }
         let ends = lost || state.struck.is_some() && state.outstanding.is_empty();
         drop(state);
         if !lost {

@@ -120,12 +120,12 @@ impl Relay {
 
     /// Holds everything up in both directions; connections stay.
     pub fn pause(&self) {
-        self.shared.weather.send_modify(|weather| weather.paused = true);
+        self.shared.set_paused(true);
     }
 
     /// Lets what was held up through.
     pub fn resume(&self) {
-        self.shared.weather.send_modify(|weather| weather.paused = false);
+        self.shared.set_paused(false);
     }
 
     /// From now on every packet arrives so much later, each way; none waits for another.
@@ -147,6 +147,11 @@ impl Relay {
     /// Whether the fault that was armed last was made.
     pub fn fired(&self) -> bool {
         lock(&self.shared.plan).fired()
+    }
+
+    /// Whether everything is held up: by `pause`, or by a fault that was made.
+    pub fn stalled(&self) -> bool {
+        self.shared.weather.borrow().paused
     }
 
     /// Whether connections are refused: by `refuse`, or until the session of a fault is gone from the server.
@@ -207,6 +212,10 @@ impl Drop for Relay {
 impl Shared {
     fn refuse_new(&self) {
         self.weather.send_modify(|weather| weather.refuses = true);
+    }
+
+    fn set_paused(&self, paused: bool) {
+        self.weather.send_modify(|weather| weather.paused = paused);
     }
 
     fn heal(&self) {
