@@ -8,7 +8,6 @@ use super::log::Asked;
 
 /// Operation codes of ZooKeeper's protocol that tests ask about.
 pub mod op {
-    pub const CREATE: i32 = 1;
     pub const DELETE: i32 = 2;
     pub const EXISTS: i32 = 3;
     pub const GET_DATA: i32 = 4;
