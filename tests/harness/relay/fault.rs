@@ -24,37 +24,45 @@ pub enum Then {
     Stall,
 }
 
-/// A fault that a relay makes once.
+/// A fault that a relay makes once. Requests that are sent again count again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub place: Place,
     pub then: Then,
 }
 
-/// The armed fault, and how far it is.
+/// The armed faults, and how far they are.
 #[derive(Debug, Default)]
 pub struct Plan {
-    armed: Option<Fault>,
+    armed: Vec<Fault>,
     requests: usize,
     events: usize,
-    fired: bool,
+    /// The request whose reply is to stall.
+    stalls: Option<i32>,
 }
 
 impl Plan {
-    pub fn arm(&mut self, fault: Fault) {
-        *self = Self { armed: Some(fault), ..Self::default() };
+    pub fn arm(&mut self, faults: &[Fault]) {
+        *self = Self { armed: faults.to_vec(), ..Self::default() };
     }
 
-    pub fn disarm(&mut self) -> bool {
-        self.armed = None;
-        self.fired
+    /// Forgets the faults that have not struck; gives them.
+    pub fn disarm(&mut self) -> Vec<Fault> {
+        self.stalls = None;
+        std::mem::take(&mut self.armed)
     }
 
-    pub fn fired(&self) -> bool {
-        self.fired
+    /// Lets the reply to a request stall.
+    pub fn stall_reply(&mut self, xid: i32) {
+        self.stalls = Some(xid);
     }
 
-    /// Counts a request; gives the fault that strikes here. It has fired when its connection ends.
+    /// Whether a reply is to stall.
+    pub fn reply_stalls(&mut self, xid: i32) -> bool {
+        self.stalls.take_if(|stalls| *stalls == xid).is_some()
+    }
+
+    /// Counts a request; gives the fault that strikes here. It is made when its connection ends.
     pub fn request(&mut self) -> Option<Fault> {
         self.requests += 1;
         let here = self.requests;
@@ -69,8 +77,7 @@ impl Plan {
     }
 
     fn take(&mut self, strikes: impl Fn(Place) -> bool) -> Option<Fault> {
-        let fault = self.armed.take_if(|fault| strikes(fault.place))?;
-        self.fired = true;
-        Some(fault)
+        let at = self.armed.iter().position(|fault| strikes(fault.place))?;
+        Some(self.armed.remove(at))
     }
 }

@@ -42,8 +42,6 @@ struct State {
     /// Requests without a reply so far, by their numbers.
     outstanding: HashMap<i32, Asked>,
     struck: Option<Struck>,
-    /// The request whose reply is to stall.
-    stalls: Option<i32>,
 }
 
 /// A fault on its way to the connection's end.
@@ -120,14 +118,17 @@ impl Link<'_> {
     /// Notes a request that counts, and the fault that strikes at it; says whether it goes on to the server.
     fn passes(&self, request: Option<(i32, Asked)>) -> bool {
         let Some((xid, asked)) = request else { return true };
-        let mut fault = lock(&self.shared.plan).request();
-        let mut state = lock(&self.state);
-        if let Some(fault) = fault.take_if(|fault| fault.then == Then::Stall) {
-            match fault.place {
-                Place::AfterRequest(_) => state.stalls = Some(xid),
+        // Locked until everything is held up: who disarms is not to be surprised by a hold-up later.
+        let mut plan = lock(&self.shared.plan);
+        let mut fault = plan.request();
+        if let Some(stall) = fault.take_if(|fault| fault.then == Then::Stall) {
+            match stall.place {
+                Place::AfterRequest(_) => plan.stall_reply(xid),
                 _ => self.shared.set_paused(true),
             }
         }
+        drop(plan);
+        let mut state = lock(&self.state);
         if let Some(Fault { place: Place::BeforeRequest(_), then }) = fault {
             self.strike(&mut state, Struck { then, loses: None });
             return false;
@@ -178,7 +179,8 @@ impl Link<'_> {
 
     /// Passes an event on, or loses it; says whether that is the connection's end.
     fn event(&self, down: &Sender, frame: Vec<u8>) -> bool {
-        let then = match lock(&self.shared.plan).event() {
+        let mut plan = lock(&self.shared.plan);
+        let then = match plan.event() {
             Some(Fault { then: then @ (Then::Cut | Then::Expire), .. }) => then,
             fault => {
                 if fault.is_some() {
@@ -188,6 +190,7 @@ impl Link<'_> {
                 return false;
             }
         };
+        drop(plan);
         let mut state = lock(&self.state);
         state.outstanding.clear();
         self.strike(&mut state, Struck { then, loses: None });
@@ -196,12 +199,14 @@ impl Link<'_> {
 
     /// Passes a reply on, or loses it; says whether that is the connection's end.
     fn reply(&self, down: &Sender, frame: Vec<u8>, xid: i32, ok: bool) -> bool {
+        let mut plan = lock(&self.shared.plan);
+        if plan.reply_stalls(xid) {
+            self.shared.set_paused(true);
+        }
+        drop(plan);
         let mut state = lock(&self.state);
         let asked = state.outstanding.remove(&xid);
         let lost = state.struck.is_some_and(|struck| struck.loses == Some(xid));
-        if state.stalls.take_if(|stalls| *stalls == xid).is_some() {
-            self.shared.set_paused(true);
-        }
         let ends = lost || state.struck.is_some() && state.outstanding.is_empty();
         drop(state);
         if !lost {

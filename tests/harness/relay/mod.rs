@@ -133,20 +133,14 @@ impl Relay {
         self.shared.weather.send_modify(|weather| weather.delay = each_way);
     }
 
-    /// Makes a fault once, at the request or event that it names, counted from now. Forgets a fault that was armed
-    /// before.
-    pub fn arm(&self, fault: Fault) {
-        lock(&self.shared.plan).arm(fault);
+    /// Makes each fault once, at the request or event that it names, counted from now. Forgets what was armed before.
+    pub fn arm(&self, faults: &[Fault]) {
+        lock(&self.shared.plan).arm(faults);
     }
 
-    /// Forgets the armed fault; says whether it was made.
+    /// Forgets the faults that were not made; says whether there are none.
     pub fn disarm(&self) -> bool {
-        lock(&self.shared.plan).disarm()
-    }
-
-    /// Whether the fault that was armed last was made.
-    pub fn fired(&self) -> bool {
-        lock(&self.shared.plan).fired()
+        lock(&self.shared.plan).disarm().is_empty()
     }
 
     /// Whether everything is held up: by `pause`, or by a fault that was made.

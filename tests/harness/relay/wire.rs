@@ -53,7 +53,10 @@ pub enum Opening {
 /// What the server sends.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    Reply { xid: i32, ok: bool },
+    Reply {
+        xid: i32,
+        ok: bool,
+    },
     Event,
     /// To a heartbeat, authentication or the like.
     Housekeeping,

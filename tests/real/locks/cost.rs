@@ -87,7 +87,7 @@ async fn the_listing_is_sent_before_the_create_is_answered() {
     for recipe in QUEUES {
         let (counted, path) = (Counted::new().await, path().await);
         counted.relay.record();
-        counted.relay.arm(Fault { place: Place::AfterRequest(1), then: Then::Stall });
+        counted.relay.arm(&[Fault { place: Place::AfterRequest(1), then: Then::Stall }]);
         let (acquired, ()) = tokio::join!(recipe.acquire(&counted.client, &path), async {
             eventually("both requests, and no answer", async || match counted.requests() {
                 requests if requests == [op::CREATE_WITH_STAT, op::LIST] => Ok(()),

@@ -32,61 +32,62 @@ async fn everywhere(recipe: Recipe, work: Work, then: Then) -> (usize, usize) {
     let (mut requests, mut events) = (0, 0);
     for n in 1..=FURTHEST {
         let places = [Place::BeforeRequest(n), Place::AfterRequest(n)];
-        let struck = join_all(places.map(|place| under(Fault { place, then }, work, recipe))).await;
+        let struck = join_all(places.map(async |place| under(&[Fault { place, then }], work, recipe).await)).await;
         if struck == [false, false] {
             break;
         }
         requests = n;
     }
     assert!(requests < FURTHEST, "{recipe:?} {work:?} {then:?} comes to no end");
-    while under(Fault { place: Place::AtEvent(events + 1), then }, work, recipe).await {
+    while under(&[Fault { place: Place::AtEvent(events + 1), then }], work, recipe).await {
         events += 1;
     }
     (requests, events)
 }
 
-/// Does one work under a fault; says whether the fault struck.
-async fn under(fault: Fault, work: Work, recipe: Recipe) -> bool {
+/// Does one work under faults; says whether all of them struck.
+async fn under(faults: &[Fault], work: Work, recipe: Recipe) -> bool {
     let scene = Scene::new(recipe).await;
     match work {
-        Work::Acquire => acquire(&scene, fault).await,
-        Work::Wait => wait(&scene, fault).await,
-        Work::Release => release(&scene, fault).await,
+        Work::Acquire => acquire(&scene, faults).await,
+        Work::Wait => wait(&scene, faults).await,
+        Work::Release => release(&scene, faults).await,
     }
 }
 
-async fn acquire(scene: &Scene, fault: Fault) -> bool {
-    scene.relay.arm(fault);
+async fn acquire(scene: &Scene, faults: &[Fault]) -> bool {
+    scene.relay.arm(faults);
     let acquired = within("an acquire", scene.recipe.acquire(&scene.victim, &scene.path)).await;
-    let token = ended(scene, fault, acquired).await;
+    let struck = scene.relay.disarm();
+    let token = ended(scene, faults, struck, acquired).await;
     scene.assert_free(token).await;
-    scene.relay.fired()
+    struck
 }
 
-/// Holds the outcome of the victim's acquire against the fault, and ends what it got. Gives its token, or 0.
-async fn ended(scene: &Scene, fault: Fault, acquired: Result<Held, LockError>) -> i64 {
+/// Holds the outcome of the victim's acquire against the faults that struck, and ends what it got. Gives its token, or 0.
+async fn ended(scene: &Scene, faults: &[Fault], struck: bool, acquired: Result<Held, LockError>) -> i64 {
     let recipe = scene.recipe;
-    let expires = scene.relay.disarm() && fault.then == Then::Expire;
+    let expires = struck && faults.iter().any(|fault| fault.then == Then::Expire);
     let held = match acquired {
         Ok(held) => held,
         Err(error) => {
-            assert!(expires && is_expired(&error), "{recipe:?} {fault:?}: {error:?}");
+            assert!(expires && is_expired(&error), "{recipe:?} {faults:?}: {error:?}");
             return 0;
         }
     };
     let token = held.token();
     if expires {
-        assert_eq!(within("the loss", held.lost()).await, Loss::Expired, "{recipe:?} {fault:?}");
+        assert_eq!(within("the loss", held.lost()).await, Loss::Expired, "{recipe:?} {faults:?}");
     } else {
         scene.assert_holds(&held, &scene.victim).await;
         let released = within("a release", held.release()).await;
-        released.unwrap_or_else(|error| panic!("{recipe:?} {fault:?}: {error}"));
-        assert!(scene.nodes_of(Some(&scene.victim)).await.is_empty(), "{recipe:?} {fault:?}");
+        released.unwrap_or_else(|error| panic!("{recipe:?} {faults:?}: {error}"));
+        assert!(scene.nodes_of(Some(&scene.victim)).await.is_empty(), "{recipe:?} {faults:?}");
     }
     token
 }
 
-async fn wait(scene: &Scene, fault: Fault) -> bool {
+async fn wait(scene: &Scene, faults: &[Fault]) -> bool {
     let recipe = scene.recipe;
     let contend = |recipe: Recipe, client: &Client| {
         let (client, path) = (client.clone(), scene.path.clone());
@@ -94,7 +95,7 @@ async fn wait(scene: &Scene, fault: Fault) -> bool {
     };
     let first = contend(recipe.rival(), &scene.other).await.expect("no panic").expect("nobody holds");
     scene.relay.record();
-    scene.relay.arm(fault);
+    scene.relay.arm(faults);
     let victim = contend(recipe, &scene.victim);
     eventually("a waiter", async || {
         let log = scene.relay.recorded();
@@ -103,42 +104,46 @@ async fn wait(scene: &Scene, fault: Fault) -> bool {
     .await;
     scene.assert_holds(&first, &scene.other).await;
     let third = contend(recipe.rival(), &scene.third);
-    let mut last = first.token();
+    let (mut last, mut struck) = (first.token(), false);
     first.release().await.expect("its connection is sound");
 
-    let mut contenders: FuturesUnordered<_> =
-        [(true, victim), (false, third)].map(|(is_victim, task)| async move { (is_victim, task.await) }).into_iter().collect();
+    let mut contenders: FuturesUnordered<_> = [(true, victim), (false, third)]
+        .map(|(is_victim, task)| async move { (is_victim, task.await) })
+        .into_iter()
+        .collect();
     while let Some((is_victim, outcome)) = contenders.next().await {
         let outcome = outcome.expect("no panic");
         let token = if is_victim {
-            ended(scene, fault, outcome).await
+            struck = scene.relay.disarm();
+            ended(scene, faults, struck, outcome).await
         } else {
-            let held = outcome.unwrap_or_else(|error| panic!("{recipe:?} {fault:?}: the third: {error}"));
+            let held = outcome.unwrap_or_else(|error| panic!("{recipe:?} {faults:?}: the third: {error}"));
             scene.assert_holds(&held, &scene.third).await;
             let token = held.token();
             held.release().await.expect("its connection is sound");
             token
         };
-        assert!(token == 0 || token > last, "{recipe:?} {fault:?}: {token} after {last}");
+        assert!(token == 0 || token > last, "{recipe:?} {faults:?}: {token} after {last}");
         last = last.max(token);
     }
     scene.assert_free(last).await;
-    scene.relay.fired()
+    struck
 }
 
-async fn release(scene: &Scene, fault: Fault) -> bool {
+async fn release(scene: &Scene, faults: &[Fault]) -> bool {
     let recipe = scene.recipe;
     let held = scene.recipe.acquire(&scene.victim, &scene.path).await.expect("nobody holds");
     let token = held.token();
-    scene.relay.arm(fault);
+    scene.relay.arm(faults);
     let released = within("a release", held.release()).await;
-    let expires = scene.relay.disarm() && fault.then == Then::Expire;
+    let struck = scene.relay.disarm();
+    let expires = struck && faults.iter().any(|fault| fault.then == Then::Expire);
     match released {
         Ok(()) => {}
-        Err(error) => assert!(expires && is_expired(&error), "{recipe:?} {fault:?}: {error:?}"),
+        Err(error) => assert!(expires && is_expired(&error), "{recipe:?} {faults:?}: {error:?}"),
     }
     scene.assert_free(token).await;
-    scene.relay.fired()
+    struck
 }
 
 /// All works under one kind of fault.
@@ -151,6 +156,36 @@ async fn suite(recipe: Recipe, then: Then) {
     assert!(acquire >= 1 && wait >= 2 && events >= 1 && release >= 1, "{recipe:?}: {struck:?}");
 }
 
+/// A second cut at each of the requests by which a first one, at each request of a work, is made good. Gives the number
+/// of pairs.
+async fn cut_twice(recipe: Recipe, work: Work) -> usize {
+    let mut pairs = 0;
+    for n in 1..=FURTHEST {
+        let firsts = [Place::BeforeRequest(n), Place::AfterRequest(n)];
+        let struck = join_all(firsts.map(|first| cut_again(recipe, work, first, n))).await;
+        if struck == [0, 0] {
+            return pairs;
+        }
+        pairs += struck.iter().sum::<usize>();
+    }
+    panic!("{recipe:?} {work:?} comes to no end");
+}
+
+async fn cut_again(recipe: Recipe, work: Work, first: Place, n: usize) -> usize {
+    let mut struck = 0;
+    for m in n + 1..=n + FURTHEST {
+        let seconds = [Place::BeforeRequest(m), Place::AfterRequest(m)];
+        let pair =
+            async |second| under(&[first, second].map(|place| Fault { place, then: Then::Cut }), work, recipe).await;
+        let made = join_all(seconds.map(pair)).await.into_iter().filter(|made| *made).count();
+        if made == 0 {
+            return struck;
+        }
+        struck += made;
+    }
+    panic!("{recipe:?} {work:?} {first:?} comes to no end");
+}
+
 /// Drops an acquire that is stopped at a place; says whether it got so far.
 async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
     let scene = Scene::new(recipe).await;
@@ -159,8 +194,8 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
         false => None,
     };
     scene.relay.record();
-    scene.relay.arm(Fault { place, then: Then::Stall });
-    let mut token = 0;
+    scene.relay.arm(&[Fault { place, then: Then::Stall }]);
+    let (mut token, mut stopped) = (0, true);
     {
         let mut acquiring = Box::pin(recipe.acquire(&scene.victim, &scene.path));
         let stalled = eventually("a stop", async || {
@@ -170,7 +205,7 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
         tokio::select! {
             held = &mut acquiring => {
                 // It came through; what follows is not to be stopped.
-                scene.relay.disarm();
+                stopped = scene.relay.disarm();
                 scene.relay.resume();
                 let held = held.expect("nobody holds");
                 token = held.token();
@@ -179,7 +214,7 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
             () = stalled => {}
         }
     }
-    scene.relay.disarm();
+    stopped &= scene.relay.disarm();
     scene.relay.resume();
     eventually("the end of the node of who gave up", async || match scene.nodes_of(Some(&scene.victim)).await {
         nodes if nodes.is_empty() => Ok(()),
@@ -192,7 +227,7 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
         first.release().await.expect("its connection is sound");
     }
     scene.assert_free(token).await;
-    scene.relay.fired()
+    stopped
 }
 
 async fn given_up_everywhere(recipe: Recipe) {
@@ -220,6 +255,13 @@ macro_rules! faults_of {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn survives_a_cut_at_each_request_and_event() {
                 suite($recipe, Then::Cut).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn survives_a_second_cut_at_each_request_that_makes_good_a_first_one() {
+                let pairs = join_all([Work::Acquire, Work::Wait, Work::Release].map(|work| cut_twice($recipe, work))).await;
+                println!("{:?} cut twice: {pairs:?} pairs", $recipe);
+                assert!(pairs.iter().all(|pairs| *pairs > 0), "{pairs:?}");
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,20 +17,28 @@ use crate::harness::zk;
 const CLIENTS: usize = 4;
 const ROUNDS: usize = 60;
 
-/// Lets one of our own sessions contend in a loop, with checks.
-async fn turns(at: &str, recipe: Recipe, path: &str, rounds: usize) {
+/// Lets one of our own sessions contend in a loop, with checks; gives the names of its nodes.
+async fn turns(at: &str, recipe: Recipe, path: &str, rounds: usize) -> Vec<String> {
     let client = zk::connect(at).await;
     let reads = recipe.algorithm.access() == Some(Access::Read);
+    let mut names = Vec::new();
     for _ in 0..rounds {
         let held = within("a turn", recipe.acquire(&client, path)).await.expect("the connection is sound");
         inside::pass_through(&client, path, &held, reads).await;
+        names.push(held.name());
         held.release().await.expect("the connection is sound");
     }
+    names
 }
 
-/// As many sessions as said, all at once.
-async fn crowd(at: &str, recipe: Recipe, path: &str, clients: usize) {
-    join_all((0..clients).map(|_| turns(at, recipe, path, ROUNDS))).await;
+/// As many sessions as said, all at once, from the moment when somebody else has held the lock.
+async fn crowd(at: &str, recipe: Recipe, path: &str, clients: usize) -> Vec<String> {
+    let witness = zk::connect(at).await;
+    eventually("a foreign holder", async || {
+        if inside::records(&witness, path).await.is_empty() { Err("nobody has held") } else { Ok(()) }
+    })
+    .await;
+    join_all((0..clients).map(|_| turns(at, recipe, path, ROUNDS))).await.concat()
 }
 
 /// Holds the records of an exclusive lock against the order of its queue.
@@ -53,21 +61,26 @@ fn assert_writers_in_order(records: &[Record], expected: usize) {
     }
 }
 
-/// The names of both sides alternate often enough for a queue to be called mixed.
-fn assert_mixed(records: &[Record], foreign: usize) {
-    let all = records.len();
-    assert!(foreign > 0 && foreign < all, "{foreign} of {all}");
+/// How often the lock must pass from one side to the other for their queue to be called mixed.
+const PASSES: usize = 20;
+
+fn assert_mixed(records: &[Record], ours: &[String]) {
+    let is_ours: Vec<bool> = records.iter().map(|record| ours.contains(&record.node)).collect();
+    assert_eq!(is_ours.iter().filter(|ours| **ours).count(), ours.len());
+    let passes = is_ours.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    println!("{passes} passes from one side to the other in {} turns", records.len());
+    assert!(passes >= PASSES, "{passes} in {}", records.len());
 }
 
 async fn mixed_with(mut foreign: Foreign, at: &str, recipe: &str, called: Called) {
     let client = zk::connect(at).await;
     inside::prepare(&client, "/lock").await;
     foreign.churn_checked("theirs", recipe, "/lock", CLIENTS, ROUNDS).await;
-    crowd(at, Recipe::CHAIN.called(called), "/lock", CLIENTS).await;
-    let theirs = foreign.churned("theirs").await;
+    let ours = crowd(at, Recipe::CHAIN.called(called), "/lock", CLIENTS).await;
+    assert_eq!(foreign.churned("theirs").await, CLIENTS * ROUNDS);
     let records = inside::records(&client, "/lock").await;
     assert_in_order(&records, 2 * CLIENTS * ROUNDS);
-    assert_mixed(&records, theirs);
+    assert_mixed(&records, &ours);
     assert!(client.list_children("/lock").await.expect("it is there").is_empty());
 }
 
@@ -98,11 +111,12 @@ async fn shared_chain_and_curators_readers_and_writers_stand_in_one_queue() {
     foreign.churn_checked("readers", "read", "/lock", 2, ROUNDS).await;
     foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
     let (reads, writes) = (Recipe::shared_chain(Access::Read), Recipe::shared_chain(Access::Write));
-    futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
-    let theirs = foreign.churned("readers").await + foreign.churned("writers").await;
+    let (readers, writers) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    foreign.churned("readers").await;
+    foreign.churned("writers").await;
     let records = inside::records(&client, "/lock").await;
     assert_writers_in_order(&records, 8 * ROUNDS);
-    assert_mixed(&records, theirs);
+    assert_mixed(&records, &[readers, writers].concat());
 }
 
 // kazoo's readers don't take part: its `ReadLock` (2.8.0) looks for its own name among the writers' and never meets it,
@@ -114,12 +128,13 @@ async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
     inside::prepare(&client, "/lock").await;
     let mut foreign = Foreign::kazoo(&at);
     foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
-    let [reads, writes] = [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
-    futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
-    let theirs = foreign.churned("writers").await;
+    let [reads, writes] =
+        [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
+    let (readers, writers) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    foreign.churned("writers").await;
     let records = inside::records(&client, "/lock").await;
     assert_writers_in_order(&records, 6 * ROUNDS);
-    assert_mixed(&records, theirs);
+    assert_mixed(&records, &[readers, writers].concat());
 }
 
 /// kazoo's readers wait for our writer and hold together, and our next writer waits for them. It comes when they hold:
@@ -128,7 +143,8 @@ async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
 async fn kazoos_readers_and_our_writers_keep_each_other_out() {
     let at = zk::own_root("mixed").await;
     let client = zk::connect(&at).await;
-    let [read, write] = [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
+    let [read, write] =
+        [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
     let mut foreign = Foreign::kazoo(&at);
     for round in 0..5 {
         let path = format!("/lock-{round}");

@@ -122,8 +122,10 @@ async fn what_is_asked_while_the_server_is_down_is_done_when_it_is_back() {
     let (first, second, witness) = (zk::connect(&at).await, zk::connect(&at).await, zk::connect(&at).await);
     let holders = all(RECIPES.map(|recipe| contend(recipe, &first)).into()).await;
     let server = stop(server).await;
-    let releases: Vec<_> =
-        holders.into_iter().map(|held| tokio::spawn(async move { within("a release", held.release()).await })).collect();
+    let releases: Vec<_> = holders
+        .into_iter()
+        .map(|held| tokio::spawn(async move { within("a release", held.release()).await }))
+        .collect();
     let acquires: Vec<_> = RECIPES.map(|recipe| contend(recipe, &second)).into();
 
     let _server = restart(server).await;
