@@ -9,6 +9,7 @@ mod foreign_clients;
 mod headless;
 mod locks;
 mod observe;
+mod relay_faults;
 mod relays;
 mod servers;
 mod shown;
