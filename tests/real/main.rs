@@ -6,8 +6,10 @@ mod harness;
 mod terminal;
 
 mod foreign_clients;
+mod headless;
 mod locks;
 mod observe;
+mod relay_faults;
 mod relays;
 mod servers;
 mod shown;
