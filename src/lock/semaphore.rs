@@ -15,7 +15,7 @@ pub(super) async fn contend(attempt: &Attempt, leases: NonZeroU32) -> Result<Hel
     let places = usize::try_from(leases.get()).unwrap_or(usize::MAX);
     let counted = Place { parent: &lease_parent, names: &names, ask: Ask::Lease, places };
     // Only the holder of the queue lock comes here, so that its watch on the leases wakes one and not many.
-    let leased = enter_herd(attempt, &counted).await;
-    let lease = clean_up(attempt, &queued.own, leased).await?;
-    Ok(Held { leave: Some(queued.own), ..lease })
+    let counts = enter_herd(attempt, &counted).await;
+    let had = clean_up(attempt, &queued.own, counts).await?;
+    Ok(Held { leave: Some(queued.own), ..had })
 }
