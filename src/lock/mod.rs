@@ -30,9 +30,9 @@
 //! | [`SharedChain`](Algorithm::SharedChain) | 2, one round trip | as the chain | 1 | one writer, or the readers behind a writer | yes |
 //! | [`Semaphore`](Algorithm::Semaphore) | 5, two round trips | as the chain, then 1, 1 event | 1, 1 event | one | yes |
 //!
-//! Further: a wait of more than a second in a chain reads its own node, then every five seconds; who gives up there
-//! takes its watch back with one request; [`Guard::lost`] adds one request, and one event at the release. A
-//! [`Probe`] counts what it really was.
+//! Further: a wait of more than a second in a chain asks after its own node, then every five seconds; a node that may not
+//! be read is asked after every second in place of a watch; who gives up takes its watch back with one request;
+//! [`Guard::lost`] adds one request, and one event at the release. A [`Probe`] counts what it really was.
 //!
 //! # What a lock guarantees
 //!
