@@ -51,8 +51,8 @@ impl Wire {
     pub(super) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
         self.meter.request();
         if watched {
-            let (names, watcher) = self.client.list_and_watch_children(parent.as_str()).await?;
-            Ok((names, Some(Watch::new(watcher, &self.meter))))
+            let (names, fires) = self.client.list_and_watch_children(parent.as_str()).await?;
+            Ok((names, Some(Watch::new(fires, &self.meter))))
         } else {
             Ok((self.client.list_children(parent.as_str()).await?, None))
         }

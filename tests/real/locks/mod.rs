@@ -1,6 +1,7 @@
 //! What a correct lock must pass, of the built-in ones, on a real server.
 
 mod cost;
+mod cuts;
 mod exclusive;
 mod faults;
 mod ground;

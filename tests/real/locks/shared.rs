@@ -47,9 +47,9 @@ async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_or
             let mut waiting = ground.queue_up(&queue, 1).await;
             assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{naming:?}");
             first.release().await.expect("it was held");
-            let writing = got(waiting.remove(0)).await;
+            let second = got(waiting.remove(0)).await;
             assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{naming:?}");
-            writing.release().await.expect("it was held");
+            second.release().await.expect("it was held");
             let reading = [got(waiting.remove(0)).await, got(waiting.remove(0)).await];
             assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{naming:?}");
             for guard in reading {
