@@ -2,7 +2,8 @@
 //! Curator's. Clients with a session each acquire and release one lock in a loop, and hold it for no time.
 //!
 //! `cargo bench --bench locks` prints acquisitions per second (the median of several passes, in turn, straight at the
-//! server), and requests and watch events per acquisition (counted by a relay, in a pass of their own).
+//! server), and requests and watch events per acquisition (counted by a relay, in a pass of their own). Numbers of
+//! clients and names choose among the rows: `cargo bench --bench locks -- 20 chain Curator`.
 
 #[path = "../harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
@@ -33,7 +34,7 @@ const ACQUISITIONS: usize = 2000;
 const FEW_ACQUISITIONS: usize = 500;
 
 /// How often each figure is taken; the median counts.
-const PASSES: usize = 3;
+const PASSES: usize = 9;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
@@ -166,34 +167,47 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-async fn compare(server: &Server, clients: usize) -> Vec<Row> {
+async fn compare(server: &Server, libraries: &[Library], clients: usize) -> Vec<Row> {
     // The libraries take turns, so that a busy moment of the machine meets none of them alone.
-    let mut speeds = vec![Vec::new(); Library::ALL.len()];
+    let mut speeds = vec![Vec::new(); libraries.len()];
     for _ in 0..PASSES {
-        for (library, speeds) in Library::ALL.into_iter().zip(&mut speeds) {
-            speeds.push(speed(server, library, clients).await);
+        for (library, speeds) in libraries.iter().zip(&mut speeds) {
+            speeds.push(speed(server, *library, clients).await);
         }
     }
     let mut rows = Vec::new();
-    for (library, speeds) in Library::ALL.into_iter().zip(speeds) {
+    for (library, speeds) in libraries.iter().copied().zip(speeds) {
         let (requests, events) = cost(server, library, clients).await;
         rows.push(Row { library, clients, per_second: median(speeds), requests, events });
     }
     rows
 }
 
+/// What the arguments ask for: numbers of clients, and words of libraries' names. Nothing of a kind asks for all of it.
+fn wished(arguments: &[String]) -> (Vec<usize>, Vec<Library>) {
+    let clients: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let named = |library: &Library| arguments.iter().any(|argument| library.name().contains(argument.as_str()));
+    let libraries: Vec<Library> = Library::ALL.into_iter().filter(named).collect();
+    (
+        if clients.is_empty() { CLIENTS.to_vec() } else { clients },
+        if libraries.is_empty() { Library::ALL.to_vec() } else { libraries },
+    )
+}
+
 #[tokio::main]
 async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
     // `cargo test` runs benchmarks too, and wants to know only that they start.
-    if !std::env::args().any(|argument| argument == "--bench") {
+    if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
+    let (settings, libraries) = wished(&arguments);
     let server = Settings::default().heap_mib(1024).start();
     // The server's code is compiled as it runs: nobody is to pay for that alone.
     speed(&server, Library::Chain, 20).await;
     println!("{:<26} {:>7} {:>15} {:>13} {:>11}", "", "clients", "acquisitions/s", "requests each", "events each");
-    for clients in CLIENTS {
-        for Row { library, clients, per_second, requests, events } in compare(&server, clients).await {
+    for clients in settings {
+        for Row { library, clients, per_second, requests, events } in compare(&server, &libraries, clients).await {
             println!("{:<26} {clients:>7} {per_second:>15.0} {requests:>13.1} {events:>11.1}", library.name());
         }
         println!();
