@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::{BoxFuture, join};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
@@ -125,21 +126,24 @@ impl Attempt {
         &self,
         mut held: Held,
         mut orders: mpsc::Receiver<Order>,
-        loss: &watch::Sender<Option<Loss>>,
+        told: &watch::Sender<Option<Loss>>,
     ) -> Result<(), LockError> {
         let mut guarding = self.guarding(&held, held.name_is_reused);
-        let Some(lost) = self.keep(&mut held, &mut orders, &mut guarding).await else {
-            let released = self.release(&held.own, held.name_is_reused).await;
-            // The event of the own deletion comes before the reply to it, so that no watch has to be taken back.
-            drop((guarding, held.kept));
+        let Some(loss) = self.keep(&mut held, &mut orders, &mut guarding).await else {
+            let released = self.release(&mut held).await;
+            if released.is_ok() {
+                // The event of the own deletion came before the reply to it.
+                let _ = guarding.now_or_never();
+                held.kept.iter_mut().for_each(Watch::settle);
+            }
             return released;
         };
-        loss.send_replace(Some(lost));
-        if lost == Loss::Expired {
+        told.send_replace(Some(loss));
+        if loss == Loss::Expired {
             // Perhaps the session is back later after all. What the guard no longer vouches for must not be in the way.
-            let _ = self.wire.delete(&held.own.path).await;
+            let _ = self.delete(&mut held, true).await;
         }
-        Err(lost.error(&self.spec.path, &held.own.path))
+        Err(loss.error(&self.spec.path, &held.own.path))
     }
 
     /// Holds; ends when cancelled (`None`) or when the lock is lost.
@@ -211,9 +215,17 @@ impl Attempt {
         (state == SessionState::Disconnected).then(|| Instant::now() + left)
     }
 
-    async fn release(&self, node: &OwnNode, name_is_reused: bool) -> Result<(), LockError> {
-        let there = if name_is_reused { mutex::delete(self, node).await } else { self.wire.delete(&node.path).await };
-        if there? { Ok(()) } else { Err(Loss::Deleted.error(&self.spec.path, &node.path)) }
+    async fn release(&self, held: &mut Held) -> Result<(), LockError> {
+        if self.delete(held, false).await? { Ok(()) } else { Err(Loss::Deleted.error(&self.spec.path, &held.own.path)) }
+    }
+
+    /// Deletes the own node; `false` when it was gone before.
+    async fn delete(&self, held: &mut Held, after_a_cut: bool) -> Result<bool, LockError> {
+        if held.name_is_reused {
+            mutex::delete(self, &held.own, after_a_cut).await
+        } else {
+            self.wire.delete(&held.own.path).await
+        }
     }
 }
 

@@ -89,21 +89,23 @@ async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result
     Err(Stop::Cancelled)
 }
 
-/// Deletes the own node; `false` when it was gone before. Another's node of the same path stays: after a lost reply
-/// the node is looked at before the deletion is sent again.
-pub(super) async fn delete(attempt: &Attempt, own: &OwnNode) -> Result<bool, LockError> {
+/// Deletes the own node; `false` when it was gone before. Another's node of the same path stays: where there was no
+/// connection for a while, the node is looked at before the deletion is sent, or sent again.
+pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_a_cut: bool) -> Result<bool, LockError> {
     let mut pause = Pause::default();
     loop {
+        if after_a_cut || pause.rounds > 0 {
+            match attempt.wire.read(&own.path).await? {
+                Some((_, stat)) if Zxid(stat.czxid) == own.created => {}
+                _ => return Ok(pause.rounds > 0),
+            }
+        }
         attempt.wire.meter.request();
         match attempt.wire.client.delete(own.path.as_str(), None).await {
             Ok(()) => return Ok(true),
             Err(Error::NoNode) => return Ok(pause.rounds > 0),
             Err(error) if is_passing(&error) => pause.wait().await,
             Err(error) => return Err(judge(error, &attempt.spec.path, "delete", &own.path)),
-        }
-        match attempt.wire.read(&own.path).await? {
-            Some((_, stat)) if Zxid(stat.czxid) == own.created => {}
-            _ => return Ok(true),
         }
     }
 }

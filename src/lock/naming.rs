@@ -136,8 +136,8 @@ mod tests {
 
     const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
 
-    fn made(naming: Naming, algorithm: Algorithm, ask: Ask) -> String {
-        let names = Names::of(&naming, algorithm).expect("they fit");
+    fn made(naming: &Naming, algorithm: Algorithm, ask: Ask) -> String {
+        let names = Names::of(naming, algorithm).expect("they fit");
         let name = names.prefix(ask, Uuid::from_u128(7), SESSION) + "0000000042";
         assert_eq!(names.read(&name), Some((Sequence(42), ask)), "{name}");
         assert_eq!(names.carry_id(), recipe::read(&name).expect("a lock").attempt.is_some_and(|id| id.len() >= 32));
@@ -159,7 +159,7 @@ mod tests {
             (Naming::Session, read_write, Ask::Read, Recipe::TextbookShared),
             (Naming::Session, read_write, Ask::Alone, Recipe::TextbookShared),
         ] {
-            let name = made(naming, algorithm, ask);
+            let name = made(&naming, algorithm, ask);
             assert_eq!(recipe::read(&name).map(|child| child.recipe), Some(recipe), "{name}");
         }
         let lease = Names::leases().prefix(Ask::Lease, Uuid::from_u128(7), SESSION) + "0000000001";

@@ -124,11 +124,11 @@ impl Maker<'_> {
 
     /// Makes a parent, and those above it that are missing too.
     pub(super) async fn make(&self, parent: &ZnodePath) -> Result<(), LockError> {
-        let mut mode = match self.options.parents {
-            Parents::Container => CreateMode::Container,
-            Parents::Persistent => CreateMode::Persistent,
-            Parents::Required => return Err(LockError::NoParent { path: parent.clone() }),
-        };
+        if self.options.parents == Parents::Required {
+            return Err(LockError::NoParent { path: parent.clone() });
+        }
+        let containers = self.options.parents == Parents::Container;
+        let mut mode = if containers { CreateMode::Container } else { CreateMode::Persistent };
         let mut missing = vec![parent.clone()];
         while let Some(next) = missing.last().cloned() {
             if next.is_root() {

@@ -10,12 +10,12 @@ use super::queue::{Place, clean_up, enter_chain, enter_herd};
 pub(super) async fn contend(attempt: &Attempt, leases: NonZeroU32) -> Result<Held, Stop> {
     let (locks, lease_parent) = (attempt.spec.path.child("locks"), attempt.spec.path.child("leases"));
     let queue = Place { parent: &locks, names: &attempt.spec.names, ask: Ask::Alone, places: 1 };
-    let head = enter_chain(attempt, &queue).await?;
+    let queued = enter_chain(attempt, &queue).await?;
     let names = Names::leases();
     let places = usize::try_from(leases.get()).unwrap_or(usize::MAX);
-    let lease = Place { parent: &lease_parent, names: &names, ask: Ask::Lease, places };
+    let counted = Place { parent: &lease_parent, names: &names, ask: Ask::Lease, places };
     // Only the holder of the queue lock comes here, so that its watch on the leases wakes one and not many.
-    let leased = enter_herd(attempt, &lease).await;
-    let held = clean_up(attempt, &head.own, leased).await?;
-    Ok(Held { leave: Some(head.own), ..held })
+    let counts = enter_herd(attempt, &counted).await;
+    let had = clean_up(attempt, &queued.own, counts).await?;
+    Ok(Held { leave: Some(queued.own), ..had })
 }

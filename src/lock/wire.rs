@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::FutureExt;
 use futures::future::{BoxFuture, join};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, CreateOptions, CreateSequence, Error, EventType, OneshotWatcher, Stat, WatchedEvent};
 
@@ -12,6 +13,9 @@ use super::attempt::Stop;
 use super::error::{ended, is_passing, judge};
 use super::probe::Meter;
 use crate::znode::{SessionId, ZnodePath};
+
+/// How often a node is asked after that may not be read.
+const POLLS: Duration = Duration::from_secs(1);
 
 /// The names of a parent's children, and the watch that the listing set, where one was asked for.
 pub(super) type Listing = (Vec<String>, Option<Watch>);
@@ -47,8 +51,8 @@ impl Wire {
     pub(super) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
         self.meter.request();
         if watched {
-            let (names, watcher) = self.client.list_and_watch_children(parent.as_str()).await?;
-            Ok((names, Some(Watch::new(watcher, &self.meter))))
+            let (names, fires) = self.client.list_and_watch_children(parent.as_str()).await?;
+            Ok((names, Some(Watch::new(fires, &self.meter))))
         } else {
             Ok((self.client.list_children(parent.as_str()).await?, None))
         }
@@ -94,19 +98,16 @@ impl Wire {
         answer.map(|stat| stat.is_some()).map_err(|error| judge(error, &self.lock, "look at", node))
     }
 
-    /// Watches a node for its end or a change, and gives its data; `None` when it is not there. A node that may not be
-    /// read is watched all the same, and its data is unknown.
+    /// Watches a node for its end or a change, and gives its data; `None` when it is not there.
+    ///
+    /// A node that may not be read is asked after every second, and its data is unknown: its watch could be set, but newer
+    /// servers deliver no event of it.
     pub(super) async fn watch(&self, node: &ZnodePath) -> Result<Option<(Option<Vec<u8>>, Watch)>, LockError> {
         let read = || async {
             self.meter.request();
             // Not `exists`: on a node that is gone that would leave a watch which never fires.
             match self.client.get_and_watch_data(node.as_str()).await {
-                Err(Error::NoAuth) => {
-                    self.meter.request();
-                    let (stat, watcher) = self.client.check_and_watch_stat(node.as_str()).await?;
-                    let watch = Watch::new(watcher, &self.meter);
-                    stat.map(|_| (None, watch)).ok_or(Error::NoNode)
-                }
+                Err(Error::NoAuth) => Ok((None, Watch::polling(self.client.clone(), node.clone(), &self.meter))),
                 answer => answer.map(|(data, _, watcher)| (Some(data), Watch::new(watcher, &self.meter))),
             }
         };
@@ -170,16 +171,33 @@ impl Wire {
     }
 }
 
-/// A one-shot watch that is set.
+/// A one-shot watch that is set, or what stands for one.
 pub(super) struct Watch {
     event: BoxFuture<'static, WatchedEvent>,
     meter: Meter,
-    over: bool,
+    /// Whether the server has it and has not delivered its event yet.
+    set: bool,
 }
 
 impl Watch {
     fn new(watcher: OneshotWatcher, meter: &Meter) -> Self {
-        Self { event: Box::pin(watcher.changed()), meter: meter.clone(), over: false }
+        Self { event: Box::pin(watcher.changed()), meter: meter.clone(), set: true }
+    }
+
+    fn polling(client: Client, node: ZnodePath, meter: &Meter) -> Self {
+        let counted = meter.clone();
+        let event = async move {
+            loop {
+                sleep(POLLS).await;
+                counted.request();
+                match client.check_stat(node.as_str()).await {
+                    Ok(None) => return WatchedEvent::new(EventType::NodeDeleted, node.as_str()),
+                    Err(_) if client.state().is_terminated() => return WatchedEvent::new_session(client.state()),
+                    _ => {}
+                }
+            }
+        };
+        Self { event: Box::pin(event), meter: meter.clone(), set: false }
     }
 
     /// What it delivers. Cancel safe; not to be asked again after it has answered.
@@ -189,29 +207,32 @@ impl Watch {
         event
     }
 
+    /// Takes the event that is there already, if one is: then the watch need not be taken back.
+    pub(super) fn settle(&mut self) {
+        if let Some(event) = (&mut self.event).now_or_never() {
+            self.note(&event);
+        }
+    }
+
     fn note(&mut self, event: &WatchedEvent) {
-        self.over = true;
-        if event.event_type != EventType::Session {
+        if self.set && event.event_type != EventType::Session {
             self.meter.event();
         }
+        self.set = false;
     }
 }
 
 impl std::fmt::Debug for Watch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Watch").field("over", &self.over).finish_non_exhaustive()
+        f.debug_struct("Watch").field("set", &self.set).finish_non_exhaustive()
     }
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if self.over {
-            return;
-        }
-        match (&mut self.event).now_or_never() {
-            Some(event) => self.note(&event),
+        if self.set {
             // The client library takes it back from the server.
-            None => self.meter.request(),
+            self.meter.request();
         }
     }
 }
@@ -225,7 +246,7 @@ pub(super) struct Pause {
 impl Pause {
     pub(super) async fn wait(&mut self) {
         if let Some(doublings) = self.rounds.checked_sub(1) {
-            tokio::time::sleep(Duration::from_millis(10 << doublings.min(7)).min(Duration::from_secs(1))).await;
+            sleep(Duration::from_millis(10 << doublings.min(7)).min(Duration::from_secs(1))).await;
         }
         self.rounds = self.rounds.saturating_add(1);
     }

@@ -49,15 +49,22 @@ impl Runner {
 
     /// Observes until it is refused or the consumer has gone; never longer than it is polled.
     pub(super) async fn run(&mut self) -> Result<(), Gone> {
+        let mut backoff = Backoff::new();
         let mut reason = None;
-        while let Some(client) = self.connect(reason).await? {
+        while let Some(client) = self.connect(&mut backoff, reason).await? {
             self.client = Some(client.clone());
+            let began = Instant::now();
             let state = self.session(&client).await?;
             self.client = None;
             if state == SessionState::AuthFailed {
                 let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
-                self.outbox.push(Change::Link(Link::Refused { reason }));
+                self.link(Link::Refused { reason });
                 break;
+            }
+            if began.elapsed() > PATIENCE {
+                backoff.reset();
+            } else {
+                self.outbox.send_while(sleep(backoff.next())).await?;
             }
             reason = Some("the session expired while there was no connection".to_owned());
         }
@@ -78,8 +85,7 @@ impl Runner {
     }
 
     /// Connects, however often it takes. `None` when we are refused.
-    async fn connect(&mut self, mut reason: Option<String>) -> Result<Option<Client>, Gone> {
-        let mut backoff = Backoff::new();
+    async fn connect(&mut self, backoff: &mut Backoff, mut reason: Option<String>) -> Result<Option<Client>, Gone> {
         for attempt in 1_u32.. {
             self.link(Link::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(zk::connect(&self.connection)).await? {

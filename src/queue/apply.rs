@@ -52,7 +52,8 @@ impl LockTable {
                 self.phase = Phase::Stale;
             }
             out.push(Happening::of_link(Event::Disconnected, now));
-        } else if is_connected && !was_connected && self.last_true.is_some() {
+            self.told_cut = true;
+        } else if is_connected && std::mem::take(&mut self.told_cut) {
             out.push(Happening::of_link(Event::Reconnected, now));
         }
         self.link = link;
@@ -64,7 +65,7 @@ impl LockTable {
         let parent = self.parents.entry(path.clone()).or_default();
         parent.epoch = epoch;
         parent.next_sequence = Some(stat.next_sequence());
-        for id in self.ids_at(path) {
+        for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
                 lock.next_sequence = Some(stat.next_sequence());
                 self.touched.insert(id);
@@ -148,9 +149,10 @@ impl LockTable {
         let live = self.is_live();
         let missed = matches!(self.phase, Phase::Syncing { again: true });
         let id = self.lock_of(place, now, out);
-        match live {
-            true => self.clock.created(node.stat.ctime, now),
-            false => self.clock.found(node.stat.ctime, now),
+        if live {
+            self.clock.created(node.stat.ctime, now);
+        } else {
+            self.clock.found(node.stat.ctime, now);
         }
         let contender = Contender {
             node: path.name().into(),
@@ -219,17 +221,21 @@ impl LockTable {
         let parent = self.parents.entry(parent).or_default();
         parent.epoch = epoch;
         parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
-        let next = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
-        parent.next_sequence = next;
+        parent.next_sequence = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
         let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
         if lock.kind() != Kind::SingleNode {
-            lock.next_sequence = next;
+            // A semaphore's leases are counted apart: who comes gets its number in the queue.
+            lock.next_sequence = self.parents.get(&lock.queue_path()).and_then(|queue| queue.next_sequence);
         }
         slot
     }
 
     fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        self.unreadable.retain(|place, _| !place.is_within(path));
+        self.unreadable.remove(path);
+        let below = self.unreadable.range(path.child("")..).take_while(|(place, _)| place.is_within(path));
+        for place in below.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
+            self.unreadable.remove(&place);
+        }
         match self.node(path) {
             Some((id, slot)) => self.remove(path, id, slot, now, out),
             None => self.drop_free_below(path, now, out),

@@ -52,14 +52,14 @@ pub struct LockQueue {
     family: Recipe,
     pub(super) several: bool,
     pub(super) free_listed: bool,
-    contenders: Slab<Contender>,
-    order: Order,
+    pub(super) contenders: Slab<Contender>,
+    pub(super) order: Order,
     /// The requests for reading among `order`. Everything about writers follows from it, and the many locks without
     /// readers pay nothing.
-    readers: Order,
-    leases: usize,
-    veiled: Option<Key>,
-    holding: usize,
+    pub(super) readers: Order,
+    pub(super) leases: usize,
+    pub(super) veiled: Option<Key>,
+    pub(super) holding: usize,
     pub(super) next_sequence: Option<i64>,
     pub(super) maximum: Option<u32>,
     pub(super) activity: Activity,
@@ -237,13 +237,18 @@ impl LockQueue {
     pub fn path_of(&self, contender: &Contender) -> ZnodePath {
         match (self.family, contender.role) {
             (_, Role::SingleNode) => self.path.clone(),
-            (Recipe::CuratorSemaphore, Role::Queue) => self.path.child("locks").child(&contender.node),
             (Recipe::CuratorSemaphore, Role::Lease) => self.path.child("leases").child(&contender.node),
-            (Recipe::KazooSemaphore, Role::Queue) => match self.path.parent() {
-                Some(parent) => parent.child(&format!("{}-__lock__", self.path.name())).child(&contender.node),
-                None => self.path.child(&contender.node),
-            },
-            _ => self.path.child(&contender.node),
+            (_, Role::Lease) => self.path.child(&contender.node),
+            (_, Role::Queue) => self.queue_path().child(&contender.node),
+        }
+    }
+
+    /// The parent of those who queue.
+    pub(super) fn queue_path(&self) -> ZnodePath {
+        match (self.family, self.path.parent()) {
+            (Recipe::CuratorSemaphore, _) => self.path.child("locks"),
+            (Recipe::KazooSemaphore, Some(parent)) => parent.child(&format!("{}-__lock__", self.path.name())),
+            _ => self.path.clone(),
         }
     }
 
@@ -282,15 +287,6 @@ impl LockQueue {
         self.contenders.get_mut(slot)
     }
 
-    fn key(&self, slot: usize) -> Key {
-        let contender = &self.contenders[slot];
-        // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
-        let class =
-            if contender.role == Role::Queue && self.family.kind() == Kind::Semaphore { 1_i64 << 40 } else { 0 };
-        let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        Key { ordinal: class + number, czxid: contender.czxid.0, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
-    }
-
     pub(super) fn order(&self) -> &Order {
         &self.order
     }
@@ -310,111 +306,5 @@ impl LockQueue {
 
     pub(super) fn is_reader(&self, key: Key) -> bool {
         self.contenders[key.slot as usize].mode == Mode::Read
-    }
-
-    // ---- the order ----
-
-    /// Puts a contender in its place. Its state is settled by [`Self::settle`].
-    pub(super) fn insert(&mut self, contender: Contender) -> usize {
-        self.unveil();
-        let (role, mode) = (contender.role, contender.mode);
-        let slot = self.contenders.insert(contender);
-        let key = self.key(slot);
-        self.order.insert(key);
-        if mode == Mode::Read {
-            self.readers.insert(key);
-        }
-        self.leases += usize::from(role == Role::Lease);
-        slot
-    }
-
-    /// Takes a contender out.
-    pub(super) fn remove(&mut self, slot: usize) -> Option<Contender> {
-        if !self.contenders.contains(slot) {
-            return None;
-        }
-        self.unveil();
-        let key = self.key(slot);
-        self.order.remove(key);
-        self.readers.remove(key);
-        let contender = self.contenders.remove(slot);
-        self.leases -= usize::from(contender.role == Role::Lease);
-        if contender.holds {
-            self.holding = self.holding.saturating_sub(1);
-        }
-        if self.contenders.is_empty() {
-            // A queue that was long once shall not hold its memory for ever.
-            self.contenders = Slab::new();
-        }
-        Some(contender)
-    }
-
-    /// Whether the semaphore's queue node is hidden behind its own pending lease.
-    pub(super) fn is_veiled(&self, slot: usize) -> bool {
-        self.veiled.is_some_and(|key| key.slot as usize == slot)
-    }
-
-    fn unveil(&mut self) {
-        if let Some(key) = self.veiled.take() {
-            self.order.insert(key);
-        }
-    }
-
-    /// A lease belongs to the head of the queue when that session made it after it came to queue: its maker still
-    /// has to see whether there is room.
-    fn veil(&mut self) {
-        if self.family.kind() != Kind::Semaphore || self.veiled.is_some() {
-            return;
-        }
-        let Some((lease, head)) =
-            self.leases.checked_sub(1).and_then(|last| self.order.get(last)).zip(self.order.get(self.leases))
-        else {
-            return;
-        };
-        let (lease_owner, head_owner) = (&self.contenders[lease.slot as usize], &self.contenders[head.slot as usize]);
-        if head_owner.session.is_some() && lease_owner.session == head_owner.session && lease.czxid > head.czxid {
-            let since = head_owner.enqueued_at.unwrap_or(head_owner.created_at);
-            self.contenders[lease.slot as usize].enqueued_at = Some(since);
-            self.order.remove(head);
-            self.veiled = Some(head);
-        }
-    }
-
-    /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
-    /// holds now and did not before.
-    ///
-    /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
-    /// the one that came, can have changed.
-    pub(super) fn settle(&mut self, came: Option<usize>, acquired: impl FnMut(&mut Contender)) {
-        self.veil();
-        let (before, now) = (self.holding, self.count_holders());
-        let changed = before.min(now)..(before.max(now) + 1);
-        let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
-        self.mark(came.into_iter().chain(changed), now, acquired);
-    }
-
-    /// The same after any number of contenders came or went. Linear in the queue.
-    pub(super) fn settle_all(&mut self, acquired: impl FnMut(&mut Contender)) {
-        self.veil();
-        self.mark(0..self.len(), self.count_holders(), acquired);
-    }
-
-    fn mark(&mut self, positions: impl Iterator<Item = usize>, now: usize, mut acquired: impl FnMut(&mut Contender)) {
-        for position in positions {
-            let Some(key) = self.order.get(position) else { continue };
-            let contender = &mut self.contenders[key.slot as usize];
-            match (position < now, contender.holds) {
-                (true, false) => {
-                    contender.holds = true;
-                    acquired(contender);
-                }
-                (false, true) => {
-                    contender.holds = false;
-                    contender.acquired_at = None;
-                }
-                _ => {}
-            }
-        }
-        self.holding = now;
     }
 }

@@ -20,6 +20,7 @@ mod rate;
 mod sync;
 mod table;
 mod timeline;
+mod turns;
 
 pub use change::Change;
 pub use contender::{Contender, State};

@@ -188,6 +188,14 @@ impl LockTable {
         self.locks_at(path).filter(|lock| lock.kind() != Kind::SingleNode).map(LockQueue::id).collect()
     }
 
+    /// The locks whose queue stands below a parent: those at its path, and the semaphore of which it is a part.
+    pub(super) fn ids_queueing_at(&self, parent: &ZnodePath) -> Vec<LockId> {
+        let semaphores = Shape::hints_beside(parent).into_iter().filter_map(|hint| Shape::lock_of(&hint));
+        let paths = semaphores.chain([parent.clone()]);
+        let ids = paths.flat_map(|path| self.ids_at(&path));
+        ids.filter(|id| self.locks.get(id).is_some_and(|lock| lock.queue_path() == *parent)).collect()
+    }
+
     /// The single-node locks below a node that is gone are gone, too. Logarithmic where there are none.
     pub(super) fn drop_free_below(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let first = (path.child(""), Recipe::ALL[0], None);

@@ -26,6 +26,8 @@ pub struct LockTable {
     pub(super) epoch: u32,
     pub(super) phase: Phase,
     pub(super) link: Link,
+    /// Whether it was told that the connection was cut, and not yet that it is there again.
+    pub(super) told_cut: bool,
     pub(super) last_true: Option<Timestamp>,
     pub(super) totals: Totals,
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
@@ -75,6 +77,7 @@ impl LockTable {
             epoch: 0,
             phase: Phase::Never,
             link: Link::Connecting { attempt: 1, reason: None, next_try: None },
+            told_cut: false,
             last_true: None,
             totals: Totals::default(),
             unreadable: BTreeMap::new(),

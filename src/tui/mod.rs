@@ -110,7 +110,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let mut observer = Observer::start(options.observe);
     let mut console = Console::new(app, theme, surface, taken);
     let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders).await;
-    let gone = terminal::is_gone();
+    let gone = !terminal::is_there();
     drop(console);
     observer.stop().await;
     match ended {

@@ -5,6 +5,7 @@
 //! burst of them keeps a key waiting.
 
 use std::error::Error;
+use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -13,6 +14,7 @@ use std::{io, vec};
 use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
+use ratatui::layout::Rect;
 use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
@@ -76,7 +78,9 @@ enum Turn {
 pub struct Console<B: Backend, O> {
     app: App,
     theme: Theme,
-    terminal: Terminal<B>,
+    /// Not dropped: its drop would write to a terminal that may be closed, and panic when it cannot say so. The cursor is
+    /// given back with the rest of the terminal.
+    terminal: ManuallyDrop<Terminal<B>>,
     outside: O,
     frames: Frames,
     waiting: vec::IntoIter<Observed>,
@@ -96,7 +100,7 @@ where
         Self {
             app,
             theme,
-            terminal,
+            terminal: ManuallyDrop::new(terminal),
             outside,
             frames,
             waiting: Vec::new().into_iter(),
@@ -217,9 +221,12 @@ where
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Draws everything anew: nobody knows what stands on the terminal.
+    /// Draws everything anew: nobody knows what stands on the terminal, nor whether it has the size that it had.
     fn redraw(&mut self) -> Result<ControlFlow<()>, TuiError> {
-        self.terminal.clear().map_err(TuiError::terminal)?;
+        let size = self.terminal.size().map_err(TuiError::terminal)?;
+        // `Terminal::clear` would ask the terminal for its cursor, and wait for an answer among the keys.
+        self.terminal.resize(Rect::new(0, 0, size.width, size.height)).map_err(TuiError::terminal)?;
+        self.app.update(Event::Resize(size.width, size.height), now());
         self.frames.request();
         Ok(ControlFlow::Continue(()))
     }

@@ -94,14 +94,9 @@ impl Outside for Taken {
     }
 }
 
-/// Whether there is a terminal to show anything on.
+/// Whether there is a terminal to show anything on: one that was closed is none any more.
 pub fn is_there() -> bool {
     io::stdout().is_terminal()
-}
-
-/// Whether the terminal that was there is gone.
-pub fn is_gone() -> bool {
-    crossterm::terminal::size().is_err()
 }
 
 fn enter() -> io::Result<()> {

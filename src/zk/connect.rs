@@ -13,7 +13,7 @@ const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64)
 /// The shortest patience with servers, whatever session timeout is asked for.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Opens a session: one attempt that asks every server of the connect string once.
+/// Opens a session: one attempt that asks the servers of the connect string in random order, each at most once.
 ///
 /// It takes at most about the session timeout, and in case of failure a few seconds more for finding out why. With a
 /// chroot it costs one request, which checks that the chroot exists. Once connected, the client reconnects by itself until

@@ -1,6 +1,6 @@
 //! Connecting to an ensemble: connect string, session, authentication, TLS.
 //!
-//! [`connect`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
+//! [`connect()`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
 //! server (a short TCP probe finds out) and what to do about it. Whether and when to try again is the caller's
 //! choice; [`ConnectError::is_permanent`] tells when it is useless.
 

@@ -9,7 +9,7 @@ use crate::harness::wait::eventually;
 use crate::harness::{server::Server, zk};
 
 /// Waits until so many ephemeral nodes stand below a path, whose last name may go on (kazoo's semaphore has a sibling).
-async fn queued(client: &Client, path: &str, count: usize) {
+pub async fn queued(client: &Client, path: &str, count: usize) {
     eventually("the contenders' nodes", async || {
         let nodes = zk::tree(client, "/").await;
         let of_lock = nodes.iter().filter(|node| node.path.starts_with(path) && node.stat.ephemeral_owner != 0);

@@ -6,6 +6,7 @@ mod harness;
 mod terminal;
 
 mod foreign_clients;
+mod headless;
 mod locks;
 mod observe;
 mod relay_faults;

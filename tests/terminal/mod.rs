@@ -3,4 +3,5 @@
 mod endings;
 mod hostile;
 mod pictures;
+mod suspend;
 mod walk;

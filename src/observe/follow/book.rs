@@ -97,7 +97,7 @@ impl Book {
         entry.expected = Some(children);
     }
 
-    /// Asks for a read that is newer than now: what is under way still counts, but one more follows it.
+    /// Asks for a read that is newer than now: what is under way counts, but one more follows it.
     pub(super) fn refresh(&mut self, read: Read) {
         let entry = self.enter(read);
         match entry.stage {
@@ -106,24 +106,26 @@ impl Book {
         }
     }
 
-    /// Asks for a read of a node that was just created: what is under way is about another node of that path.
-    pub(super) fn renew(&mut self, read: Read) {
-        let entry = self.enter(read);
-        match entry.stage {
-            Stage::UnderWay | Stage::Stale => (entry.stage, entry.again) = (Stage::Stale, true),
-            Stage::Waiting | Stage::Void => entry.stage = Stage::Waiting,
+    /// A node was just created: what is under way is about another node of that path, or about none. What waits is as good as
+    /// new.
+    pub(super) fn outdate(&mut self, path: &ZnodePath) {
+        for read in reads_of(path) {
+            let Some(entry) = self.entries.get_mut(&read) else { continue };
+            if entry.stage == Stage::UnderWay {
+                entry.stage = Stage::Stale;
+            }
         }
     }
 
     /// A node is gone: no read of it that is asked for is worth anything.
     pub(super) fn void(&mut self, path: &ZnodePath) {
-        for read in [Read::Node(path.clone()), Read::List(path.clone()), Read::Count(path.clone())] {
+        self.outdate(path);
+        for read in reads_of(path) {
             let Some(entry) = self.entries.get_mut(&read) else { continue };
             entry.again = false;
-            entry.stage = match entry.stage {
-                Stage::UnderWay | Stage::Stale => Stage::Stale,
-                Stage::Waiting | Stage::Void => Stage::Void,
-            };
+            if entry.stage == Stage::Waiting {
+                entry.stage = Stage::Void;
+            }
         }
     }
 
@@ -213,4 +215,8 @@ impl Book {
             self.counts.retain(|counted| counted != path);
         }
     }
+}
+
+fn reads_of(path: &ZnodePath) -> [Read; 3] {
+    [Read::Node(path.clone()), Read::List(path.clone()), Read::Count(path.clone())]
 }

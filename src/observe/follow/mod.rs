@@ -192,21 +192,28 @@ impl Follower {
     }
 
     fn created(&mut self, path: &ZnodePath) {
+        self.book.outdate(path);
         self.note_hint(path, None);
-        if self.shape.place(path).is_some() {
-            self.book.renew(Read::Node(path.clone()));
+        if self.data_matter(path) {
+            self.book.want(Read::Node(path.clone()));
         }
         if self.is_root(path) {
             // It was missing, and that was reported: the listing says that it is there.
-            self.book.renew(Read::List(path.clone()));
+            self.book.want(Read::List(path.clone()));
         }
     }
 
     fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.gone(path, zxid);
-        if self.is_root(path) && self.watching == Watching::OneShot {
+        if self.watching == Watching::Recursive {
+            return;
+        }
+        if self.is_root(path) {
             // Whoever lists a root that is missing watches for its creation.
             self.book.want(Read::List(path.clone()));
+        } else if let Some(parent) = path.parent().filter(|parent| self.children.contains_key(parent)) {
+            // Its parent may have been listed since, with another node of that name.
+            self.book.want(Read::List(parent));
         }
     }
 
@@ -218,6 +225,9 @@ impl Follower {
         for child in self.children.remove(path).into_iter().flatten() {
             self.gone(&path.child(&child), None);
         }
+        if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
+            siblings.remove(path.name());
+        }
         self.changes.push(Change::Deleted { path: path.clone(), zxid });
         if self.is_root(path) {
             self.missing_root(path);
@@ -228,9 +238,9 @@ impl Follower {
         self.changes.push(Change::Unreadable { path: root.clone(), why: NO_SUCH_NODE.to_owned() });
     }
 
-    /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except
-    /// those that the walk reaches after this because they lie below `walked`.
-    fn note_hint(&mut self, path: &ZnodePath, walked: Option<&ZnodePath>) {
+    /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except those
+    /// of its siblings in `listing` that are looked at after this anyway.
+    fn note_hint(&mut self, path: &ZnodePath, listing: Option<&FxHashSet<ZnodePath>>) {
         if !Shape::is_hint(path) {
             return;
         }
@@ -240,26 +250,27 @@ impl Follower {
             return;
         }
         for parent in Shape::regrouped_by(path) {
-            let comes_later = walked.is_some_and(|walked| parent != *walked && parent.is_within(walked));
+            let comes_later = listing.is_some_and(|listing| listing.contains(&parent));
             // The hint itself is either walked after this, or new and without children that no event will tell.
             if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {
                 continue;
             }
             if self.holds_maximum(&parent) {
-                self.book.want(Read::Node(parent.clone()));
+                self.book.refresh(Read::Node(parent.clone()));
             }
             self.regroup(&parent);
         }
     }
 
+    /// Looks again at the children of a parent. What is under way may be older than children whose creation told nothing.
     fn regroup(&mut self, parent: &ZnodePath) {
         match self.watching {
-            Watching::Recursive => self.book.want(Read::List(parent.clone())),
+            Watching::Recursive => self.book.refresh(Read::List(parent.clone())),
             Watching::OneShot => {
                 let children: Vec<ZnodePath> =
                     self.children.get(parent).into_iter().flatten().map(|name| parent.child(name)).collect();
                 for child in children.into_iter().filter(|child| self.shape.place(child).is_some()) {
-                    self.book.want(Read::Node(child));
+                    self.book.refresh(Read::Node(child));
                 }
             }
         }

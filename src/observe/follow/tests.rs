@@ -307,6 +307,21 @@ fn roots_within_roots_are_dropped_unless_they_are_the_servers_own() {
 }
 
 #[test]
+fn a_semaphores_maximum_is_read_whichever_of_its_parents_is_made_first() {
+    for watching in [Watching::Recursive, Watching::OneShot] {
+        for order in [["/k", "/k-__lock__"], ["/k-__lock__", "/k"]] {
+            let mut model = Model::new(&["/"], watching);
+            model.settle();
+            for node in order {
+                model.create(&path(node), false, false);
+                model.settle();
+            }
+            assert_eq!(model.seen.len(), 1, "{watching:?} {order:?}");
+        }
+    }
+}
+
+#[test]
 fn new_data_are_read_only_where_they_matter() {
     let mut model = Model::new(&["/"], Watching::Recursive);
     for node in ["/k", "/k-__lock__", "/plain"] {

@@ -96,9 +96,7 @@ impl Follower {
             if self.is_root(path) {
                 self.note_hint(path, None);
             }
-            for child in &fresh {
-                self.note_hint(child, Some(path));
-            }
+            self.note_hints(&fresh);
         }
         let mut plain = Vec::new();
         let mut contenders = false;
@@ -124,6 +122,17 @@ impl Follower {
         }
         for child in plain {
             self.ask(Read::List(child), entry);
+        }
+    }
+
+    fn note_hints(&mut self, listing: &[ZnodePath]) {
+        let hints: Vec<&ZnodePath> = listing.iter().filter(|child| Shape::is_hint(child)).collect();
+        if hints.is_empty() {
+            return;
+        }
+        let listing = listing.iter().cloned().collect();
+        for hint in hints {
+            self.note_hint(hint, Some(&listing));
         }
     }
 
@@ -164,16 +173,13 @@ impl Follower {
         }
     }
 
+    /// A read found no node. It may have been reported before it was deleted, or listed before its deletion was handled.
     fn absent(&mut self, path: &ZnodePath) {
-        if self.is_root(path) && !self.parents.contains_key(path) {
-            self.missing_root(path);
-            return;
+        match (self.is_root(path), self.parents.contains_key(path)) {
+            (true, false) => self.missing_root(path),
+            (true, true) => self.gone(path, None),
+            (false, _) => self.deleted(path, None),
         }
-        if let Some(siblings) = path.parent_str().and_then(|parent| self.children.get_mut(parent)) {
-            siblings.remove(path.name());
-        }
-        // It may have been reported before it was deleted, or listed before its deletion was handled.
-        self.gone(path, None);
     }
 
     /// Asks for a read on behalf of another one.
@@ -181,7 +187,7 @@ impl Follower {
         if cause.walk {
             self.book.walk(read);
         } else {
-            self.book.want(read);
+            self.book.refresh(read);
         }
     }
 }

@@ -117,3 +117,26 @@ fn kazoos_semaphore_knows_its_maximum_and_who_heads_its_queue_waits_for_the_leas
     let waiter = lock.row(1).expect("a waiter").contender;
     assert_eq!(lock.path_of(waiter).as_str(), format!("/k-__lock__/{}", rows[1].node));
 }
+
+#[test]
+fn the_next_number_is_the_one_that_the_next_gets_in_the_queue_and_no_leases() {
+    let mut world = World::new();
+    world.create_plain("/s/leases", None);
+    let gave_up = world.create(&queue(1), 1);
+    world.delete(&gave_up);
+    acquire(&mut world, 2);
+    let node = world.create(&queue(3), 3);
+    world.create(&lease(3), 3);
+    assert_eq!(world.lock("/s").next_sequence(), Some(3));
+    world.delete(&node);
+    world.create_plain("/k-__lock__", None);
+    world.create_plain(&format!("/k/{:032x}", 7), Some(1));
+    world.create(&format!("/k-__lock__/{:032x}__lock__", 8), 2);
+    world.create(&format!("/k-__lock__/{:032x}__lock__", 9), 3);
+    for change in world.walk() {
+        world.apply(change);
+    }
+    for (lock, next) in [("/s", 3), ("/k", 2)] {
+        assert_eq!(world.lock(lock).next_sequence(), Some(next), "{lock}");
+    }
+}

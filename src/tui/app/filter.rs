@@ -1,4 +1,5 @@
 use crate::queue::{Contender, Happening, LockQueue};
+use crate::znode::SessionId;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,11 @@ impl Filter {
         self.folded.is_empty()
     }
 
+    /// Whether every row that passes this passes `other` too, and that is not all of them.
+    pub fn narrows(&self, other: &Filter) -> bool {
+        !other.is_empty() && self.folded.contains(&other.folded)
+    }
+
     fn is_in(&self, text: &str) -> bool {
         if self.folded.is_empty() {
             return true;
@@ -34,6 +40,13 @@ impl Filter {
         } else {
             text.to_lowercase().contains(&self.folded)
         }
+    }
+
+    fn is_in_session(&self, session: Option<SessionId>) -> bool {
+        // Most texts are no part of any session's id, and need not be compared with each.
+        session
+            .filter(|_| self.folded.bytes().all(|byte| byte == b'x' || byte.is_ascii_hexdigit()))
+            .is_some_and(|session| self.is_in(&session.to_string()))
     }
 
     fn is_in_bytes(&self, bytes: &[u8]) -> bool {
@@ -57,7 +70,7 @@ impl Filter {
     pub fn takes_contender(&self, contender: &Contender) -> bool {
         self.is_empty()
             || self.is_in(&contender.node)
-            || contender.session.is_some_and(|session| self.is_in(&session.to_string()))
+            || self.is_in_session(contender.session)
             || self.is_in_bytes(contender.data.bytes())
     }
 
@@ -66,7 +79,7 @@ impl Filter {
         self.is_empty()
             || self.is_in(happening.event.id())
             || happening.node.as_deref().is_some_and(|node| self.is_in(node))
-            || happening.session.is_some_and(|session| self.is_in(&session.to_string()))
+            || self.is_in_session(happening.session)
             || happening.lock.as_ref().is_some_and(|lock| {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })

@@ -35,6 +35,9 @@ impl Matches {
 
     /// Starts anew for a lock and a filter. Work follows the length of that queue, unless the filter is empty.
     pub fn build(&mut self, filter: Filter, lock: Option<LockId>, table: &LockTable) {
+        if lock == self.lock && filter.narrows(&self.filter) {
+            return self.narrow(filter, table);
+        }
         (self.filter, self.lock) = (filter, lock);
         self.order.clear();
         self.places.clear();
@@ -49,11 +52,29 @@ impl Matches {
         }
     }
 
+    /// Looks only at those that passed before: a filter that is being typed passes fewer and fewer.
+    fn narrow(&mut self, filter: Filter, table: &LockTable) {
+        self.filter = filter;
+        let Some(queue) = self.lock.and_then(|id| table.lock(id)) else { return };
+        let (filter, order) = (&self.filter, &mut self.order);
+        self.places.retain(|path, place| {
+            let row = table.position(path).and_then(|(_, position)| queue.row(position));
+            let stays = row.is_some_and(|row| filter.takes_contender(row.contender));
+            if !stays {
+                order.remove(place);
+            }
+            stays
+        });
+    }
+
     /// Takes one change of the table in, after it was applied.
     pub fn follow(&mut self, changed: &Changed, table: &LockTable) {
         let Some(queue) = self.lock.filter(|_| !self.filter.is_empty()).and_then(|id| table.lock(id)) else { return };
         match changed {
-            Changed::Everything => self.build(self.filter.clone(), self.lock, table),
+            Changed::Everything => {
+                let filter = std::mem::take(&mut self.filter);
+                self.build(filter, self.lock, table);
+            }
             Changed::Node(path) if path.is_within(queue.path()) || self.places.contains_key(path) => {
                 self.recheck(path, queue, table);
                 // Where a semaphore's leases end and its queue begins, a contender can come into sight or leave it

@@ -37,8 +37,8 @@ enum Key {
 const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Mark, "", 1, 1, 0),
     Column::text(Key::Lock, "LOCK", 16, 48, 0),
-    Column::text(Key::Recipe, "RECIPE", 13, 16, 5),
-    Column::text(Key::Holder, "HOLDER", 9, 18, 2),
+    Column::text(Key::Recipe, "RECIPE", 15, 16, 5),
+    Column::text(Key::Holder, "HOLDER", 9, 18, 1),
     Column::text(Key::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(Key::Held, "HELD", 7, 1),
     Column::number(Key::Holding, "HOLD", 5, 10),
@@ -121,7 +121,7 @@ fn why_empty(view: View<'_>) -> Vec<String> {
             "Esc clears the filter.".to_owned(),
         ];
     }
-    if !app.is_live() {
+    if app.knows_nothing() {
         return vec!["No lock is known yet.".to_owned()];
     }
     vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]

@@ -1,4 +1,4 @@
-//! Draws the state of the [`App`](super::app::App): one file a screen. Knows what is shown, and never changes it.
+//! Draws the state of the [`App`]: one file a screen. Knows what is shown, and never changes it.
 //!
 //! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
 

@@ -72,17 +72,18 @@ pub fn place<K: Copy>(columns: &[Column<K>], width: u16) -> Vec<Placed<K>> {
     }
     let mut widths: Vec<_> = kept.iter().map(|column| column.least).collect();
     let mut left = width.saturating_sub(needs(&kept));
-    while left > 0 {
-        let mut grown = false;
-        for (width, column) in widths.iter_mut().zip(&kept) {
-            if left > 0 && *width < column.most {
-                *width += 1;
-                left -= 1;
-                grown = true;
+    // What matters most grows first.
+    for ranks in [0..=1, 0..=u8::MAX] {
+        let mut grown = true;
+        while grown {
+            grown = false;
+            for (width, column) in widths.iter_mut().zip(&kept) {
+                if left > 0 && *width < column.most && ranks.contains(&column.rank) {
+                    *width += 1;
+                    left -= 1;
+                    grown = true;
+                }
             }
-        }
-        if !grown {
-            break;
         }
     }
     let mut x = 0;

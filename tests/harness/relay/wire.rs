@@ -15,6 +15,7 @@ pub mod op {
     pub const PING: i32 = 11;
     pub const LIST_WITH_STAT: i32 = 12;
     pub const CREATE_WITH_STAT: i32 = 15;
+    pub const REMOVE_WATCHES: i32 = 18;
     pub const AUTH: i32 = 100;
     pub const SET_WATCHES: i32 = 101;
     pub const SASL: i32 = 102;

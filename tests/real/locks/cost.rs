@@ -1,235 +1,185 @@
-//! What a lock costs, counted by a relay.
+//! What locks cost, by the requests that pass a relay, and by their own count.
+
+use std::collections::BTreeMap;
 
 use std::time::Duration;
 
-use futures::future::join_all;
-use lockscope::lock::Access;
-use zookeeper_client::Client;
+use lockscope::lock::{Access, Algorithm, Cost, Lock};
 
-use super::ours::{Held, Recipe};
-use super::scene::within;
-use crate::harness::relay::{Fault, Passed, Place, Relay, Then, op, round_trips};
-use crate::harness::server::Server;
+use super::ground::{Ground, LEASES, Relayed, got, held, lock, wait_for};
+use crate::harness::relay::{Relay, op};
 use crate::harness::wait::eventually;
-use crate::harness::zk;
 
-const EACH_WAY: Duration = Duration::from_millis(20);
+const DELETE: i32 = 2;
+const GET_DATA: i32 = op::GET_DATA;
+const LIST: i32 = 8;
+const CREATE: i32 = 15;
 
-/// A client behind a relay of its own.
+/// A client whose requests are counted on their way.
 struct Counted {
     relay: Relay,
-    client: Client,
+    ground: Ground,
+    lock: Lock,
 }
 
 impl Counted {
-    async fn new() -> Self {
-        let relay = Relay::start(&Server::shared().connect_string()).await;
-        let client = zk::connect(&relay.connect_string()).await;
-        Self { relay, client }
+    async fn new(algorithm: Algorithm) -> Self {
+        let ground = Ground::new().await;
+        let Relayed { relay, client } = Relayed::new(&ground, Duration::from_secs(30)).await;
+        // Parents are there.
+        held(&ground.lock(algorithm).await).await.release().await.expect("it was held");
+        ground.until_nodes(0).await;
+        Self { relay, ground, lock: lock(&client, algorithm) }
     }
 
-    /// Begins to contend, and returns when it waits.
-    async fn queue(&self, recipe: Recipe, path: &str) -> tokio::task::JoinHandle<Held> {
-        self.relay.record();
-        let (client, path) = (self.client.clone(), path.to_owned());
-        let waiter = tokio::spawn(async move {
-            within("a waiter", recipe.acquire(&client, &path)).await.expect("the connection is sound")
-        });
-        eventually("a waiter", async || match self.relay.recorded() {
-            log if log.iter().any(|passed| passed.is_watch_set()) => Ok(()),
-            log => Err(log),
+    fn sent(&self) -> BTreeMap<i32, u64> {
+        self.relay.requests().into_iter().filter(|(code, _)| *code != op::PING).collect()
+    }
+
+    /// What has been sent since `before`, in operations; the lock's own count must say the same.
+    async fn since(&self, before: &BTreeMap<i32, u64>, cost: Cost) -> Vec<(i32, u64)> {
+        let count = |before: &BTreeMap<i32, u64>| {
+            let sent = self.sent();
+            let new = sent.into_iter().map(|(code, now)| (code, now - before.get(&code).copied().unwrap_or_default()));
+            new.filter(|(_, new)| *new > 0).collect::<Vec<_>>()
+        };
+        eventually("as many requests as were counted", async || {
+            let sent = count(before);
+            let total: u64 = sent.iter().map(|(_, new)| new).sum();
+            if total == (self.lock.cost() - cost).requests { Ok(sent) } else { Err((sent, self.lock.cost())) }
+        })
+        .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_uncontended_queue_lock_takes_one_create_and_one_listing_and_is_released_by_one_delete() {
+    for algorithm in [Algorithm::Chain, Algorithm::SharedChain(Access::Read), Algorithm::Herd] {
+        let counted = Counted::new(algorithm).await;
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        let guard = held(&counted.lock).await;
+        assert_eq!(counted.since(&sent, cost).await, [(LIST, 1), (CREATE, 1)], "{algorithm:?}");
+        assert_eq!(guard.cost(), Cost { requests: 2, events: 0 });
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        guard.release().await.expect("it was held");
+        assert_eq!(counted.since(&sent, cost).await, [(DELETE, 1)], "{algorithm:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
+    let counted = Counted::new(Algorithm::Chain).await;
+    let other = held(&counted.ground.lock(Algorithm::Chain).await).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let waiting = wait_for(&counted.lock);
+    eventually("the watch", async || match counted.sent().get(&GET_DATA) {
+        Some(1) => Ok(()),
+        seen => Err(seen.copied()),
+    })
+    .await;
+    other.release().await.expect("it was held");
+    let guard = got(waiting).await;
+    assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
+    assert_eq!(guard.cost(), Cost { requests: 3, events: 1 });
+    guard.release().await.expect("it was held");
+    assert_eq!(counted.since(&sent, cost).await, [(DELETE, 1), (GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_waiter_further_back_lists_once_more() {
+    let counted = Counted::new(Algorithm::Chain).await;
+    let [head, middle] = counted.ground.locks(Algorithm::Chain).await;
+    let head = held(&head).await;
+    let middle = wait_for(&middle);
+    counted.ground.until_nodes(2).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let waiting = wait_for(&counted.lock);
+    eventually("the watch", async || match counted.sent().get(&GET_DATA) {
+        Some(1) => Ok(()),
+        seen => Err(seen.copied()),
+    })
+    .await;
+    head.release().await.expect("it was held");
+    got(middle).await.release().await.expect("it was held");
+    let guard = got(waiting).await;
+    assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 2), (CREATE, 1)]);
+    assert_eq!(guard.cost(), Cost { requests: 4, events: 1 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_herd_waiter_is_woken_by_every_change_and_a_chain_waiter_by_one() {
+    const ARRIVALS: u64 = 5;
+    for (algorithm, events) in [(Algorithm::Herd, ARRIVALS + 1), (Algorithm::Chain, 1)] {
+        let counted = Counted::new(algorithm).await;
+        let other = held(&counted.ground.lock(algorithm).await).await;
+        let waiting = wait_for(&counted.lock);
+        counted.ground.until_nodes(2).await;
+        let mut others = Vec::new();
+        for arrived in 0..ARRIVALS {
+            // One after the other, so that no two changes are one event.
+            if algorithm == Algorithm::Herd {
+                eventually("its listing", async || match counted.lock.cost() {
+                    Cost { requests, events } if events == arrived && requests == 2 + arrived => Ok(()),
+                    seen => Err(seen),
+                })
+                .await;
+            }
+            others.push(wait_for(&counted.ground.lock(algorithm).await));
+            counted.ground.until_nodes(3 + others.len() - 1).await;
+        }
+        eventually("all events but the last", async || match counted.lock.cost() {
+            Cost { events: seen, .. } if seen == events - 1 => Ok(()),
+            seen => Err(seen),
         })
         .await;
-        waiter
-    }
-
-    fn requests(&self) -> Vec<i32> {
-        self.relay.recorded().into_iter().filter_map(Passed::request).collect()
-    }
-
-    fn events(&self) -> usize {
-        self.relay.recorded().into_iter().filter(|passed| *passed == Passed::Event).count()
-    }
-}
-
-/// The path of a lock whose parents are there.
-async fn path() -> String {
-    let server = Server::shared().connect_string();
-    zk::own_root("cost").await.split_off(server.len())
-}
-
-/// The queues that are joined by a create and a listing.
-const QUEUES: [Recipe; 6] = [
-    Recipe::CHAIN,
-    Recipe::HERD,
-    Recipe::shared_chain(Access::Read),
-    Recipe::shared_chain(Access::Write),
-    Recipe::shared_herd(Access::Read),
-    Recipe::shared_herd(Access::Write),
-];
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_uncontended_queue_costs_a_create_and_a_listing_and_a_delete() {
-    for recipe in QUEUES {
-        let (counted, path) = (Counted::new().await, path().await);
-        counted.relay.record();
-        let held = recipe.acquire(&counted.client, &path).await.expect("nobody holds");
-        assert_eq!(counted.requests(), [op::CREATE_WITH_STAT, op::LIST], "{recipe:?}");
-        assert_eq!((held.0.cost().requests, held.0.cost().events), (2, 0), "{recipe:?}");
-        counted.relay.record();
-        held.release().await.expect("the connection is sound");
-        assert_eq!(counted.requests(), [op::DELETE], "{recipe:?}");
+        other.release().await.expect("it was held");
+        assert_eq!(got(waiting).await.cost().events, events, "{algorithm:?}");
+        others.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_listing_is_sent_before_the_create_is_answered() {
-    for recipe in QUEUES {
-        let (counted, path) = (Counted::new().await, path().await);
-        counted.relay.record();
-        counted.relay.arm(&[Fault { place: Place::AfterRequest(1), then: Then::Stall }]);
-        let (acquired, ()) = tokio::join!(recipe.acquire(&counted.client, &path), async {
-            eventually("both requests, and no answer", async || match counted.requests() {
-                requests if requests == [op::CREATE_WITH_STAT, op::LIST] => Ok(()),
-                requests => Err(requests),
-            })
-            .await;
-            assert!(!counted.relay.recorded().iter().any(|passed| matches!(passed, Passed::Reply { .. })));
-            eventually("the answer's hold-up", async || if counted.relay.stalled() { Ok(()) } else { Err(()) }).await;
-            counted.relay.resume();
-        });
-        acquired.expect("nobody holds").release().await.expect("the connection is sound");
+async fn the_other_locks_cost_what_their_documentation_says() {
+    for (algorithm, acquire, release) in [
+        (Algorithm::Mutex, 2, Cost { requests: 1, events: 1 }),
+        (Algorithm::MutexParent, 2, Cost { requests: 1, events: 1 }),
+        (Algorithm::Semaphore(LEASES), 5, Cost { requests: 1, events: 1 }),
+    ] {
+        let counted = Counted::new(algorithm).await;
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        let guard = held(&counted.lock).await;
+        eventually("all requests of the acquire", async || match counted.lock.cost() - cost {
+            Cost { requests, .. } if requests == acquire => Ok(()),
+            seen => Err(seen),
+        })
+        .await;
+        counted.since(&sent, cost).await;
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        guard.release().await.expect("it was held");
+        counted.since(&sent, cost).await;
+        assert_eq!(counted.lock.cost() - cost, release, "{algorithm:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn twenty_milliseconds_each_way_make_one_round_trip_of_an_acquire_and_one_of_a_release() {
-    let (counted, path) = (Counted::new().await, path().await);
-    counted.relay.delay(EACH_WAY);
-    // A machine that is busy elsewhere may part two requests that were sent together; it cannot join two that were not.
-    let mut fewest = usize::MAX;
-    for _ in 0..10 {
-        counted.relay.record();
-        let held = Recipe::CHAIN.acquire(&counted.client, &path).await.expect("nobody holds");
-        fewest = fewest.min(round_trips(&counted.relay.recorded()));
-        counted.relay.record();
-        held.release().await.expect("the connection is sound");
-        assert_eq!(round_trips(&counted.relay.recorded()), 1);
-    }
-    assert_eq!(fewest, 1);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_chain_is_handed_to_the_next_in_line_by_a_deletion_and_its_event() {
-    let (holder, waiter, path) = (Counted::new().await, Counted::new().await, path().await);
-    for each in [&holder, &waiter] {
-        each.relay.delay(EACH_WAY);
-    }
-    let held = Recipe::CHAIN.acquire(&holder.client, &path).await.expect("nobody holds");
-    let task = waiter.queue(Recipe::CHAIN, &path).await;
-    assert_eq!(waiter.requests(), [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]);
-
-    holder.relay.record();
-    waiter.relay.record();
-    held.release().await.expect("the connection is sound");
-    let next = task.await.expect("no panic");
-    assert_eq!(holder.requests(), [op::DELETE]);
-    assert_eq!(waiter.relay.recorded(), [Passed::Event], "nothing but the event");
-    assert_eq!((next.0.cost().requests, next.0.cost().events), (3, 1));
-    next.release().await.expect("the connection is sound");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_queued_behind_a_waiter_lists_once_more() {
-    let (a, b, c, path) = (Counted::new().await, Counted::new().await, Counted::new().await, path().await);
-    let held = Recipe::CHAIN.acquire(&a.client, &path).await.expect("nobody holds");
-    let second = b.queue(Recipe::CHAIN, &path).await;
-    let third = c.queue(Recipe::CHAIN, &path).await;
-    assert_eq!(c.requests(), [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]);
-    c.relay.record();
-    held.release().await.expect("the connection is sound");
-    let second = second.await.expect("no panic");
-    assert_eq!(c.relay.recorded(), [], "the end of somebody further on is none of its business");
-    second.release().await.expect("the connection is sound");
-    let third = third.await.expect("no panic");
-    assert_eq!(c.requests(), [op::LIST]);
-    assert_eq!(c.events(), 1);
-    third.release().await.expect("the connection is sound");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_loses_its_predecessor_in_mid_queue_lists_and_watches_the_next_one() {
-    let (a, b, c, path) = (Counted::new().await, Counted::new().await, Counted::new().await, path().await);
-    let held = Recipe::CHAIN.acquire(&a.client, &path).await.expect("nobody holds");
-    let second = b.queue(Recipe::CHAIN, &path).await;
-    let third = c.queue(Recipe::CHAIN, &path).await;
-    c.relay.record();
-    second.abort();
-    eventually("the next watch", async || match c.relay.recorded() {
-        log if log.iter().any(|passed| passed.is_watch_set()) => Ok(()),
-        log => Err(log),
-    })
-    .await;
-    assert_eq!((c.requests(), c.events()), (vec![op::LIST, op::GET_DATA], 1));
-    // The predecessor is the head now: its end is the turn.
-    c.relay.record();
-    held.release().await.expect("the connection is sound");
-    let third = third.await.expect("no panic");
-    assert_eq!(c.relay.recorded(), [Passed::Event]);
-    third.release().await.expect("the connection is sound");
-}
-
-/// Waits until each waiter of a herd has got an event for each that came behind it, and looks again.
-async fn all_have_looked(queue: &[Counted]) {
-    eventually("the herd", async || {
-        for (waiter, behind) in queue.iter().rev().zip(0..) {
-            let log = waiter.relay.recorded();
-            let watches = log.iter().filter(|passed| passed.is_watch_set()).count();
-            if waiter.events() != behind || watches != behind + 1 {
-                return Err(log);
-            }
+async fn asking_for_the_loss_adds_one_watch_and_one_event() {
+    let counted = Counted::new(Algorithm::Chain).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let guard = held(&counted.lock).await;
+    let lost = async {
+        tokio::select! {
+            loss = guard.lost() => panic!("{loss}"),
+            () = async {
+                eventually("the watch", async || match counted.sent().get(&GET_DATA) {
+                    Some(1) => Ok(()),
+                    seen => Err(seen.copied()),
+                })
+                .await;
+            } => {}
         }
-        Ok(())
-    })
-    .await;
-}
-
-/// The watch events that a release makes among as many waiters.
-async fn events_of_a_release(recipe: Recipe, waiters: usize) -> usize {
-    let (holder, path) = (Counted::new().await, path().await);
-    let held = recipe.acquire(&holder.client, &path).await.expect("nobody holds");
-    let crowd = join_all((0..waiters).map(|_| Counted::new())).await;
-    let mut tasks = Vec::new();
-    for (at, waiter) in crowd.iter().enumerate() {
-        tasks.push(waiter.queue(recipe, &path).await);
-        if recipe == Recipe::HERD {
-            all_have_looked(&crowd[..=at]).await;
-        }
-    }
-    let before: u64 = crowd.iter().map(|waiter| waiter.relay.events()).sum();
-    // The first holds on until all events have been counted.
-    let first = tasks.remove(0);
-    held.release().await.expect("the connection is sound");
-    let next = first.await.expect("no panic");
-    let events = async || crowd.iter().map(|waiter| waiter.relay.events()).sum::<u64>() - before;
-    let expected = if recipe == Recipe::HERD { waiters as u64 } else { 1 };
-    eventually("the events", async || match events().await {
-        seen if seen >= expected => Ok(()),
-        seen => Err(seen),
-    })
-    .await;
-    let seen = events().await;
-    for task in &tasks {
-        task.abort();
-    }
-    next.release().await.expect("the connection is sound");
-    usize::try_from(seen).expect("few")
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_wakes_one_waiter_of_a_chain_and_all_of_a_herd() {
-    for waiters in [2, 8] {
-        assert_eq!(events_of_a_release(Recipe::CHAIN, waiters).await, 1);
-        assert_eq!(events_of_a_release(Recipe::HERD, waiters).await, waiters);
-    }
+    };
+    lost.await;
+    guard.release().await.expect("it was held");
+    assert_eq!(counted.since(&sent, cost).await, [(DELETE, 1), (GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
+    assert_eq!((counted.lock.cost() - cost).events, 1);
 }

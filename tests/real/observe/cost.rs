@@ -31,11 +31,13 @@ async fn a_created_contender_costs_one_request_a_deleted_one_none_and_all_hang_o
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     watched.until_contenders(COUNT).await;
     let created = received(&server, &watched) - start;
+    println!("{created} requests for {COUNT} created contenders");
     assert!(created <= COUNT as u64 * 11 / 10, "{created} requests for {COUNT} created nodes");
 
     zk::delete_all(&client, nodes).await;
     watched.until_contenders(0).await;
     let deleted = received(&server, &watched) - start - created;
+    println!("{deleted} requests for {COUNT} deleted contenders");
     assert!(deleted <= COUNT as u64 / 10, "{deleted} requests for {COUNT} deleted nodes");
     assert_eq!(watched.how_many("deleted"), COUNT, "each deletion is told once");
     watched.observer.stop().await;
@@ -56,6 +58,7 @@ async fn twenty_thousand_contenders_and_five_thousand_locks_are_read_once_each()
     assert_eq!(watched.how_many("seen"), 40_000);
     // The contenders, the parents, the two above them, the handshake and the watch.
     let requests = received(&server, &watched);
+    println!("{requests} requests to read 5,001 locks with 40,000 contenders");
     assert!(requests <= 40_000 + 5001 + 5 + HEARTBEATS, "{requests} requests");
     watched.observer.stop().await;
 }
@@ -73,6 +76,7 @@ async fn a_hundred_thousand_plain_children_cost_a_handful_of_requests() {
     let mut watched = Watched::start(&server.connect_string());
     watched.until_contenders(1).await;
     let requests = received(&server, &watched);
+    println!("{requests} requests to read a tree with 100,000 plain children");
     assert!(requests <= 10 + HEARTBEATS, "{requests} requests");
 
     // One of them turns out to be a lock parent after all.
@@ -113,7 +117,7 @@ async fn a_consumer_that_sleeps_through_a_storm_gets_the_truth_afterwards() {
     let mut watched = Watched::start(&server.connect_string());
     watched.until_live().await;
     // Nobody takes anything while far more happens than is held.
-    for _ in 0..3 {
+    for _ in 0..2 {
         let wishes = (0..60_000).map(|number| (format!("/plain/item{number}"), Vec::new()));
         let nodes = zk::create_all(&client, CreateMode::Persistent, wishes).await;
         zk::delete_all(&client, nodes).await;
@@ -122,6 +126,6 @@ async fn a_consumer_that_sleeps_through_a_storm_gets_the_truth_afterwards() {
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     watched.until_contenders(10).await;
     assert!(watched.how_many("syncing") >= 2, "{:?}", watched.counts);
-    assert!(watched.how_many("deleted") < 180_000, "{:?}", watched.counts);
+    assert!(watched.how_many("deleted") < 120_000, "{:?}", watched.counts);
     watched.observer.stop().await;
 }

@@ -4,5 +4,6 @@ mod bad_input;
 mod connecting;
 mod cost;
 mod cuts;
+mod idle;
 mod old_servers;
 pub mod watched;

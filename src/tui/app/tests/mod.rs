@@ -2,6 +2,7 @@
 
 mod live;
 mod locks;
+mod property;
 mod queue;
 mod screens;
 

@@ -1,0 +1,97 @@
+//! What a frame costs, and a change on its way to the screen, at three lengths of the queue: they must not follow the
+//! length.
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use lockscope::observe::Observed;
+use lockscope::queue::{Change, Link};
+use lockscope::tui::ThemeName;
+use lockscope::tui::app::{App, Event, Key, Settings};
+use lockscope::tui::theme::Theme;
+use lockscope::tui::view::draw;
+use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
+const SIZE: (u16, u16) = (160, 45);
+
+fn name(parent: &str, number: i64) -> ZnodePath {
+    let path = format!("{parent}/_c_{number:08x}-0000-4000-8000-000000000000-lock-{number:010}");
+    ZnodePath::new(&path).expect("a path")
+}
+
+fn seen(parent: &str, number: i64) -> Change {
+    let stat = ZnodeStat {
+        czxid: Zxid(number),
+        mzxid: Zxid(number),
+        pzxid: Zxid(number),
+        ctime: Timestamp(number),
+        mtime: Timestamp(number),
+        version: 0,
+        cversion: 0,
+        aversion: 0,
+        ephemeral_owner: Some(SessionId(number)),
+        data_length: 10,
+        num_children: 0,
+    };
+    Change::Seen { path: name(parent, number), node: Node { stat, data: NodeData::keep(b"10.0.4.170") } }
+}
+
+fn event(now: i64, changes: Vec<Change>) -> Event {
+    let at = Timestamp(now);
+    Event::Changes(changes.into_iter().map(|change| Observed { at, change }).collect())
+}
+
+/// A live console with one long queue and a few short ones.
+fn console(length: i64) -> App {
+    let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
+    let mut changes = vec![Change::Link(Link::Connected { session: SessionId(1), recursive: true }), Change::Syncing];
+    changes.extend((0..length).map(|number| seen("/locks/long", number)));
+    for lock in 0..60 {
+        changes.extend((0..4).map(|number| seen(&format!("/locks/short-{lock}"), number)));
+    }
+    changes.push(Change::Synced);
+    app.update(event(1_000, changes), Timestamp(1_000));
+    app
+}
+
+fn press(app: &mut App, keys: &[Key]) {
+    for key in keys {
+        app.update(Event::Key(*key), Timestamp(1_000));
+    }
+}
+
+/// The head leaves, a new contender comes, and the screen shows it.
+fn frames(criterion: &mut Criterion) {
+    let filter = [Key::Enter, Key::Char('/'), Key::Char('1'), Key::Char('7'), Key::Enter];
+    let screens: [(&str, &[Key]); 4] = [
+        ("Locks", &[]),
+        ("Queue", &[Key::Enter]),
+        ("Queue, from its end", &[Key::Enter, Key::Char('G')]),
+        ("Queue, filtered", &filter),
+    ];
+    for (screen, keys) in screens {
+        let mut group = criterion.benchmark_group(format!("a change and its frame: {screen}"));
+        for length in LENGTHS {
+            let mut app = console(length);
+            press(&mut app, keys);
+            let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
+            let theme = Theme::new(ThemeName::Terminal, false);
+            let mut head = 0;
+            group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
+                bencher.iter(|| {
+                    let left = Change::Deleted { path: name("/locks/long", head), zxid: None };
+                    let came = seen("/locks/long", head + length);
+                    head += 1;
+                    let now = 1_000 + head;
+                    app.update(event(now, vec![left, came]), Timestamp(now));
+                    terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = frames }
+criterion_main!(benches);

@@ -1,0 +1,130 @@
+//! What may be read with which credentials, and that no secret gets out.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
+
+use super::program::{Ended, lockscope, run};
+use crate::harness::server::Server;
+use crate::harness::settings::{ClientCertificate, Settings};
+use crate::harness::zk;
+use crate::observe::watched::curator;
+
+const SECRET: &str = "w0nderland";
+
+/// A lock below `/open`, and one below `/closed`, which only `alice` may read.
+async fn half_closed(server: &Server) -> Client {
+    let connector = Client::connector().with_auth("digest", format!("alice:{SECRET}").as_bytes());
+    let client = connector.connect(&server.connect_string()).await.expect("a session");
+    zk::make(&client, ["/open/a".to_owned(), "/closed/a".to_owned()]).await;
+    for parent in ["/open/a", "/closed/a"] {
+        let wishes = [(format!("{parent}/{}", curator()), Vec::new())];
+        zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    }
+    let acl = [Acl::new(Permission::ALL, AuthId::new("auth", ""))];
+    client.set_acl("/closed", &acl, None).await.expect("closed");
+    client
+}
+
+fn paths(shot: &Value) -> Vec<&str> {
+    let locks = shot["locks"].as_array().expect("locks");
+    locks.iter().map(|lock| lock["path"].as_str().expect("a path")).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_subtree_without_read_is_said_and_the_rest_is_told() {
+    let server = Server::start();
+    let _client = half_closed(&server).await;
+    let connect = server.connect_string();
+    let shot = run(lockscope(&["snapshot", "--connect", &connect])).await.json();
+    assert_eq!(paths(&shot), ["/open/a"]);
+    let unreadable = shot["unreadable"].as_array().expect("a list");
+    assert_eq!(unreadable.len(), 1, "{shot}");
+    assert_eq!(unreadable[0]["path"], "/closed");
+    assert!(unreadable[0]["reason"].as_str().is_some_and(|reason| reason.contains("READ")), "{shot}");
+
+    let out = run(lockscope(&["snapshot", "--connect", &connect, "--format", "table"])).await.done();
+    assert!(out.contains("/open/a ") && out.contains("Not readable: /closed: "), "{out}");
+
+    // With another root to look at, one that is missing is no failure; without any, it is.
+    let arguments = ["snapshot", "--connect", &connect, "--root", "/open", "--root", "/nowhere"];
+    let shot = run(lockscope(&arguments)).await.json();
+    assert_eq!(paths(&shot), ["/open/a"]);
+    assert_eq!(shot["unreadable"][0]["path"], "/nowhere");
+    for format in ["json", "table"] {
+        let roots = ["--root", "/nowhere", "--root", "/no/where", "--root", "/closed"];
+        let arguments = [&["snapshot", "--connect", &connect, "--format", format], &roots[..]].concat();
+        let told = run(lockscope(&arguments)).await.refused();
+        for part in ["/nowhere (", "/no/where (", "/closed (", "--root", "--auth-file"] {
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}
+
+/// That the command saw everything, and that neither what it printed nor its log holds the secret.
+fn opened(ended: Ended, log: &std::path::Path, secret: &str) {
+    let log = fs::read_to_string(log).expect("a log");
+    assert!(!log.is_empty());
+    for text in [&log, &ended.out, &ended.told] {
+        assert!(!text.contains(secret), "the secret is in {text}");
+    }
+    let shot = ended.json();
+    assert_eq!((paths(&shot), &shot["unreadable"]), (vec!["/closed/a", "/open/a"], &json!([])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn credentials_open_what_is_closed_and_are_never_told() {
+    let server = Server::start();
+    let _client = half_closed(&server).await;
+    let connect = server.connect_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let auth = folder.path().join("auth");
+    fs::write(&auth, format!("# who we are\ndigest:alice:{SECRET}\n")).expect("written");
+    fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("its owner's alone");
+    let auth = auth.to_str().expect("text");
+
+    let lines = format!("digest:alice:{SECRET}");
+    let option = ["--auth-file", auth];
+    let by_file = (&option[..], ("HOME", "/nonexistent"));
+    let by_lines = (&[][..], ("LOCKSCOPE_AUTH", lines.as_str()));
+    let by_variable = (&[][..], ("LOCKSCOPE_AUTH_FILE", auth));
+    for (way, (arguments, (name, value))) in [by_file, by_lines, by_variable].into_iter().enumerate() {
+        let log = folder.path().join(way.to_string());
+        let mut command = lockscope(&["snapshot", "--connect", &connect, "--log-file", log.to_str().expect("text")]);
+        command.args(arguments).env(name, value).env("LOCKSCOPE_LOG", "trace");
+        opened(run(command).await, &log, SECRET);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tls_needs_the_right_authority_and_says_so() {
+    let server = Settings::default().tls(ClientCertificate::Need).start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    zk::create_all(&client, CreateMode::EphemeralSequential, [(format!("/locks/a/{}", curator()), Vec::new())]).await;
+    let (secure, certificates) = (server.secure_connect_string(), server.certificates());
+    let file = |path: &std::path::Path| path.to_str().expect("text").to_owned();
+    let (ca, stranger) = (file(&certificates.authority), file(&certificates.stranger));
+    let (cert, key) = (file(&certificates.client), file(&certificates.client_key));
+    let with = |options: &[&str]| {
+        let mut command = lockscope(&["snapshot", "--connect", &secure, "--timeout", "8s"]);
+        command.args(options);
+        command
+    };
+
+    let shot = run(with(&["--tls-ca", &ca, "--tls-cert", &cert, "--tls-key", &key])).await.json();
+    assert_eq!(paths(&shot), ["/locks/a"]);
+    let (strange, nobody, plain) = tokio::join!(
+        run(with(&["--tls-ca", &stranger, "--tls-cert", &cert, "--tls-key", &key])),
+        run(with(&["--tls-ca", &ca])),
+        run(with(&[])),
+    );
+    for told in [strange.refused(), nobody.refused()] {
+        assert!(told.contains(&format!("{secure} did not come to terms over TLS")), "{told}");
+        assert!(told.contains("signed by the given authority") && told.contains("client certificate"), "{told}");
+    }
+    let told = plain.refused();
+    assert!(told.contains(&format!("{secure} wants TLS")) && told.contains("--tls-ca"), "{told}");
+}

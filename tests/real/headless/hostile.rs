@@ -1,0 +1,58 @@
+//! What stands in names and data is told, and reaches no terminal as it is.
+
+use zookeeper_client::CreateMode;
+
+use super::program::{Running, lockscope, run};
+use crate::harness::zk;
+use crate::observe::watched::curator;
+
+/// Wide characters, and one that turns the direction of what follows: names that every server takes.
+const PARENT: &str = "/倉庫\u{202e}kcol";
+
+/// A title for the terminal's window, an empty screen, and what is no text.
+const DATA: &[u8] = b"\x1b]0;owned\x07\x1b[2J\x9b31m\xff\r\nx";
+
+/// That a terminal would only print it.
+fn is_harmless(out: &str) {
+    let bad = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+    assert!(!out.contains(bad), "{out:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_names_and_data_are_escaped_for_people_and_exact_for_programs() {
+    let at = zk::own_root("headless-hostile").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, [PARENT.to_owned(), "/large".to_owned()]).await;
+    let large = vec![b'\x1b'; 1_000_000];
+    let node = "/lock\u{200f}\u{301}錠-";
+    let wishes = [(format!("{PARENT}{node}"), DATA.to_vec()), (format!("/large/{}", curator()), large)];
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+
+    let out = run(lockscope(&["snapshot", "--connect", &at, "--format", "table"])).await.done();
+    is_harmless(&out);
+    assert!(out.contains("/倉庫\\u{202e}kcol "), "{out}");
+    assert_eq!(out.lines().count(), 3, "{out}");
+
+    let shot = run(lockscope(&["snapshot", "--connect", &at])).await.json();
+    let of = |path: &str| {
+        let lock = shot["locks"].as_array().and_then(|locks| locks.iter().find(|lock| lock["path"] == path));
+        lock.unwrap_or_else(|| panic!("no {path} in {shot}"))["contenders"][0].clone()
+    };
+    let contender = of(PARENT);
+    assert_eq!(contender["path"], nodes[0]);
+    assert_eq!(contender["data_encoding"], "base64");
+    assert_eq!(contender["data"], "G10wO293bmVkBxtbMkqbMzFt/w0KeA==");
+    let contender = of("/large");
+    assert_eq!(
+        (contender["data_length"].as_i64(), contender["data_truncated"].as_bool()),
+        (Some(1_000_000), Some(true))
+    );
+    assert_eq!(contender["data"].as_str().map(str::len), Some(lockscope::znode::KEPT_DATA));
+
+    let mut watch = Running::start(lockscope(&["watch", "--connect", &at, "--format", "table"]));
+    let line = watch.line().await.expect("a lock") + &watch.line().await.expect("another");
+    is_harmless(&line);
+    assert!(line.contains("lock-found") && line.contains("/倉庫\\u{202e}kcol"), "{line}");
+    watch.signal("INT");
+    is_harmless(&watch.ended().await.done());
+}

@@ -1,0 +1,124 @@
+//! The program in a process of its own, with pipes in place of a terminal.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use crate::harness::wait::{PATIENCE, eventually};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_lockscope");
+
+/// The program with these arguments, and with an environment of its own: no home, and no variable that it knows.
+pub fn lockscope(arguments: &[&str]) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.args(arguments).env_clear().env("HOME", "/nonexistent");
+    command
+}
+
+/// What a command printed, and how it ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    /// What it said on stderr.
+    pub told: String,
+}
+
+impl Ended {
+    /// What it printed, which was all it said.
+    pub fn done(self) -> String {
+        assert_eq!((self.code, self.told.as_str()), (Some(0), ""), "{}", self.out);
+        self.out
+    }
+
+    /// As `done`, as JSON: one line with one object.
+    pub fn json(self) -> Value {
+        let out = self.done();
+        assert_eq!(out.matches('\n').count(), 1, "{out}");
+        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
+    }
+
+    /// The one sentence that it said instead of doing anything.
+    pub fn refused(self) -> String {
+        assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.told);
+        let sentence = self.told.strip_prefix("lockscope: ").and_then(|told| told.strip_suffix('\n'));
+        let sentence = sentence.filter(|sentence| !sentence.contains('\n'));
+        sentence.unwrap_or_else(|| panic!("{:?} is not one sentence", self.told)).to_owned()
+    }
+}
+
+/// Runs a command to its end.
+pub async fn run(command: Command) -> Ended {
+    Running::start(command).ended().await
+}
+
+/// A command that runs. It is killed with this value.
+pub struct Running {
+    child: Child,
+    lines: mpsc::UnboundedReceiver<String>,
+    told: Option<JoinHandle<String>>,
+}
+
+impl Running {
+    pub fn start(mut command: Command) -> Self {
+        let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program starts");
+        let mut out = BufReader::new(child.stdout.take().expect("it is piped"));
+        let mut err = child.stderr.take().expect("it is piped");
+        let (sender, lines) = mpsc::unbounded_channel();
+        // Both end with the process.
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while out.read_line(&mut line).expect("it prints text") > 0
+                && sender.send(std::mem::take(&mut line)).is_ok()
+            {}
+        });
+        let told = std::thread::spawn(move || {
+            let mut told = String::new();
+            err.read_to_string(&mut told).expect("it says text");
+            told
+        });
+        Self { child, lines, told: Some(told) }
+    }
+
+    /// The next line; `None` when it ended.
+    pub async fn line(&mut self) -> Option<String> {
+        timeout(PATIENCE, self.lines.recv()).await.expect("a line in time")
+    }
+
+    /// The lines that are there already.
+    pub fn lines_now(&mut self) -> Vec<String> {
+        std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
+    }
+
+    /// Sends a signal, as `TERM`.
+    pub fn signal(&self, name: &str) {
+        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "signal {name} was not delivered");
+    }
+
+    /// Waits for its end; what it printed is what nobody has taken yet.
+    pub async fn ended(mut self) -> Ended {
+        let child = &mut self.child;
+        let status =
+            eventually("the program's end", async || child.try_wait().ok().flatten().ok_or("it still runs")).await;
+        let mut out = String::new();
+        while let Some(line) = self.line().await {
+            out += &line;
+        }
+        let told = self.told.take().expect("it ends once").join().expect("it says text");
+        Ended { code: status.code(), out, told }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Either fails only when it has ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

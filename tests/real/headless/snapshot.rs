@@ -1,0 +1,236 @@
+//! `lockscope snapshot`: field by field, as the tree and the libraries say.
+
+use std::collections::BTreeMap;
+use std::net::TcpListener;
+use std::process::Command;
+
+use chrono::{DateTime, SecondsFormat};
+use serde_json::{Value, json};
+use zookeeper_client::{Client, CreateMode};
+
+use super::program::{PROGRAM, lockscope, run};
+use crate::foreign_clients::queued;
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+use crate::harness::zk::{self, Node};
+use crate::observe::watched::curator;
+
+/// A queue of a real library: its contenders in the order in which they came, one session each.
+struct Scene {
+    at: String,
+    foreign: Foreign,
+    client: Client,
+}
+
+impl Scene {
+    /// Lets sessions `0`, `1`, ... contend. Each of the first ones holds before the next comes.
+    async fn play(at: String, mut foreign: Foreign, recipe: &str, path: &str, holders: usize, all: usize) -> Self {
+        let client = zk::connect(&at).await;
+        let parent = path.rsplit_once('/').expect("a path").0;
+        zk::make(&client, [parent.to_owned()]).await;
+        for number in 0..all {
+            let id = number.to_string();
+            foreign.connect(&id).await;
+            foreign.start(&id, &id, recipe, &format!("{path} {holders}")).await;
+            if number < holders {
+                foreign.held(&id).await;
+            }
+            queued(&client, path, number + 1).await;
+        }
+        Self { at, foreign, client }
+    }
+
+    /// The nodes below the root, by name.
+    async fn nodes(&self) -> BTreeMap<String, Node> {
+        let nodes = zk::tree(&self.client, "/").await;
+        nodes.into_iter().map(|node| (name(&node.path).to_owned(), node)).collect()
+    }
+
+    async fn snapshot(&self, arguments: &[&str]) -> Value {
+        run(lockscope(&[&["snapshot", "--connect", &self.at], arguments].concat())).await.json()
+    }
+}
+
+fn name(path: &str) -> &str {
+    path.rsplit_once('/').expect("a path").1
+}
+
+fn time(millis: i64) -> String {
+    DateTime::from_timestamp_millis(millis).expect("a time").to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+fn millis(time: &Value) -> i64 {
+    DateTime::parse_from_rfc3339(time.as_str().expect("a time")).expect("a time").timestamp_millis()
+}
+
+/// Nodes' names in a lock's queue, in order.
+fn names(lock: &Value) -> Vec<String> {
+    let contenders = lock["contenders"].as_array().expect("contenders");
+    contenders.iter().map(|contender| contender["node"].as_str().expect("a name").to_owned()).collect()
+}
+
+/// What the contract says of a contender, by its node in the tree and its place in the queue.
+fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, waits_for: &[&str], holds: bool) -> Value {
+    let data = std::str::from_utf8(&node.data).expect("text");
+    json!({
+        "node": name(&node.path), "path": node.path, "sequence": sequence, "mode": mode,
+        "state": if holds { "holds" } else { "waits" },
+        "session": format!("{:#x}", node.stat.ephemeral_owner), "ephemeral": true,
+        "created_at": time(node.stat.ctime), "age_ms": taken_at - node.stat.ctime, "czxid": node.stat.czxid,
+        "version": 0, "data": data, "data_encoding": "utf8", "data_length": data.len(), "data_truncated": false,
+        "waits_for": waits_for, "watches": "unknown", "client": null, "session_timeout_ms": null,
+        "expires_in_ms": null, "liveness": "unknown",
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mutex_of_curator_is_told_field_by_field() {
+    let at = zk::own_root("snapshot-curator").await;
+    let foreign = Foreign::java(&at);
+    let mut scene = Scene::play(at.clone(), foreign, "mutex", "/locks/billing", 1, 3).await;
+    let before = chrono::Utc::now().timestamp_millis();
+    let shot = scene.snapshot(&["--format", "json", "--root", "/locks"]).await;
+    let taken_at = millis(&shot["taken_at"]);
+    assert!((before..=chrono::Utc::now().timestamp_millis()).contains(&taken_at), "{}", shot["taken_at"]);
+
+    let lock = &shot["locks"][0];
+    let names = names(lock);
+    assert_eq!(names, scene.foreign.order("0").await, "the order that Curator sees");
+    let nodes = scene.nodes().await;
+    let contenders: Vec<Value> = (0..3)
+        .map(|at| {
+            let holds = at == 0;
+            let waits_for = if holds { vec![] } else { vec![names[at - 1].as_str()] };
+            let sequence = i32::try_from(at).ok();
+            contender(&nodes[&names[at]], taken_at, sequence, "exclusive", &waits_for, holds)
+        })
+        .collect();
+    let session = shot["ensemble"]["session"].clone();
+    assert!(session.as_str().is_some_and(|session| session.starts_with("0x")), "{session}");
+    let (address, chroot) = at.split_once('/').expect("a chroot");
+    let server = json!({ "address": address, "mode": null, "version": null, "view": "none", "error": null });
+    let expected = json!({
+        "schema": 1,
+        "taken_at": shot["taken_at"],
+        "ensemble": {
+            "connect": at, "chroot": format!("/{chroot}"), "session": session, "servers": [server],
+        },
+        "locks": [{
+            "path": "/locks/billing", "name": null, "recipe": "curator-mutex", "kind": "exclusive", "next_sequence": 3,
+            "contenders": contenders, "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
+        }],
+        "unreadable": [],
+    });
+    assert_eq!(shot, expected);
+    for id in 0..3 {
+        assert_eq!(scene.foreign.holds(&id.to_string()).await, id == 0, "{id} in Curator's own eyes");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_semaphore_of_kazoo_is_told_as_its_leases_and_then_its_queue() {
+    let at = zk::own_root("snapshot-kazoo").await;
+    let foreign = Foreign::kazoo(&at);
+    let mut scene = Scene::play(at, foreign, "semaphore", "/pools/db", 2, 4).await;
+    let shot = scene.snapshot(&[]).await;
+    let taken_at = millis(&shot["taken_at"]);
+    assert_eq!(shot["locks"].as_array().map(Vec::len), Some(1), "{shot}");
+    let lock = &shot["locks"][0];
+    let (names, nodes) = (names(lock), scene.nodes().await);
+    assert_eq!(names.len(), 4);
+    let mut holders = scene.foreign.order("0").await;
+    let mut leases: Vec<String> =
+        names[..2].iter().map(|name| String::from_utf8_lossy(&nodes[name].data).into_owned()).collect();
+    holders.sort();
+    leases.sort();
+    assert_eq!(leases, holders, "who holds in kazoo's own eyes");
+    let told = |at: usize, sequence, mode, waits_for: &[&str], holds| {
+        contender(&nodes[&names[at]], taken_at, sequence, mode, waits_for, holds)
+    };
+    let expected = json!({
+        "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "next_sequence": 4,
+        "contenders": [
+            told(0, None, "lease", &[], true),
+            told(1, None, "lease", &[], true),
+            told(2, Some(2), "lease", &[&names[0], &names[1]], false),
+            told(3, Some(3), "lease", &[&names[2]], false),
+        ],
+        "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
+    });
+    assert_eq!(*lock, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_table_has_a_line_for_each_lock() {
+    let at = zk::own_root("snapshot-table").await;
+    let foreign = Foreign::java(&at);
+    let scene = Scene::play(at.clone(), foreign, "mutex", "/locks/billing", 1, 3).await;
+    let wishes = [("/locks/leader".to_owned(), b"worker-3".to_vec())];
+    zk::create_all(&scene.client, CreateMode::Ephemeral, wishes).await;
+    let nodes = scene.nodes().await;
+    let mut of_lock: Vec<&Node> = nodes.values().filter(|node| node.path.starts_with("/locks/billing/")).collect();
+    of_lock.sort_by_key(|node| node.stat.czxid);
+
+    let out = run(lockscope(&["snapshot", "--connect", &at, "--format", "table"])).await.done();
+    let cells: Vec<Vec<&str>> =
+        out.lines().map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()).collect();
+    assert_eq!(cells[0], ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT"]);
+    let data = String::from_utf8_lossy(&of_lock[0].data);
+    let holder = format!("{data} {:#x}", of_lock[0].stat.ephemeral_owner);
+    let [path, recipe, held_by, held, waiting, oldest, next] = cells[1][..] else { panic!("{out}") };
+    assert_eq!([path, recipe, held_by, waiting, next], ["/locks/billing", "Curator mutex", &holder, "2", "3"]);
+    // Nobody saw the acquisition: it is not older than the node.
+    assert!(held.starts_with('<') && held.ends_with('s') && oldest.ends_with('s'), "{out}");
+    let holder = format!("worker-3 {:#x}", nodes["leader"].stat.ephemeral_owner);
+    assert_eq!(cells[2][..3], ["/locks/leader", "single node", &holder]);
+    assert_eq!(cells.len(), 3, "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_server_may_be_down_and_paths_start_at_the_chroot() {
+    let at = zk::own_root("snapshot-chroot").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    zk::create_all(&client, CreateMode::EphemeralSequential, [(format!("/locks/a/{}", curator()), Vec::new())]).await;
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let nobody = listener.local_addr().expect("an address").to_string();
+    drop(listener);
+
+    let connect = format!("{nobody},{at}");
+    let shot = run(lockscope(&["snapshot", "--connect", &connect])).await.json();
+    assert_eq!(shot["locks"][0]["path"], "/locks/a");
+    let (address, chroot) = at.split_once('/').expect("a chroot");
+    assert_eq!(shot["ensemble"]["chroot"], format!("/{chroot}"));
+    assert_eq!(shot["ensemble"]["servers"][0]["address"], nobody);
+    assert_eq!(shot["ensemble"]["servers"][1]["address"], address);
+
+    let told = run(lockscope(&["snapshot", "--connect", &format!("{at}/none"), "--timeout", "5s"])).await.refused();
+    assert!(told.contains(&format!("the chroot /{chroot}/none does not exist")), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_does_not_outlive_its_snapshot() {
+    let server = Server::start();
+    let shot = run(lockscope(&["snapshot", "--connect", &server.connect_string()])).await.json();
+    assert_eq!(shot["locks"], json!([]));
+    let session = shot["ensemble"]["session"].as_str().expect("a session");
+    assert!(!server.words("dump").contains(session));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_pipe_ends_a_snapshot_quietly() {
+    let at = zk::own_root("snapshot-pipe").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    // Far more than a pipe holds.
+    let wishes = (0..1000).map(|number| (format!("/locks/a/{}", curator()), format!("{number:100}").into_bytes()));
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    for format in ["json", "table"] {
+        let mut shell = Command::new("sh");
+        let script = r#"{ "$0" "$@"; echo "code $?" >&2; } | head -c 1"#;
+        shell.args(["-c", script, PROGRAM, "snapshot", "--connect", &at, "--format", format]);
+        shell.env_clear().env("HOME", "/nonexistent").env("PATH", "/usr/bin:/bin");
+        let ended = run(shell).await;
+        assert_eq!((ended.out.len(), ended.told.as_str()), (1, "code 0\n"), "{format}");
+    }
+}

@@ -1,0 +1,310 @@
+//! `lockscope watch`: what happens, line by line, as a program would read it.
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use chrono::DateTime;
+use serde_json::{Value, json};
+use zookeeper_client::{Client, CreateMode};
+
+use super::program::{PROGRAM, Running, lockscope};
+use crate::foreign_clients::queued;
+use crate::harness::foreign::Foreign;
+use crate::harness::relay::{Relay, op};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::observe::watched::curator;
+
+/// The lock that the tests contend for.
+const LOCK: &str = "/locks/billing";
+
+/// A command that watches, and what it has told of [`LOCK`] and of the connection.
+struct Watching {
+    running: Running,
+    told: Vec<Value>,
+    /// How many lines of `told` were asked for.
+    taken: usize,
+}
+
+impl Watching {
+    /// Starts it, and returns when a change would be told.
+    async fn start(at: &str, client: &Client) -> Self {
+        let arguments = ["watch", "--connect", at, "--format", "json", "--session-timeout", "10s"];
+        let running = Running::start(lockscope(&arguments));
+        let mut watching = Self { running, told: Vec::new(), taken: 0 };
+        watching.until_told(client).await;
+        watching
+    }
+
+    /// Makes contenders of another lock until one is told.
+    async fn until_told(&mut self, client: &Client) {
+        zk::make(client, ["/probe".to_owned()]).await;
+        eventually("a probe that is told", async || {
+            let wishes = [("/probe/lock-".to_owned(), Vec::new())];
+            let probe = zk::create_all(client, CreateMode::EphemeralSequential, wishes).await.remove(0);
+            self.keep_now().iter().find(|line| line["event"] == "enqueued").map(drop).ok_or(probe)
+        })
+        .await;
+    }
+
+    fn keep(&mut self, line: &str) -> Option<Value> {
+        let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+        if line["lock"] == LOCK || line["lock"].is_null() {
+            self.told.push(line);
+            return None;
+        }
+        Some(line)
+    }
+
+    /// Takes the lines that are there; gives those of other locks.
+    fn keep_now(&mut self) -> Vec<Value> {
+        self.running.lines_now().iter().filter_map(|line| self.keep(line)).collect()
+    }
+
+    /// The next line.
+    async fn next(&mut self) -> Value {
+        while self.told.len() == self.taken {
+            let line = self.running.line().await.expect("it goes on");
+            self.keep(&line);
+        }
+        self.taken += 1;
+        self.told[self.taken - 1].clone()
+    }
+
+    /// The lines up to one with this event, with it.
+    async fn until(&mut self, event: &str) -> Vec<Value> {
+        let mut lines = vec![self.next().await];
+        while lines.last().is_none_or(|line| line["event"] != event) {
+            lines.push(self.next().await);
+        }
+        lines
+    }
+
+    /// That the next line is this one, but for the times. Gives the line.
+    async fn tells(&mut self, event: &str, whom: (&str, &str), queue: usize, herd: u64, chain: u64) -> Value {
+        let line = self.next().await;
+        let (node, session) = whom;
+        let expected = json!({
+            "at": line["at"], "event": event, "lock": LOCK, "name": null, "node": node, "session": session,
+            "waited_ms": line["waited_ms"], "held_ms": line["held_ms"], "queue": queue,
+            "watch_events": { "herd": herd, "chain": chain }, "reason": null,
+        });
+        assert_eq!(line, expected);
+        line
+    }
+}
+
+/// The events with their nodes, as `acquired NODE`.
+fn events(lines: &[Value]) -> Vec<String> {
+    let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    lines.iter().map(|line| format!("{} {}", word(&line["event"]), word(&line["node"])).trim().to_owned()).collect()
+}
+
+/// Milliseconds from one line to another.
+fn between(from: &Value, to: &Value) -> u64 {
+    let millis = |line: &Value| {
+        DateTime::parse_from_rfc3339(line["at"].as_str().expect("a time")).expect("a time").timestamp_millis()
+    };
+    u64::try_from(millis(to) - millis(from)).expect("a later time")
+}
+
+/// Clients of a library that contend for [`LOCK`], each with a name, a node and a session.
+struct Clients {
+    foreign: Foreign,
+    client: Client,
+    recipe: &'static str,
+    count: usize,
+}
+
+impl Clients {
+    async fn new(at: &str, foreign: Foreign, recipe: &'static str) -> Self {
+        let client = zk::connect(at).await;
+        zk::make(&client, ["/locks".to_owned()]).await;
+        Self { foreign, client, recipe, count: 0 }
+    }
+
+    /// Lets one more contend; gives its node and its session.
+    async fn contend(&mut self, id: &str) -> (String, String) {
+        let session = self.foreign.connect(id).await;
+        self.foreign.start(id, id, self.recipe, LOCK).await;
+        self.count += 1;
+        queued(&self.client, LOCK, self.count).await;
+        let nodes = zk::tree(&self.client, LOCK).await;
+        let node = nodes.iter().find(|node| node.stat.ephemeral_owner == session.0).expect("its node");
+        let (_, name) = node.path.rsplit_once('/').expect("a path");
+        (name.to_owned(), session.to_string())
+    }
+
+    async fn release(&mut self, id: &str) {
+        self.foreign.release(id).await;
+        self.count -= 1;
+    }
+}
+
+fn as_str(of: &(String, String)) -> (&str, &str) {
+    (&of.0, &of.1)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mutex_of_curator_is_followed_from_line_to_line() {
+    let at = zk::own_root("watch").await;
+    let mut clients = Clients::new(&at, Foreign::java(&at), "mutex").await;
+    let a = clients.contend("a").await;
+    clients.foreign.held("a").await;
+    let mut watching = Watching::start(&at, &clients.client).await;
+    let found = watching.next().await;
+    assert_eq!(
+        (&found["event"], &found["lock"], &found["node"], &found["queue"]),
+        (&json!("lock-found"), &json!(LOCK), &Value::Null, &json!(1))
+    );
+
+    // Each arrival wakes the waiters of a herd, and nobody in a chain.
+    let b = clients.contend("b").await;
+    let enqueued = watching.tells("enqueued", as_str(&b), 2, 0, 0).await;
+    assert!(enqueued["waited_ms"].is_null() && enqueued["held_ms"].is_null());
+    let c = clients.contend("c").await;
+    let came = watching.tells("enqueued", as_str(&c), 3, 1, 0).await;
+    let d = clients.contend("d").await;
+    watching.tells("enqueued", as_str(&d), 4, 2, 0).await;
+
+    clients.foreign.abandon("c").await;
+    clients.count -= 1;
+    let left = watching.tells("left", as_str(&c), 3, 2, 1).await;
+    assert_eq!((left["waited_ms"].as_u64(), &left["held_ms"]), (Some(between(&came, &left)), &Value::Null));
+
+    clients.release("a").await;
+    clients.foreign.held("b").await;
+    let released = watching.tells("released", as_str(&a), 2, 2, 1).await;
+    assert!(released["held_ms"].is_null(), "nobody saw the acquisition: {released}");
+    let acquired = watching.tells("acquired", as_str(&b), 2, 0, 0).await;
+    assert_eq!(acquired["waited_ms"].as_u64(), Some(between(&enqueued, &acquired)));
+
+    clients.release("b").await;
+    let released = watching.tells("released", as_str(&b), 1, 1, 1).await;
+    assert_eq!(released["held_ms"].as_u64(), Some(between(&acquired, &released)));
+    watching.tells("acquired", as_str(&d), 1, 0, 0).await;
+    clients.release("d").await;
+    watching.tells("released", as_str(&d), 0, 0, 0).await;
+    watching.running.signal("TERM");
+    watching.running.ended().await.done();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_cut_hid_is_told_after_it() {
+    let at = zk::own_root("watch-cut").await;
+    let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
+    let (server, chroot) = at.split_once('/').expect("a chroot");
+    let relay = Relay::start(server).await;
+    let a = clients.contend("a").await;
+    let b = clients.contend("b").await;
+    let mut watching = Watching::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
+    watching.until("lock-found").await;
+
+    relay.refuse().await;
+    let cut = watching.next().await;
+    assert_eq!((&cut["event"], &cut["lock"], &cut["queue"]), (&json!("disconnected"), &Value::Null, &Value::Null));
+    assert!(cut["reason"].as_str().is_some_and(|reason| reason.contains("cut")), "{cut}");
+    clients.release("a").await;
+    clients.foreign.held("b").await;
+    let c = clients.contend("c").await;
+    relay.heal();
+
+    let lines = watching.until("resynced").await;
+    let told = events(&lines);
+    assert_eq!((told[0].as_str(), told[told.len() - 1].as_str()), ("reconnected", "resynced"));
+    let mut missed = told[1..told.len() - 1].to_vec();
+    missed.sort();
+    let expected = [format!("acquired {}", b.0), format!("enqueued {}", c.0), format!("released {}", a.0)];
+    assert_eq!(missed, expected);
+    assert!(lines.iter().all(|line| line["watch_events"].is_null() || line["watch_events"]["herd"] == 0), "{lines:?}");
+
+    // It follows again.
+    clients.release("b").await;
+    assert_eq!(events(&watching.until("acquired").await), [format!("released {}", b.0), format!("acquired {}", c.0)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
+    let at = zk::own_root("watch-old").await;
+    let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
+    let (server, chroot) = at.split_once('/').expect("a chroot");
+    let relay = Relay::start(server).await;
+    relay.rewrite_op(op::ADD_WATCH, op::UNKNOWN);
+    relay.rewrite_op(op::REMOVE_WATCHES, op::UNKNOWN);
+    let a = clients.contend("a").await;
+    let mut watching = Watching::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
+    let b = clients.contend("b").await;
+    clients.release("a").await;
+    let told = events(&watching.until("acquired").await);
+    let expected = ["lock-found".to_owned(), format!("enqueued {}", b.0), format!("released {}", a.0)];
+    assert_eq!(told[..3], expected);
+
+    // A connection that has lasted is followed at once by the next, on which the library takes back the watches of the
+    // last one: old servers do not know that request either.
+    let heartbeats = || relay.requests().get(&op::PING).copied().unwrap_or_default();
+    let before = heartbeats();
+    eventually("two heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
+    relay.cut().await;
+    assert_eq!(events(&watching.until("disconnected").await), ["disconnected"]);
+    assert_eq!(events(&watching.until("resynced").await), ["reconnected", "resynced"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_whose_client_died_is_not_said_to_have_expired_without_a_proof() {
+    let at = zk::own_root("watch-expiry").await;
+    let mut waiters = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
+    let mut dying = Foreign::kazoo(&at);
+    dying.connect_within("a", Duration::from_secs(2)).await;
+    dying.start("a", "a", "lock", LOCK).await;
+    let holder = dying.held("a").await;
+    waiters.count = 1;
+    let waiter = waiters.contend("b").await;
+    let mut watching = Watching::start(&at, &waiters.client).await;
+    watching.until("lock-found").await;
+    drop(dying);
+    waiters.foreign.held("b").await;
+    let told = events(&watching.until("acquired").await);
+    assert_eq!(told, [format!("released {holder}"), format!("acquired {}", waiter.0)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_as_done_at_a_signal_and_after_its_time() {
+    let connect = Server::shared().connect_string();
+    for signal in ["TERM", "INT"] {
+        let at = zk::own_root("watch-signal").await;
+        let client = zk::connect(&at).await;
+        let watching = Watching::start(&at, &client).await;
+        watching.running.signal(signal);
+        watching.running.ended().await.done();
+    }
+    let began = Instant::now();
+    let arguments = ["watch", "--connect", &connect, "--root", "/zookeeper", "--for", "5s"];
+    assert_eq!(Running::start(lockscope(&arguments)).ended().await.done(), "");
+    assert!(began.elapsed() >= Duration::from_secs(5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_takes_one_line_and_leaves_ends_it_quietly() {
+    let at = zk::own_root("watch-pipe").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/locks/a".to_owned()]).await;
+    let contender = || [(format!("/locks/a/{}", curator()), Vec::new())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, contender()).await;
+    let mut shell = Command::new("sh");
+    let script = r#"{ "$0" "$@"; echo "code $?" >&2; } | head -n 1"#;
+    shell.args(["-c", script, PROGRAM, "watch", "--connect", &at, "--format", "json"]);
+    shell.env_clear().env("HOME", "/nonexistent").env("PATH", "/usr/bin:/bin");
+    let mut running = Running::start(shell);
+    let line = running.line().await.expect("a line");
+    assert!(line.contains("lock-found"), "{line}");
+    let mut ended = Box::pin(running.ended());
+    loop {
+        // It finds out when it has something to say.
+        zk::create_all(&client, CreateMode::EphemeralSequential, contender()).await;
+        if let Ok(ended) = tokio::time::timeout(Duration::from_millis(50), &mut ended).await {
+            assert_eq!((ended.out.as_str(), ended.told.as_str()), ("", "code 0\n"));
+            break;
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! An observer of an ensemble in which nothing happens asks for nothing.
+
+use std::collections::HashMap;
+
+use super::watched::{Watched, fill};
+use crate::harness::relay::{Relay, op};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+/// Heartbeats that are awaited, so that whatever would be asked now and then had its time.
+const HEARTBEATS: u64 = 4;
+
+/// How many heartbeats were sent, and how many other requests of each operation.
+fn sent(relay: &Relay) -> (u64, HashMap<i32, u64>) {
+    let mut requests = relay.requests();
+    (requests.remove(&op::PING).unwrap_or_default(), requests)
+}
+
+/// Observes locks through the relay, and then looks on for a while.
+async fn sends_heartbeats_alone(server: &Server, relay: &Relay) {
+    let client = zk::connect(&server.connect_string()).await;
+    fill(&client, 20, 3).await;
+    let mut watched = Watched::start(&relay.connect_string());
+    watched.until_contenders(60).await;
+
+    let (heartbeats, before) = sent(relay);
+    let connections = relay.accepted();
+    eventually("some heartbeats", async || match sent(relay).0 - heartbeats {
+        HEARTBEATS.. => Ok(()),
+        few => Err(few),
+    })
+    .await;
+    assert_eq!(sent(relay).1, before, "requests by operation");
+    assert!(watched.table.is_live() && relay.accepted() == connections, "{:?}", watched.links);
+    watched.observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_nothing_changes_only_heartbeats_are_sent() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    sends_heartbeats_alone(&server, &relay).await;
+    assert_eq!(relay.requests()[&op::ADD_WATCH], 1, "one watch for the one root");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_shot_watches_too_wait_without_a_request() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    relay.rewrite_op(op::ADD_WATCH, op::UNKNOWN);
+    sends_heartbeats_alone(&server, &relay).await;
+}

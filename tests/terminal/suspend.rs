@@ -1,0 +1,36 @@
+//! ^Z hands the terminal to the shell, and `fg` takes it back.
+
+use portable_pty::CommandBuilder;
+
+use crate::harness::server::Server;
+use crate::harness::terminal::Terminal;
+
+#[test]
+fn one_leaves_for_the_shell_and_comes_back_to_the_same_screen() {
+    let connect = Server::shared().connect_string();
+    let mut shell = CommandBuilder::new("bash");
+    shell.args(["--norc", "--noprofile", "-i"]);
+    shell.env("PS1", "ready> ");
+    shell.env("TERM", "xterm-256color");
+    shell.env("LANG", "C.UTF-8");
+    shell.env("XDG_CONFIG_HOME", "/nonexistent");
+    let mut terminal = Terminal::start(shell, 100, 30);
+    terminal.shows("ready>");
+    let program = env!("CARGO_BIN_EXE_lockscope");
+    terminal.press(&format!("{program} --connect {connect} --root /suspended\r"));
+    terminal.shows_all(&["● live", "There is no lock."]);
+    terminal.press("?");
+    terminal.shows("One row up");
+    terminal.press("\x1a");
+    terminal.shows("Stopped");
+    assert!(!terminal.screen().alternate_screen() && !terminal.screen().hide_cursor());
+    terminal.press("echo $((6 * 7))\r");
+    terminal.shows("42");
+    terminal.press("fg\r");
+    terminal.shows_all(&["● live", "One row up"]);
+    assert!(terminal.screen().alternate_screen());
+    terminal.press("q");
+    terminal.hides("One row up");
+    terminal.press("exit\r");
+    assert!(terminal.ends().success());
+}
