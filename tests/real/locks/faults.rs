@@ -189,9 +189,10 @@ async fn cut_again(recipe: Recipe, work: Work, first: Place, n: usize) -> usize 
 /// Drops an acquire that is stopped at a place; says whether it got so far.
 async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
     let scene = Scene::new(recipe).await;
-    let first = match contended {
-        true => Some(recipe.rival().acquire(&scene.other, &scene.path).await.expect("nobody holds")),
-        false => None,
+    let first = if contended {
+        Some(recipe.rival().acquire(&scene.other, &scene.path).await.expect("nobody holds"))
+    } else {
+        None
     };
     scene.relay.record();
     scene.relay.arm(&[Fault { place, then: Then::Stall }]);
@@ -244,7 +245,7 @@ async fn given_up_everywhere(recipe: Recipe) {
             requests += 1;
         }
         println!("{recipe:?} given up: {requests} requests, contended: {contended}");
-        assert!(requests >= 1 && requests < FURTHEST, "{recipe:?}: {requests}");
+        assert!((1..FURTHEST).contains(&requests), "{recipe:?}: {requests}");
     }
 }
 

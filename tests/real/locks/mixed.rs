@@ -111,12 +111,12 @@ async fn shared_chain_and_curators_readers_and_writers_stand_in_one_queue() {
     foreign.churn_checked("readers", "read", "/lock", 2, ROUNDS).await;
     foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
     let (reads, writes) = (Recipe::shared_chain(Access::Read), Recipe::shared_chain(Access::Write));
-    let (readers, writers) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    let (ours, more) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
     foreign.churned("readers").await;
     foreign.churned("writers").await;
     let records = inside::records(&client, "/lock").await;
     assert_writers_in_order(&records, 8 * ROUNDS);
-    assert_mixed(&records, &[readers, writers].concat());
+    assert_mixed(&records, &[ours, more].concat());
 }
 
 // kazoo's readers don't take part: its `ReadLock` (2.8.0) looks for its own name among the writers' and never meets it,
@@ -130,11 +130,11 @@ async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
     foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
     let [reads, writes] =
         [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
-    let (readers, writers) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    let (ours, more) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
     foreign.churned("writers").await;
     let records = inside::records(&client, "/lock").await;
     assert_writers_in_order(&records, 6 * ROUNDS);
-    assert_mixed(&records, &[readers, writers].concat());
+    assert_mixed(&records, &[ours, more].concat());
 }
 
 /// kazoo's readers wait for our writer and hold together, and our next writer waits for them. It comes when they hold:
