@@ -75,7 +75,7 @@ pub enum Algorithm {
     /// turn at once; otherwise its owner may have died in mid-queue, and the waiter lists again.
     ///
     /// Cost: create and listing in **one** round trip to acquire, one delete to release. A waiter adds one watch and
-    /// one event, and one listing unless the predecessor was the head. A wait of more than a second looks after its
+    /// one event, and one listing unless the predecessor was the head. A wait of more than a second asks after its
     /// own node, then every five seconds: one read each. A waiter that gives up takes its watch back: one request.
     ///
     /// ```no_run

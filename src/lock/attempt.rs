@@ -45,15 +45,15 @@ pub(super) struct Held {
     pub(super) leave: Option<OwnNode>,
     /// A watch that was set on the way here and has not fired.
     pub(super) kept: Option<Watch>,
-    /// Whether the own node shall be looked after at once: nobody has seen it for a while.
-    pub(super) unseen: bool,
+    /// When to ask after the own node once, where the lock was had without seeing it.
+    pub(super) look: Option<Instant>,
     /// Whether the own node is to be watched from the start, since others may make one with the same path.
     pub(super) name_is_reused: bool,
 }
 
 impl Held {
     pub(super) fn new(own: OwnNode) -> Self {
-        Self { own, leave: None, kept: None, unseen: false, name_is_reused: false }
+        Self { own, leave: None, kept: None, look: None, name_is_reused: false }
     }
 }
 
@@ -181,12 +181,13 @@ impl Attempt {
         }
     }
 
-    /// Looks after the own node. Ends when the lock is lost, and never when nobody wants to know.
+    /// Looks after the own node. Ends when it is known to be lost.
     fn guarding(&self, held: &Held, watched: bool) -> BoxFuture<'_, Loss> {
-        let (path, unseen) = (held.own.path.clone(), held.unseen);
+        let (path, look) = (held.own.path.clone(), held.look);
         Box::pin(async move {
             if !watched {
-                if unseen && self.wire.exists(&path).await == Ok(false) {
+                at(look).await;
+                if self.wire.exists(&path).await == Ok(false) {
                     return Loss::Deleted;
                 }
                 return std::future::pending().await;

@@ -30,9 +30,15 @@
 //! | [`SharedChain`](Algorithm::SharedChain) | 2, one round trip | as the chain | 1 | one writer, or the readers behind a writer | yes |
 //! | [`Semaphore`](Algorithm::Semaphore) | 5, two round trips | as the chain, then 1, 1 event | 1, 1 event | one | yes |
 //!
-//! Further: a wait of more than a second in a chain reads its own node, then every five seconds; who gives up there
-//! takes its watch back with one request; [`Guard::lost`] adds one request, and one event at the release. A
-//! [`Probe`] counts what it really was.
+//! Further:
+//!
+//! - A wait of more than a second in a chain asks after its own node (one request), then every five seconds. So does, once,
+//!   who got the lock by the end of its predecessor alone and still holds it when a second has passed without seeing its node.
+//! - A predecessor that may not be read is asked after every second in place of a watch.
+//! - Who gives up takes its watch back with one request.
+//! - [`Guard::lost`] adds one request, and one event at the release.
+//!
+//! A [`Probe`] counts what it really was.
 //!
 //! # What a lock guarantees
 //!
@@ -56,8 +62,8 @@
 //! - Without a connection nobody knows whether the session lives. [`Guard::lost`] says [`Loss::Expired`] when half of the
 //!   session timeout has passed so: before the servers can have given the lock to others, provided that the client
 //!   notices silence after two fifths of the timeout, as it does by default, and that clocks run equally fast.
-//! - When somebody else deletes a chain waiter's node in the second before it would hold, it may take itself for a holder until
-//!   [`Guard::lost`] is asked, or until the release fails.
+//! - When somebody else deletes a chain waiter's node right before its turn comes by the end of its predecessor, it takes
+//!   itself for a holder, for a second at most, until it asks after its node or releases.
 //! - A runtime that is shut down takes the tasks along: their nodes go with the session, at its timeout.
 
 mod algorithm;

@@ -9,9 +9,9 @@ use super::super::turn::{Turn, turn};
 use super::super::wire::{Listing, Watch};
 use super::{Place, gone, may_wait};
 
-/// A waiter looks after its own node first after this time without seeing it, ...
+/// A waiter, or who has just become the holder, asks after its own node after this time without seeing it, ...
 const FIRST_LOOK: Duration = Duration::from_secs(1);
-/// ... and then in such intervals. Its own watch would do it at once, but would cost one more event at each release.
+/// ... and a waiter then in such intervals. A watch would do it at once, but would cost one more event at each release.
 const LOOKS: Duration = Duration::from_secs(5);
 
 /// A wait in which only the predecessor is watched.
@@ -30,8 +30,8 @@ impl<'a> Chain<'a> {
         Self { attempt, place, own, seen, next_look: seen + FIRST_LOOK }
     }
 
-    /// Waits until it is the own node's turn. Tells whether the own node has not been seen for a while.
-    pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<bool, Stop> {
+    /// Waits until it is the own node's turn. Tells when to ask after the own node, where that was not listed in the end.
+    pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, Stop> {
         let mut listed = listed;
         loop {
             let (children, _) = match listed.take() {
@@ -39,7 +39,7 @@ impl<'a> Chain<'a> {
                 None => self.place.list(self.attempt, self.own, false).await?,
             };
             let (on, then_holds) = match turn(&children, self.own.path.name(), self.place.names, self.place.places) {
-                Turn::Holds => return Ok(false),
+                Turn::Holds => return Ok(None),
                 Turn::Gone => return Err(gone(self.own)),
                 Turn::Waits { on, then_holds } => (self.place.parent.child(on), then_holds),
             };
@@ -48,7 +48,7 @@ impl<'a> Chain<'a> {
             while let Some((_, watch)) = self.attempt.wire.watch(&on).await? {
                 if self.fired(watch).await? == EventType::NodeDeleted {
                     if then_holds {
-                        return Ok(self.seen.elapsed() > FIRST_LOOK);
+                        return Ok(Some(self.seen + FIRST_LOOK));
                     }
                     break;
                 }

@@ -34,8 +34,8 @@ pub(super) async fn enter_herd(attempt: &Attempt, place: &Place<'_>) -> Result<H
 pub(super) async fn enter_chain(attempt: &Attempt, place: &Place<'_>) -> Result<Held, Stop> {
     let (own, listing) = attempt.maker().join(place.parent, place.names, place.ask, false).await?;
     let waited = Chain::new(attempt, place, &own).wait(listing).await;
-    let unseen = clean_up(attempt, &own, waited).await?;
-    Ok(Held { unseen, ..Held::new(own) })
+    let look = clean_up(attempt, &own, waited).await?;
+    Ok(Held { look, ..Held::new(own) })
 }
 
 /// Deletes the own node when the wait for the turn has ended without it.

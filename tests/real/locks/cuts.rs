@@ -1,5 +1,6 @@
 //! Locks over connections that are cut at any moment.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -8,6 +9,16 @@ use futures::future::join_all;
 use tokio::task::JoinSet;
 
 use super::ground::{ALONE, Ground, Relayed, held, lock};
+use crate::harness::relay::Relay;
+
+/// Cuts a relay's connections at intervals.
+async fn cut_every(relay: &Relay, millis: u64) -> Infallible {
+    let mut cuts = tokio::time::interval(Duration::from_millis(millis));
+    loop {
+        cuts.tick().await;
+        relay.cut().await;
+    }
+}
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_and_leaves_no_node() {
@@ -34,13 +45,7 @@ async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_an
             relays.push(relay);
         }
         // Times that have no common measure with the requests', nor with each other.
-        let cutting = relays.iter().zip([41, 67, 97, 131]).map(|(relay, millis)| async move {
-            let mut cuts = tokio::time::interval(Duration::from_millis(millis));
-            while !relay.connect_string().is_empty() {
-                cuts.tick().await;
-                relay.cut().await;
-            }
-        });
+        let cutting = relays.iter().zip([41, 67, 97, 131]).map(|(relay, millis)| cut_every(relay, millis));
         let working = async {
             while let Some(client) = clients.join_next().await {
                 client.expect("no client panics");

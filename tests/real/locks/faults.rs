@@ -217,6 +217,8 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
     }
     stopped &= scene.relay.disarm();
     scene.relay.resume();
+    // What was held up has arrived when a later request is answered; until then there may be no node yet.
+    scene.victim.check_stat("/").await.expect("its connection is sound");
     eventually("the end of the node of who gave up", async || match scene.nodes_of(Some(&scene.victim)).await {
         nodes if nodes.is_empty() => Ok(()),
         nodes => Err(nodes),

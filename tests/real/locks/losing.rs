@@ -6,7 +6,7 @@ use lockscope::lock::{Algorithm, Lock, LockError, Loss};
 
 use super::ground::{ALONE, Ground, QUEUES, Relayed, delete, ended, got, held, lock, wait_for};
 use crate::harness::server::Server;
-use crate::harness::wait::PATIENCE;
+use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -70,6 +70,27 @@ async fn a_waiter_whose_node_somebody_else_deletes_is_told_while_the_holder_hold
         assert!(!waiting[0].is_finished());
         guard.release().await.expect("it was held");
         got(waiting.remove(0)).await.release().await.expect("it was held");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_whose_node_is_deleted_right_before_its_turn_is_told_without_asking() {
+    for algorithm in QUEUES {
+        let ground = Ground::new().await;
+        let [first, second] = ground.locks(algorithm).await;
+        let guard = held(&first).await;
+        let waiting = ground.queue_up(std::slice::from_ref(&second), 1).await.remove(0);
+        let nodes = ground.until_nodes(2).await;
+        delete(&ground.client().await, &nodes[1]).await;
+        guard.release().await.expect("it was held");
+        match ended(waiting).await {
+            Err(LockError::NodeDeleted { .. }) => {}
+            Err(error) => panic!("{algorithm:?}: {error}"),
+            Ok(guard) => {
+                eventually("the loss", async || guard.is_lost().ok_or("nothing")).await;
+                assert!(matches!(guard.release().await, Err(LockError::NodeDeleted { .. })));
+            }
+        }
     }
 }
 
