@@ -34,7 +34,7 @@ const ACQUISITIONS: usize = 2000;
 const FEW_ACQUISITIONS: usize = 500;
 
 /// How often each figure is taken; the median counts.
-const PASSES: usize = 9;
+const PASSES: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
