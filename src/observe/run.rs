@@ -145,12 +145,6 @@ impl Runner {
             }
             Ok(Err(Error::Unimplemented)) => {
                 session.watching = Watching::OneShot;
-                // ZooKeeper closes the connection after this answer: whatever is asked next tells whether this server does.
-                match self.outbox.send_while(client.check_stat("/")).await {
-                    Err(gone) => return gone.into(),
-                    Ok(Err(error)) => return error.into(),
-                    Ok(Ok(_)) => {}
-                }
                 match Spell::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
                     Err(gone) => return gone.into(),
                     Ok(Err(error)) => return error.into(),

@@ -68,9 +68,20 @@ impl<'a> Spell<'a> {
         outbox: &'a mut Outbox,
         watching: Watching,
     ) -> Result<Result<Self, Error>, Gone> {
-        let states = client.state_watcher();
+        let mut states = client.state_watcher();
         let watchers = match watching {
-            Watching::OneShot => Watchers::default(),
+            // Old servers close the connection at a request that they do not know: that for a recursive watch, and those by
+            // which the library takes back the watches of the last connection, which it has just sent. One more answer
+            // may come together with the end; the next one is given on a connection that lasts.
+            Watching::OneShot => {
+                for _ in 0..2 {
+                    match outbox.send_while(client.check_stat("/")).await? {
+                        Ok(_) | Err(Error::NoAuth) => states = client.state_watcher(),
+                        Err(error) => return Ok(Err(error)),
+                    }
+                }
+                Watchers::default()
+            }
             Watching::Recursive => match outbox.send_while(Watchers::add(client, follower.roots())).await? {
                 Ok(watchers) => watchers,
                 Err(error) => return Ok(Err(error)),

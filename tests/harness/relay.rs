@@ -16,6 +16,7 @@ use super::wait::eventually;
 pub mod op {
     pub const GET_DATA: i32 = 4;
     pub const PING: i32 = 11;
+    pub const REMOVE_WATCHES: i32 = 18;
     pub const ADD_WATCH: i32 = 106;
     /// No server knows it.
     pub const UNKNOWN: i32 = 999;

@@ -13,6 +13,7 @@ async fn one_shot_watches_follow_queues_single_nodes_and_new_parents() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     relay.rewrite_op(op::ADD_WATCH, op::UNKNOWN);
+    relay.rewrite_op(op::REMOVE_WATCHES, op::UNKNOWN);
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
 
@@ -52,6 +53,7 @@ async fn a_missing_root_is_found_without_recursive_watches_too() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     relay.rewrite_op(op::ADD_WATCH, op::UNKNOWN);
+    relay.rewrite_op(op::REMOVE_WATCHES, op::UNKNOWN);
     let client = zk::connect(&server.connect_string()).await;
     let mut watched = Watched::with(super::watched::connection(&relay.connect_string()), &["/later"]);
     watched.until_live().await;
