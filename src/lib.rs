@@ -14,6 +14,7 @@
 //! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `queue`, `recipe`, `znode` |
 //! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work. | `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
+//! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
 //!
@@ -38,6 +39,7 @@
 //! - A field of the JSON: [`report`]; names are added, never renamed.
 
 pub mod cli;
+pub mod lock;
 pub mod observe;
 pub mod queue;
 pub mod recipe;

@@ -231,7 +231,11 @@ impl LockTable {
     }
 
     fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        self.unreadable.retain(|place, _| !place.is_within(path));
+        self.unreadable.remove(path);
+        let below = self.unreadable.range(path.child("")..).take_while(|(place, _)| place.is_within(path));
+        for place in below.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
+            self.unreadable.remove(&place);
+        }
         match self.node(path) {
             Some((id, slot)) => self.remove(path, id, slot, now, out),
             None => self.drop_free_below(path, now, out),

@@ -8,34 +8,15 @@ use lockscope::tui::ThemeName;
 use lockscope::tui::app::{App, Event, Key, Settings};
 use lockscope::tui::theme::Theme;
 use lockscope::tui::view::draw;
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope::znode::{SessionId, Timestamp};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
+#[path = "nodes.rs"]
+mod nodes;
+
 const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
 const SIZE: (u16, u16) = (160, 45);
-
-fn name(parent: &str, number: i64) -> ZnodePath {
-    let path = format!("{parent}/_c_{number:08x}-0000-4000-8000-000000000000-lock-{number:010}");
-    ZnodePath::new(&path).expect("a path")
-}
-
-fn seen(parent: &str, number: i64) -> Change {
-    let stat = ZnodeStat {
-        czxid: Zxid(number),
-        mzxid: Zxid(number),
-        pzxid: Zxid(number),
-        ctime: Timestamp(number),
-        mtime: Timestamp(number),
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: Some(SessionId(number)),
-        data_length: 10,
-        num_children: 0,
-    };
-    Change::Seen { path: name(parent, number), node: Node { stat, data: NodeData::keep(b"10.0.4.170") } }
-}
 
 fn event(now: i64, changes: Vec<Change>) -> Event {
     let at = Timestamp(now);
@@ -46,9 +27,9 @@ fn event(now: i64, changes: Vec<Change>) -> Event {
 fn console(length: i64) -> App {
     let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
     let mut changes = vec![Change::Link(Link::Connected { session: SessionId(1), recursive: true }), Change::Syncing];
-    changes.extend((0..length).map(|number| seen("/locks/long", number)));
+    changes.extend((0..length).map(|number| nodes::seen("/locks/long", "lock-", number)));
     for lock in 0..60 {
-        changes.extend((0..4).map(|number| seen(&format!("/locks/short-{lock}"), number)));
+        changes.extend((0..4).map(|number| nodes::seen(&format!("/locks/short-{lock}"), "lock-", number)));
     }
     changes.push(Change::Synced);
     app.update(event(1_000, changes), Timestamp(1_000));
@@ -80,8 +61,8 @@ fn frames(criterion: &mut Criterion) {
             let mut head = 0;
             group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
                 bencher.iter(|| {
-                    let left = Change::Deleted { path: name("/locks/long", head), zxid: None };
-                    let came = seen("/locks/long", head + length);
+                    let left = Change::Deleted { path: nodes::path("/locks/long", "lock-", head), zxid: None };
+                    let came = nodes::seen("/locks/long", "lock-", head + length);
                     head += 1;
                     let now = 1_000 + head;
                     app.update(event(now, vec![left, came]), Timestamp(now));

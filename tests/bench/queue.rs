@@ -2,31 +2,12 @@
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use lockscope::queue::{Change, Link, LockTable};
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope::znode::{SessionId, Timestamp};
+
+#[path = "nodes.rs"]
+mod nodes;
 
 const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
-
-fn name(parent: &str, kind: &str, number: i64) -> ZnodePath {
-    let path = format!("{parent}/_c_{number:08x}-0000-4000-8000-000000000000-{kind}{number:010}");
-    ZnodePath::new(&path).expect("a path")
-}
-
-fn seen(path: ZnodePath, number: i64) -> Change {
-    let stat = ZnodeStat {
-        czxid: Zxid(number),
-        mzxid: Zxid(number),
-        pzxid: Zxid(number),
-        ctime: Timestamp(number),
-        mtime: Timestamp(number),
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: Some(SessionId(number)),
-        data_length: 10,
-        num_children: 0,
-    };
-    Change::Seen { path, node: Node { stat, data: NodeData::keep(b"10.0.4.170") } }
-}
 
 /// A live table with one queue; every tenth request of a read/write queue is for writing.
 fn table(length: i64, kind: fn(i64) -> &'static str) -> LockTable {
@@ -35,7 +16,7 @@ fn table(length: i64, kind: fn(i64) -> &'static str) -> LockTable {
     table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }), now);
     table.apply(Change::Syncing, now);
     for number in 0..length {
-        table.apply(seen(name("/locks/a", kind(number), number), number), now);
+        table.apply(nodes::seen("/locks/a", kind(number), number), now);
     }
     table.apply(Change::Synced, now);
     table
@@ -58,10 +39,10 @@ fn hand_over(criterion: &mut Criterion) {
             group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
                 bencher.iter(|| {
                     let tail = head + length;
-                    let gone = Change::Deleted { path: name("/locks/a", kind(head), head), zxid: None };
+                    let gone = Change::Deleted { path: nodes::path("/locks/a", kind(head), head), zxid: None };
                     let told = table.apply(gone, Timestamp(head)).len();
                     head += 1;
-                    told + table.apply(seen(name("/locks/a", kind(tail), tail), tail), Timestamp(head)).len()
+                    told + table.apply(nodes::seen("/locks/a", kind(tail), tail), Timestamp(head)).len()
                 });
             });
         }
@@ -81,8 +62,11 @@ fn leave_the_middle(criterion: &mut Criterion) {
                     middle = (next - length / 2..next - length / 4).collect();
                     next - length / 4
                 });
-                table.apply(Change::Deleted { path: name("/locks/a", "lock-", gone), zxid: None }, Timestamp(next));
-                table.apply(seen(name("/locks/a", "lock-", next), next), Timestamp(next));
+                table.apply(
+                    Change::Deleted { path: nodes::path("/locks/a", "lock-", gone), zxid: None },
+                    Timestamp(next),
+                );
+                table.apply(nodes::seen("/locks/a", "lock-", next), Timestamp(next));
                 next += 1;
             });
         });

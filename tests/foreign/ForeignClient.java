@@ -10,12 +10,14 @@ import java.util.Map;
  * <pre>
  * connect CLIENT TIMEOUT_MS              connected SESSION        a session of its own, by its name
  * start CLIENT ID RECIPE PATH [LEASES]   ok                       contend in the background
- * wait ID                                held NODE | done COUNT   when it holds (NODE is - where the library hides it)
+ * wait ID                                held NODE                when it holds (NODE is - where the library hides it)
+ *                                        done COUNT MILLISECONDS  when a churn has ended
  * holds ID                               yes | no                 by the library's own account
  * order ID                               order A,B,...            the queue as the library sees it
  * release ID                             released
  * abandon ID                             left                     stop waiting
- * churn ID RECIPE PATH THREADS ROUNDS    ok                       contend in a loop, a session for each thread
+ * churn ID RECIPE PATH THREADS ROUNDS    ok                       contend in a loop, a session for each thread;
+ *                              [checked]                          checks and writes down who holds: see Inside.java
  * close CLIENT                           closed                   end the session cleanly
  * quit                                   bye
  * </pre>
@@ -77,8 +79,10 @@ public final class ForeignClient {
                 named(contenders, words[1]).abandon();
                 return "left";
             case "churn":
-                churns.put(words[1],
-                        Churn.start(servers, words[2], words[3], Integer.parseInt(words[4]), Integer.parseInt(words[5])));
+                boolean checked = words.length > 6 && words[6].equals("checked");
+                int threads = Integer.parseInt(words[4]);
+                int rounds = Integer.parseInt(words[5]);
+                churns.put(words[1], Churn.start(servers, words[2], words[3], threads, rounds, checked));
                 return "ok";
             case "close":
                 named(sessions, words[1]).close();

@@ -52,6 +52,11 @@ final class Session implements AutoCloseable {
         }
     }
 
+    /** The check of who is inside of a lock, which is not the lock's own. */
+    Inside inside(String path, String recipe) throws Exception {
+        return new Inside(zookeeper(), path, recipe);
+    }
+
     @Override
     public void close() {
         curator.close();

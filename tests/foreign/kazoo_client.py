@@ -7,6 +7,8 @@ import logging
 import os
 import sys
 import threading
+import time
+import uuid
 
 from kazoo.client import KazooClient
 
@@ -80,40 +82,80 @@ def make(client, recipe, path, identifier, leases):
     return makers[recipe](path, identifier)
 
 
-class Churn:
-    """Threads that contend for one lock again and again, each with its own session."""
+class Inside:
+    """Checks who is inside of a lock, as Inside.java does."""
 
-    def __init__(self, servers, recipe, path, threads, rounds):
+    def __init__(self, client, recipe, path):
+        self.client = client
+        self.path = path
+        self.kind = "r-" if recipe == "read" else "w-"
+
+    def enter(self, node):
+        name = self.kind + uuid.uuid4().hex
+        self.own = self.path + "-inside/" + name
+        self.client.create(self.own, ephemeral=True)
+        inside = self.client.get_children(self.path + "-inside")
+        for other in inside:
+            if other != name and (self.kind == "w-" or other.startswith("w-")):
+                raise RuntimeError(f"{node} is not alone: {inside}")
+        stat = self.client.exists(self.path + "/" + node)
+        if stat is None:
+            raise RuntimeError(f"{node} holds without a node")
+        self.client.create(self.path + "-record/", f"{node} {stat.czxid}".encode(), sequence=True)
+
+    def leave(self):
+        self.client.delete(self.own)
+
+
+class Churn:
+    """Threads that contend for one lock again and again, each with its own session, all from the same moment."""
+
+    def __init__(self, servers, recipe, path, threads, rounds, checked):
+        self.recipe, self.path, self.rounds, self.checked = recipe, path, rounds, checked
         self.count = 0
+        self.began = self.ended = 0.0
         self.guard = threading.Lock()
         self.failure = None
+        # A barrier that somebody never reaches breaks, for all.
+        self.connected = threading.Barrier(threads, timeout=PATIENCE_SECONDS)
         self.threads = [
-            threading.Thread(target=self.run, args=(servers, recipe, path, rounds, str(i)), daemon=True)
-            for i in range(threads)
+            threading.Thread(target=self.run, args=(servers, str(i)), daemon=True) for i in range(threads)
         ]
         for thread in self.threads:
             thread.start()
 
-    def run(self, servers, recipe, path, rounds, identifier):
+    def run(self, servers, identifier):
         try:
             client = connect(servers, CHURN_SESSION_TIMEOUT_SECONDS)
-            for _ in range(rounds):
-                lock = make(client, recipe, path, identifier, 1)
-                lock.acquire()
-                with self.guard:
-                    self.count += 1
-                lock.release()
+            self.connected.wait()
+            self.began = self.began or time.monotonic()
+            for _ in range(self.rounds):
+                if self.failure is not None:
+                    break
+                self.turn(client, identifier)
+            self.ended = time.monotonic()
             client.stop()
             client.close()
         except Exception as failure:  # pylint: disable=broad-except
-            self.failure = failure
+            self.failure = self.failure or failure
+
+    def turn(self, client, identifier):
+        lock = make(client, self.recipe, self.path, identifier, 1)
+        lock.acquire()
+        with self.guard:
+            self.count += 1
+        if self.checked:
+            inside = Inside(client, self.recipe, self.path)
+            inside.enter(lock.node)
+            inside.leave()
+        lock.release()
 
     def join(self):
         for thread in self.threads:
             thread.join()
         if self.failure is not None:
             raise self.failure
-        return self.count
+        return f"{self.count} {round((self.ended - self.began) * 1000)}"
 
 
 def connect(servers, timeout_seconds):
@@ -163,8 +205,8 @@ class Program:
         self.contenders[name].abandon()
         return "left"
 
-    def on_churn(self, name, recipe, path, threads, rounds):
-        self.churns[name] = Churn(self.servers, recipe, path, int(threads), int(rounds))
+    def on_churn(self, name, recipe, path, threads, rounds, checked=""):
+        self.churns[name] = Churn(self.servers, recipe, path, int(threads), int(rounds), checked == "checked")
         return "ok"
 
     def on_close(self, client):

@@ -129,14 +129,28 @@ impl Foreign {
         self.told("left", &format!("abandon {id}")).await;
     }
 
-    /// Starts threads, each with its own session, that acquire and release in a loop.
+    /// Starts threads, each with its own session, that acquire and release in a loop, all from the same moment.
     pub async fn churn(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
         self.told("ok", &format!("churn {id} {recipe} {path} {threads} {rounds}")).await;
     }
 
+    /// As `churn`; each holder checks below `PATH-inside` who else holds, and writes itself down below `PATH-record`.
+    /// Both have to be there.
+    pub async fn churn_checked(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
+        self.told("ok", &format!("churn {id} {recipe} {path} {threads} {rounds} checked")).await;
+    }
+
     /// Waits for the end of a `churn`; gives the number of acquisitions.
     pub async fn churned(&mut self, id: &str) -> usize {
-        self.told("done", &format!("wait {id}")).await.parse().expect("a number of acquisitions")
+        self.churned_in(id).await.0
+    }
+
+    /// Waits for the end of a `churn`; gives the number of acquisitions, and the time from the first to the last,
+    /// without that for making sessions.
+    pub async fn churned_in(&mut self, id: &str) -> (usize, Duration) {
+        let done = self.told("done", &format!("wait {id}")).await;
+        let (count, millis) = done.split_once(' ').expect("a number and a time");
+        (count.parse().expect("a number"), Duration::from_millis(millis.parse().expect("milliseconds")))
     }
 
     /// Closes a session cleanly.

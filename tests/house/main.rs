@@ -4,13 +4,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 8] = [
+const ROOMS: [(&str, &[&str]); 9] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("queue", &["recipe", "znode"]),
     ("report", &["queue", "recipe", "znode"]),
     ("zk", &["znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
+    ("lock", &["recipe", "znode"]),
     ("cli", &["observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
     ("tui", &["observe", "zk", "report", "queue", "recipe", "znode"]),
 ];

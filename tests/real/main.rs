@@ -7,7 +7,9 @@ mod terminal;
 
 mod foreign_clients;
 mod headless;
+mod locks;
 mod observe;
+mod relay_faults;
 mod relays;
 mod servers;
 mod shown;

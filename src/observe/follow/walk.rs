@@ -173,13 +173,13 @@ impl Follower {
         }
     }
 
+    /// A read found no node. It may have been reported before it was deleted, or listed before its deletion was handled.
     fn absent(&mut self, path: &ZnodePath) {
-        if self.is_root(path) && !self.parents.contains_key(path) {
-            self.missing_root(path);
-            return;
+        match (self.is_root(path), self.parents.contains_key(path)) {
+            (true, false) => self.missing_root(path),
+            (true, true) => self.gone(path, None),
+            (false, _) => self.deleted(path, None),
         }
-        // It may have been reported before it was deleted, or listed before its deletion was handled.
-        self.gone(path, None);
     }
 
     /// Asks for a read on behalf of another one.

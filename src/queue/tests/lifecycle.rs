@@ -1,7 +1,7 @@
 use super::World;
 use super::world::{events, path, said};
 use crate::queue::{Change, Event, Held, Link, LockTable};
-use crate::znode::{SessionId, Timestamp};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 #[test]
 fn what_was_there_at_the_start_is_found_and_did_not_just_happen() {
@@ -143,4 +143,14 @@ fn a_free_single_node_is_forgotten_with_the_directory_that_held_it() {
     world.delete(&other);
     assert_eq!(events(&world.delete(&path("/app"))), [Event::LockGone]);
     assert_eq!(world.table.lock_count(), 1);
+}
+
+#[test]
+fn what_could_not_be_read_is_forgotten_with_the_node_above_it_and_not_with_its_neighbours() {
+    let mut world = World::new();
+    for place in ["/a", "/a/b", "/a-b", "/ab"] {
+        world.apply(Change::Unreadable { path: path(place), why: "no".into() });
+    }
+    world.delete(&path("/a"));
+    assert_eq!(world.table.unreadable().keys().map(ZnodePath::as_str).collect::<Vec<_>>(), ["/a-b", "/ab"]);
 }

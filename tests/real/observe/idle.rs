@@ -41,6 +41,7 @@ async fn while_nothing_changes_only_heartbeats_are_sent() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
     sends_heartbeats_alone(&server, &relay).await;
+    assert_eq!(relay.requests()[&op::ADD_WATCH], 1, "one watch for the one root");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,29 +1,26 @@
-//! A relay on a loopback port between clients and a server: it cuts, refuses, holds up, counts and rewrites.
+//! A relay on a loopback port between clients and a server: it cuts, refuses, holds up, delays, counts, rewrites, and
+//! makes the faults of [`Fault`] at the very request or event they name.
+
+mod fault;
+mod link;
+mod log;
+mod session;
+mod wire;
 
 use std::collections::HashMap;
-use std::io;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
+pub use self::fault::{Fault, Place, Then};
+pub use self::log::{Asked, Passed, round_trips};
+pub use self::wire::op;
+
 use super::wait::eventually;
-
-/// Operation codes of ZooKeeper's protocol that tests ask about.
-pub mod op {
-    pub const GET_DATA: i32 = 4;
-    pub const PING: i32 = 11;
-    pub const REMOVE_WATCHES: i32 = 18;
-    pub const ADD_WATCH: i32 = 106;
-    /// No server knows it.
-    pub const UNKNOWN: i32 = 999;
-}
-
-/// A frame of this size or more is none: four-letter words and TLS records look so, and are passed on as they are.
-const NO_FRAME: u32 = 1 << 26;
 
 /// A relay to one server. It ends with this value.
 #[derive(Debug)]
@@ -40,6 +37,7 @@ struct Shared {
     live: AtomicUsize,
     traffic: Traffic,
     rewrites: Mutex<HashMap<i32, i32>>,
+    plan: Mutex<fault::Plan>,
 }
 
 /// What a relay has let through.
@@ -49,6 +47,8 @@ struct Traffic {
     to_client: AtomicU64,
     accepted: AtomicU64,
     requests: Mutex<HashMap<i32, u64>>,
+    events: AtomicU64,
+    log: Mutex<Option<Vec<Passed>>>,
 }
 
 /// What connections go through. Those of an earlier age end.
@@ -56,7 +56,10 @@ struct Traffic {
 struct Weather {
     age: u64,
     refuses: bool,
+    /// The sessions of connections that are cut end too.
+    expires: bool,
     paused: bool,
+    delay: Duration,
 }
 
 impl Relay {
@@ -70,6 +73,7 @@ impl Relay {
             live: AtomicUsize::new(0),
             traffic: Traffic::default(),
             rewrites: Mutex::default(),
+            plan: Mutex::default(),
         });
         let accepting = tokio::spawn(accept(listener, Arc::clone(&shared)));
         Self { port, shared, accepting }
@@ -102,17 +106,51 @@ impl Relay {
 
     /// Ends `refuse`.
     pub fn heal(&self) {
-        self.shared.weather.send_modify(|weather| weather.refuses = false);
+        self.shared.heal();
+    }
+
+    /// Ends the sessions of all connections, which the server tells nobody: cuts them, and lets none through until the
+    /// sessions are gone from the server.
+    pub async fn expire(&self) {
+        self.shared.weather.send_modify(|weather| weather.expires = true);
+        self.refuse().await;
+        self.shared.weather.send_modify(|weather| weather.expires = false);
+        self.heal();
     }
 
     /// Holds everything up in both directions; connections stay.
     pub fn pause(&self) {
-        self.shared.weather.send_modify(|weather| weather.paused = true);
+        self.shared.set_paused(true);
     }
 
     /// Lets what was held up through.
     pub fn resume(&self) {
-        self.shared.weather.send_modify(|weather| weather.paused = false);
+        self.shared.set_paused(false);
+    }
+
+    /// From now on every packet arrives so much later, each way; none waits for another.
+    pub fn delay(&self, each_way: Duration) {
+        self.shared.weather.send_modify(|weather| weather.delay = each_way);
+    }
+
+    /// Makes each fault once, at the request or event that it names, counted from now. Forgets what was armed before.
+    pub fn arm(&self, faults: &[Fault]) {
+        lock(&self.shared.plan).arm(faults);
+    }
+
+    /// Forgets the faults that were not made; says whether there are none.
+    pub fn disarm(&self) -> bool {
+        lock(&self.shared.plan).disarm().is_empty()
+    }
+
+    /// Whether everything is held up: by `pause`, or by a fault that was made.
+    pub fn stalled(&self) -> bool {
+        self.shared.weather.borrow().paused
+    }
+
+    /// Whether connections are refused: by `refuse`, or until the session of a fault is gone from the server.
+    pub fn refuses(&self) -> bool {
+        self.shared.weather.borrow().refuses
     }
 
     /// From now on clients' requests of one operation arrive as requests of another.
@@ -123,6 +161,22 @@ impl Relay {
     /// How many requests of each operation clients have sent so far, as they sent them.
     pub fn requests(&self) -> HashMap<i32, u64> {
         lock(&self.shared.traffic.requests).clone()
+    }
+
+    /// How many watch events clients have got so far.
+    pub fn events(&self) -> u64 {
+        self.shared.traffic.events.load(Ordering::SeqCst)
+    }
+
+    /// Begins to write down what passes; what was written so far is forgotten. Heartbeats, authentication and watches
+    /// set again after a reconnect are no part of it.
+    pub fn record(&self) {
+        *lock(&self.shared.traffic.log) = Some(Vec::new());
+    }
+
+    /// What has passed since `record`, in order.
+    pub fn recorded(&self) -> Vec<Passed> {
+        lock(&self.shared.traffic.log).clone().expect("record was called")
     }
 
     /// How many connections there are.
@@ -150,69 +204,38 @@ impl Drop for Relay {
 }
 
 impl Shared {
-    async fn serve(&self, client: TcpStream, age: u64, weather: watch::Receiver<Weather>) -> io::Result<()> {
-        let server = TcpStream::connect(&self.target).await?;
-        client.set_nodelay(true)?;
-        server.set_nodelay(true)?;
-        let (from_client, to_client) = client.into_split();
-        let (from_server, to_server) = server.into_split();
-        let mut cut = weather.clone();
-        tokio::select! {
-            ended = self.requests(from_client, to_server, weather.clone()) => ended,
-            ended = self.copy(from_server, to_client, weather, &self.traffic.to_client) => ended,
-            _ = cut.wait_for(|weather| weather.age != age) => Ok(()),
-        }
+    fn refuse_new(&self) {
+        self.weather.send_modify(|weather| weather.refuses = true);
     }
 
-    /// Passes a client's frames on. The first is the handshake; every later one starts with an xid and an operation.
-    async fn requests(
-        &self,
-        mut from: impl AsyncRead + Unpin,
-        mut to: impl AsyncWrite + Unpin,
-        mut weather: watch::Receiver<Weather>,
-    ) -> io::Result<()> {
-        let mut shaken = false;
-        loop {
-            let length = from.read_u32().await?;
-            let mut frame = length.to_be_bytes().to_vec();
-            if length >= NO_FRAME {
-                to.write_all(&frame).await?;
-                return self.copy(from, to, weather, &self.traffic.to_server).await;
-            }
-            frame.resize(4 + length as usize, 0);
-            from.read_exact(&mut frame[4..]).await?;
-            if shaken {
-                self.note(&mut frame);
-            }
-            shaken = true;
-            pass(&frame, &mut to, &mut weather, &self.traffic.to_server).await?;
-        }
+    fn set_paused(&self, paused: bool) {
+        self.weather.send_modify(|weather| weather.paused = paused);
     }
 
-    /// Counts a request, and rewrites its operation.
-    fn note(&self, frame: &mut [u8]) {
-        let Some(code) = frame.get_mut(8..12) else { return };
-        let sent = i32::from_be_bytes(code.try_into().expect("four bytes"));
+    fn heal(&self) {
+        self.weather.send_modify(|weather| weather.refuses = false);
+    }
+
+    /// Counts a request, writes it down when it was asked for a purpose, and rewrites its operation.
+    fn note(&self, frame: &mut [u8], asked: Option<Asked>) {
+        let Some(sent) = wire::operation(frame) else { return };
         *lock(&self.traffic.requests).entry(sent).or_default() += 1;
         if let Some(rewritten) = lock(&self.rewrites).get(&sent) {
-            code.copy_from_slice(&rewritten.to_be_bytes());
+            wire::set_operation(frame, *rewritten);
+        }
+        if let Some(asked) = asked {
+            self.traffic.write_down(Passed::Request(asked));
         }
     }
+}
 
-    async fn copy(
-        &self,
-        mut from: impl AsyncRead + Unpin,
-        mut to: impl AsyncWrite + Unpin,
-        mut weather: watch::Receiver<Weather>,
-        count: &AtomicU64,
-    ) -> io::Result<()> {
-        let mut buffer = vec![0; 1 << 16];
-        loop {
-            let length = from.read(&mut buffer).await?;
-            if length == 0 {
-                return Ok(());
-            }
-            pass(&buffer[..length], &mut to, &mut weather, count).await?;
+impl Traffic {
+    fn write_down(&self, passed: Passed) {
+        if passed == Passed::Event {
+            self.events.fetch_add(1, Ordering::SeqCst);
+        }
+        if let Some(log) = &mut *lock(&self.log) {
+            log.push(passed);
         }
     }
 }
@@ -228,25 +251,18 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             continue;
         }
         shared.traffic.accepted.fetch_add(1, Ordering::SeqCst);
-        let shared = Arc::clone(&shared);
-        tokio::spawn(async move {
-            // Ends with either side, like any connection; which error it was tells nothing more.
-            let _ = shared.serve(client, age, weather).await;
-            shared.live.fetch_sub(1, Ordering::SeqCst);
-        });
+        tokio::spawn(serve(client, Arc::clone(&shared), age, weather));
     }
 }
 
-async fn pass(
-    bytes: &[u8],
-    to: &mut (impl AsyncWrite + Unpin),
-    weather: &mut watch::Receiver<Weather>,
-    count: &AtomicU64,
-) -> io::Result<()> {
-    weather.wait_for(|weather| !weather.paused).await.map_err(io::Error::other)?;
-    // Counted first: who has received something finds it counted.
-    count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
-    to.write_all(bytes).await
+async fn serve(client: TcpStream, shared: Arc<Shared>, age: u64, weather: watch::Receiver<Weather>) {
+    // Ends with either side, like any connection; which error it was tells nothing more.
+    let doomed = link::serve(&shared, client, age, weather).await.unwrap_or_default();
+    if let Some(session) = doomed {
+        session.close(&shared.target).await;
+        shared.heal();
+    }
+    shared.live.fetch_sub(1, Ordering::SeqCst);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

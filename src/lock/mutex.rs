@@ -1,0 +1,111 @@
+//! One node that is the lock.
+
+use zookeeper_client::Error;
+
+use super::attempt::{Attempt, Held, Stop};
+use super::error::{is_passing, judge};
+use super::node::OwnNode;
+use super::wire::Pause;
+use super::{Algorithm, LockError};
+use crate::znode::{ZnodePath, Zxid};
+
+/// How often a parent that vanishes again and again is made before the attempt gives up.
+const PARENT_ROUNDS: u32 = 20;
+
+/// Creates the node, or waits for its end and competes again.
+pub(super) async fn contend(attempt: &Attempt) -> Result<Held, Stop> {
+    let parent_watched = attempt.spec.algorithm == Algorithm::MutexParent;
+    let path = if parent_watched { attempt.spec.path.child("lock") } else { attempt.spec.path.clone() };
+    let maker = attempt.maker();
+    let (data, options) = (maker.data(false), maker.ephemeral());
+    let (mut pause, mut parents_made) = (Pause::default(), 0);
+    loop {
+        match attempt.wire.create(path.as_str(), &data, &options).await {
+            Ok((stat, _)) => return Ok(held(path, stat.czxid)),
+            Err(Error::NodeExists) => {
+                if let Some(held) = taken(attempt, &path, parent_watched).await? {
+                    return Ok(held);
+                }
+            }
+            Err(Error::NoNode) => {
+                let parent = path.parent().unwrap_or_else(ZnodePath::root);
+                if parents_made >= PARENT_ROUNDS {
+                    return Err(LockError::NoParent { path: parent }.into());
+                }
+                parents_made += 1;
+                maker.make(&parent).await?;
+            }
+            // Whether the node was made shows when it is created again.
+            Err(error) if is_passing(&error) => pause.wait().await,
+            Err(error) => return Err(judge(error, &attempt.spec.path, "create", &path).into()),
+        }
+        if attempt.wire.cancel.is_cancelled() {
+            return withdraw(attempt, &path, pause.rounds > 0).await;
+        }
+    }
+}
+
+fn held(path: ZnodePath, czxid: i64) -> Held {
+    let own = OwnNode { path, sequence: None, created: Zxid(czxid) };
+    Held { name_is_reused: true, ..Held::new(own) }
+}
+
+/// The node is there. It may be the own one, made by a request whose reply was lost; else its end is awaited.
+async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Option<Held>, Stop> {
+    let maker = attempt.maker();
+    let (wire, parent) = (&attempt.wire, &attempt.spec.path);
+    if !attempt.waits || parent_watched {
+        // Set before the read: an end after the read is an event.
+        let listing = if attempt.waits { wire.list(parent, true).await? } else { None };
+        match wire.read(path).await {
+            Ok(Some((data, stat))) if maker.is_own(&data) => return Ok(Some(held(path.clone(), stat.czxid))),
+            Ok(None) => return Ok(None),
+            Ok(Some(_)) | Err(LockError::NotPermitted { .. }) if !attempt.waits => return Err(Stop::NotFree),
+            Ok(Some(_)) | Err(LockError::NotPermitted { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if let Some((_, Some(mut watch))) = listing {
+            wire.wait(&mut watch).await?;
+        }
+        return Ok(None);
+    }
+    let Some((data, mut watch)) = wire.watch(path).await? else { return Ok(None) };
+    if data.is_some_and(|data| maker.is_own(&data)) {
+        let stat = wire.read(path).await?.map(|(_, stat)| stat);
+        return Ok(stat.map(|stat| held(path.clone(), stat.czxid)));
+    }
+    wire.wait(&mut watch).await?;
+    Ok(None)
+}
+
+/// Deletes the node of a cancelled attempt, when one of its requests may have made it.
+async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result<Held, Stop> {
+    if in_doubt
+        && let Some((data, _)) = attempt.wire.read(path).await?
+        && attempt.maker().is_own(&data)
+    {
+        attempt.wire.delete(path).await?;
+    }
+    Err(Stop::Cancelled)
+}
+
+/// Deletes the own node; `false` when it was gone before. Another's node of the same path stays: where there was no
+/// connection for a while, the node is looked at before the deletion is sent, or sent again.
+pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_a_cut: bool) -> Result<bool, LockError> {
+    let mut pause = Pause::default();
+    loop {
+        if after_a_cut || pause.rounds > 0 {
+            match attempt.wire.read(&own.path).await? {
+                Some((_, stat)) if Zxid(stat.czxid) == own.created => {}
+                _ => return Ok(pause.rounds > 0),
+            }
+        }
+        attempt.wire.meter.request();
+        match attempt.wire.client.delete(own.path.as_str(), None).await {
+            Ok(()) => return Ok(true),
+            Err(Error::NoNode) => return Ok(pause.rounds > 0),
+            Err(error) if is_passing(&error) => pause.wait().await,
+            Err(error) => return Err(judge(error, &attempt.spec.path, "delete", &own.path)),
+        }
+    }
+}

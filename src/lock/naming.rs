@@ -1,0 +1,198 @@
+use uuid::Uuid;
+
+use super::{Access, Algorithm, LockError};
+use crate::znode::{Sequence, SessionId};
+
+/// How the nodes of a queue are called. Locks with the same naming and path stand in one queue, whoever made them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Naming {
+    /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and zookeeper-client's
+    /// locks and the textbook's `lock-S`. Shared locks as Curator's `InterProcessReadWriteLock`: `…-__READ__S`,
+    /// `…-__WRIT__S`.
+    #[default]
+    Curator,
+    /// `<32 hex digits>__lock__S`: in one queue with kazoo's `Lock`, and as shared locks, with `__rlock__`, with its
+    /// `ReadLock` and `WriteLock`.
+    Kazoo,
+    /// `x-<session, signed decimal>-S`: in one queue with the `WriteLock` of ZooKeeper's own recipes.
+    WriteLock,
+    /// `lock-<session, hex>-S`; shared locks `<session>-R-S` and `<session>-W-S`.
+    Session,
+    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue.
+    Named(String),
+}
+
+/// What a contender's node asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Ask {
+    /// To be alone; it is the writer of a shared lock too.
+    Alone,
+    /// To be with other readers.
+    Read,
+    /// One of several leases.
+    Lease,
+}
+
+/// One queue: how its nodes are called.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    naming: Naming,
+    queue: Queue,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Queue {
+    Exclusive,
+    Shared,
+    Leases,
+}
+
+impl Names {
+    /// The names for an algorithm's queue; that of a semaphore is the one in which its lock is queued for.
+    pub(super) fn of(naming: &Naming, algorithm: Algorithm) -> Result<Self, LockError> {
+        let queue = if algorithm.access().is_some() { Queue::Shared } else { Queue::Exclusive };
+        match (naming, algorithm) {
+            (Naming::Named(name), _) if name.is_empty() || name.contains(['/', '\0']) => {
+                return Err(LockError::BadOptions("the name of the queue is empty or has a slash in it"));
+            }
+            (Naming::WriteLock | Naming::Named(_), Algorithm::SharedHerd(_) | Algorithm::SharedChain(_)) => {
+                return Err(LockError::BadOptions("shared locks are called as Curator's, as kazoo's or by session"));
+            }
+            (other, Algorithm::Semaphore(_)) if *other != Naming::Curator => {
+                return Err(LockError::BadOptions("semaphores are called as Curator's"));
+            }
+            _ => {}
+        }
+        Ok(Self { naming: naming.clone(), queue })
+    }
+
+    /// The names of a semaphore's leases.
+    pub(super) fn leases() -> Self {
+        Self { naming: Naming::Curator, queue: Queue::Leases }
+    }
+
+    /// What the server shall put a number behind.
+    pub(super) fn prefix(&self, ask: Ask, id: Uuid, session: SessionId) -> String {
+        match (&self.naming, self.queue) {
+            (Naming::Curator, Queue::Exclusive) => format!("_c_{id}-lock-"),
+            (Naming::Curator, Queue::Leases) => format!("_c_{id}-lease-"),
+            (Naming::Curator, Queue::Shared) if ask == Ask::Read => format!("_c_{id}-__READ__"),
+            (Naming::Curator, Queue::Shared) => format!("_c_{id}-__WRIT__"),
+            (Naming::Kazoo, _) if ask == Ask::Read => format!("{}__rlock__", id.simple()),
+            (Naming::Kazoo, _) => format!("{}__lock__", id.simple()),
+            (Naming::Session, Queue::Shared) if ask == Ask::Read => format!("{session}-R-"),
+            (Naming::Session, Queue::Shared) => format!("{session}-W-"),
+            (Naming::Session, _) => format!("lock-{session}-"),
+            (Naming::WriteLock, _) => format!("x-{}-", session.0),
+            (Naming::Named(name), _) => format!("{name}_lock_"),
+        }
+    }
+
+    /// Whether the names carry the id of the attempt. Where they do not, the node's data does.
+    pub(super) fn carry_id(&self) -> bool {
+        matches!(self.naming, Naming::Curator | Naming::Kazoo)
+    }
+
+    /// Whether a holder can step down from writing to reading, and so make a node with the number of its first one.
+    pub(super) fn step_down(&self) -> bool {
+        self.queue == Queue::Shared
+    }
+
+    /// Reads a child's name; `None` when it does not stand in this queue.
+    pub(super) fn read(&self, name: &str) -> Option<(Sequence, Ask)> {
+        let (head, sequence) = Sequence::split(name)?;
+        let one_of = |read: &[&str], write: &[&str]| {
+            let ends = |marks: &[&str]| marks.iter().any(|mark| head.ends_with(mark));
+            if ends(read) { Some(Ask::Read) } else { ends(write).then_some(Ask::Alone) }
+        };
+        let ask = match (&self.naming, self.queue) {
+            (Naming::Curator, Queue::Exclusive) => one_of(&[], &["lock-"]),
+            (Naming::Curator, Queue::Leases) => head.ends_with("lease-").then_some(Ask::Lease),
+            (Naming::Curator, Queue::Shared) => one_of(&["__READ__"], &["__WRIT__"]),
+            (Naming::Kazoo, Queue::Shared) => one_of(&["__rlock__"], &["__lock__"]),
+            (Naming::Kazoo, _) => one_of(&[], &["__lock__"]),
+            (Naming::Session, Queue::Shared) => one_of(&["-R-", "-r-"], &["-W-", "-w-"]),
+            (Naming::Session, _) => head.starts_with("lock-").then_some(Ask::Alone),
+            (Naming::WriteLock, _) => head.starts_with("x-").then_some(Ask::Alone),
+            (Naming::Named(own), _) => (head.strip_suffix("_lock_") == Some(own)).then_some(Ask::Alone),
+        }?;
+        Some((sequence, ask))
+    }
+}
+
+impl From<Access> for Ask {
+    fn from(access: Access) -> Self {
+        match access {
+            Access::Read => Self::Read,
+            Access::Write => Self::Alone,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::{self, Recipe};
+
+    const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
+
+    fn made(naming: &Naming, algorithm: Algorithm, ask: Ask) -> String {
+        let names = Names::of(naming, algorithm).expect("they fit");
+        let name = names.prefix(ask, Uuid::from_u128(7), SESSION) + "0000000042";
+        assert_eq!(names.read(&name), Some((Sequence(42), ask)), "{name}");
+        assert_eq!(names.carry_id(), recipe::read(&name).expect("a lock").attempt.is_some_and(|id| id.len() >= 32));
+        name
+    }
+
+    #[test]
+    fn each_naming_is_recognised_as_what_it_imitates() {
+        let read_write = Algorithm::SharedChain(Access::Write);
+        for (naming, algorithm, ask, recipe) in [
+            (Naming::Curator, Algorithm::Chain, Ask::Alone, Recipe::CuratorMutex),
+            (Naming::Kazoo, Algorithm::Chain, Ask::Alone, Recipe::KazooLock),
+            (Naming::WriteLock, Algorithm::Chain, Ask::Alone, Recipe::ZookeeperWriteLock),
+            (Naming::Session, Algorithm::Herd, Ask::Alone, Recipe::TextbookSessionQueue),
+            (Naming::Named("red".to_owned()), Algorithm::Chain, Ask::Alone, Recipe::TextbookNamedQueue),
+            (Naming::Curator, read_write, Ask::Read, Recipe::CuratorReadWrite),
+            (Naming::Curator, read_write, Ask::Alone, Recipe::CuratorReadWrite),
+            (Naming::Kazoo, read_write, Ask::Read, Recipe::KazooReadWrite),
+            (Naming::Session, read_write, Ask::Read, Recipe::TextbookShared),
+            (Naming::Session, read_write, Ask::Alone, Recipe::TextbookShared),
+        ] {
+            let name = made(&naming, algorithm, ask);
+            assert_eq!(recipe::read(&name).map(|child| child.recipe), Some(recipe), "{name}");
+        }
+        let lease = Names::leases().prefix(Ask::Lease, Uuid::from_u128(7), SESSION) + "0000000001";
+        assert_eq!(recipe::read(&lease).map(|child| child.recipe), Some(Recipe::CuratorSemaphore));
+    }
+
+    #[test]
+    fn children_of_other_queues_and_of_no_queue_do_not_count() {
+        let queue = |naming: Naming| Names::of(&naming, Algorithm::Chain).expect("they fit");
+        for (naming, other) in [
+            (Naming::Curator, "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-latch-0000000001"),
+            (Naming::Curator, "lock-1"),
+            (Naming::Curator, "config"),
+            (Naming::Kazoo, "b3a1c2d40f1e4a2b8c3d112233445566__rlock__0000000001"),
+            (Naming::Named("red".to_owned()), "blue_lock_0000000001"),
+            (Naming::Named("red".to_owned()), "infrared_lock_0000000001"),
+            (Naming::WriteLock, "lock-0000000001"),
+        ] {
+            assert_eq!(queue(naming.clone()).read(other), None, "{naming:?} {other}");
+        }
+        assert!(queue(Naming::Curator).read("b3a1c2d40f1e4a2b8c3d112233445566-lock-0000000001").is_some());
+        assert!(queue(Naming::Curator).read("lock-0000000001").is_some());
+    }
+
+    #[test]
+    fn names_that_an_algorithm_does_not_have_are_refused() {
+        for (naming, algorithm) in [
+            (Naming::Named(String::new()), Algorithm::Chain),
+            (Naming::Named("a/b".to_owned()), Algorithm::Chain),
+            (Naming::WriteLock, Algorithm::SharedChain(Access::Read)),
+            (Naming::Kazoo, Algorithm::Semaphore(std::num::NonZeroU32::MIN)),
+        ] {
+            assert!(matches!(Names::of(&naming, algorithm), Err(LockError::BadOptions(_))), "{naming:?}");
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! Making the node of an attempt, so that there is one and not two, whatever becomes of the reply.
+
+use futures::future::{join, join_all};
+use uuid::Uuid;
+use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
+
+use super::attempt::Stop;
+use super::error::{is_passing, judge};
+use super::naming::{Ask, Names};
+use super::wire::{Listing, Pause, Wire};
+use super::{LockError, Options, Parents};
+use crate::znode::{Sequence, ZnodePath, Zxid};
+
+/// How often a parent that vanishes again and again is made before the attempt gives up.
+const PARENT_ROUNDS: u32 = 20;
+
+/// A node that an attempt owns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct OwnNode {
+    pub(super) path: ZnodePath,
+    /// Its number; `None` where the server gave none.
+    pub(super) sequence: Option<Sequence>,
+    pub(super) created: Zxid,
+}
+
+/// What one attempt makes its nodes of.
+#[derive(Debug)]
+pub(super) struct Maker<'a> {
+    pub(super) wire: &'a Wire,
+    pub(super) options: &'a Options,
+    /// Made for this attempt alone.
+    pub(super) id: Uuid,
+}
+
+impl Maker<'_> {
+    fn acls(&self) -> Acls<'_> {
+        Acls::new(&self.options.acls)
+    }
+
+    pub(super) fn ephemeral(&self) -> CreateOptions<'_> {
+        CreateMode::Ephemeral.with_acls(self.acls())
+    }
+
+    /// What a node holds: where its name does not carry the id, that comes first.
+    pub(super) fn data(&self, named_by_id: bool) -> Vec<u8> {
+        let mark = if named_by_id { Vec::new() } else { self.mark() };
+        [mark.as_slice(), &self.options.data].concat()
+    }
+
+    /// Whether a node that holds this is this attempt's, of those that do not carry the id in the name.
+    pub(super) fn is_own(&self, data: &[u8]) -> bool {
+        data.starts_with(&self.mark())
+    }
+
+    fn mark(&self) -> Vec<u8> {
+        format!("{} ", self.id.simple()).into_bytes()
+    }
+
+    /// Joins a queue: creates a numbered node and lists its parent, both sent at once. The listing is `None` when its
+    /// reply was lost.
+    ///
+    /// The request whose reply was lost may have been carried out: before a second create the node is searched for.
+    pub(super) async fn join(
+        &self,
+        parent: &ZnodePath,
+        names: &Names,
+        ask: Ask,
+        watched: bool,
+    ) -> Result<(OwnNode, Option<Listing>), Stop> {
+        let prefix = names.prefix(ask, self.id, self.wire.session());
+        let path = parent.child(&prefix);
+        let data = self.data(names.carry_id());
+        let options = CreateMode::EphemeralSequential.with_acls(self.acls());
+        let mut pause = Pause::default();
+        loop {
+            let create = self.wire.create(path.as_str(), &data, &options);
+            let (created, listed) = join(create, self.wire.list_once(parent, watched)).await;
+            match created {
+                Ok((stat, number)) => {
+                    let path = parent.child(&format!("{prefix}{number}"));
+                    let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
+                    return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed.ok()));
+                }
+                Err(Error::NoNode) => {
+                    if pause.rounds >= PARENT_ROUNDS {
+                        return Err(LockError::NoParent { path: parent.clone() }.into());
+                    }
+                    self.make(parent).await?;
+                }
+                Err(error) if is_passing(&error) => {
+                    if let Some(own) = self.find(parent, names, &prefix).await? {
+                        return Ok((own, None));
+                    }
+                }
+                Err(error) => {
+                    // An answer that could not be read, for example, came from a server that made the node.
+                    if let Some(own) = self.find(parent, names, &prefix).await? {
+                        self.wire.delete(&own.path).await?;
+                    }
+                    return Err(judge(error, &self.wire.lock, "create nodes below", parent).into());
+                }
+            }
+            self.cancelled()?;
+            pause.wait().await;
+        }
+    }
+
+    /// Finds the node that a create whose reply was lost has made, if it has.
+    async fn find(&self, parent: &ZnodePath, names: &Names, prefix: &str) -> Result<Option<OwnNode>, LockError> {
+        let Some(children) = self.wire.list_in_sync(parent).await? else { return Ok(None) };
+        let alike = children.iter().filter(|name| name.starts_with(prefix) && names.read(name).is_some());
+        let alike: Vec<ZnodePath> = alike.map(|name| parent.child(name)).collect();
+        let read = join_all(alike.iter().map(|path| self.wire.read(path))).await;
+        for (path, read) in alike.into_iter().zip(read) {
+            if let Some((data, stat)) = read?
+                && (names.carry_id() || self.is_own(&data))
+            {
+                let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
+                return Ok(Some(OwnNode { path, sequence, created: Zxid(stat.czxid) }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Makes a parent, and those above it that are missing too.
+    pub(super) async fn make(&self, parent: &ZnodePath) -> Result<(), LockError> {
+        if self.options.parents == Parents::Required {
+            return Err(LockError::NoParent { path: parent.clone() });
+        }
+        let containers = self.options.parents == Parents::Container;
+        let mut mode = if containers { CreateMode::Container } else { CreateMode::Persistent };
+        let mut missing = vec![parent.clone()];
+        while let Some(next) = missing.last().cloned() {
+            if next.is_root() {
+                // The chroot, which cannot be made from within.
+                return Err(LockError::NoParent { path: next.clone() });
+            }
+            let options = mode.with_acls(self.acls());
+            match self.wire.again(|| self.wire.create(next.as_str(), &[], &options)).await {
+                Ok(_) | Err(Error::NodeExists) => drop(missing.pop()),
+                Err(Error::NoNode) => missing.extend(next.parent()),
+                Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
+                Err(error) => return Err(judge(error, &self.wire.lock, "create", &next)),
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn cancelled(&self) -> Result<(), Stop> {
+        if self.wire.cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
+    }
+}

@@ -1,0 +1,215 @@
+//! Locks side by side on one real server: this crate's `chain` and `herd`, zookeeper-client's own, kazoo's and
+//! Curator's. Clients with a session each acquire and release one lock in a loop, and hold it for no time.
+//!
+//! `cargo bench --bench locks` prints acquisitions per second (the median of several passes, in turn, straight at the
+//! server), and requests and watch events per acquisition (counted by a relay, in a pass of their own). Numbers of
+//! clients and names choose among the rows: `cargo bench --bench locks -- 20 chain Curator`.
+
+#[path = "../harness/mod.rs"]
+#[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
+mod harness;
+
+use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use futures::future::join_all;
+use lockscope::lock::{Algorithm, Lock};
+use tokio::sync::Barrier;
+use zookeeper_client::{Acls, Client, LockOptions, LockPrefix};
+
+use harness::foreign::Foreign;
+use harness::relay::{Relay, op};
+use harness::server::Server;
+use harness::settings::Settings;
+use harness::zk;
+
+const CLIENTS: [usize; 3] = [2, 20, 100];
+
+/// How many acquisitions a pass makes, all clients together.
+const ACQUISITIONS: usize = 2000;
+
+/// The same for a library that takes a long time.
+const FEW_ACQUISITIONS: usize = 500;
+
+/// How often each figure is taken; the median counts.
+const PASSES: usize = 5;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Library {
+    Chain,
+    Herd,
+    ZookeeperClient,
+    Kazoo,
+    Curator,
+}
+
+impl Library {
+    const ALL: [Self; 5] = [Self::Chain, Self::Herd, Self::ZookeeperClient, Self::Kazoo, Self::Curator];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Chain => "lockscope chain",
+            Self::Herd => "lockscope herd",
+            Self::ZookeeperClient => "zookeeper-client",
+            Self::Kazoo => "kazoo Lock",
+            Self::Curator => "Curator InterProcessMutex",
+        }
+    }
+
+    fn rounds(self, clients: usize) -> usize {
+        let slow = self == Self::Kazoo || self == Self::Herd && clients > 20;
+        (if slow { FEW_ACQUISITIONS } else { ACQUISITIONS } / clients).max(5)
+    }
+
+    /// Lets as many clients contend; gives the number of acquisitions and the time from the first to the last.
+    async fn contend(self, at: &str, path: &str, clients: usize, rounds: usize) -> (usize, Duration) {
+        match self {
+            Self::Kazoo => foreign(Foreign::kazoo(at), "lock", path, clients, rounds).await,
+            Self::Curator => foreign(Foreign::java(at), "mutex", path, clients, rounds).await,
+            Self::Chain | Self::Herd | Self::ZookeeperClient => self.in_process(at, path, clients, rounds).await,
+        }
+    }
+
+    /// Connects all clients, lets them begin at once, each in a task of its own, and takes the time.
+    async fn in_process(self, at: &str, path: &str, clients: usize, rounds: usize) -> (usize, Duration) {
+        let sessions = join_all((0..clients).map(|_| zk::connect(at))).await;
+        let start = Arc::new(Barrier::new(clients + 1));
+        let tasks: Vec<_> = sessions
+            .iter()
+            .map(|client| {
+                let (client, path, start) = (client.clone(), path.to_owned(), Arc::clone(&start));
+                tokio::spawn(async move {
+                    start.wait().await;
+                    match self {
+                        Self::Chain => ours(&client, &path, rounds, Algorithm::Chain).await,
+                        Self::Herd => ours(&client, &path, rounds, Algorithm::Herd).await,
+                        _ => zookeeper_clients_own(&client, &path, rounds).await,
+                    }
+                })
+            })
+            .collect();
+        let began = Instant::now();
+        start.wait().await;
+        for task in tasks {
+            task.await.expect("no panic");
+        }
+        (clients * rounds, began.elapsed())
+    }
+}
+
+async fn foreign(mut foreign: Foreign, recipe: &str, path: &str, clients: usize, rounds: usize) -> (usize, Duration) {
+    foreign.churn("all", recipe, path, clients, rounds).await;
+    let outcome = foreign.churned_in("all").await;
+    foreign.quit().await;
+    outcome
+}
+
+async fn ours(client: &Client, path: &str, rounds: usize, algorithm: Algorithm) {
+    let lock = Lock::new(client, path, algorithm).expect("a good path");
+    for _ in 0..rounds {
+        let guard = lock.acquire().await.expect("a sound connection");
+        guard.release().await.expect("a sound connection");
+    }
+}
+
+async fn zookeeper_clients_own(client: &Client, path: &str, rounds: usize) {
+    for _ in 0..rounds {
+        let prefix = LockPrefix::new_curator(path, "lock-").expect("a good path");
+        let options = LockOptions::new(Acls::anyone_all());
+        let lock = client.lock(prefix, &[], options).await.expect("a sound connection");
+        client.delete(lock.lock_path(), None).await.expect("a sound connection");
+        // Its drop would delete in the background; all others wait for the deletion, and so does it here.
+        std::mem::forget(lock);
+    }
+}
+
+/// What a library did in one setting.
+struct Row {
+    library: Library,
+    clients: usize,
+    per_second: f64,
+    requests: f64,
+    events: f64,
+}
+
+/// A path that no pass has used.
+async fn fresh(server: &Server) -> String {
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let path = format!("/bench-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    zk::make(&zk::connect(&server.connect_string()).await, [path.clone()]).await;
+    path
+}
+
+async fn speed(server: &Server, library: Library, clients: usize) -> f64 {
+    let path = fresh(server).await;
+    let at = server.connect_string();
+    let (count, time) = library.contend(&at, &path, clients, library.rounds(clients)).await;
+    figure(count) / time.as_secs_f64()
+}
+
+/// Requests and watch events per acquisition.
+async fn cost(server: &Server, library: Library, clients: usize) -> (f64, f64) {
+    let path = fresh(server).await;
+    let relay = Relay::start(&server.connect_string()).await;
+    let (count, _) = library.contend(&relay.connect_string(), &path, clients, library.rounds(clients)).await;
+    let requests: u64 = relay.requests().into_iter().filter(|(op, _)| !op::is_housekeeping(*op)).map(|(_, n)| n).sum();
+    (figure(requests) / figure(count), figure(relay.events()) / figure(count))
+}
+
+fn figure(count: impl TryInto<u32, Error: Debug>) -> f64 {
+    f64::from(count.try_into().expect("a few thousand"))
+}
+
+fn median(mut figures: Vec<f64>) -> f64 {
+    figures.sort_by(f64::total_cmp);
+    figures[figures.len() / 2]
+}
+
+async fn compare(server: &Server, libraries: &[Library], clients: usize) -> Vec<Row> {
+    // The libraries take turns, so that a busy moment of the machine meets none of them alone.
+    let mut speeds = vec![Vec::new(); libraries.len()];
+    for _ in 0..PASSES {
+        for (library, speeds) in libraries.iter().zip(&mut speeds) {
+            speeds.push(speed(server, *library, clients).await);
+        }
+    }
+    let mut rows = Vec::new();
+    for (library, speeds) in libraries.iter().copied().zip(speeds) {
+        let (requests, events) = cost(server, library, clients).await;
+        rows.push(Row { library, clients, per_second: median(speeds), requests, events });
+    }
+    rows
+}
+
+/// What the arguments ask for: numbers of clients, and words of libraries' names. Nothing of a kind asks for all of it.
+fn wished(arguments: &[String]) -> (Vec<usize>, Vec<Library>) {
+    let clients: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
+    let named = |library: &Library| arguments.iter().any(|argument| library.name().contains(argument.as_str()));
+    let libraries: Vec<Library> = Library::ALL.into_iter().filter(named).collect();
+    (
+        if clients.is_empty() { CLIENTS.to_vec() } else { clients },
+        if libraries.is_empty() { Library::ALL.to_vec() } else { libraries },
+    )
+}
+
+#[tokio::main]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo test` runs benchmarks too, and wants to know only that they start.
+    if !arguments.iter().any(|argument| argument == "--bench") {
+        return;
+    }
+    let (settings, libraries) = wished(&arguments);
+    let server = Settings::default().heap_mib(1024).start();
+    // The server's code is compiled as it runs: nobody is to pay for that alone.
+    speed(&server, Library::Chain, 20).await;
+    println!("{:<26} {:>7} {:>15} {:>13} {:>11}", "", "clients", "acquisitions/s", "requests each", "events each");
+    for clients in settings {
+        for Row { library, clients, per_second, requests, events } in compare(&server, &libraries, clients).await {
+            println!("{:<26} {clients:>7} {per_second:>15.0} {requests:>13.1} {events:>11.1}", library.name());
+        }
+        println!();
+    }
+}

@@ -1,0 +1,257 @@
+//! One connection through a relay: a reader and a writer each way, with a queue between that keeps the delay.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::time::{Instant, sleep_until};
+
+use super::fault::{Fault, Place, Then};
+use super::session::Credentials;
+use super::wire::{self, Answer, Opening};
+use super::{Asked, Passed, Shared, Weather, lock};
+
+/// A packet on its way.
+struct Packet {
+    due: Instant,
+    bytes: Vec<u8>,
+    passed: Option<Passed>,
+}
+
+type Sender = mpsc::UnboundedSender<Packet>;
+
+/// One connection as its two directions share it.
+struct Link<'a> {
+    shared: &'a Shared,
+    weather: watch::Receiver<Weather>,
+    state: Mutex<State>,
+    /// The client's first bytes were read, and what they are is known.
+    opened: Notify,
+    /// Nothing more is to be read from the server.
+    ending: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    raw: bool,
+    session: Option<Credentials>,
+    /// Requests without a reply so far, by their numbers.
+    outstanding: HashMap<i32, Asked>,
+    struck: Option<Struck>,
+}
+
+/// A fault on its way to the connection's end.
+#[derive(Clone, Copy)]
+struct Struck {
+    then: Then,
+    /// The request whose reply is to be lost.
+    loses: Option<i32>,
+}
+
+/// Passes on what both sides send until one of them or the relay ends it. Gives the session that has to end before
+/// anybody is let in again.
+pub async fn serve(
+    shared: &Shared,
+    client: TcpStream,
+    age: u64,
+    weather: watch::Receiver<Weather>,
+) -> io::Result<Option<Credentials>> {
+    let server = TcpStream::connect(&shared.target).await?;
+    client.set_nodelay(true)?;
+    server.set_nodelay(true)?;
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    let mut cut = weather.clone();
+    let state = Mutex::default();
+    let link = Link { shared, weather, state, opened: Notify::new(), ending: Notify::new() };
+    let (up, going_up) = mpsc::unbounded_channel();
+    let (down, going_down) = mpsc::unbounded_channel();
+    // Each direction ends when its reader has ended and what was read is written.
+    let upwards = async {
+        let written = link.write(going_up, to_server, &shared.traffic.to_server);
+        tokio::join!(link.read_client(from_client, up), written)
+    };
+    let downwards = async {
+        let written = link.write(going_down, to_client, &shared.traffic.to_client);
+        tokio::join!(link.read_server(from_server, down), written)
+    };
+    let expires = tokio::select! {
+        _ = upwards => false,
+        _ = downwards => false,
+        weather = cut.wait_for(|weather| weather.age != age) => weather.is_ok_and(|weather| weather.expires),
+    };
+    let State { session, struck, .. } = link.state.into_inner().map_err(|_| io::Error::other("a panic"))?;
+    Ok(session.filter(|_| expires || struck.is_some_and(|struck| struck.then == Then::Expire)))
+}
+
+impl Link<'_> {
+    /// The first frame is the handshake; every later one starts with an xid and an operation.
+    async fn read_client(&self, mut from: impl AsyncRead + Unpin, up: Sender) -> io::Result<()> {
+        let opening = wire::opening(&mut from).await?;
+        lock(&self.state).raw = matches!(opening, Opening::Raw(_));
+        self.opened.notify_one();
+        match opening {
+            Opening::Raw(first) => {
+                self.send(&up, first, None);
+                return self.copy(from, up).await;
+            }
+            Opening::Frame(handshake) => self.send(&up, handshake, None),
+        }
+        loop {
+            let mut frame = wire::frame(&mut from).await?;
+            if lock(&self.state).struck.is_some() {
+                // Read and dropped: bytes left unread would reset the connection, and with it what was answered.
+                continue;
+            }
+            let asked = wire::asked(&frame).filter(|asked| !wire::op::is_housekeeping(asked.op));
+            self.shared.note(&mut frame, asked);
+            if self.passes(wire::xid(&frame).zip(asked)) {
+                self.send(&up, frame, None);
+            }
+        }
+    }
+
+    /// Notes a request that counts, and the fault that strikes at it; says whether it goes on to the server.
+    fn passes(&self, request: Option<(i32, Asked)>) -> bool {
+        let Some((xid, asked)) = request else { return true };
+        // Locked until everything is held up: who disarms is not to be surprised by a hold-up later.
+        let mut plan = lock(&self.shared.plan);
+        let mut fault = plan.request();
+        if let Some(stall) = fault.take_if(|fault| fault.then == Then::Stall) {
+            match stall.place {
+                Place::AfterRequest(_) => plan.stall_reply(xid),
+                _ => self.shared.set_paused(true),
+            }
+        }
+        drop(plan);
+        let mut state = lock(&self.state);
+        if let Some(Fault { place: Place::BeforeRequest(_), then }) = fault {
+            self.strike(&mut state, Struck { then, loses: None });
+            return false;
+        }
+        state.outstanding.insert(xid, asked);
+        if let Some(Fault { then, .. }) = fault {
+            self.strike(&mut state, Struck { then, loses: Some(xid) });
+        }
+        true
+    }
+
+    fn strike(&self, state: &mut State, struck: Struck) {
+        if struck.then == Then::Expire {
+            self.shared.refuse_new();
+        }
+        state.struck = Some(struck);
+        if state.outstanding.is_empty() {
+            self.ending.notify_one();
+        }
+    }
+
+    async fn read_server(&self, mut from: impl AsyncRead + Unpin, down: Sender) -> io::Result<()> {
+        self.opened.notified().await;
+        if lock(&self.state).raw {
+            return self.copy(from, down).await;
+        }
+        let granted = wire::frame(&mut from).await?;
+        lock(&self.state).session = Credentials::granted(&granted);
+        self.send(&down, granted, None);
+        loop {
+            let frame = tokio::select! {
+                frame = wire::frame(&mut from) => frame?,
+                () = self.ending.notified() => return Ok(()),
+            };
+            let ends = match wire::answer(&frame) {
+                Answer::Housekeeping => {
+                    self.send(&down, frame, None);
+                    false
+                }
+                Answer::Event => self.event(&down, frame),
+                Answer::Reply { xid, ok } => self.reply(&down, frame, xid, ok),
+            };
+            if ends {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Passes an event on, or loses it; says whether that is the connection's end.
+    fn event(&self, down: &Sender, frame: Vec<u8>) -> bool {
+        let mut plan = lock(&self.shared.plan);
+        let then = match plan.event() {
+            Some(Fault { then: then @ (Then::Cut | Then::Expire), .. }) => then,
+            fault => {
+                if fault.is_some() {
+                    self.shared.set_paused(true);
+                }
+                self.send(down, frame, Some(Passed::Event));
+                return false;
+            }
+        };
+        drop(plan);
+        let mut state = lock(&self.state);
+        state.outstanding.clear();
+        self.strike(&mut state, Struck { then, loses: None });
+        true
+    }
+
+    /// Passes a reply on, or loses it; says whether that is the connection's end.
+    fn reply(&self, down: &Sender, frame: Vec<u8>, xid: i32, ok: bool) -> bool {
+        let mut plan = lock(&self.shared.plan);
+        if plan.reply_stalls(xid) {
+            self.shared.set_paused(true);
+        }
+        drop(plan);
+        let mut state = lock(&self.state);
+        let asked = state.outstanding.remove(&xid);
+        let lost = state.struck.is_some_and(|struck| struck.loses == Some(xid));
+        let ends = lost || state.struck.is_some() && state.outstanding.is_empty();
+        drop(state);
+        if !lost {
+            self.send(down, frame, asked.map(|to| Passed::Reply { to, ok }));
+        }
+        ends
+    }
+
+    async fn copy(&self, mut from: impl AsyncRead + Unpin, to: Sender) -> io::Result<()> {
+        let mut buffer = vec![0; 1 << 16];
+        loop {
+            let length = from.read(&mut buffer).await?;
+            if length == 0 {
+                return Ok(());
+            }
+            self.send(&to, buffer[..length].to_vec(), None);
+        }
+    }
+
+    fn send(&self, to: &Sender, bytes: Vec<u8>, passed: Option<Passed>) {
+        let due = Instant::now() + self.weather.borrow().delay;
+        // It fails only when the writer has failed, which ends the connection.
+        let _ = to.send(Packet { due, bytes, passed });
+    }
+
+    /// Writes what is due, and counts it.
+    async fn write(
+        &self,
+        mut from: mpsc::UnboundedReceiver<Packet>,
+        mut to: impl AsyncWrite + Unpin,
+        count: &AtomicU64,
+    ) -> io::Result<()> {
+        let mut weather = self.weather.clone();
+        while let Some(Packet { due, bytes, passed }) = from.recv().await {
+            if due > Instant::now() {
+                sleep_until(due).await;
+            }
+            weather.wait_for(|weather| !weather.paused).await.map_err(io::Error::other)?;
+            // Counted first: who has received something finds it counted.
+            count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
+            if let Some(passed) = passed {
+                self.shared.traffic.write_down(passed);
+            }
+            to.write_all(&bytes).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,119 @@
+//! ZooKeeper's frames, as far as a relay reads them: a length of four bytes, then a handshake or a header.
+
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use super::log::Asked;
+
+/// Operation codes of ZooKeeper's protocol that tests ask about.
+pub mod op {
+    pub const DELETE: i32 = 2;
+    pub const EXISTS: i32 = 3;
+    pub const GET_DATA: i32 = 4;
+    pub const LIST: i32 = 8;
+    pub const PING: i32 = 11;
+    pub const LIST_WITH_STAT: i32 = 12;
+    pub const CREATE_WITH_STAT: i32 = 15;
+    pub const REMOVE_WATCHES: i32 = 18;
+    pub const AUTH: i32 = 100;
+    pub const SET_WATCHES: i32 = 101;
+    pub const SASL: i32 = 102;
+    pub const SET_MORE_WATCHES: i32 = 105;
+    pub const ADD_WATCH: i32 = 106;
+    pub const CLOSE_SESSION: i32 = -11;
+    /// No server knows it.
+    pub const UNKNOWN: i32 = 999;
+
+    /// Whether a client's library sends it for the session, rather than its user for a purpose.
+    pub fn is_housekeeping(code: i32) -> bool {
+        [PING, AUTH, SASL, SET_WATCHES, SET_MORE_WATCHES, CLOSE_SESSION].contains(&code)
+    }
+}
+
+/// The number that a watch event has in place of a request's.
+const EVENT: i32 = -1;
+
+/// Replies with a negative number answer a library's own requests.
+const FIRST_REPLY: i32 = 0;
+
+/// Where a reply says what went wrong: after its length, the request's number and a zxid.
+const ERROR: usize = 16;
+
+/// A frame of this size or more is none: four-letter words and TLS records look so, and are passed on as they are.
+const NO_FRAME: u32 = 1 << 26;
+
+/// What a side says first.
+pub enum Opening {
+    /// A frame, with its length.
+    Frame(Vec<u8>),
+    /// Something else, that starts so.
+    Raw(Vec<u8>),
+}
+
+/// What the server sends.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    Reply {
+        xid: i32,
+        ok: bool,
+    },
+    Event,
+    /// To a heartbeat, authentication or the like.
+    Housekeeping,
+}
+
+/// Reads a frame, with its length, or the first four bytes of something else.
+pub async fn opening(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Opening> {
+    let length = from.read_u32().await?;
+    let mut frame = length.to_be_bytes().to_vec();
+    if length >= NO_FRAME {
+        return Ok(Opening::Raw(frame));
+    }
+    frame.resize(4 + length as usize, 0);
+    from.read_exact(&mut frame[4..]).await?;
+    Ok(Opening::Frame(frame))
+}
+
+/// Reads a frame, with its length.
+pub async fn frame(from: &mut (impl AsyncRead + Unpin)) -> io::Result<Vec<u8>> {
+    match opening(from).await? {
+        Opening::Frame(frame) => Ok(frame),
+        Opening::Raw(_) => Err(io::Error::other("what followed a frame was none")),
+    }
+}
+
+/// A request's number.
+pub fn xid(frame: &[u8]) -> Option<i32> {
+    number(frame, 4)
+}
+
+/// What a request asks for, by its operation as the client sent it. Reads end with whether they watch.
+pub fn asked(request: &[u8]) -> Option<Asked> {
+    let op = operation(request)?;
+    let reads = [op::EXISTS, op::GET_DATA, op::LIST, op::LIST_WITH_STAT].contains(&op);
+    Some(Asked { op, watches: reads && request.last() == Some(&1) })
+}
+
+/// A request's operation.
+pub fn operation(request: &[u8]) -> Option<i32> {
+    number(request, 8)
+}
+
+/// Makes a request one of another operation.
+pub fn set_operation(request: &mut [u8], code: i32) {
+    request[8..12].copy_from_slice(&code.to_be_bytes());
+}
+
+/// Reads the header of what the server sends.
+pub fn answer(frame: &[u8]) -> Answer {
+    match xid(frame) {
+        Some(EVENT) => Answer::Event,
+        Some(xid) if xid >= FIRST_REPLY => Answer::Reply { xid, ok: number(frame, ERROR) == Some(0) },
+        _ => Answer::Housekeeping,
+    }
+}
+
+pub fn number(frame: &[u8], at: usize) -> Option<i32> {
+    Some(i32::from_be_bytes(frame.get(at..at + 4)?.try_into().expect("four bytes")))
+}

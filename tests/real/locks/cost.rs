@@ -1,0 +1,185 @@
+//! What locks cost, by the requests that pass a relay, and by their own count.
+
+use std::collections::BTreeMap;
+
+use std::time::Duration;
+
+use lockscope::lock::{Access, Algorithm, Cost, Lock};
+
+use super::ground::{Ground, LEASES, Relayed, got, held, lock, wait_for};
+use crate::harness::relay::{Relay, op};
+use crate::harness::wait::eventually;
+
+const DELETE: i32 = 2;
+const GET_DATA: i32 = op::GET_DATA;
+const LIST: i32 = 8;
+const CREATE: i32 = 15;
+
+/// A client whose requests are counted on their way.
+struct Counted {
+    relay: Relay,
+    ground: Ground,
+    lock: Lock,
+}
+
+impl Counted {
+    async fn new(algorithm: Algorithm) -> Self {
+        let ground = Ground::new().await;
+        let Relayed { relay, client } = Relayed::new(&ground, Duration::from_secs(30)).await;
+        // Parents are there.
+        held(&ground.lock(algorithm).await).await.release().await.expect("it was held");
+        ground.until_nodes(0).await;
+        Self { relay, ground, lock: lock(&client, algorithm) }
+    }
+
+    fn sent(&self) -> BTreeMap<i32, u64> {
+        self.relay.requests().into_iter().filter(|(code, _)| *code != op::PING).collect()
+    }
+
+    /// What has been sent since `before`, in operations; the lock's own count must say the same.
+    async fn since(&self, before: &BTreeMap<i32, u64>, cost: Cost) -> Vec<(i32, u64)> {
+        let count = |before: &BTreeMap<i32, u64>| {
+            let sent = self.sent();
+            let new = sent.into_iter().map(|(code, now)| (code, now - before.get(&code).copied().unwrap_or_default()));
+            new.filter(|(_, new)| *new > 0).collect::<Vec<_>>()
+        };
+        eventually("as many requests as were counted", async || {
+            let sent = count(before);
+            let total: u64 = sent.iter().map(|(_, new)| new).sum();
+            if total == (self.lock.cost() - cost).requests { Ok(sent) } else { Err((sent, self.lock.cost())) }
+        })
+        .await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_uncontended_queue_lock_takes_one_create_and_one_listing_and_is_released_by_one_delete() {
+    for algorithm in [Algorithm::Chain, Algorithm::SharedChain(Access::Read), Algorithm::Herd] {
+        let counted = Counted::new(algorithm).await;
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        let guard = held(&counted.lock).await;
+        assert_eq!(counted.since(&sent, cost).await, [(LIST, 1), (CREATE, 1)], "{algorithm:?}");
+        assert_eq!(guard.cost(), Cost { requests: 2, events: 0 });
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        guard.release().await.expect("it was held");
+        assert_eq!(counted.since(&sent, cost).await, [(DELETE, 1)], "{algorithm:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
+    let counted = Counted::new(Algorithm::Chain).await;
+    let other = held(&counted.ground.lock(Algorithm::Chain).await).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let waiting = wait_for(&counted.lock);
+    eventually("the watch", async || match counted.sent().get(&GET_DATA) {
+        Some(1) => Ok(()),
+        seen => Err(seen.copied()),
+    })
+    .await;
+    other.release().await.expect("it was held");
+    let guard = got(waiting).await;
+    assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
+    assert_eq!(guard.cost(), Cost { requests: 3, events: 1 });
+    guard.release().await.expect("it was held");
+    assert_eq!(counted.since(&sent, cost).await, [(DELETE, 1), (GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_chain_waiter_further_back_lists_once_more() {
+    let counted = Counted::new(Algorithm::Chain).await;
+    let [head, middle] = counted.ground.locks(Algorithm::Chain).await;
+    let head = held(&head).await;
+    let middle = wait_for(&middle);
+    counted.ground.until_nodes(2).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let waiting = wait_for(&counted.lock);
+    eventually("the watch", async || match counted.sent().get(&GET_DATA) {
+        Some(1) => Ok(()),
+        seen => Err(seen.copied()),
+    })
+    .await;
+    head.release().await.expect("it was held");
+    got(middle).await.release().await.expect("it was held");
+    let guard = got(waiting).await;
+    assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 2), (CREATE, 1)]);
+    assert_eq!(guard.cost(), Cost { requests: 4, events: 1 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_herd_waiter_is_woken_by_every_change_and_a_chain_waiter_by_one() {
+    const ARRIVALS: u64 = 5;
+    for (algorithm, events) in [(Algorithm::Herd, ARRIVALS + 1), (Algorithm::Chain, 1)] {
+        let counted = Counted::new(algorithm).await;
+        let other = held(&counted.ground.lock(algorithm).await).await;
+        let waiting = wait_for(&counted.lock);
+        counted.ground.until_nodes(2).await;
+        let mut others = Vec::new();
+        for arrived in 0..ARRIVALS {
+            // One after the other, so that no two changes are one event.
+            if algorithm == Algorithm::Herd {
+                eventually("its listing", async || match counted.lock.cost() {
+                    Cost { requests, events } if events == arrived && requests == 2 + arrived => Ok(()),
+                    seen => Err(seen),
+                })
+                .await;
+            }
+            others.push(wait_for(&counted.ground.lock(algorithm).await));
+            counted.ground.until_nodes(3 + others.len() - 1).await;
+        }
+        eventually("all events but the last", async || match counted.lock.cost() {
+            Cost { events: seen, .. } if seen == events - 1 => Ok(()),
+            seen => Err(seen),
+        })
+        .await;
+        other.release().await.expect("it was held");
+        assert_eq!(got(waiting).await.cost().events, events, "{algorithm:?}");
+        others.iter().for_each(tokio::task::JoinHandle::abort);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_other_locks_cost_what_their_documentation_says() {
+    for (algorithm, acquire, release) in [
+        (Algorithm::Mutex, 2, Cost { requests: 1, events: 1 }),
+        (Algorithm::MutexParent, 2, Cost { requests: 1, events: 1 }),
+        (Algorithm::Semaphore(LEASES), 5, Cost { requests: 1, events: 1 }),
+    ] {
+        let counted = Counted::new(algorithm).await;
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        let guard = held(&counted.lock).await;
+        eventually("all requests of the acquire", async || match counted.lock.cost() - cost {
+            Cost { requests, .. } if requests == acquire => Ok(()),
+            seen => Err(seen),
+        })
+        .await;
+        counted.since(&sent, cost).await;
+        let (sent, cost) = (counted.sent(), counted.lock.cost());
+        guard.release().await.expect("it was held");
+        counted.since(&sent, cost).await;
+        assert_eq!(counted.lock.cost() - cost, release, "{algorithm:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn asking_for_the_loss_adds_one_watch_and_one_event() {
+    let counted = Counted::new(Algorithm::Chain).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let guard = held(&counted.lock).await;
+    let lost = async {
+        tokio::select! {
+            loss = guard.lost() => panic!("{loss}"),
+            () = async {
+                eventually("the watch", async || match counted.sent().get(&GET_DATA) {
+                    Some(1) => Ok(()),
+                    seen => Err(seen.copied()),
+                })
+                .await;
+            } => {}
+        }
+    };
+    lost.await;
+    guard.release().await.expect("it was held");
+    assert_eq!(counted.since(&sent, cost).await, [(DELETE, 1), (GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
+    assert_eq!((counted.lock.cost() - cost).events, 1);
+}

@@ -1,0 +1,185 @@
+//! One queue for this crate's locks and those of other libraries, each side in the names of the other: never two
+//! holders, the order is the sequence, and tokens rise.
+
+use std::time::Duration;
+
+use futures::future::join_all;
+use lockscope::lock::Access;
+use zookeeper_client::Client;
+
+use super::inside::{self, Record};
+use super::ours::{Called, Recipe};
+use super::scene::within;
+use crate::harness::foreign::Foreign;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+const CLIENTS: usize = 4;
+const ROUNDS: usize = 60;
+
+/// Lets one of our own sessions contend in a loop, with checks; gives the names of its nodes.
+async fn turns(at: &str, recipe: Recipe, path: &str, rounds: usize) -> Vec<String> {
+    let client = zk::connect(at).await;
+    let reads = recipe.algorithm.access() == Some(Access::Read);
+    let mut names = Vec::new();
+    for _ in 0..rounds {
+        let held = within("a turn", recipe.acquire(&client, path)).await.expect("the connection is sound");
+        inside::pass_through(&client, path, &held, reads).await;
+        names.push(held.name());
+        held.release().await.expect("the connection is sound");
+    }
+    names
+}
+
+/// As many sessions as said, all at once, from the moment when somebody else has held the lock.
+async fn crowd(at: &str, recipe: Recipe, path: &str, clients: usize) -> Vec<String> {
+    let witness = zk::connect(at).await;
+    eventually("a foreign holder", async || {
+        if inside::records(&witness, path).await.is_empty() { Err("nobody has held") } else { Ok(()) }
+    })
+    .await;
+    join_all((0..clients).map(|_| turns(at, recipe, path, ROUNDS))).await.concat()
+}
+
+/// Holds the records of an exclusive lock against the order of its queue.
+fn assert_in_order(records: &[Record], expected: usize) {
+    assert_eq!(records.len(), expected);
+    for pair in records.windows(2) {
+        assert!(pair[0].sequence() < pair[1].sequence(), "{pair:?}");
+        assert!(pair[0].token < pair[1].token, "{pair:?}");
+    }
+}
+
+/// A writer comes after all before it in the queue, and before all behind it; readers among themselves have no order.
+fn assert_writers_in_order(records: &[Record], expected: usize) {
+    assert_eq!(records.len(), expected);
+    for (at, record) in records.iter().enumerate().filter(|(_, record)| !record.is_read()) {
+        let (before, after) = (&records[..at], &records[at + 1..]);
+        let early = before.iter().find(|other| other.sequence() > record.sequence() || other.token > record.token);
+        let late = after.iter().find(|other| other.sequence() < record.sequence() || other.token < record.token);
+        assert_eq!((early, late), (None, None), "{record:?}");
+    }
+}
+
+/// How often the lock must pass from one side to the other for their queue to be called mixed.
+const PASSES: usize = 20;
+
+fn assert_mixed(records: &[Record], ours: &[String]) {
+    let is_ours: Vec<bool> = records.iter().map(|record| ours.contains(&record.node)).collect();
+    assert_eq!(is_ours.iter().filter(|ours| **ours).count(), ours.len());
+    let passes = is_ours.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    println!("{passes} passes from one side to the other in {} turns", records.len());
+    assert!(passes >= PASSES, "{passes} in {}", records.len());
+}
+
+async fn mixed_with(mut foreign: Foreign, at: &str, recipe: &str, called: Called) {
+    let client = zk::connect(at).await;
+    inside::prepare(&client, "/lock").await;
+    foreign.churn_checked("theirs", recipe, "/lock", CLIENTS, ROUNDS).await;
+    let ours = crowd(at, Recipe::CHAIN.called(called), "/lock", CLIENTS).await;
+    assert_eq!(foreign.churned("theirs").await, CLIENTS * ROUNDS);
+    let records = inside::records(&client, "/lock").await;
+    assert_in_order(&records, 2 * CLIENTS * ROUNDS);
+    assert_mixed(&records, &ours);
+    assert!(client.list_children("/lock").await.expect("it is there").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_and_curators_mutex_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    mixed_with(Foreign::java(&at), &at, "mutex", Called::AsCurators).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_and_kazoos_lock_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    mixed_with(Foreign::kazoo(&at), &at, "lock", Called::AsKazoos).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_and_javas_write_lock_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    mixed_with(Foreign::java(&at), &at, "write-lock", Called::AsWriteLocks).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shared_chain_and_curators_readers_and_writers_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    let client = zk::connect(&at).await;
+    inside::prepare(&client, "/lock").await;
+    let mut foreign = Foreign::java(&at);
+    foreign.churn_checked("readers", "read", "/lock", 2, ROUNDS).await;
+    foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
+    let (reads, writes) = (Recipe::shared_chain(Access::Read), Recipe::shared_chain(Access::Write));
+    let (ours, more) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    foreign.churned("readers").await;
+    foreign.churned("writers").await;
+    let records = inside::records(&client, "/lock").await;
+    assert_writers_in_order(&records, 8 * ROUNDS);
+    assert_mixed(&records, &[ours, more].concat());
+}
+
+// kazoo's readers don't take part: its `ReadLock` (2.8.0) looks for its own name among the writers' and never meets it,
+// so one that lists the queue when a writer stands behind it waits for that writer, which waits for it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    let client = zk::connect(&at).await;
+    inside::prepare(&client, "/lock").await;
+    let mut foreign = Foreign::kazoo(&at);
+    foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
+    let [reads, writes] =
+        [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
+    let (ours, more) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    foreign.churned("writers").await;
+    let records = inside::records(&client, "/lock").await;
+    assert_writers_in_order(&records, 6 * ROUNDS);
+    assert_mixed(&records, &[ours, more].concat());
+}
+
+/// kazoo's readers wait for our writer and hold together, and our next writer waits for them. It comes when they hold:
+/// before, it would stop them forever (see above).
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn kazoos_readers_and_our_writers_keep_each_other_out() {
+    let at = zk::own_root("mixed").await;
+    let client = zk::connect(&at).await;
+    let [read, write] =
+        [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
+    let mut foreign = Foreign::kazoo(&at);
+    for round in 0..5 {
+        let path = format!("/lock-{round}");
+        let writer = write.acquire(&client, &path).await.expect("nobody holds");
+        for reader in ["first", "second"] {
+            let client = format!("{reader}-{round}");
+            foreign.connect(&client).await;
+            foreign.start(&client, &client, "read", &path).await;
+        }
+        queued(&client, &path, 3).await;
+        for reader in ["first", "second"] {
+            assert!(!foreign.holds(&format!("{reader}-{round}")).await);
+        }
+        writer.release().await.expect("the connection is sound");
+        for reader in ["first", "second"] {
+            foreign.held(&format!("{reader}-{round}")).await;
+        }
+        assert!(write.try_acquire(&client, &path).await.expect("it answers").is_none());
+        let together = read.try_acquire(&client, &path).await.expect("it answers").expect("readers share");
+        together.release().await.expect("the connection is sound");
+
+        let mut next = Box::pin(write.acquire(&client, &path));
+        let waits = tokio::time::timeout(Duration::from_millis(1), &mut next).await;
+        assert!(waits.is_err(), "a writer among readers");
+        for reader in ["first", "second"] {
+            foreign.release(&format!("{reader}-{round}")).await;
+        }
+        within("a writer", next).await.expect("the readers have left").release().await.expect("sound");
+    }
+}
+
+async fn queued(client: &Client, path: &str, count: usize) {
+    eventually("the contenders' nodes", async || match client.list_children(path).await {
+        Ok(names) if names.len() == count => Ok(()),
+        other => Err(other),
+    })
+    .await;
+}

@@ -1,0 +1,20 @@
+//! What a correct lock must pass, of the built-in ones, on a real server.
+
+mod cost;
+mod cuts;
+mod exclusive;
+mod faults;
+mod ground;
+mod inside;
+mod leaving;
+mod losing;
+mod making;
+mod mixed;
+mod ours;
+mod queueing;
+mod restarts;
+mod scene;
+mod semaphore;
+mod shared;
+mod together;
+mod wire;

@@ -1,0 +1,105 @@
+//! The crate's locks, made alike for tests.
+
+use std::num::NonZeroU32;
+
+use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError, Loss, Naming, Options};
+use zookeeper_client::Client;
+
+/// A [`Naming`] that can be copied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Called {
+    AsCurators,
+    AsKazoos,
+    AsWriteLocks,
+    BySession,
+    /// In a queue with a name of its own.
+    ByName,
+}
+
+impl Called {
+    fn naming(self) -> Naming {
+        match self {
+            Self::AsCurators => Naming::Curator,
+            Self::AsKazoos => Naming::Kazoo,
+            Self::AsWriteLocks => Naming::WriteLock,
+            Self::BySession => Naming::Session,
+            Self::ByName => Naming::Named("red".to_owned()),
+        }
+    }
+}
+
+/// A lock as a test wants it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recipe {
+    pub algorithm: Algorithm,
+    pub called: Called,
+}
+
+impl Recipe {
+    pub const MUTEX: Self = Self::of(Algorithm::Mutex);
+    pub const MUTEX_PARENT: Self = Self::of(Algorithm::MutexParent);
+    pub const HERD: Self = Self::of(Algorithm::Herd);
+    pub const CHAIN: Self = Self::of(Algorithm::Chain);
+    /// One lease, so that whoever holds it is alone.
+    pub const SEMAPHORE: Self = Self::of(Algorithm::Semaphore(NonZeroU32::MIN));
+
+    pub const fn of(algorithm: Algorithm) -> Self {
+        Self { algorithm, called: Called::AsCurators }
+    }
+
+    pub const fn called(self, called: Called) -> Self {
+        Self { called, ..self }
+    }
+
+    pub const fn shared_herd(access: Access) -> Self {
+        Self::of(Algorithm::SharedHerd(access))
+    }
+
+    pub const fn shared_chain(access: Access) -> Self {
+        Self::of(Algorithm::SharedChain(access))
+    }
+
+    /// Who cannot hold together with it: of a reader, a writer.
+    pub fn rival(self) -> Self {
+        Self { algorithm: self.algorithm.with_access(Access::Write), ..self }
+    }
+
+    pub fn lock(self, client: &Client, path: &str) -> Lock {
+        let options = Options::default().naming(self.called.naming());
+        Lock::with(client, path, self.algorithm, options).unwrap_or_else(|error| panic!("{self:?} at {path}: {error}"))
+    }
+
+    pub async fn acquire(self, client: &Client, path: &str) -> Result<Held, LockError> {
+        self.lock(client, path).acquire().await.map(Held)
+    }
+
+    pub async fn try_acquire(self, client: &Client, path: &str) -> Result<Option<Held>, LockError> {
+        Ok(self.lock(client, path).try_acquire().await?.map(Held))
+    }
+}
+
+/// A lock that is held.
+pub struct Held(pub Guard);
+
+impl Held {
+    pub fn path(&self) -> String {
+        self.0.path().as_str().to_owned()
+    }
+
+    /// The last name of the path.
+    pub fn name(&self) -> String {
+        self.path().rsplit_once('/').expect("it is absolute").1.to_owned()
+    }
+
+    pub fn token(&self) -> i64 {
+        self.0.token().0
+    }
+
+    pub async fn lost(&self) -> Loss {
+        self.0.lost().await
+    }
+
+    pub async fn release(self) -> Result<(), LockError> {
+        self.0.release().await
+    }
+}

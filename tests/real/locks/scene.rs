@@ -1,0 +1,92 @@
+//! One lock, a client whose connection goes through a relay, others whose connection does not, and what must be true
+//! of them at any time.
+
+use std::future::Future;
+use std::time::Duration;
+
+use lockscope::lock::LockError;
+use zookeeper_client::Client;
+
+use super::ours::{Held, Recipe};
+use crate::harness::relay::Relay;
+use crate::harness::server::Server;
+use crate::harness::wait::{PATIENCE, eventually};
+use crate::harness::zk;
+
+/// How long a client is left alone before it counts as hanging.
+const HANGING: Duration = PATIENCE;
+
+/// A lock of a test's own on the shared server.
+pub struct Scene {
+    pub recipe: Recipe,
+    pub relay: Relay,
+    /// Connected through the relay.
+    pub victim: Client,
+    /// Connected directly, as are `third` and whoever looks.
+    pub other: Client,
+    pub third: Client,
+    /// The lock's path, not made yet.
+    pub path: String,
+}
+
+impl Scene {
+    pub async fn new(recipe: Recipe) -> Self {
+        let server = Server::shared().connect_string();
+        let path = zk::own_root("locks").await.split_off(server.len()) + "/lock";
+        let relay = Relay::start(&server).await;
+        let victim = zk::connect(&relay.connect_string()).await;
+        Self { recipe, relay, victim, other: zk::connect(&server).await, third: zk::connect(&server).await, path }
+    }
+
+    /// The ephemeral nodes of the lock that a session owns; of all sessions without one.
+    pub async fn nodes_of(&self, session: Option<&Client>) -> Vec<String> {
+        let session = session.map(|session| session.session_id().0);
+        let root = self.path.rsplit_once('/').expect("it has a root").0;
+        let owned = |owner: i64| session.map_or(owner != 0, |session| owner == session);
+        let nodes = zk::tree(&self.other, root).await.into_iter();
+        nodes.filter(|node| owned(node.stat.ephemeral_owner)).map(|node| node.path).collect()
+    }
+
+    /// Holds a holder against everybody else: it has one node, with its token, and nobody else may enter.
+    pub async fn assert_holds(&self, held: &Held, client: &Client) {
+        let recipe = self.recipe;
+        if recipe == Recipe::SEMAPHORE {
+            // Nobody waits for the end of the queue's node.
+            eventually("the lease alone", async || match self.nodes_of(Some(client)).await {
+                nodes if nodes == [held.path()] => Ok(()),
+                nodes => Err(nodes),
+            })
+            .await;
+        } else {
+            assert_eq!(self.nodes_of(Some(client)).await, [held.path()], "{recipe:?}");
+        }
+        let stat = self.other.check_stat(&held.path()).await.expect("it answers").expect("the node is there");
+        assert_eq!(stat.czxid, held.token(), "{recipe:?}");
+        let intruder = zk::connect(&Server::shared().connect_string()).await;
+        let entered = within("a try", recipe.rival().try_acquire(&intruder, &self.path)).await;
+        assert!(entered.expect("it answers").is_none(), "{recipe:?}: two hold");
+        assert!(self.nodes_of(Some(&intruder)).await.is_empty(), "{recipe:?}: a try in vain leaves a node");
+    }
+
+    /// The lock is free for others, and its token is higher than one before; nothing is left behind.
+    pub async fn assert_free(&self, token_before: i64) {
+        let recipe = self.recipe;
+        assert_eq!(self.nodes_of(None).await, [""; 0], "{recipe:?}: left behind");
+        let held = within("a free lock", recipe.rival().acquire(&self.other, &self.path)).await;
+        let held = held.unwrap_or_else(|error| panic!("{recipe:?}: {error}"));
+        assert!(held.token() > token_before, "{recipe:?}");
+        within("a release", held.release()).await.unwrap_or_else(|error| panic!("{recipe:?}: {error}"));
+        assert_eq!(self.nodes_of(None).await, [""; 0], "{recipe:?}: left behind");
+    }
+}
+
+/// The outcome of what must not hang.
+pub async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let outcome = tokio::time::timeout(HANGING, future).await;
+    outcome.unwrap_or_else(|_| panic!("{what} hangs"))
+}
+
+/// Whether an error says that the session has expired.
+pub fn is_expired(error: &LockError) -> bool {
+    matches!(error, LockError::SessionExpired { .. })
+}
