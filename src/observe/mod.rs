@@ -9,7 +9,7 @@
 //! each node that may have children and one for each contender; then one request for each contender that is
 //! created or gets new data, none for one that is deleted, and nothing when nothing changes (heartbeats aside).
 //! Servers older than 3.6.0 know no recursive watch: there it is one watch and the names in memory for each node that
-//! may have children, and one listing for each change of one.
+//! may have children, and one listing for each change of one; and two requests more for each connection.
 //!
 //! Architecture invariant: nothing here grows without a bound while the consumer is slow. What it cannot hold it drops, and then
 //! reads everything again.
