@@ -151,3 +151,20 @@ pub(super) fn ended(state: SessionState, lock: &ZnodePath) -> LockError {
         _ => LockError::Closed { path: lock.clone() },
     }
 }
+
+/// Why an attempt ended without the lock.
+#[derive(Debug)]
+pub(super) enum Stop {
+    /// The handle was dropped or its time is over.
+    Cancelled,
+    /// Others hold the lock, and the attempt does not wait.
+    NotFree,
+    /// It cannot be had.
+    Failed(LockError),
+}
+
+impl From<LockError> for Stop {
+    fn from(error: LockError) -> Self {
+        Self::Failed(error)
+    }
+}

@@ -2,8 +2,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
-use super::attempt::Order;
 use super::node::OwnNode;
+use super::task::Order;
 use super::{Cost, LockError, Loss, Probe};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 

@@ -6,10 +6,13 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, SessionState};
 
-use super::attempt::{Attempt, Ends, Stop};
+use super::attempt::Attempt;
+use super::error::Stop;
 use super::guard::{Guard, Handle};
 use super::naming::Names;
 use super::node::OwnNode;
+use super::spec::Spec;
+use super::task::Ends;
 use super::{Algorithm, Cost, LockError, Options, Probe};
 use crate::znode::ZnodePath;
 
@@ -40,16 +43,6 @@ const GRACE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Lock {
     spec: Arc<Spec>,
-}
-
-/// What a lock is.
-#[derive(Debug)]
-pub(super) struct Spec {
-    pub(super) client: Client,
-    pub(super) path: ZnodePath,
-    pub(super) algorithm: Algorithm,
-    pub(super) names: Names,
-    pub(super) options: Options,
 }
 
 impl Lock {

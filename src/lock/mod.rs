@@ -82,6 +82,8 @@ mod probe;
 mod queue;
 mod reentrant;
 mod semaphore;
+mod spec;
+mod task;
 mod turn;
 mod wire;
 

@@ -2,7 +2,8 @@
 
 use zookeeper_client::Error;
 
-use super::attempt::{Attempt, Held, Stop};
+use super::attempt::{Attempt, Held};
+use super::error::Stop;
 use super::error::{is_passing, judge};
 use super::node::OwnNode;
 use super::wire::Pause;

@@ -4,7 +4,7 @@ use futures::future::{join, join_all};
 use uuid::Uuid;
 use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
 
-use super::attempt::Stop;
+use super::error::Stop;
 use super::error::{is_passing, judge};
 use super::naming::{Ask, Names};
 use super::wire::{Listing, Pause, Wire};

@@ -2,7 +2,8 @@
 
 use std::num::NonZeroU32;
 
-use super::attempt::{Attempt, Held, Stop};
+use super::attempt::{Attempt, Held};
+use super::error::Stop;
 use super::naming::{Ask, Names};
 use super::queue::{Place, clean_up, enter_chain, enter_herd};
 

@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, CreateOptions, CreateSequence, Error, EventType, OneshotWatcher, Stat, WatchedEvent};
 
 use super::LockError;
-use super::attempt::Stop;
+use super::error::Stop;
 use super::error::{ended, is_passing, judge};
 use super::probe::Meter;
 use crate::znode::{SessionId, ZnodePath};

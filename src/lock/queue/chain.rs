@@ -3,11 +3,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use zookeeper_client::EventType;
 
-use super::super::attempt::{Attempt, Stop};
+use super::super::attempt::Attempt;
+use super::super::error::Stop;
 use super::super::node::OwnNode;
 use super::super::turn::{Turn, turn};
 use super::super::wire::{Listing, Watch};
-use super::{Place, gone, may_wait};
+use super::place::{Place, gone, may_wait};
 
 /// A waiter, or who has just become the holder, asks after its own node after this time without seeing it, ...
 const FIRST_LOOK: Duration = Duration::from_secs(1);

@@ -1,8 +1,9 @@
-use super::super::attempt::{Attempt, Stop};
+use super::super::attempt::Attempt;
+use super::super::error::Stop;
 use super::super::node::OwnNode;
 use super::super::turn::{Turn, turn};
 use super::super::wire::{Listing, Watch};
-use super::{Place, gone, may_wait};
+use super::place::{Place, gone, may_wait};
 
 /// Waits until it is the own node's turn, watching the parent: each change of its children is a reason to list them
 /// again. Gives the watch of the last listing, which the recipe leaves set.

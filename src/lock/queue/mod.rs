@@ -2,13 +2,13 @@
 
 mod chain;
 mod herd;
+mod place;
 
-use super::attempt::{Attempt, Held, Stop};
-use super::naming::{Ask, Names};
-use super::node::OwnNode;
-use super::wire::Listing;
-use super::{Access, Algorithm, LockError};
-use crate::znode::ZnodePath;
+use super::attempt::{Attempt, Held};
+use super::error::Stop;
+use super::{Access, Algorithm};
+
+pub(super) use place::{Place, clean_up};
 
 use chain::Chain;
 
@@ -36,46 +36,4 @@ pub(super) async fn enter_chain(attempt: &Attempt, place: &Place<'_>) -> Result<
     let waited = Chain::new(attempt, place, &own).wait(listing).await;
     let look = clean_up(attempt, &own, waited).await?;
     Ok(Held { look, ..Held::new(own) })
-}
-
-/// Deletes the own node when the wait for the turn has ended without it.
-pub(super) async fn clean_up<T>(attempt: &Attempt, own: &OwnNode, waited: Result<T, Stop>) -> Result<T, Stop> {
-    if let Err(stop) = &waited
-        && !matches!(stop, Stop::Failed(LockError::NodeDeleted { .. }))
-        && let Err(error) = attempt.wire.delete(&own.path).await
-    {
-        return Err(Stop::Failed(match stop {
-            Stop::Failed(first) => first.clone(),
-            Stop::Cancelled | Stop::NotFree => error,
-        }));
-    }
-    waited
-}
-
-/// Where an attempt queues up, and for what.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Place<'a> {
-    pub(super) parent: &'a ZnodePath,
-    pub(super) names: &'a Names,
-    pub(super) ask: Ask,
-    /// How many may hold at once.
-    pub(super) places: usize,
-}
-
-impl Place<'_> {
-    /// The parent's children. Without the parent there is no own node either.
-    async fn list(&self, attempt: &Attempt, own: &OwnNode, watched: bool) -> Result<Listing, Stop> {
-        let listing = attempt.wire.list(self.parent, watched).await?;
-        listing.ok_or_else(|| gone(own))
-    }
-}
-
-pub(super) fn gone(own: &OwnNode) -> Stop {
-    LockError::NodeDeleted { node: own.path.clone() }.into()
-}
-
-/// Whether the attempt may go on to wait.
-fn may_wait(attempt: &Attempt) -> Result<(), Stop> {
-    attempt.maker().cancelled()?;
-    if attempt.waits { Ok(()) } else { Err(Stop::NotFree) }
 }
