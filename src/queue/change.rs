@@ -5,8 +5,9 @@ use crate::znode::{Node, SessionId, ZnodePath, ZnodeStat, Zxid};
 
 /// What the ensemble did to a node, or what happened to the way we look at it.
 ///
-/// One type serves the live view, headless output and tests. Changes may come twice and reads may come late: the
-/// table that they make is the same.
+/// One type serves the live view, headless output and tests. A change may come twice, and a read that is older than what
+/// is known of its node is ignored. Whether a read was overtaken by its node's deletion only its reader can tell:
+/// the observer drops such answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
 pub enum Change {
