@@ -15,6 +15,7 @@
 //! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work. | `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
+//! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
 //!
@@ -39,6 +40,7 @@
 //! - A field of the JSON: [`report`]; names are added, never renamed.
 
 pub mod cli;
+pub mod contend;
 pub mod lock;
 pub mod observe;
 pub mod queue;

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("queue", &["recipe", "znode"]),
@@ -12,8 +12,9 @@ const ROOMS: [(&str, &[&str]); 9] = [
     ("zk", &["znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
-    ("cli", &["observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
-    ("tui", &["observe", "zk", "report", "queue", "recipe", "znode"]),
+    ("contend", &["lock", "zk", "znode"]),
+    ("cli", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
+    ("tui", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode"]),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
