@@ -6,6 +6,7 @@
 
 mod connect;
 mod connect_string;
+mod dial;
 mod error;
 mod options;
 mod probe;
@@ -14,5 +15,6 @@ mod tls;
 pub use connect::connect;
 pub(crate) use connect::diagnose;
 pub use connect_string::{BadConnectString, servers};
+pub(crate) use dial::Dialer;
 pub use error::{ConnectError, ServerFault, Unreachable};
 pub use options::{Auth, ConnectOptions, TlsFiles};
