@@ -4,12 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("queue", &["recipe", "znode"]),
     ("report", &["queue", "recipe", "znode"]),
-    ("zk", &["znode"]),
+    ("server_view", &["znode"]),
+    ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("cli", &["observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
@@ -17,7 +18,7 @@ const ROOMS: [(&str, &[&str]); 9] = [
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 6] = ["znode", "recipe", "queue", "report", "tui/app", "observe/follow"];
+const PURE: [&str; 7] = ["znode", "recipe", "queue", "report", "server_view", "tui/app", "observe/follow"];
 
 /// What a pure room must not name.
 const IMPURE: [&str; 7] =
