@@ -11,6 +11,7 @@ mod error;
 mod options;
 mod probe;
 mod tls;
+pub mod words;
 
 pub use connect::connect;
 pub(crate) use connect::diagnose;
@@ -18,3 +19,4 @@ pub use connect_string::{BadConnectString, servers};
 pub(crate) use dial::Dialer;
 pub use error::{ConnectError, ServerFault, Unreachable};
 pub use options::{Auth, ConnectOptions, TlsFiles};
+pub use words::watch_events;

@@ -9,7 +9,8 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("recipe", &["znode"]),
     ("queue", &["recipe", "znode"]),
     ("report", &["queue", "recipe", "znode"]),
-    ("zk", &["znode"]),
+    ("server_view", &["znode"]),
+    ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "znode"]),
@@ -18,7 +19,7 @@ const ROOMS: [(&str, &[&str]); 10] = [
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 6] = ["znode", "recipe", "queue", "report", "tui/app", "observe/follow"];
+const PURE: [&str; 7] = ["znode", "recipe", "queue", "report", "server_view", "tui/app", "observe/follow"];
 
 /// What a pure room must not name.
 const IMPURE: [&str; 7] =
