@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
-use zookeeper_client::{Client as Session, SessionState};
+use zookeeper_client::Client as Session;
 
 use super::link::Link;
 use super::tally::Tally;
@@ -37,6 +37,8 @@ pub(super) struct Fleetwide {
     pub(super) started: Instant,
     /// Whether the clients may begin to contend.
     pub(super) begun: watch::Sender<bool>,
+    /// How many may make a session at the same time.
+    pub(super) connecting: Semaphore,
 }
 
 impl Fleetwide {
@@ -110,8 +112,8 @@ impl Client {
             let mut begun = self.fleet.begun.subscribe();
             // The fleet outlives its clients.
             let _ = begun.wait_for(|begun| *begun).await;
-            if self.contend(&session).await {
-                return Doing::Done;
+            if let Some(doing) = self.contend(&session).await {
+                return doing;
             }
             self.session = None;
         }
@@ -128,12 +130,16 @@ impl Client {
         };
         let (mut pause, longest) = PAUSES;
         for attempt in 1_u32.. {
+            // It is never closed, so that a permit comes in any case.
+            let permit = self.fleet.connecting.acquire().await;
             let before = self.seat.link.passed().requests;
-            let error = match zk::connect(&options).await {
+            let connected = zk::connect(&options).await;
+            drop(permit);
+            let error = match connected {
                 Ok(session) => {
                     let asked = self.seat.link.passed().requests - before;
                     self.seat.overhead.fetch_add(asked, Ordering::Relaxed);
-                    let id = SessionId(session.session_id().into_i64());
+                    let id = SessionId(session.session_id().0);
                     self.fleet.tally().connected(self.seat.id, id, self.fleet.now());
                     self.session = Some(session.clone());
                     return Some(session);
@@ -151,8 +157,8 @@ impl Client {
         None
     }
 
-    /// Acquires, holds and releases; `true` when all rounds are made, `false` when the session is over.
-    async fn contend(&mut self, session: &Session) -> bool {
+    /// Acquires, holds and releases until all rounds are made; `None` when the session is over before.
+    async fn contend(&mut self, session: &Session) -> Option<Doing> {
         let (fleet, seat) = (Arc::clone(&self.fleet), Arc::clone(&self.seat));
         let scenario = &fleet.scenario;
         let options = Options::default()
@@ -161,18 +167,18 @@ impl Client {
             .probe(seat.probe.clone());
         let lock = match Lock::with(session, scenario.path.as_str(), scenario.algorithm, options) {
             Ok(lock) => lock,
-            Err(error) => return self.fails(&error),
+            Err(error) => {
+                self.fails(&error);
+                return Some(Doing::Failed);
+            }
         };
         let (mut pause, longest) = PAUSES;
         while scenario.rounds.is_none_or(|rounds| self.rounds < rounds) {
             match self.round(&lock).await {
-                Ok(()) => {
-                    self.rounds += 1;
-                    pause = PAUSES.0;
-                }
+                Ok(()) => pause = PAUSES.0,
                 Err(_) if session.state().is_terminated() => {
                     fleet.tally().expires(seat.id, fleet.now());
-                    return false;
+                    return None;
                 }
                 Err(error) => {
                     self.fails(&error);
@@ -181,21 +187,24 @@ impl Client {
                 }
             }
         }
-        true
+        Some(Doing::Done)
     }
 
-    fn fails(&self, error: &LockError) -> bool {
+    fn fails(&self, error: &LockError) {
         let mut tally = self.fleet.tally();
         tally.does(self.seat.id, Doing::Ready, self.fleet.now());
         tally.troubled(self.seat.id, error.to_string());
-        true
     }
 
     async fn round(&mut self, lock: &Lock) -> Result<(), LockError> {
         let (fleet, id) = (Arc::clone(&self.fleet), self.seat.id);
         let access = fleet.scenario.access(&mut self.chance);
         fleet.tally().asks(id, access, fleet.now());
-        let guard = lock.with_access(access).acquire().await?;
+        let guard = match fleet.scenario.algorithm.access() {
+            Some(_) => lock.with_access(access).acquire().await?,
+            None => lock.acquire().await?,
+        };
+        self.rounds += 1;
         fleet.tally().acquires(id, guard.token(), fleet.now());
         let hold = fleet.scenario.next_hold(&mut self.chance);
         if !hold.is_zero() {
@@ -241,6 +250,3 @@ async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, life: impl Future<Ou
         }
     }
 }
-
-#[expect(unused, reason = "x")]
-fn unused(_: SessionState) {}

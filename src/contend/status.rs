@@ -75,7 +75,7 @@ pub enum LinkState {
 }
 
 /// One client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClientStatus {
     /// Which.
     pub id: ClientId,

@@ -101,6 +101,8 @@ pub(super) struct Tally {
     waiting: u64,
     waiting_writers: u64,
     last_release: Duration,
+    /// How often a contender's node was deleted, or is about to be.
+    deletions: u64,
 }
 
 impl Tally {
@@ -116,6 +118,7 @@ impl Tally {
             waiting: 0,
             waiting_writers: 0,
             last_release: Duration::ZERO,
+            deletions: 0,
         }
     }
 
@@ -205,6 +208,7 @@ impl Tally {
         self.holds.saturating_record(micros(held));
         self.beliefs.ends(client);
         self.last_release = now;
+        self.deletions += 1;
         // A gone node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
     }
@@ -217,8 +221,9 @@ impl Tally {
     fn stops(&mut self, client: ClientId) {
         let Some(card) = self.cards.get_mut(&client) else { return };
         card.token = None;
-        if card.doing == Doing::Waiting {
-            let access = card.access;
+        let (doing, access) = (card.doing, card.access);
+        self.deletions += u64::from(matches!(doing, Doing::Waiting | Doing::Holding));
+        if doing == Doing::Waiting {
             self.no_more_waits(access);
             self.totals.modelled_herd += self.waiting;
         }
@@ -246,6 +251,10 @@ impl Tally {
 
     pub(super) fn overlaps(&self) -> Vec<Overlap> {
         self.overlaps.clone()
+    }
+
+    pub(super) fn deletions(&self) -> u64 {
+        self.deletions
     }
 
     pub(super) fn last_release(&self) -> Duration {

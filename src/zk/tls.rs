@@ -47,8 +47,8 @@ pub(super) async fn client_config(files: &TlsFiles) -> Result<ClientConfig, Conn
     let config = ClientConfig::builder().with_root_certificates(roots);
     let (Some(cert), Some(key)) = (&files.cert, &files.key) else { return Ok(config.with_no_client_auth()) };
     let pem = read(key).await?;
-    let private = PrivateKeyDer::from_pem_slice(pem.as_bytes())
-        .map_err(|_| bad(key, "it holds no private key in PEM form"))?;
+    let private =
+        PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| bad(key, "it holds no private key in PEM form"))?;
     config.with_client_auth_cert(certificates(cert).await?, private).map_err(|_| together())
 }
 

@@ -13,7 +13,7 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
-    ("contend", &["lock", "zk", "znode"]),
+    ("contend", &["lock", "zk", "server_view", "znode"]),
     ("cli", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
     ("tui", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode"]),
 ];

@@ -117,13 +117,15 @@ mod tests {
 
     #[test]
     fn requests_are_counted_without_the_librarys_own_and_without_the_handshake() {
-        let said = [frame(&[0, 1], 36), frame(&[1, 15], 90), frame(&[-2, 11], 0), frame(&[2, 8], 20), frame(&[3, -11], 0)];
+        let said =
+            [frame(&[0, 1], 36), frame(&[1, 15], 90), frame(&[-2, 11], 0), frame(&[2, 8], 20), frame(&[3, -11], 0)];
         assert_eq!(Frames::new(Side::Client).feed(&said.concat()), 2);
     }
 
     #[test]
     fn watch_events_are_counted_among_replies() {
-        let said = [frame(&[-1, -1], 30), frame(&[1, 0], 8), frame(&[-1, -1], 40), frame(&[-2, 0], 8), frame(&[-1, -1], 40)];
+        let said =
+            [frame(&[-1, -1], 30), frame(&[1, 0], 8), frame(&[-1, -1], 40), frame(&[-2, 0], 8), frame(&[-1, -1], 40)];
         assert_eq!(Frames::new(Side::Server).feed(&said.concat()), 2);
     }
 

@@ -25,7 +25,10 @@ pub(super) async fn pump(
     let mut kept: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut size = 0;
     loop {
-        let Flow { delay, paused, .. } = *flow.borrow_and_update();
+        let Flow { delay, paused, cut } = *flow.borrow_and_update();
+        if cut {
+            return;
+        }
         let due = kept.front().map(|(due, _)| *due);
         tokio::select! {
             biased;
