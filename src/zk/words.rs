@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-use crate::server_view::{Monitor, WatchEventTotals};
+use crate::server_view::{WatchEventTotals, words as answer_of};
 
 /// The words that only read, which is all that this crate ever sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -159,7 +159,7 @@ pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, As
 pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
     let answer = ask(address, Word::Mntr, Limits::default()).await?;
     let foreign = || AskError::Foreign { address: address.to_owned(), word: Word::Mntr };
-    Monitor::from_words(&answer.text).fired.ok_or_else(foreign)
+    answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
 }
 
 /// Reads to the end or to a limit; whether it was a limit. An error after the first bytes is a cut.
