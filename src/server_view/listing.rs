@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::znode::Timestamp;
@@ -11,11 +13,11 @@ pub trait Keyed {
     fn key(&self) -> &Self::Key;
 }
 
-/// What one server listed, in the order of the keys.
+/// What one server listed, in the order of the keys. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Unsorted<T>", bound = "T: Keyed + Serialize + serde::de::DeserializeOwned")]
 pub struct Listing<T: Keyed> {
-    items: Vec<T>,
+    items: Arc<[T]>,
     /// Whether nothing is missing: the answer came to its end, each line of it was understood, and nothing says that the
     /// server knows more than it listed. What is not in a listing that is not whole may be there all the same.
     pub whole: bool,
@@ -40,7 +42,7 @@ impl<T: Keyed> Listing<T> {
     /// Sorts what was listed.
     pub fn new(mut items: Vec<T>, whole: bool, at: Timestamp) -> Self {
         items.sort_by(|a, b| a.key().cmp(b.key()));
-        Self { items, whole, at }
+        Self { items: items.into(), whole, at }
     }
 
     /// All of it, in the order of the keys.

@@ -63,6 +63,8 @@ pub struct Answer {
     pub text: String,
     /// Whether a limit ended it, so that there is more than this.
     pub cut: bool,
+    /// From the word to the last byte, without the time that a packet takes to the server and back.
+    pub took: Duration,
 }
 
 /// Why there is no answer. Each message is one sentence that says what to do.
@@ -132,11 +134,14 @@ pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";
 pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, AskError> {
     let deadline = Instant::now() + limits.within;
     let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
+    let called = Instant::now();
     let mut stream = match timeout_at(deadline, TcpStream::connect(address)).await {
         Err(_) => return Err(silent()),
         Ok(Err(error)) => return Err(refusal(address, &error)),
         Ok(Ok(stream)) => stream,
     };
+    let there_and_back = called.elapsed();
+    let asked = Instant::now();
     match timeout_at(deadline, stream.write_all(word.as_str().as_bytes())).await {
         Err(_) => return Err(silent()),
         Ok(Err(error)) => return Err(refusal(address, &error)),
@@ -150,7 +155,8 @@ pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, As
     if bytes.is_empty() {
         return Err(if cut { silent() } else { AskError::Closed { address: address.to_owned() } });
     }
-    understood(address, word, Answer { text: String::from_utf8_lossy(&bytes).into_owned(), cut })
+    let took = asked.elapsed().saturating_sub(there_and_back);
+    understood(address, word, Answer { text: String::from_utf8_lossy(&bytes).into_owned(), cut, took })
 }
 
 /// How many watch events a server sent since it started, by one `mntr` of at most two seconds. Cancel safe.
@@ -238,13 +244,13 @@ mod tests {
     async fn an_answer_that_is_too_long_or_never_ends_is_cut_and_says_so() {
         let address = serve(b"0123456789", true).await;
         let answer = ask(&address, Word::Mntr, limits(4)).await.expect("an answer");
-        assert_eq!(answer, Answer { text: "0123".to_owned(), cut: true });
+        assert_eq!((answer.text.as_str(), answer.cut), ("0123", true));
         let answer = ask(&address, Word::Mntr, limits(10)).await.expect("an answer");
         assert!(!answer.cut);
 
         let endless = serve(b"0123456789", false).await;
         let answer = ask(&endless, Word::Mntr, limits(100)).await.expect("an answer");
-        assert_eq!(answer, Answer { text: "0123456789".to_owned(), cut: true });
+        assert_eq!((answer.text.as_str(), answer.cut), ("0123456789", true));
     }
 
     #[tokio::test]
