@@ -56,12 +56,17 @@ impl ServerView {
         all.max_by_key(|(_, connection)| connection.established)
     }
 
-    /// The session in the list of the leader or standalone server.
+    /// The session in the list of the leader or standalone server; in the newest, when a leader has just lost its place.
     pub fn session(&self, session: SessionId) -> Option<&Session> {
-        self.members.iter().find_map(|member| member.sessions.as_ref()?.with_key(&session).first())
+        let listings = self.members.iter().filter_map(|member| member.sessions.as_ref());
+        let found = listings.filter_map(|listing| Some((listing.at, listing.with_key(&session).first()?)));
+        found.max_by_key(|(at, _)| *at).map(|(_, session)| session)
     }
 
     /// What is known of a session's life.
+    ///
+    /// The members are asked at different times, so a client on its way from one to another looks disconnected for a moment. Who
+    /// builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen so.
     pub fn liveness(&self, session: SessionId) -> Liveness {
         if self.connection_of(session).is_some() {
             return Liveness::Connected;

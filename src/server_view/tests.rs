@@ -53,8 +53,11 @@ fn a_session_without_a_connection_expires_only_if_every_member_says_so() {
     assert_eq!(all.liveness(S), Liveness::Disconnected { expires_at: at });
     assert_eq!(all.liveness(S).expires_in(Timestamp(89_000)), Some(std::time::Duration::from_secs(1)));
 
+    assert_eq!(all.connections_as_of(), Some(Timestamp(60_000)));
+
     let some = view(vec![leader.clone(), MemberView::unasked("zk2:2181".to_owned())]);
     assert_eq!(some.liveness(S), Liveness::Exists { expires_at: at });
+    assert_eq!(some.connections_as_of(), None);
     let unknown = ServerView { members_known: false, ..view(vec![leader]) };
     assert_eq!(unknown.liveness(S), Liveness::Exists { expires_at: at });
 }

@@ -56,6 +56,14 @@ impl ServerView {
         self.members_known && !self.members.is_empty() && self.members.iter().all(MemberView::knows_connections)
     }
 
+    /// Every member's connections were listed at this time or later, by our clock; `None` unless every member answered.
+    pub fn connections_as_of(&self) -> Option<Timestamp> {
+        if !self.every_member_answered() {
+            return None;
+        }
+        self.members.iter().filter_map(|member| Some(member.connections.as_ref()?.at)).min()
+    }
+
     /// The members that told nothing, or not everything, with what to change there.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))

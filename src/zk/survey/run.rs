@@ -62,6 +62,8 @@ pub(super) async fn run(
 impl Survey {
     /// Finds out who the members are now; starts to ask the new ones and no longer asks those that are none.
     async fn seat(&mut self) {
+        // Those that were aborted at the last time.
+        while self.tasks.try_join_next().is_some() {}
         let configured = self.own.borrow_and_update().configured.clone();
         let seats = roster(&self.target, &configured).await;
         self.members.retain(|(seat, _, task)| {
