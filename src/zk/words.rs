@@ -3,9 +3,11 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use crate::server_view::{WatchEventTotals, words as answer_of};
 
@@ -92,8 +94,18 @@ pub enum AskError {
         /// What the operating system says.
         why: String,
     },
+    /// There is no TLS with it.
+    #[error(
+        "{address} cannot be trusted: {why}; check that its certificate is signed by the given authority and names this host"
+    )]
+    Untrusted {
+        /// Who.
+        address: String,
+        /// What is wrong.
+        why: String,
+    },
     /// It closed the connection without a word.
-    #[error("{address} closed the connection without an answer: check that it is ZooKeeper's plain client port")]
+    #[error("{address} closed the connection without an answer: check that it is ZooKeeper's client port")]
     Closed {
         /// Who.
         address: String,
@@ -132,17 +144,44 @@ pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";
 /// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
 /// beginning came, it is an error.
 pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, AskError> {
+    ask_over(None, address, word, limits).await
+}
+
+/// As [`ask`], over TLS where that is given.
+pub(super) async fn ask_over(
+    tls: Option<&TlsConnector>,
+    address: &str,
+    word: Word,
+    limits: Limits,
+) -> Result<Answer, AskError> {
     let deadline = Instant::now() + limits.within;
-    let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
+    let silent = |_| AskError::Silent { address: address.to_owned(), within: limits.within };
     let called = Instant::now();
-    let mut stream = match timeout_at(deadline, TcpStream::connect(address)).await {
-        Err(_) => return Err(silent()),
-        Ok(Err(error)) => return Err(refusal(address, &error)),
-        Ok(Ok(stream)) => stream,
-    };
+    let stream = timeout_at(deadline, TcpStream::connect(address)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| refusal(address, &error))?;
     let there_and_back = called.elapsed();
+    let Some(connector) = tls else {
+        return converse(stream, address, word, limits, (deadline, there_and_back)).await;
+    };
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let untrusted = |why: String| AskError::Untrusted { address: address.to_owned(), why };
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| untrusted("no certificate can name it".to_owned()))?;
+    let stream = timeout_at(deadline, connector.connect(name, stream)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| untrusted(error.to_string()))?;
+    converse(stream, address, word, limits, (deadline, there_and_back)).await
+}
+
+/// Says the word and takes the answer, until a moment; without the time that a packet takes to the server and back.
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    address: &str,
+    word: Word,
+    limits: Limits,
+    (deadline, there_and_back): (Instant, Duration),
+) -> Result<Answer, AskError> {
+    let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
     let asked = Instant::now();
-    match timeout_at(deadline, stream.write_all(word.as_str().as_bytes())).await {
+    match timeout_at(deadline, say(&mut stream, word)).await {
         Err(_) => return Err(silent()),
         Ok(Err(error)) => return Err(refusal(address, &error)),
         Ok(Ok(())) => {}
@@ -159,6 +198,11 @@ pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, As
     understood(address, word, Answer { text: String::from_utf8_lossy(&bytes).into_owned(), cut, took })
 }
 
+async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Result<()> {
+    stream.write_all(word.as_str().as_bytes()).await?;
+    stream.flush().await
+}
+
 /// How many watch events a server sent since it started, by one `mntr` of at most two seconds. Cancel safe.
 ///
 /// `address` is `HOST:PORT`, a plain client port.
@@ -169,13 +213,19 @@ pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
 }
 
 /// Reads to the end or to a limit; whether it was a limit. An error after the first bytes is a cut.
-async fn read(stream: &mut TcpStream, most: usize, deadline: Instant) -> std::io::Result<(Vec<u8>, bool)> {
+async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    most: usize,
+    deadline: Instant,
+) -> std::io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut part = vec![0; 16 << 10];
     loop {
         match timeout_at(deadline, stream.read(&mut part)).await {
             Err(_) => return Ok((bytes, true)),
             Ok(Err(error)) if bytes.is_empty() => return Err(error),
+            // Servers end a connection over TLS without a word of farewell; what is whole, the answer tells.
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
             Ok(Err(_)) => return Ok((bytes, true)),
             Ok(Ok(0)) => return Ok((bytes, false)),
             Ok(Ok(read)) => {

@@ -1,13 +1,15 @@
 use std::time::Duration;
 
 use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
 
 use super::member::{Told, Watched};
 use crate::server_view::{AskedBy, Load, Mode, Monitor, words};
-use crate::zk::words::{Answer, AskError, Limits, Word, ask};
+use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
 
 /// One server, while it is asked by words.
-pub(super) struct ByWords<'a> {
+struct ByWords<'a> {
+    tls: Option<&'a TlsConnector>,
     address: &'a str,
     limits: Limits,
     load: &'a mut Load,
@@ -23,9 +25,15 @@ struct Asked {
 
 /// Asks one server all words; first what it is, then the rest at the same time. An error when not even that is told; what it
 /// cost is counted either way.
-pub(super) async fn by_words(address: &str, limits: Limits, watchers: bool, load: &mut Load) -> Result<Told, AskError> {
+pub(super) async fn by_words(
+    tls: Option<&TlsConnector>,
+    address: &str,
+    limits: Limits,
+    watchers: bool,
+    load: &mut Load,
+) -> Result<Told, AskError> {
     let told = Told { asked_by: AskedBy::Words, ..Told::default() };
-    let mut asking = ByWords { address, limits, load, told };
+    let mut asking = ByWords { tls, address, limits, load, told };
     asking.what_it_is().await?;
     asking.the_rest(watchers).await;
     Ok(asking.told)
@@ -105,7 +113,7 @@ impl ByWords<'_> {
 
     async fn ask(&self, word: Word) -> Asked {
         let began = Instant::now();
-        let result = ask(self.address, word, self.limits).await;
+        let result = ask_over(self.tls, self.address, word, self.limits).await;
         Asked { word, result, elapsed: began.elapsed() }
     }
 

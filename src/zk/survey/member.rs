@@ -12,6 +12,7 @@ use crate::server_view::{
     AskedBy, Connection, Keyed, Listing, Load, MemberView, Mode, Monitor, ServerClock, Session, WatchTotals,
     WatchedPath,
 };
+use crate::zk::tls;
 use crate::zk::words::AskError;
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -194,7 +195,14 @@ impl Member {
 
     async fn words(&self, dear: bool, load: &mut Load) -> Result<Told, String> {
         let Some(address) = &self.seat.words else { return Err(self.seat.why_no_words()) };
-        by_words(address, self.options.limits, dear, load).await.map_err(|error: AskError| error.to_string())
+        // Only the servers of a connect string that was given the files are spoken to over TLS.
+        let tls = match self.options.connection.tls.as_ref().filter(|_| self.seat.tls) {
+            Some(files) => Some(tls::connector(files).await.map_err(|error| error.to_string())?),
+            None => None,
+        };
+        by_words(tls.as_ref(), address, self.options.limits, dear, load)
+            .await
+            .map_err(|error: AskError| error.to_string())
     }
 
     async fn http(&self, dear: bool, load: &mut Load) -> Result<Told, String> {

@@ -15,30 +15,29 @@ const RESOLVING: Duration = Duration::from_secs(1);
 pub(super) struct Seat {
     /// As it is shown.
     pub(super) address: String,
-    /// Where it answers words; `None` when that is not known, or only over TLS.
+    /// Where it answers words; `None` when that is not known.
     pub(super) words: Option<String>,
     /// The host of its AdminServer; `None` when it shares that with another member, so that an answer could be either's.
     pub(super) http: Option<String>,
+    /// Whether it answers words over TLS.
+    pub(super) tls: bool,
     host: String,
-    tls: bool,
 }
 
 impl Seat {
     fn of(server: &Server) -> Self {
         let address = server.address();
-        let words = (!server.tls).then(|| address.clone());
-        Self { address, words, http: Some(server.host.clone()), host: server.host.clone(), tls: server.tls }
+        Self {
+            words: Some(address.clone()),
+            address,
+            http: Some(server.host.clone()),
+            host: server.host.clone(),
+            tls: server.tls,
+        }
     }
 
     pub(super) fn why_no_words(&self) -> String {
-        if self.tls {
-            format!("{} is connected to over TLS, and words are asked over plain ports only", self.address)
-        } else {
-            format!(
-                "the ensemble's config names {} without its client port: add it to the connect string",
-                self.address
-            )
-        }
+        format!("the ensemble's config names {} without its client port: add it to the connect string", self.address)
     }
 
     pub(super) fn why_no_http(&self) -> String {
@@ -168,6 +167,6 @@ mod tests {
     #[tokio::test]
     async fn a_member_that_is_connected_to_over_tls_is_the_one_that_the_config_names_with_its_plain_port() {
         let config = "server.1=127.0.0.1:1:2;2181";
-        assert_eq!(addresses("tcp+tls://127.0.0.1:2281", config).await, ["? 127.0.0.1:2281"]);
+        assert_eq!(addresses("tcp+tls://127.0.0.1:2281", config).await, ["127.0.0.1:2281"]);
     }
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use lockscope::server_view::{AskedBy, Liveness, Mode, ServerView};
+use lockscope::zk::TlsFiles;
 use lockscope::zk::survey::{Surveyor, ViewBy};
 use lockscope::znode::{SessionId, Timestamp, ZnodePath};
 use zookeeper_client::{Client, CreateMode, OneshotWatcher};
@@ -158,6 +159,25 @@ async fn clients_on_a_port_that_does_not_tell_are_not_taken_for_gone() {
     assert!(!view.every_member_answered());
     assert!(matches!(view.liveness(zk::session_of(&secure)), Liveness::Exists { expires_at: Some(_) }));
     assert!(view.members[0].error.as_deref().is_some_and(|error| error.contains("another port")), "{view:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
+    let server = Settings::default().tls(ClientCertificate::Need).start();
+    let files = server.certificates();
+    let tls =
+        TlsFiles { ca: files.authority.clone(), cert: Some(files.client.clone()), key: Some(files.client_key.clone()) };
+    let mut options = options(&server.secure_connect_string(), ViewBy::Words);
+    options.connection.tls = Some(tls);
+    let view = once(&options).await;
+    assert!(view.every_member_answered(), "{view:#?}");
+    let own = view.own_session.expect("it has a session");
+    assert_eq!(view.liveness(own), Liveness::Connected);
+    assert!(view.session(own).is_some() && view.watchers_of(&path("/")).is_some_and(|watchers| watchers.whole));
+
+    options.connection.tls.as_mut().expect("it was set").ca = files.stranger.clone();
+    let view = once(&options).await;
+    assert!(view.members[0].error.as_deref().is_some_and(|error| error.contains("cannot be trusted")), "{view:#?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
