@@ -123,19 +123,18 @@ pub fn watches_by_path(answer: &[u8]) -> Result<(Vec<WatchedPath>, bool), BadAns
 
 #[derive(Deserialize)]
 struct Summary {
-    num_connections: u64,
-    num_paths: u64,
-    num_total_watches: u64,
+    #[serde(rename = "num_connections")]
+    connections: u64,
+    #[serde(rename = "num_paths")]
+    paths: u64,
+    #[serde(rename = "num_total_watches")]
+    watches: u64,
 }
 
 /// Reads the answer to `watch_summary`.
 pub fn watch_summary(answer: &[u8]) -> Result<WatchTotals, BadAnswer> {
-    let summary: Summary = read(answer)?;
-    Ok(WatchTotals {
-        connections: summary.num_connections,
-        paths: summary.num_paths,
-        watches: summary.num_total_watches,
-    })
+    let Summary { connections, paths, watches } = read(answer)?;
+    Ok(WatchTotals { connections, paths, watches })
 }
 
 /// Reads the answer to `monitor`.

@@ -26,10 +26,10 @@ fn member(mode: Mode, sessions: &[SessionId]) -> MemberView {
     }
 }
 
-fn listed(sessions: &[SessionId], whole: bool) -> Option<Listing<Session>> {
+fn listed(sessions: &[SessionId], whole: bool) -> Listing<Session> {
     let expiry = Expiry::Date { millis: 90_000, utc: true };
     let session = |id: &SessionId| Session { id: *id, expiry, expires_at: Some(Timestamp(90_000)) };
-    Some(Listing::new(sessions.iter().map(session).collect(), whole, Timestamp(60_000)))
+    Listing::new(sessions.iter().map(session).collect(), whole, Timestamp(60_000))
 }
 
 fn view(members: Vec<MemberView>) -> ServerView {
@@ -47,7 +47,7 @@ fn a_session_with_a_connection_anywhere_is_connected_even_if_nobody_else_answers
 #[test]
 fn a_session_without_a_connection_expires_only_if_every_member_says_so() {
     let mut leader = member(Mode::Leader, &[]);
-    leader.sessions = listed(&[S], true);
+    leader.sessions = Some(listed(&[S], true));
     let all = view(vec![leader.clone(), member(Mode::Follower, &[])]);
     let at = Some(Timestamp(90_000));
     assert_eq!(all.liveness(S), Liveness::Disconnected { expires_at: at });
@@ -66,9 +66,9 @@ fn a_session_without_a_connection_expires_only_if_every_member_says_so() {
 fn only_a_whole_list_of_sessions_proves_that_there_is_none() {
     let mut leader = member(Mode::Leader, &[]);
     assert_eq!(view(vec![leader.clone()]).liveness(S), Liveness::Unknown);
-    leader.sessions = listed(&[SessionId(1)], false);
+    leader.sessions = Some(listed(&[SessionId(1)], false));
     assert_eq!(view(vec![leader.clone()]).liveness(S), Liveness::Unknown);
-    leader.sessions = listed(&[SessionId(1)], true);
+    leader.sessions = Some(listed(&[SessionId(1)], true));
     assert_eq!(view(vec![leader]).liveness(S), Liveness::NoSession { at: Timestamp(60_000) });
 }
 
@@ -115,7 +115,7 @@ fn child_watches_are_what_the_servers_do_not_name() {
 #[test]
 fn a_view_survives_its_way_through_json() {
     let mut one = member(Mode::Leader, &[SessionId(3), S]);
-    one.sessions = listed(&[S], true);
+    one.sessions = Some(listed(&[S], true));
     let view = view(vec![one]);
     let text = serde_json::to_string(&view).expect("it can be written");
     assert_eq!(serde_json::from_str::<ServerView>(&text).expect("it can be read"), view);

@@ -19,17 +19,17 @@ use crate::server_view::admin::BadAnswer;
 /// The part of a template that stands for the server's host.
 const PLACE: &str = "HOST";
 
-/// Why a text is no address of AdminServers.
+/// Why a text does not say where AdminServer is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the AdminServer address {text:?} cannot be used: {why}; write it as http://HOST:8080/commands, where HOST stands for each server's own"
+    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands, where HOST stands for each server's own"
 )]
 pub struct BadAdminUrl {
     text: String,
     why: &'static str,
 }
 
-/// Where the AdminServers of an ensemble are: `http://HOST:8080/commands`, where `HOST` stands for each server's host.
+/// Where each server's AdminServer is: `http://HOST:8080/commands`, where `HOST` stands for each server's host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdminUrl(String);
 

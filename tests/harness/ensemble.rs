@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::process::{Supervised, await_end_of, class_path, java};
 use super::server::{JARS, ports_free_on};
-use super::wait::{PATIENCE, eventually_blocking};
+use super::wait::eventually_blocking;
 use super::words;
 
 /// How many servers there are; two of them are a majority.

@@ -63,20 +63,20 @@ impl ByWords<'_> {
         let mode = self.told.monitor.state.as_deref().and_then(Mode::named);
         let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
-        let (cons, wchs, dump, wchp) = tokio::join!(
+        let (connections, totals, sessions, watched) = tokio::join!(
             self.ask(Word::Cons),
             self.ask(Word::Wchs),
             when(keeps_sessions, Word::Dump),
             when(watchers, Word::Wchp)
         );
-        self.take_connections(cons);
-        if let Ok(answer) = self.take_or_complain(wchs) {
+        self.take_connections(connections);
+        if let Ok(answer) = self.take_or_complain(totals) {
             self.told.watch_totals = words::wchs(&answer.text);
         }
-        if let Some(Ok(answer)) = dump.map(|asked| self.take_or_complain(asked)) {
+        if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
             self.told.sessions = words::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
-        if let Some(asked) = wchp {
+        if let Some(asked) = watched {
             self.take_watched(asked);
         }
     }
@@ -105,7 +105,7 @@ impl ByWords<'_> {
                 Watched { found: Some((found, whole && !answer.cut)), took: answer.took }
             }
             // Asked in vain, which may have cost the server as much.
-            Err(_) => Watched { found: None, took: elapsed },
+            Err(()) => Watched { found: None, took: elapsed },
         });
         // The dear question has a pace of its own.
         self.told.cost = cost;

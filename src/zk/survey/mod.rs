@@ -54,7 +54,7 @@ pub struct SurveyOptions {
     pub connection: ConnectOptions,
     /// The way.
     pub by: ViewBy,
-    /// Where the AdminServers are.
+    /// Where each server's AdminServer is.
     pub admin: AdminUrl,
     /// What one question may cost.
     pub limits: Limits,
@@ -131,7 +131,9 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     });
     let answers = futures::future::join_all(asked).await;
     let mut load = own.load;
-    answers.iter().for_each(|(_, asked)| load.add(*asked));
+    for (_, asked) in &answers {
+        load.add(*asked);
+    }
     let members = answers.into_iter().map(|(view, _)| view).collect();
     Ok(run::assemble(members, &own, load))
 }

@@ -1,5 +1,8 @@
 //! Four-letter words: one question to one server, bounded in time and in bytes.
 
+mod error;
+mod word;
+
 use std::io::ErrorKind;
 use std::time::Duration;
 
@@ -9,38 +12,9 @@ use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+pub use self::error::AskError;
+pub use self::word::{NEEDED_WORDS, Word};
 use crate::server_view::{WatchEventTotals, words as answer_of};
-
-/// The words that only read, which is all that this crate ever sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
-    /// Version, mode, counts. Cheap, and allowed by default.
-    Srvr,
-    /// Every connection. As long as there are connections.
-    Cons,
-    /// Every session with its ephemeral nodes.
-    Dump,
-    /// How many watches there are. Cheap.
-    Wchs,
-    /// Every watched path with the sessions that watch it. Dear: as long as there are watches.
-    Wchp,
-    /// The server's figures. Cheap.
-    Mntr,
-}
-
-impl Word {
-    /// As it is sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Srvr => "srvr",
-            Self::Cons => "cons",
-            Self::Dump => "dump",
-            Self::Wchs => "wchs",
-            Self::Wchp => "wchp",
-            Self::Mntr => "mntr",
-        }
-    }
-}
 
 /// How much one question may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,76 +42,6 @@ pub struct Answer {
     /// From the word to the last byte, without the time that a packet takes to the server and back.
     pub took: Duration,
 }
-
-/// Why there is no answer. Each message is one sentence that says what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
-    /// Nobody listens there.
-    #[error("{address} refused the connection: check the port, and that the server runs")]
-    Refused {
-        /// Who.
-        address: String,
-    },
-    /// Nothing came in time.
-    #[error("{address} did not answer within {}: it hangs, is overloaded, or a firewall stands between", humantime::format_duration(*.within))]
-    Silent {
-        /// Who.
-        address: String,
-        /// How long it was waited.
-        within: Duration,
-    },
-    /// The operating system says something else.
-    #[error("{address} cannot be asked: {why}; check the address and the network")]
-    Io {
-        /// Who.
-        address: String,
-        /// What the operating system says.
-        why: String,
-    },
-    /// There is no TLS with it.
-    #[error(
-        "{address} cannot be trusted: {why}; check that its certificate is signed by the given authority and names this host"
-    )]
-    Untrusted {
-        /// Who.
-        address: String,
-        /// What is wrong.
-        why: String,
-    },
-    /// It closed the connection without a word.
-    #[error("{address} closed the connection without an answer: check that it is ZooKeeper's client port")]
-    Closed {
-        /// Who.
-        address: String,
-    },
-    /// The word is not on its list.
-    #[error("{address} does not allow {word}: put 4lw.commands.whitelist={needed} into its zoo.cfg and restart it", word = .word.as_str())]
-    NotAllowed {
-        /// Who.
-        address: String,
-        /// Which word.
-        word: Word,
-        /// Every word that this crate may ask for, as the option takes them.
-        needed: &'static str,
-    },
-    /// It has no quorum.
-    #[error("{address} serves nobody now: look whether a majority of the ensemble runs")]
-    NotServing {
-        /// Who.
-        address: String,
-    },
-    /// The answer is none to this question.
-    #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server, from 3.6.0", word = .word.as_str())]
-    Foreign {
-        /// Who.
-        address: String,
-        /// Which word.
-        word: Word,
-    },
-}
-
-/// The words that a server must allow for all that is asked, as `4lw.commands.whitelist` takes them.
-pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";
 
 /// Asks one server one word, over a plain connection of its own. Cancel safe.
 ///
@@ -186,10 +90,9 @@ async fn converse(
         Ok(Err(error)) => return Err(refusal(address, &error)),
         Ok(Ok(())) => {}
     }
-    let (bytes, cut) = match read(&mut stream, limits.bytes, deadline).await {
-        Ok(read) => read,
-        // A server that resets the connection has closed it.
-        Err(_) => return Err(AskError::Closed { address: address.to_owned() }),
+    // A server that resets the connection has closed it.
+    let Ok((bytes, cut)) = read(&mut stream, limits.bytes, deadline).await else {
+        return Err(AskError::Closed { address: address.to_owned() });
     };
     if bytes.is_empty() {
         return Err(if cut { silent() } else { AskError::Closed { address: address.to_owned() } });
@@ -222,11 +125,10 @@ async fn read(
     let mut part = vec![0; 16 << 10];
     loop {
         match timeout_at(deadline, stream.read(&mut part)).await {
-            Err(_) => return Ok((bytes, true)),
             Ok(Err(error)) if bytes.is_empty() => return Err(error),
             // Servers end a connection over TLS without a word of farewell; what is whole, the answer tells.
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
-            Ok(Err(_)) => return Ok((bytes, true)),
+            Err(_) | Ok(Err(_)) => return Ok((bytes, true)),
             Ok(Ok(0)) => return Ok((bytes, false)),
             Ok(Ok(read)) => {
                 let room = most - bytes.len();
