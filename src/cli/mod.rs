@@ -249,6 +249,11 @@ mod tests {
                 &["--root", "locks"],
                 &["watch", "--for", "soon"],
                 &["--session-timeout", "1ms"],
+                &["contend", "--path", "/a", "--recipe", "spin"],
+                &["contend", "--path", "/a", "--rounds", "0"],
+                &["contend"],
+                &["compare", "--clients", "2,0"],
+                &["compare", "--spread", "200"],
                 &["completions"],
                 &["frobnicate"],
             ]
@@ -260,6 +265,11 @@ mod tests {
         invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try --help
         invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try --help
         invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try --help
+        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, shared-herd, shared-chain, semaphore]; try --help
+        invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try --help
+        the following required arguments were not provided: --path <PATH>; try --help
+        invalid value '0' for '--clients <N[,N...]>': give a number of clients from 1 to 5000; try --help
+        invalid value '200' for '--spread <PERCENT>': give a percentage from 0 to 100; try --help
         the following required arguments were not provided: <SHELL>; try --help
         unrecognized subcommand 'frobnicate'; try --help
         "#

@@ -92,7 +92,7 @@ pub(in crate::cli) struct ContendOptions {
     #[arg(long, value_name = "N", default_value = "10", value_parser = clients)]
     pub clients: u32,
     /// How many acquisitions each client makes
-    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = rounds)]
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = rounds_or_endless)]
     pub rounds: u32,
     /// Go on until ^C, or until --for has passed
     #[arg(long, conflicts_with = "rounds")]
@@ -224,6 +224,10 @@ fn rounds(text: &str) -> Result<u32, String> {
     text.parse().ok().filter(|rounds| *rounds > 0).ok_or_else(|| "give a number of rounds from 1 on".to_owned())
 }
 
+fn rounds_or_endless(text: &str) -> Result<u32, String> {
+    rounds(text).map_err(|wrong| wrong + ", or --endless in its place")
+}
+
 fn leases(text: &str) -> Result<NonZeroU32, String> {
     text.parse().map_err(|_| "give a number of leases from 1 on".to_owned())
 }
@@ -324,7 +328,7 @@ mod tests {
             ("--reads 50", "shared-herd"),
             ("--leases 3", "recipe semaphore"),
             ("--recipe semaphore --leases 0", "from 1 on"),
-            ("--rounds 0", "from 1 on"),
+            ("--rounds 0", "--endless"),
             ("--rounds 5 --endless", "--endless"),
             ("--clients 0", "1 to 5000"),
             ("--clients 5001", "1 to 5000"),

@@ -65,7 +65,9 @@ impl Patience {
     pub(super) fn no_answer(&self, connect: &str) -> CliError {
         let Seen { connected, asked, trouble, .. } = self.seen.borrow().clone();
         let why = trouble.unwrap_or_else(|| format!("{connect} is silent"));
-        let reason = format!("{connected} of {asked} test clients got a session: {why}");
+        let got =
+            if connected == 0 { "no test client".to_owned() } else { format!("{connected} of {asked} test clients") };
+        let reason = format!("{got} got a session: {why}");
         CliError::NoAnswer { waited: self.longest, reason }
     }
 }

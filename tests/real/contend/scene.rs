@@ -59,7 +59,12 @@ impl Play {
     }
 
     /// Waits until a client is as it should be.
-    pub async fn until_client(&mut self, id: ClientId, what: &str, is_so: impl Fn(&ClientStatus) -> bool) -> Arc<Status> {
+    pub async fn until_client(
+        &mut self,
+        id: ClientId,
+        what: &str,
+        is_so: impl Fn(&ClientStatus) -> bool,
+    ) -> Arc<Status> {
         self.until(what, |status| is_so(client(status, id))).await
     }
 
