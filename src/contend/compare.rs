@@ -72,7 +72,7 @@ pub async fn compare(
             fleet += 1;
             let path = scenario.path.child(algorithm.name());
             let rounds = scenario.rounds.unwrap_or_else(|| USUAL.0.max(USUAL.1.div_ceil(clients.max(1))));
-            let scenario = Scenario { algorithm, clients, path, rounds: Some(rounds), ..scenario.clone() };
+            let scenario = Scenario { algorithm, path, clients, rounds: Some(rounds), ..scenario.clone() };
             let mut running = Fleet::start(options.clone(), scenario)?;
             let done = loop {
                 tokio::select! {

@@ -52,10 +52,10 @@ impl Play {
                 }
             }
         };
-        match timeout(PATIENCE, waiting).await {
-            Ok(status) => status,
-            Err(_) => panic!("not {what}: {:#?}", self.fleet.status()),
-        }
+        let Ok(status) = timeout(PATIENCE, waiting).await else {
+            panic!("not {what}: {:#?}", self.fleet.status());
+        };
+        status
     }
 
     /// Waits until a client is as it should be.
