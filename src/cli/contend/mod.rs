@@ -8,6 +8,7 @@ mod options;
 mod patience;
 mod plot;
 mod progress;
+mod scenario;
 mod side_by_side;
 mod stop;
 #[cfg(test)]
@@ -22,10 +23,10 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-pub use options::BadScenario;
 pub(super) use options::{CompareOptions, ContendOptions};
 use patience::Patience;
 use progress::ProgressLine;
+pub use scenario::BadScenario;
 
 use super::arguments::Format;
 use super::settings::Settings;
@@ -105,7 +106,7 @@ async fn play(
             }
         }
     };
-    line.show(Instant::now(), || "the clients leave".to_owned());
+    line.end("the clients leave");
     let outcome = fleet.stop().await;
     ended.map(|()| outcome)
 }
@@ -167,4 +168,27 @@ async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> Result<(), Cl
 fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Verdict {
     let is_bad = |outcome: &Outcome| outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0);
     if outcomes.into_iter().any(is_bad) { Verdict::No } else { Verdict::Yes }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::testing::outcome;
+    use super::*;
+
+    #[test]
+    fn a_violated_lock_and_nodes_left_behind_are_a_no() {
+        let good = outcome("chain", 2);
+        assert_eq!(verdict([&good, &good]).code(), 0);
+        assert_eq!(verdict([&Outcome { left_behind: None, outlived: 1, ..good.clone() }]).code(), 0);
+        assert_eq!(verdict([&good, &Outcome { violations: 1, ..good.clone() }]).code(), 1);
+        assert_eq!(verdict([&Outcome { left_behind: Some(1), ..good.clone() }]).code(), 1);
+        assert_eq!(Verdict::Ended(2).code(), 130);
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_is_gone_is_no_error() {
+        let (reader, mut writer) = tokio::io::duplex(8);
+        drop(reader);
+        print("more than eight bytes", &mut writer).await.expect("nobody to complain to");
+    }
 }

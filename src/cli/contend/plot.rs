@@ -141,9 +141,8 @@ impl Field {
             text += format!("{label:>width$} {axis}{cells}").trim_end();
             text.push('\n');
         }
-        text += &format!("{:>width$} {corner}{}\n", "", base.to_string().repeat(COLUMNS));
-        text += &format!("{:>width$}  {}\n", "", sizes(points, across));
-        text
+        let (margin, line) = (" ".repeat(width), base.to_string().repeat(COLUMNS));
+        text + &format!("{margin} {corner}{line}\n{margin}  {}\n", sizes(points, across))
     }
 }
 

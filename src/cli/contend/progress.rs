@@ -38,12 +38,23 @@ impl ProgressLine {
 impl<W: Write> ProgressLine<W> {
     /// Shows a text of ASCII characters in place of the one before, unless that is too young.
     pub(super) fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
-        let is_due = self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= PACE);
-        let Some(out) = self.out.as_mut().filter(|_| is_due) else { return };
-        let mut text = text();
+        if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= PACE) {
+            self.drawn = Some(now);
+            self.draw(text());
+        }
+    }
+
+    /// Shows a last text, which is never too soon.
+    pub(super) fn end(&mut self, text: &str) {
+        if self.drawn.is_some() {
+            self.draw(text.to_owned());
+        }
+    }
+
+    fn draw(&mut self, mut text: String) {
+        let Some(out) = &mut self.out else { return };
         // In the last column some terminals go on to the next line.
         text.truncate(self.columns.saturating_sub(1));
-        self.drawn = Some(now);
         // A terminal that was closed is noticed elsewhere.
         let _ = write!(out, "{WIPE}{text}").and_then(|()| out.flush());
     }
@@ -95,9 +106,11 @@ mod tests {
         for millis in [0, 99, 100, 150, 250] {
             line.show(start + Duration::from_millis(millis), || format!("{millis} clients"));
         }
+        line.end("they leave");
         drop(line);
         let sent = String::from_utf8(sent).expect("text");
-        assert_eq!(sent, "\r\x1b[K0 clients\r\x1b[K100 clien\r\x1b[K250 clien\r\x1b[K");
+        let shown: Vec<&str> = sent.split(WIPE).collect();
+        assert_eq!(shown, ["", "0 clients", "100 clien", "250 clien", "they leav", ""]);
     }
 
     #[test]

@@ -172,22 +172,20 @@ fn conclusion(comparison: &Comparison) -> String {
         return "It was ended before a herd and a chain of one size had contended: there is nothing to compare."
             .to_owned();
     };
-    let from =
-        comparison.herd_costs_more_from.map(|from| (from, comparison.runs.iter().find(|run| run.clients == from)));
-    let costs = |run: &Run| run.watch_event_ratio.map(|ratio| format!("{} times the watch events", figure(ratio)));
-    match from {
-        Some((from, Some(run))) => {
-            let slower = run.throughput_ratio.map_or_else(String::new, |ratio| {
-                format!(": the chain makes {} times its acquisitions a second", figure(ratio))
-            });
-            let costs = costs(run).map_or_else(String::new, |costs| format!(", and it causes {costs}"));
-            format!("From {} on a herd costs more than it is worth here{slower}{costs}.", clients(from))
-        }
-        _ => {
-            let costs = costs(largest).map_or_else(String::new, |costs| format!(", though it causes {costs}"));
-            format!("Up to {} a herd is not slower than a chain here{costs}.", clients(largest.clients))
-        }
-    }
+    let costs = |run: &Run, link: &str| {
+        let ratio = run.watch_event_ratio.map(figure);
+        ratio.map_or_else(String::new, |ratio| format!(", {link} it causes {ratio} times the watch events"))
+    };
+    let from = comparison.herd_costs_more_from;
+    let Some(run) = comparison.runs.iter().find(|run| Some(run.clients) == from) else {
+        let costs = costs(largest, "though");
+        return format!("Up to {} a herd is not slower than a chain here{costs}.", clients(largest.clients));
+    };
+    let faster = run
+        .throughput_ratio
+        .map(figure)
+        .map_or_else(String::new, |ratio| format!(": the chain makes {ratio} times its acquisitions a second"));
+    format!("From {} on a herd costs more than it is worth here{faster}{}.", clients(run.clients), costs(run, "and"))
 }
 
 #[cfg(test)]
