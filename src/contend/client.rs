@@ -131,6 +131,7 @@ impl Client {
             // The link speaks it with the servers.
             tls: None,
         };
+        let link = self.seat.link.address().to_string();
         let (mut pause, longest) = PAUSES;
         for attempt in 1_u32.. {
             // It is never closed, so that a permit comes in any case.
@@ -149,7 +150,9 @@ impl Client {
                 }
                 Err(error) => error,
             };
-            self.fleet.tally().troubled(self.seat.id, format!("it got no session: {error}"));
+            self.fleet
+                .tally()
+                .troubled(self.seat.id, format!("it got no session: {}", error.to_string().replace(&link, "its link")));
             let is_first = self.rounds == 0 && !*self.fleet.begun.borrow();
             if error.is_permanent() || is_first && attempt >= ATTEMPTS {
                 break;
