@@ -151,10 +151,14 @@ async fn a_reader_who_goes_ends_it_quietly_and_the_nodes_go_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_takes_too_few_connections_is_told_in_a_sentence() {
-    let server = Settings::default().line("maxClientCnxns=4").start();
+    let server = Settings::default().line("maxClientCnxns=3").start();
+    let connect = server.connect_string();
+    // The program's own session is the last that finds room. Of connections that come in one burst the server lets more pass
+    // than it says, since it counts them later.
+    let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let arguments = ["contend", "--path", "/lock", "--clients", "10", "--timeout", "1m"];
-    let told = run(command(&server.connect_string(), &arguments)).await.refused();
-    assert!(told.contains("of 10 test clients got no session"), "{told}");
+    let told = run(command(&connect, &arguments)).await.refused();
+    assert!(told.contains("10 of 10 test clients got no session"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
