@@ -107,6 +107,15 @@ impl MemberView {
         self.watch_count?.checked_sub(self.watch_totals?.watches)
     }
 
+    /// Whether its count of watches on children holds each persistent recursive watch too: before 3.9.0.
+    pub fn counts_recursive_watches(&self) -> bool {
+        let mut numbers = self.version.as_deref().unwrap_or_default().split(['.', '-']).map(str::parse::<u32>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (3, 9),
+            _ => false,
+        }
+    }
+
     /// Its connections with that session; usually none or one.
     pub fn connections_of(&self, session: SessionId) -> &[Connection] {
         self.connections.as_ref().map_or(&[], |connections| connections.with_key(&session))
