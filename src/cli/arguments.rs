@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use super::contend::{CompareOptions, ContendOptions};
 use super::span;
+use crate::diagnose::Severity;
 use crate::tui::ThemeName;
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::ViewBy;
@@ -84,6 +85,22 @@ pub(super) enum Command {
         /// Stop after this time, as in 90s, 5m or 1h30m
         #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
         during: Option<Duration>,
+    },
+    /// Print why locks are stuck, for monitoring
+    ///
+    /// Looks at the locks and asks the servers for some seconds, since most findings must last to be told from a sound
+    /// hand-over. Then prints what was found, the worst first, and exits with 1 when something is as bad as --fail-on.
+    Check {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+        /// Exit with 1 on findings that are at least so bad
+        #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+        fail_on: FailOn,
+        /// Look for this long
+        #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = span::parse)]
+        during: Duration,
     },
     /// Let test clients contend for a lock, and print what it cost
     ///
@@ -172,6 +189,9 @@ pub(super) struct Options {
         help = "Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]"
     )]
     pub admin_url: Option<AdminUrl>,
+    /// Call a lock stuck when it was not handed on for this long though others wait [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = span::parse, help_heading = "Locks")]
+    pub stuck_after: Option<Duration>,
     #[arg(
         long,
         value_name = "FILE",
@@ -215,6 +235,27 @@ pub(super) struct HeadlessOptions {
     /// Give up when the ensemble gives no answer for this long [default: 15s]
     #[arg(long, value_name = "DURATION", value_parser = span::parse)]
     pub timeout: Option<Duration>,
+}
+
+/// From which severity on the answer is no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// On any finding
+    Info,
+    /// On what somebody should look at
+    Warning,
+    /// On locks that will not be granted again by themselves
+    Critical,
+}
+
+impl From<FailOn> for Severity {
+    fn from(severity: FailOn) -> Self {
+        match severity {
+            FailOn::Info => Self::Info,
+            FailOn::Warning => Self::Warning,
+            FailOn::Critical => Self::Critical,
+        }
+    }
 }
 
 /// How the servers are asked about themselves.

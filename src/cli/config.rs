@@ -51,6 +51,8 @@ struct ConfigFile {
     tls_key: Option<PathBuf>,
     root: Option<Vec<ZnodePath>>,
     lock: Option<Vec<ZnodePath>>,
+    #[serde(default, deserialize_with = "span::deserialize")]
+    stuck_after: Option<Duration>,
     server_view: Option<ServerViewBy>,
     #[serde(default, deserialize_with = "admin_url")]
     admin_url: Option<AdminUrl>,
@@ -115,6 +117,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Layer, ConfigError> {
             tls_key: file.tls_key.map(beside),
             root: file.root,
             lock: file.lock,
+            stuck_after: file.stuck_after,
             server_view: file.server_view,
             admin_url: file.admin_url,
             config: None,

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod auth;
+mod check;
 mod config;
 mod contend;
 mod follow;
@@ -151,6 +152,11 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
         Command::Watch { options: own, headless, during } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
             watch::run(&settings, format(&settings), during, &mut tokio::io::stdout()).await?;
+        }
+        Command::Check { options: own, headless, fail_on, during } => {
+            let settings = settle(Layer { options: own.over(options), screen, headless })?;
+            let out = &mut io::stdout().lock();
+            return check::run(&settings, format(&settings), fail_on.into(), during, out).await;
         }
         Command::Contend { options: own, headless, contend } => {
             let options = without_locks(own.over(options), "contend")?;

@@ -31,12 +31,12 @@ pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Writ
         follower.told(view);
     }
     let ensemble = follower.ensemble();
-    let locks = follower.stop().await;
+    let (locks, diagnosis, _) = follower.stop().await;
     check_roots(&locks, &settings.roots)?;
     let mut out = BufWriter::new(out);
     match format {
         Format::Json => {
-            serde_json::to_writer(&mut out, &Snapshot::new(&ensemble, &locks, taken_at))
+            serde_json::to_writer(&mut out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis))
                 .map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
@@ -53,7 +53,7 @@ async fn survey(options: SurveyOptions) -> Option<ServerView> {
     }
 }
 
-fn check_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
+pub(super) fn check_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
     let unreadable = locks.unreadable();
     // A root within an unreadable one is not looked at by itself.
     let is_hidden = |root: &ZnodePath| unreadable.keys().any(|place| root.is_within(place));
