@@ -8,13 +8,17 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`]: what keys do and what pages say, as data; pure.
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`]: what keys do and what pages say, as data;
+//!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
-//! - [`run()`], [`terminal`], [`input`], [`frames`]: the loop and what it touches.
+//! - [`run()`], [`terminal`], [`input`], [`frames`], [`fleets`]: the loop and what it touches.
 
 pub mod app;
+pub mod asked;
 pub mod banner;
+pub mod beliefs;
 pub mod details;
+pub mod fleets;
 pub mod frames;
 pub mod help;
 pub mod input;
@@ -29,10 +33,13 @@ pub mod widget;
 mod testing;
 
 use std::error::Error;
+use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use crossterm::event::EventStream;
+use futures::FutureExt;
 
 use self::app::{App, Settings};
+use self::fleets::Fleets;
 use self::input::Orders;
 use self::run::{Console, now};
 use self::terminal::Taken;
@@ -97,6 +104,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
     let settings = Settings {
         connect: options.observe.connection.connect.clone(),
+        roots: options.observe.roots.clone(),
         named: options.observe.named.clone(),
         write: options.write,
         utc: options.utc,
@@ -107,13 +115,17 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
+    let mut fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
     let mut observer = Observer::start(options.observe);
     let mut console = Console::new(app, theme, surface, taken);
-    let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders).await;
+    let mut input = EventStream::new();
+    let running = console.run(&mut input, &mut observer, &mut orders, &mut fleets);
+    // Not even a panic may leave test clients behind.
+    let ended = AssertUnwindSafe(running).catch_unwind().await;
     let gone = !terminal::is_there();
     drop(console);
-    observer.stop().await;
-    match ended {
+    tokio::join!(observer.stop(), fleets.end());
+    match ended.unwrap_or_else(|panic| resume_unwind(panic)) {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
         Err(TuiError::Terminal(_)) if gone => Ok(()),
         ended => ended,

@@ -54,7 +54,7 @@ impl App {
                 let exported = Exported { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
                 serde_json::to_string_pretty(&exported).map(Some)
             }
-            Screen::Locks | Screen::Help | Screen::Unreadable => {
+            Screen::Locks | Screen::Contend | Screen::Help | Screen::Unreadable => {
                 let locks = world.locks();
                 snapshot(locks.window(0..locks.len()).filter_map(|id| world.table().lock(id)).collect())
             }
