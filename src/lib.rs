@@ -12,7 +12,8 @@
 //! | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
 //! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `znode` |
 //! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `queue`, `recipe`, `znode` |
-//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work. | `znode` |
+//! | [`server_view`] | What the servers tell about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
+//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `server_view`, `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
 //! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `znode` |
@@ -46,6 +47,7 @@ pub mod observe;
 pub mod queue;
 pub mod recipe;
 pub mod report;
+pub mod server_view;
 pub mod tui;
 pub mod zk;
 pub mod znode;

@@ -34,7 +34,7 @@ mod status;
 mod tally;
 
 pub use compare::{Comparison, Progress, Run, compare};
-pub use fleet::{ContendError, Fleet, FleetOptions};
+pub use fleet::{ContendError, Fleet, FleetOptions, MOST_ORDERS};
 pub use outcome::{Bytes, Count, Delivered, Outcome, Quantiles};
 pub use scenario::{MOST_CLIENTS, Scenario, ScenarioError};
 pub use status::{ClientId, ClientStatus, Doing, LinkState, Order, Overlap, ServerEvents, Status, Totals};

@@ -75,7 +75,7 @@ pub enum LinkState {
 }
 
 /// One client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ClientStatus {
     /// Which.
     pub id: ClientId,
@@ -105,6 +105,10 @@ pub struct ClientStatus {
     pub held: Duration,
     /// How long it waited at most.
     pub longest_wait: Duration,
+    /// How long its acquisitions waited, to two digits.
+    pub waits: Quantiles,
+    /// How long it held each time, to two digits.
+    pub holds: Quantiles,
     /// What went wrong last, as a sentence.
     pub trouble: Option<String>,
 }

@@ -6,13 +6,17 @@
 
 mod connect;
 mod connect_string;
+mod dial;
 mod error;
 mod options;
 mod probe;
 mod tls;
+pub mod words;
 
 pub use connect::connect;
 pub(crate) use connect::diagnose;
 pub use connect_string::{BadConnectString, servers};
+pub(crate) use dial::Dialer;
 pub use error::{ConnectError, ServerFault, Unreachable};
 pub use options::{Auth, ConnectOptions, TlsFiles};
+pub use words::watch_events;

@@ -1,5 +1,8 @@
 use std::path::Path;
 
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use zookeeper_client::TlsOptions;
 
 use super::{ConnectError, TlsFiles};
@@ -32,6 +35,28 @@ pub(super) async fn load(files: &TlsFiles) -> Result<TlsOptions, ConnectError> {
             options.with_pem_identity(&cert, &key).map_err(|_| bad(key_file, "it holds no private key in PEM form"))
         }
     }
+}
+
+/// The same files for those who open connections themselves; refused with the same words.
+pub(super) async fn client_config(files: &TlsFiles) -> Result<ClientConfig, ConnectError> {
+    load(files).await?;
+    let together =
+        || ConnectError::BadTls("the certificate and the key do not belong together, or are not supported".to_owned());
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(certificates(&files.ca).await?);
+    let config = ClientConfig::builder().with_root_certificates(roots);
+    let (Some(cert), Some(key)) = (&files.cert, &files.key) else { return Ok(config.with_no_client_auth()) };
+    let pem = read(key).await?;
+    let private =
+        PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| bad(key, "it holds no private key in PEM form"))?;
+    config.with_client_auth_cert(certificates(cert).await?, private).map_err(|_| together())
+}
+
+async fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
+    let pem = read(path).await?;
+    CertificateDer::pem_slice_iter(pem.as_bytes())
+        .collect::<Result<_, _>>()
+        .map_err(|_| bad(path, "it holds no certificate in PEM form"))
 }
 
 async fn read(path: &Path) -> Result<String, ConnectError> {

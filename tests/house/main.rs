@@ -9,16 +9,17 @@ const ROOMS: [(&str, &[&str]); 10] = [
     ("recipe", &["znode"]),
     ("queue", &["recipe", "znode"]),
     ("report", &["queue", "recipe", "znode"]),
-    ("zk", &["znode"]),
+    ("server_view", &["znode"]),
+    ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
-    ("contend", &["lock", "zk", "znode"]),
+    ("contend", &["lock", "zk", "server_view", "znode"]),
     ("cli", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
     ("tui", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode"]),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 6] = ["znode", "recipe", "queue", "report", "tui/app", "observe/follow"];
+const PURE: [&str; 7] = ["znode", "recipe", "queue", "report", "server_view", "tui/app", "observe/follow"];
 
 /// What a pure room must not name.
 const IMPURE: [&str; 7] =

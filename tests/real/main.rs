@@ -5,6 +5,7 @@ mod harness;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 
+mod contend;
 mod foreign_clients;
 mod headless;
 mod locks;
