@@ -173,8 +173,8 @@ impl Entry {
     }
 }
 
-/// Which client the command line may name.
-const CLIENT: &str = "[N|holder]";
+/// Which client the command line may name: its number, or `holder`.
+const CLIENT: &str = "[WHO]";
 
 /// Builds a line of the table for what is done to test clients while they run.
 const fn control(command: Command, name: &'static str, keys: &'static [Key], help: &'static str) -> Entry {
@@ -222,17 +222,17 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(&[Screen::Locks]),
     entry(Command::Pause, "pause", &[Key::Char('p')], Group::Look, "Freeze what is shown, or go on").hint("pause"),
     entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
-    entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path (or session) that is selected")
+    entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path (or session) selected")
         .hint("copy")
         .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline]),
     entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is listed to a JSON file here")
         .hint("export")
         .on(LISTS),
-    entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "Start a herd and a chain, or join this queue")
-        .takes("[N [HOLD]]")
+    entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "A herd beside a chain; Queue: join it")
+        .takes("[N HOLD]")
         .hint("contend")
         .on(&[Screen::Locks, Screen::Queue, Screen::Contend]),
-    control(Command::Crash, "crash", &[Key::Char('K')], "End the process: its session lives until it expires")
+    control(Command::Crash, "crash", &[Key::Char('K')], "Kill the process: its session lives on")
         .takes(CLIENT)
         .hint("crash"),
     control(Command::Freeze, "freeze", &[Key::Char('z')], "Stop the process, or let it go on")
@@ -240,13 +240,13 @@ pub const COMMANDS: &[Entry] = &[
         .hint("freeze"),
     control(Command::Cut, "cut", &[Key::Char('-')], "Cut the link to the servers").takes(CLIENT).hint("cut"),
     control(Command::Heal, "heal", &[Key::Char('+')], "Make the link whole again").takes(CLIENT).hint("heal"),
-    control(Command::Delay, "delay", &[Key::Char('d')], "Delay the link by 50 ms, 250 ms, not at all")
-        .takes("[WHO] [TIME]")
+    control(Command::Delay, "delay", &[Key::Char('d')], "Delay the link: 50 ms, 250 ms, no more")
+        .takes("[WHO TIME]")
         .hint("delay"),
-    control(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
-    control(Command::Leave, "remove", &[Key::Char('r')], "Let the client leave").takes(CLIENT).hint("remove"),
-    control(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
     control(Command::Stop, "stop", &[Key::Char('X')], "Stop all test clients").hint("stop"),
+    control(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
+    control(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave").takes(CLIENT).hint("remove"),
+    control(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
     entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
     entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),

@@ -15,7 +15,7 @@ use crate::tui::widget::figure::{count, duration, rate};
 const ROOMY: u16 = 56;
 /// Columns of a label and of a value.
 const LABEL: usize = 13;
-const VALUE: usize = 10;
+const VALUE: usize = 9;
 
 /// One line in the box of a fleet.
 pub enum FigureLine {
@@ -137,7 +137,7 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
     } else {
         format!("p50 {}  p99 {}  max {}", short(times.p50), short(times.p99), short(times.max))
     };
-    FigureLine::Figure { label, value: " ".repeat(2), note, style }
+    FigureLine::Figure { label, value: " ".to_owned(), note, style }
 }
 
 /// What the servers count of the kind that these clients cause. A pair's fleets would each show the other's events too.

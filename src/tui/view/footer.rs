@@ -102,7 +102,7 @@ fn applies(view: View<'_>, entry: &Entry) -> bool {
     let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
     // Keys that would only be refused now would take the room of those that work.
     let useful = match entry.command {
-        Command::Back => somewhere_to_go,
+        Command::Back => somewhere_to_go && !(app.screen() == Screen::Contend && app.has_fleets()),
         Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
         Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
