@@ -9,7 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::app::{Event, Side};
 use super::run::Crews;
-use crate::contend::{ContendError, Fleet, FleetOptions, Order, Scenario};
+use crate::contend::{ContendError, Deletions, Fleet, FleetOptions, Order, Scenario};
 use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
 
@@ -18,7 +18,7 @@ const WAITING: usize = 4;
 /// Orders that wait for a fleet.
 const ORDERS: usize = 64;
 /// How long the end of the program waits for all fleets: somewhat longer than a fleet takes at most to stop.
-const ENDING: Duration = Duration::from_secs(8);
+const ENDING: Duration = Duration::from_secs(12);
 
 /// All fleets, and what they tell.
 ///
@@ -27,6 +27,7 @@ const ENDING: Duration = Duration::from_secs(8);
 pub struct Fleets {
     connection: ConnectOptions,
     roots: Vec<ZnodePath>,
+    deletions: Deletions,
     tell: mpsc::Sender<Event>,
     told: mpsc::Receiver<Event>,
     running: [Option<Running>; 2],
@@ -50,7 +51,7 @@ impl Fleets {
     /// No fleet yet. `roots` are those of the observer, whose watches are not counted among what fleets cost.
     pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>) -> Self {
         let (tell, told) = mpsc::channel(WAITING);
-        Self { connection, roots, tell, told, running: [None, None] }
+        Self { connection, roots, deletions: Deletions::default(), tell, told, running: [None, None] }
     }
 
     /// Stops all fleets and waits until their clients and nodes are gone, a few seconds at most.
@@ -89,7 +90,7 @@ impl Crews for Fleets {
         let (orders, ordered) = mpsc::channel(ORDERS);
         let stop = CancellationToken::new();
         let play = Play { side, tell: self.tell.clone(), ordered, stop: stop.clone() };
-        let task = tokio::spawn(play.run(options, scenario));
+        let task = tokio::spawn(play.run(options, scenario, self.deletions.clone()));
         self.running[side as usize] = Some(Running { orders, stop, task });
     }
 
@@ -117,9 +118,9 @@ struct Play {
 }
 
 impl Play {
-    async fn run(mut self, options: FleetOptions, scenario: Scenario) {
+    async fn run(mut self, options: FleetOptions, scenario: Scenario, deletions: Deletions) {
         let side = self.side;
-        let last = match Fleet::start(options, scenario) {
+        let last = match Fleet::start_beside(options, scenario, &deletions) {
             Err(error) => Event::FleetFailed { side, why: error.to_string() },
             Ok(mut fleet) => {
                 let played = self.play(&mut fleet).await;

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::chief::Chief;
 use super::super::client::Fleetwide;
 use super::super::roster::Roster;
-use super::super::tally::Tally;
+use super::super::tally::{Deletions, Tally};
 use super::super::{Doing, Order, Outcome, Scenario, ServerEvents, Status};
 use super::{ContendError, FleetOptions};
 use crate::zk::Dialer;
@@ -50,8 +50,13 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(options: FleetOptions, scenario: Arc<Scenario>, publish: watch::Sender<Published>) -> Self {
-        let tally = Mutex::new(Tally::new(scenario.algorithm));
+    pub(super) fn new(
+        options: FleetOptions,
+        scenario: Arc<Scenario>,
+        deletions: Deletions,
+        publish: watch::Sender<Published>,
+    ) -> Self {
+        let tally = Mutex::new(Tally::new(scenario.algorithm, deletions));
         let fleet = Arc::new(Fleetwide {
             connection: options.connection.clone(),
             chroot: String::new(),
