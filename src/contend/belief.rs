@@ -87,11 +87,10 @@ impl Beliefs {
 
     fn overlaps(&self, new: &Belief, after: Duration) -> Vec<Overlap> {
         let met: Vec<&Belief> = match self.rule {
-            Rule::Alone => self.held.iter().collect(),
             Rule::Shared if new.access == Access::Read => {
                 self.held.iter().filter(|belief| belief.access == Access::Write).collect()
             }
-            Rule::Shared => self.held.iter().collect(),
+            Rule::Alone | Rule::Shared => self.held.iter().collect(),
             // One too many: any of those who were stopped explains it, else the last one is as good as any.
             Rule::Leases(leases) if self.held.len() >= leases.get() as usize => {
                 self.held.iter().find(|belief| belief.was_frozen).or(self.held.last()).into_iter().collect()

@@ -87,18 +87,21 @@ impl Client {
     /// Lives until its rounds are made, it is told to leave, or it is killed and then told to leave.
     pub(super) async fn run(mut self) {
         let (killed, leaves) = (self.seat.killed.clone(), self.seat.leaves.clone());
-        let frozen = self.seat.frozen.subscribe();
-        let lived = tokio::select! {
-            biased;
-            () = leaves.cancelled() => None,
-            () = killed.cancelled() => Some(Doing::Crashed),
-            doing = while_thawed(frozen, self.live()) => Some(doing),
+        let (fleet, seat) = (Arc::clone(&self.fleet), Arc::clone(&self.seat));
+        let lived = {
+            let mut life = std::pin::pin!(while_thawed(seat.frozen.subscribe(), self.live()));
+            let lived = tokio::select! {
+                biased;
+                () = leaves.cancelled() => Doing::Leaving,
+                () = killed.cancelled() => Doing::Crashed,
+                doing = &mut life => doing,
+            };
+            // From here on it does not believe any more. What it waits for or holds is dropped with its life after that, and
+            // deleted in the background.
+            fleet.tally().does(seat.id, lived, fleet.now());
+            lived
         };
-        // What it waited for or held was dropped with its life, and is deleted in the background.
-        if let Some(doing) = lived {
-            self.fleet.tally().does(self.seat.id, doing, self.fleet.now());
-        }
-        if lived == Some(Doing::Crashed) {
+        if lived == Doing::Crashed {
             // The dead do not close sessions.
             leaves.cancelled().await;
         }

@@ -66,7 +66,7 @@ pub async fn compare(
         for algorithm in [Algorithm::Herd, Algorithm::Chain] {
             fleet += 1;
             let path = scenario.path.child(algorithm.name());
-            let scenario = Scenario { algorithm, clients, path, ..scenario.clone() };
+            let scenario = Scenario { algorithm, path, clients, ..scenario.clone() };
             let mut running = Fleet::start(options.clone(), scenario)?;
             let done = loop {
                 tokio::select! {

@@ -132,6 +132,7 @@ impl Roster {
         self.tasks.abort_all();
     }
 
+    /// Takes a client off the list.
     fn forget(&mut self, id: ClientId) {
         self.statuses();
         if let Some(seat) = self.seats.remove(&id) {

@@ -58,6 +58,8 @@ pub enum Doing {
     Crashed,
     /// It got no session and has given up.
     Failed,
+    /// It closes its session.
+    Leaving,
 }
 
 /// The state of a client's link.

@@ -1,4 +1,5 @@
 //! Test clients on a real server: what they count, what is done to them, and what they leave.
 
 mod adding_up;
+mod faults;
 mod scene;

@@ -52,14 +52,19 @@ impl Play {
                 }
             }
         };
-        match timeout(PATIENCE, waiting).await {
-            Ok(status) => status,
-            Err(_) => panic!("not {what}: {:#?}", self.fleet.status()),
-        }
+        let Ok(status) = timeout(PATIENCE, waiting).await else {
+            panic!("not {what}: {:#?}", self.fleet.status());
+        };
+        status
     }
 
     /// Waits until a client is as it should be.
-    pub async fn until_client(&mut self, id: ClientId, what: &str, is_so: impl Fn(&ClientStatus) -> bool) -> Arc<Status> {
+    pub async fn until_client(
+        &mut self,
+        id: ClientId,
+        what: &str,
+        is_so: impl Fn(&ClientStatus) -> bool,
+    ) -> Arc<Status> {
         self.until(what, |status| is_so(client(status, id))).await
     }
 
