@@ -40,10 +40,7 @@ fn pair(app: &App) -> Asked {
                 ground.child(Algorithm::Herd.name()),
                 ground.child(Algorithm::Chain.name())
             ),
-            format!(
-                "Type how many each gets ({DEFAULT_CLIENTS} when nothing is typed), and how long each holds if it \
-                 shall hold at all: 20 50ms"
-            ),
+            format!("How many each gets ({DEFAULT_CLIENTS} unless typed), and how long each holds (no time): 20 50ms"),
         ],
         warning: None,
     }
@@ -71,9 +68,7 @@ fn queue(app: &App, destination: &Destination) -> Asked {
             format!(
                 "Test clients stand in the queue of {path}, as {how}{names}, and take it in their turn again and again."
             ),
-            format!(
-                "Type how many ({DEFAULT_CLIENTS} when nothing is typed), and how long each holds: 20 50ms. X stops them."
-            ),
+            format!("How many ({DEFAULT_CLIENTS} unless typed), and how long each holds: 20 50ms. X stops them."),
         ],
         warning: foreign.then(|| {
             "They will take turns in a lock that applications use: those wait while a test client holds it.".to_owned()

@@ -88,9 +88,7 @@ pub fn summary(crew: &Crew) -> Option<(String, bool)> {
         |number: u64, one: &str, more: &str| format!("{} {}", count(number), if number == 1 { one } else { more });
     match (totals.violations, totals.outlived) {
         (0, 0) => None,
-        (0, outlived) => {
-            Some((format!("{}: see the tokens", times(outlived, "outlived believer", "outlived believers")), false))
-        }
+        (0, outlived) => Some((times(outlived, "outlived believer", "outlived believers"), false)),
         (violations, 0) => Some((times(violations, "violation", "violations"), true)),
         (violations, outlived) => {
             Some((format!("{}, {} outlived", times(violations, "violation", "violations"), count(outlived)), true))

@@ -23,7 +23,9 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let wrapped = wrap_words(warning, room, theme.signs.charset).into_iter().enumerate();
         lines.extend(wrapped.map(|(at, text)| (if at == 0 { theme.signs.warning } else { " " }, text, theme.wait)));
     }
-    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).min(area.height);
+    // The box below a list is covered as a whole: its upper border alone would look broken.
+    let below = view.app.layout().map_or(0, |layout| layout.side.height);
+    let height = u16::try_from(lines.len() + 2).unwrap_or(u16::MAX).max(below).min(area.height);
     let area = Rect { y: area.bottom() - height, height, ..area };
     Clear.render(area, buffer);
     buffer.set_style(area, theme.text);

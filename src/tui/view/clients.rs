@@ -28,6 +28,8 @@ enum Key {
     Acquired,
     Held,
     Longest,
+    Median,
+    Slowest,
     Trouble,
 }
 
@@ -43,6 +45,8 @@ const COLUMNS: &[Column<Key>] = &[
     Column::number(Key::Events, "EVENTS", 7, 0),
     Column::number(Key::Acquired, "ACQ", 6, 0),
     Column::number(Key::Held, "HELD", 6, 3),
+    Column::number(Key::Median, "WAIT p50", 8, 5),
+    Column::number(Key::Slowest, "p99", 6, 4),
     Column::number(Key::Longest, "LONGEST", 7, 2),
     Column::number(Key::Requests, "REQUESTS", 8, 8),
     Column::text(Key::Trouble, "TROUBLE", 16, 60, 10),
@@ -88,8 +92,8 @@ pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         vec![
             "No test clients run: this console is read-only.".to_owned(),
             String::new(),
-            "Start it as `lockscope --write`, then c starts a herd and a chain side by side.".to_owned(),
-            "In a shell, `lockscope contend` and `lockscope compare` do it without a screen.".to_owned(),
+            "Start it as `lockscope --write`, and c starts a herd beside a chain.".to_owned(),
+            "`lockscope contend` and `lockscope compare` need no screen for it.".to_owned(),
         ]
     };
     view.placeholder(&lines, inner, buffer);
@@ -104,7 +108,7 @@ fn panel(view: View<'_>, crew: Option<&Crew>) -> Panel {
         left.push((format!("{} out of action", count(dead as u64)), theme.bad));
     }
     if app.fleets().is_pair() {
-        left.push(("Tab: the other side".to_owned(), theme.dim));
+        left.push(("Tab: the other".to_owned(), theme.dim));
     }
     let bottom = app.selected_client().and_then(|client| {
         let trouble = client.trouble.as_deref()?;
@@ -112,7 +116,11 @@ fn panel(view: View<'_>, crew: Option<&Crew>) -> Panel {
         let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
         Some((view.fit(&text, room, Keep::Start), theme.wait))
     });
-    Panel { left, right: None, bottom, focused: false }
+    let right = crew.and_then(Crew::holder).map(|(id, token)| {
+        let (sign, dot) = (theme.signs.holds, theme.signs.dot);
+        (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
+    });
+    Panel { left, right, bottom, focused: false }
 }
 
 fn why_empty(view: View<'_>, crew: Option<&Crew>) -> Vec<String> {
@@ -167,6 +175,8 @@ fn cell(view: View<'_>, crew: &Crew, client: &ClientStatus, column: Placed<Key>)
         Key::Acquired => figure(client.acquisitions),
         Key::Held => Cell::new(short(client.held), theme.text),
         Key::Longest => Cell::new(short(client.longest_wait), theme.text),
+        Key::Median => Cell::new(short(client.waits.p50), theme.text),
+        Key::Slowest => Cell::new(short(client.waits.p99), theme.text),
         Key::Trouble => {
             let trouble = client.trouble.as_deref().unwrap_or_default();
             Cell::new(view.fit(trouble, width, Keep::Start), theme.wait)
@@ -189,6 +199,7 @@ fn state(view: View<'_>, client: &ClientStatus) -> Cell {
         (Doing::Waiting, _) => (signs.waits, "waits", theme.wait),
         (Doing::Holding, _) => (signs.holds, "holds", theme.good),
         (Doing::Done, _) => (signs.dot, "done", theme.dim),
+        (Doing::Leaving, _) => (signs.dot, "leaving", theme.dim),
     };
     Cell::new(format!("{sign} {word}"), style)
 }

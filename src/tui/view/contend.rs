@@ -50,14 +50,13 @@ fn draw_crew(view: View<'_>, (side, crew): (Side, &Crew), highest: u64, area: Re
         (Phase::Running | Phase::Stopping, None) => {
             vec![FigureLine::Words("The clients connect.".to_owned(), theme.wait)]
         }
-        (_, status) => {
-            let mut lines = figures(view, crew, inner.width, inner.height);
-            if let Some(status) = status.filter(|status| status.elapsed.is_zero() && crew.is_active()) {
-                let text = format!("{} of {} have a session", status.connected, status.scenario.clients);
-                lines.insert(0, FigureLine::Words(text, theme.wait));
+        (_, status) => match status.filter(|status| status.elapsed.is_zero() && crew.is_active()) {
+            Some(status) => {
+                let text = format!("{} of {} have a session.", status.connected, status.scenario.clients);
+                vec![FigureLine::Words(text, theme.wait)]
             }
-            lines
-        }
+            None => figures(view, crew, inner.width, inner.height),
+        },
     };
     for (line, y) in lines.into_iter().zip(inner.top()..inner.bottom()) {
         let area = Rect { y, height: 1, ..inner };

@@ -14,6 +14,7 @@ pub use start::{DEFAULT_CLIENTS, Wanted};
 
 use super::Rows;
 use crate::contend::{ClientId, ClientStatus, Doing, Outcome, Scenario, Status};
+use crate::znode::Zxid;
 
 /// Where a fleet stands on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -60,12 +61,13 @@ pub struct Crew {
     status: Option<Arc<Status>>,
     figures: Figures,
     living: usize,
+    holder: Option<(ClientId, Zxid)>,
 }
 
 impl Crew {
     fn new(scenario: Arc<Scenario>) -> Self {
         let living = usize::try_from(scenario.clients).unwrap_or(usize::MAX);
-        Self { scenario, phase: Phase::Running, status: None, figures: Figures::default(), living }
+        Self { scenario, phase: Phase::Running, status: None, figures: Figures::default(), living, holder: None }
     }
 
     /// What it plays.
@@ -93,6 +95,11 @@ impl Crew {
         if self.is_active() { self.living } else { 0 }
     }
 
+    /// Who holds the lock with which token, as far as is known; of several, whoever got it last.
+    pub fn holder(&self) -> Option<(ClientId, Zxid)> {
+        self.holder.filter(|_| self.is_active())
+    }
+
     /// Whether there is something to stop: it runs, or is being stopped.
     pub fn is_active(&self) -> bool {
         matches!(self.phase, Phase::Running | Phase::Stopping)
@@ -111,6 +118,8 @@ impl Crew {
     fn take(&mut self, status: Arc<Status>) {
         self.figures.take(&status);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
+        let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
+        self.holder = tokens.max_by_key(|(_, token)| *token);
         self.status = Some(status);
     }
 }

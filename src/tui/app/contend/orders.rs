@@ -107,6 +107,7 @@ impl App {
         }
         match client.doing {
             Doing::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
+            Doing::Leaving => return Err(format!("Client {id} is leaving already.")),
             Doing::Failed => return Err(format!("Client {id} got no session: nothing can be done to it.")),
             _ => {}
         }
@@ -129,7 +130,9 @@ impl App {
                 let client = selected.and_then(|id| crew?.client(id));
                 client.ok_or_else(|| "There is no client to do that to.".to_owned())
             }
-            Some(HOLDER) => crew.and_then(holder).ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
+            Some(HOLDER) => crew
+                .and_then(|crew| crew.client(crew.holder()?.0))
+                .ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
             Some(word) => {
                 let id = word.parse().map_err(|_| format!("`{word}` is no client: give its number, or `{HOLDER}`."))?;
                 crew.and_then(|crew| crew.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
@@ -139,7 +142,7 @@ impl App {
 
     /// Selects whoever holds the lock.
     pub(in crate::tui::app) fn select_holder(&mut self) {
-        let Some(id) = self.fleets().crew(self.side).and_then(holder).map(|client| client.id) else {
+        let Some((id, _)) = self.fleets().crew(self.side).and_then(Crew::holder) else {
             return self.fail("Nobody holds the lock right now.".to_owned());
         };
         self.clients[self.side as usize] = Cursor::on(id);
@@ -164,11 +167,6 @@ impl App {
         let fleets = self.paused.as_ref().map_or(&self.fleets, |paused| &paused.fleets);
         with(&mut self.clients[self.side as usize], fleets.clients(self.side));
     }
-}
-
-/// Who holds the lock, as far as is known; of several the first.
-fn holder(crew: &Crew) -> Option<&ClientStatus> {
-    crew.clients().iter().find(|client| client.doing == Doing::Holding)
 }
 
 fn next_delay(now: Duration) -> Duration {
