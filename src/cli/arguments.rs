@@ -5,6 +5,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Deserialize;
 
+use super::contend::{CompareOptions, ContendOptions};
 use super::span;
 use crate::tui::ThemeName;
 use crate::znode::ZnodePath;
@@ -25,8 +26,12 @@ pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
 ];
 
 /// What the program's end says.
-pub(super) const EXIT_CODES: [(&str, &str); 3] =
-    [("0", "done"), ("1", "done, and the answer is no"), ("2", "could not do it: usage, connection, permission")];
+pub(super) const EXIT_CODES: [(&str, &str); 4] = [
+    ("0", "done"),
+    ("1", "done, and the answer is no"),
+    ("2", "could not do it: usage, connection, permission"),
+    ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
+];
 
 fn closing() -> String {
     let list = |items: &[(&str, &str)]| {
@@ -39,7 +44,9 @@ fn closing() -> String {
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
 /// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
-/// Without a command it opens the screen; snapshot and watch print the same facts. It never changes the ensemble.
+/// Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
+/// ensemble, unless --write permits it to the screen. contend and compare let test clients make and delete nodes
+/// of their own, below the path they are given.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -76,6 +83,34 @@ pub(super) enum Command {
         #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
         during: Option<Duration>,
     },
+    /// Let test clients contend for a lock, and print what it cost
+    ///
+    /// Each client has a session and a connection of its own. ^C, SIGTERM, SIGHUP and a closed pipe end the run with
+    /// the figures so far, when the clients and their nodes are gone; a second signal ends the program at once, and
+    /// what is left goes when the sessions expire. On a terminal the progress is shown on stderr. Exits with 1 when the
+    /// lock was violated or nodes were left behind.
+    #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
+    Contend {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        contend: ContendOptions,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
+    /// Let a herd and a chain contend in several sizes, and print them side by side
+    ///
+    /// One fleet of test clients after the other, at each number of clients a herd (every waiter watches the parent) and
+    /// a chain (each watches its predecessor): a table with a plot, or one JSON object. It ends as contend does.
+    #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
+    Compare {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        compare: CompareOptions,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
     /// Print the completions for a shell
     Completions {
         /// Which shell
@@ -101,7 +136,7 @@ pub(super) struct Options {
         help = "Servers of the ensemble, and the node that stands as / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]"
     )]
     pub connect: Option<String>,
-    /// Session timeout to ask for; the server has bounds of its own [default: 30s]
+    /// Session timeout to ask for; the server has bounds of its own [default: 30s, of test clients 10s]
     #[arg(long, value_name = "DURATION", value_parser = span::session_timeout)]
     pub session_timeout: Option<Duration>,
     #[arg(
@@ -153,6 +188,9 @@ pub(super) struct ScreenOptions {
     /// Take the mouse; the terminal's own selection of text then needs its modifier key
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub mouse: Option<bool>,
+    /// Let the screen change the ensemble: start test clients and delete nodes; without it the screen only reads
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub write: Option<bool>,
 }
 
 /// What only the commands without a screen know.

@@ -56,6 +56,7 @@ struct ConfigFile {
     #[serde(default, deserialize_with = "theme")]
     theme: Option<ThemeName>,
     mouse: Option<bool>,
+    write: Option<bool>,
     format: Option<Format>,
     #[serde(default, deserialize_with = "span::deserialize")]
     timeout: Option<Duration>,
@@ -110,7 +111,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Layer, ConfigError> {
             log_file: file.log_file.map(beside),
             utc: file.utc,
         },
-        screen: ScreenOptions { ascii: file.ascii, theme: file.theme, mouse: file.mouse },
+        screen: ScreenOptions { ascii: file.ascii, theme: file.theme, mouse: file.mouse, write: file.write },
         headless: HeadlessOptions { format: file.format, timeout: file.timeout },
     })
 }
@@ -177,8 +178,11 @@ mod tests {
             let known = commands.iter().any(|c| c.get_arguments().any(|option| option.get_long() == Some(name)));
             assert!(known, "{name} is no option");
         }
+        assert_eq!(spoken.options.session_timeout, Some(crate::cli::settings::SESSION_TIMEOUT));
         let plain = Layer {
             options: Options {
+                // Its default is another one for test clients.
+                session_timeout: None,
                 auth_file: None,
                 tls_ca: None,
                 tls_cert: None,

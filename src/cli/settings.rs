@@ -13,7 +13,7 @@ use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
 const CONNECT: &str = "localhost:2181";
-const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why the settings do not go together.
@@ -51,6 +51,7 @@ impl Layer {
                 ascii: screen.ascii.or(below.screen.ascii),
                 theme: screen.theme.or(below.screen.theme),
                 mouse: screen.mouse.or(below.screen.mouse),
+                write: screen.write.or(below.screen.write),
             },
             headless: HeadlessOptions {
                 format: headless.format.or(below.headless.format),
@@ -102,10 +103,12 @@ impl Environment {
 }
 
 /// Everything settled.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub connect: String,
-    pub session_timeout: Duration,
+    /// `None`: what is usual for who asks.
+    pub session_timeout: Option<Duration>,
     pub auth: AuthSource,
     pub tls: Option<TlsFiles>,
     pub roots: Vec<ZnodePath>,
@@ -116,6 +119,8 @@ pub(super) struct Settings {
     pub ascii: bool,
     pub theme: ThemeName,
     pub mouse: bool,
+    /// Whether the screen may change the ensemble.
+    pub write: bool,
     /// `None`: by what the output is.
     pub format: Option<Format>,
     pub timeout: Duration,
@@ -141,7 +146,7 @@ impl Settings {
         zk::servers(&connect)?;
         Ok(Self {
             connect,
-            session_timeout: options.session_timeout.unwrap_or(SESSION_TIMEOUT),
+            session_timeout: options.session_timeout,
             auth,
             tls: tls(options.tls_ca, options.tls_cert, options.tls_key)?,
             roots: once_each(options.root.unwrap_or_default(), Some(ZnodePath::root())),
@@ -152,23 +157,25 @@ impl Settings {
             ascii: screen.ascii.unwrap_or(false),
             theme: screen.theme.unwrap_or_default(),
             mouse: screen.mouse.unwrap_or(false),
+            write: screen.write.unwrap_or(false),
             format: headless.format,
             timeout: headless.timeout.unwrap_or(TIMEOUT),
         })
     }
 
+    /// How to reach the ensemble; reads the auth file.
+    pub(super) fn connect_options(&self) -> Result<ConnectOptions, AuthError> {
+        Ok(ConnectOptions {
+            connect: self.connect.clone(),
+            session_timeout: self.session_timeout.unwrap_or(SESSION_TIMEOUT),
+            auth: self.auth.load()?,
+            tls: self.tls.clone(),
+        })
+    }
+
     /// What the observer needs; reads the auth file.
     pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
-        Ok(ObserveOptions {
-            connection: ConnectOptions {
-                connect: self.connect.clone(),
-                session_timeout: self.session_timeout,
-                auth: self.auth.load()?,
-                tls: self.tls.clone(),
-            },
-            roots: self.roots.clone(),
-            named: self.locks.clone(),
-        })
+        Ok(ObserveOptions { connection: self.connect_options()?, roots: self.roots.clone(), named: self.locks.clone() })
     }
 }
 
@@ -246,6 +253,7 @@ mod tests {
                 ascii: Some(yes),
                 theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
                 mouse: Some(yes),
+                write: Some(yes),
             },
             headless: HeadlessOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),

@@ -45,8 +45,13 @@ pub struct Progress<'a> {
     pub status: &'a Status,
 }
 
+/// How many acquisitions a client makes at least, and all of a fleet together, when the scenario does not say: enough to
+/// be steady, few enough for a herd of hundreds to be done soon.
+const USUAL: (u32, u32) = (4, 400);
+
 /// Lets a herd and a chain contend in each of the sizes, one fleet after the other. The scenario's own algorithm and number of
-/// clients do not count; the herd gets the child `herd` of its path and the chain `chain`.
+/// clients do not count; the herd gets the child `herd` of its path and the chain `chain`. Where the scenario names no
+/// rounds, each client makes 4, and more where that makes fewer than 400 acquisitions in all.
 ///
 /// `told` hears of progress, at most ten times a second. When `interrupted` ends, so does the fleet that runs, with
 /// its figures so far, and no other begins. Not cancel safe: dropped, its clients go in the background.
@@ -66,7 +71,8 @@ pub async fn compare(
         for algorithm in [Algorithm::Herd, Algorithm::Chain] {
             fleet += 1;
             let path = scenario.path.child(algorithm.name());
-            let scenario = Scenario { algorithm, path, clients, ..scenario.clone() };
+            let rounds = scenario.rounds.unwrap_or_else(|| USUAL.0.max(USUAL.1.div_ceil(clients.max(1))));
+            let scenario = Scenario { algorithm, path, clients, rounds: Some(rounds), ..scenario.clone() };
             let mut running = Fleet::start(options.clone(), scenario)?;
             let done = loop {
                 tokio::select! {
