@@ -6,9 +6,10 @@ use std::collections::HashSet;
 use futures::stream::{self, StreamExt};
 use zookeeper_client::{Acls, Client as Session, CreateMode, Error};
 
+use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
-use crate::server_view::{Monitor, WatchEventTotals};
+use crate::server_view::{WatchEventTotals, words};
 use crate::zk;
 use crate::zk::words::{Limits, Word, ask};
 use crate::znode::{SessionId, ZnodePath};
@@ -108,7 +109,7 @@ impl Chief {
     async fn ask(&self) -> Result<Vec<Counts>, String> {
         let answers = self.servers.iter().map(|server| async move {
             let answer = ask(server, Word::Mntr, Limits::default()).await.map_err(|error| error.to_string())?;
-            let monitor = Monitor::from_words(&answer.text);
+            let monitor = words::mntr(&answer.text);
             let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
             let fired =
                 monitor.fired.ok_or_else(|| format!("{server} does not count watch events: it is older than 3.6.0"))?;
@@ -148,12 +149,13 @@ impl Chief {
         owners.into_iter().try_fold(0, |sum, is_ours| Some(sum + u64::from(is_ours?)))
     }
 
-    /// Deletes the parents that were made, unless others use them by now.
-    pub(super) async fn clear(&mut self) {
+    /// Deletes the parents that were made, unless others use them by now, and closes the session.
+    pub(super) async fn clear(mut self) {
         while let Some(path) = self.made.pop() {
             // Not empty: somebody else's now. Gone: a container whose time had come.
             let _ = self.session.delete(path.as_str(), None).await;
         }
+        close(self.session).await;
     }
 }
 

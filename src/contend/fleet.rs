@@ -49,7 +49,10 @@ pub enum ContendError {
     #[error("no sockets for so many test clients: {0}; ask for fewer, or raise the limit of open files (ulimit -n)")]
     Sockets(String),
     /// Not all clients got a session.
-    #[error("{failed} of {asked} test clients got no session; the first was told: {why}")]
+    #[error(
+        "{failed} of {asked} test clients got no session, though this program has one: the servers may allow no more \
+         connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first was told: {why}"
+    )]
     Clients {
         /// How many got none.
         failed: u32,

@@ -41,7 +41,7 @@ impl WatchEventTotals {
     }
 }
 
-/// What the answer to `mntr` says; `None` for what it does not say.
+/// What the answer to `mntr`, or to AdminServer's `monitor`, says; `None` for what it does not say.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Monitor {
     /// The server's version, as it writes it.
@@ -50,88 +50,46 @@ pub struct Monitor {
     pub state: Option<String>,
     /// Watches of all kinds.
     pub watches: Option<u64>,
-    /// Connections, the one that asked included.
+    /// Connections on all ports, the one that asked included when it asked by a word.
     pub connections: Option<u64>,
     /// Watch events that were sent; from 3.6.0, and only when none of the four is missing.
     pub fired: Option<WatchEventTotals>,
 }
 
 impl Monitor {
-    /// Reads the answer to `mntr`: lines of a name, a tab and a value. Lines that it does not know are passed over.
-    pub fn from_words(answer: &str) -> Self {
-        // A line that was cut may hold half a number.
-        let whole = answer.rfind('\n').map_or("", |end| &answer[..end]);
+    /// Takes figures by their names, without `zk_`. Those that it does not know are passed over.
+    pub(super) fn collect<'a>(figures: impl Iterator<Item = (&'a str, Figure)>) -> Self {
         let mut found = Self::default();
-        let mut sums = Sums::default();
-        for (name, value) in whole.lines().filter_map(|line| line.split_once('\t')) {
-            let value = value.trim();
+        let [mut created, mut deleted, mut changed, mut children] = [None; 4];
+        for (name, figure) in figures {
             match name {
-                "zk_version" => found.version = Some(value.to_owned()),
-                "zk_server_state" => found.state = Some(value.to_owned()),
-                "zk_watch_count" => found.watches = value.parse().ok(),
-                "zk_num_alive_connections" => found.connections = value.parse().ok(),
-                _ => sums.take(name.trim_start_matches("zk_"), value.parse().ok()),
+                "version" => found.version = figure.text,
+                "server_state" => found.state = figure.text,
+                "watch_count" => found.watches = figure.number,
+                "num_alive_connections" => found.connections = figure.number,
+                "sum_node_created_watch_count" => created = figure.number,
+                "sum_node_deleted_watch_count" => deleted = figure.number,
+                "sum_node_changed_watch_count" => changed = figure.number,
+                "sum_node_children_watch_count" => children = figure.number,
+                _ => {}
             }
         }
-        found.fired = sums.complete();
+        if let (Some(created), Some(deleted), Some(changed), Some(children)) = (created, deleted, changed, children) {
+            found.fired = Some(WatchEventTotals { created, deleted, changed, children });
+        }
         found
     }
 }
 
-/// The four totals, while they are being found.
-#[derive(Debug, Default)]
-pub(super) struct Sums {
-    created: Option<u64>,
-    deleted: Option<u64>,
-    changed: Option<u64>,
-    children: Option<u64>,
-}
-
-impl Sums {
-    /// Takes a figure, if it is one of the four.
-    pub(super) fn take(&mut self, name: &str, value: Option<u64>) {
-        match name {
-            "sum_node_created_watch_count" => self.created = value,
-            "sum_node_deleted_watch_count" => self.deleted = value,
-            "sum_node_changed_watch_count" => self.changed = value,
-            "sum_node_children_watch_count" => self.children = value,
-            _ => {}
-        }
-    }
-
-    pub(super) fn complete(&self) -> Option<WatchEventTotals> {
-        Some(WatchEventTotals {
-            created: self.created?,
-            deleted: self.deleted?,
-            changed: self.changed?,
-            children: self.children?,
-        })
-    }
+/// A figure's value, however it was written.
+pub(super) struct Figure {
+    pub(super) text: Option<String>,
+    pub(super) number: Option<u64>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const ANSWER: &str = "zk_version\t3.8.0-x, built on 2024-12-29 17:54 UTC\nzk_server_state\tleader\n\
-        zk_watch_count\t7\nzk_num_alive_connections\t3\nzk_cnt_node_children_watch_count\t2\n\
-        zk_sum_node_created_watch_count\t1\nzk_sum_node_deleted_watch_count\t2\n\
-        zk_sum_node_changed_watch_count\t3\nzk_sum_node_children_watch_count\t4\n";
-
-    #[test]
-    fn the_totals_of_watch_events_are_the_sums() {
-        let monitor = Monitor::from_words(ANSWER);
-        assert_eq!(monitor.fired, Some(WatchEventTotals { created: 1, deleted: 2, changed: 3, children: 4 }));
-        assert_eq!((monitor.watches, monitor.connections), (Some(7), Some(3)));
-        assert_eq!(monitor.state.as_deref(), Some("leader"));
-    }
-
-    #[test]
-    fn a_number_that_may_be_cut_is_not_believed() {
-        let cut = ANSWER.trim_end();
-        assert_eq!(Monitor::from_words(cut).fired, None);
-        assert_eq!(Monitor::from_words(cut).watches, Some(7));
-    }
 
     #[test]
     fn a_server_that_started_anew_has_no_difference_to_before() {

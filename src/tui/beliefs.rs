@@ -88,10 +88,11 @@ pub fn summary(crew: &Crew) -> Option<(String, bool)> {
         |number: u64, one: &str, more: &str| format!("{} {}", count(number), if number == 1 { one } else { more });
     match (totals.violations, totals.outlived) {
         (0, 0) => None,
-        (0, outlived) => Some((times(outlived, "outlived believer", "outlived believers"), false)),
+        (0, outlived) => Some((format!("{} acquired beside a believer", count(outlived)), false)),
         (violations, 0) => Some((times(violations, "violation", "violations"), true)),
-        (violations, outlived) => {
-            Some((format!("{}, {} outlived", times(violations, "violation", "violations"), count(outlived)), true))
-        }
+        (violations, outlived) => Some((
+            format!("{}, {} beside a believer", times(violations, "violation", "violations"), count(outlived)),
+            true,
+        )),
     }
 }

@@ -1,13 +1,11 @@
 use std::io;
-use std::sync::Arc;
 use std::time::Duration;
 
-use rustls_pki_types::ServerName;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::connect_string::{ConnectString, Server};
 use super::{ConnectError, ConnectOptions, tls};
@@ -26,7 +24,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 pub(crate) struct Dialer {
     servers: Vec<Server>,
     chroot: Option<ZnodePath>,
-    tls: Option<Arc<ClientConfig>>,
+    tls: Option<TlsConnector>,
 }
 
 impl std::fmt::Debug for Dialer {
@@ -40,7 +38,7 @@ impl Dialer {
     pub(crate) async fn new(options: &ConnectOptions) -> Result<Self, ConnectError> {
         let target = ConnectString::parse(&options.connect, options.tls.is_some())?;
         let tls = match &options.tls {
-            Some(files) => Some(Arc::new(tls::client_config(files).await?)),
+            Some(files) => Some(tls::connector(files).await?),
             None => None,
         };
         Ok(Self { servers: target.servers, chroot: target.chroot, tls })
@@ -70,8 +68,8 @@ impl Dialer {
     async fn open(&self, server: &Server) -> io::Result<Box<dyn Stream>> {
         let stream = TcpStream::connect((server.host.as_str(), server.port)).await?;
         stream.set_nodelay(true)?;
-        let Some(config) = self.tls.as_ref().filter(|_| server.tls) else { return Ok(Box::new(stream)) };
+        let Some(connector) = self.tls.as_ref().filter(|_| server.tls) else { return Ok(Box::new(stream)) };
         let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
-        Ok(Box::new(TlsConnector::from(Arc::clone(config)).connect(name, stream).await?))
+        Ok(Box::new(connector.connect(name, stream).await?))
     }
 }

@@ -4,12 +4,14 @@
 //! server (a short TCP probe finds out) and what to do about it. Whether and when to try again is the caller's
 //! choice; [`ConnectError::is_permanent`] tells when it is useless.
 
+pub mod admin;
 mod connect;
 mod connect_string;
 mod dial;
 mod error;
 mod options;
 mod probe;
+pub mod survey;
 mod tls;
 pub mod words;
 

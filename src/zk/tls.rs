@@ -1,7 +1,9 @@
 use std::path::Path;
+use std::sync::Arc;
 
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use zookeeper_client::TlsOptions;
 
@@ -37,26 +39,25 @@ pub(super) async fn load(files: &TlsFiles) -> Result<TlsOptions, ConnectError> {
     }
 }
 
-/// The same files for those who open connections themselves; refused with the same words.
-pub(super) async fn client_config(files: &TlsFiles) -> Result<ClientConfig, ConnectError> {
+/// The same files for a connection that is no session: servers are to name their host in a certificate by the authority.
+pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
+    // Says what is wrong with the files.
     load(files).await?;
-    let together =
-        || ConnectError::BadTls("the certificate and the key do not belong together, or are not supported".to_owned());
     let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(certificates(&files.ca).await?);
+    let authorities = read(&files.ca).await?;
+    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok));
     let config = ClientConfig::builder().with_root_certificates(roots);
-    let (Some(cert), Some(key)) = (&files.cert, &files.key) else { return Ok(config.with_no_client_auth()) };
-    let pem = read(key).await?;
-    let private =
-        PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| bad(key, "it holds no private key in PEM form"))?;
-    config.with_client_auth_cert(certificates(cert).await?, private).map_err(|_| together())
-}
-
-async fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, ConnectError> {
-    let pem = read(path).await?;
-    CertificateDer::pem_slice_iter(pem.as_bytes())
-        .collect::<Result<_, _>>()
-        .map_err(|_| bad(path, "it holds no certificate in PEM form"))
+    let (Some(cert_file), Some(key_file)) = (&files.cert, &files.key) else {
+        return Ok(TlsConnector::from(Arc::new(config.with_no_client_auth())));
+    };
+    let (cert, key) = (read(cert_file).await?, read(key_file).await?);
+    let chain = CertificateDer::pem_slice_iter(cert.as_bytes()).filter_map(Result::ok).collect();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|_| bad(key_file, "it holds no private key in PEM form"))?;
+    let config = config
+        .with_client_auth_cert(chain, key)
+        .map_err(|_| bad(key_file, "it does not belong to the certificate, or is not supported"))?;
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 async fn read(path: &Path) -> Result<String, ConnectError> {

@@ -12,5 +12,6 @@ mod locks;
 mod observe;
 mod relay_faults;
 mod relays;
+mod server_view;
 mod servers;
 mod shown;

@@ -196,13 +196,17 @@ impl Runner {
             self.ask().await;
         }
         let mut status = self.status();
-        let Some(roster) = &mut self.roster else { return Outcome::of(&status, None) };
-        roster.disband(LEAVING).await;
-        let (cost, passed) = roster.cost();
-        status.totals = self.fleet.tally().totals(cost, passed);
-        let Some(chief) = &mut self.chief else { return Outcome::of(&status, None) };
+        if let Some(roster) = &mut self.roster {
+            roster.disband(LEAVING).await;
+            let (cost, passed) = roster.cost();
+            status.totals = self.fleet.tally().totals(cost, passed);
+        }
+        let Some(chief) = self.chief.take() else { return Outcome::of(&status, None) };
         let looking_back = async {
-            let left = chief.left_behind(&self.fleet.scenario, roster.sessions()).await;
+            let left = match &self.roster {
+                Some(roster) => chief.left_behind(&self.fleet.scenario, roster.sessions()).await,
+                None => None,
+            };
             chief.clear().await;
             left
         };

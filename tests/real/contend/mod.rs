@@ -2,4 +2,5 @@
 
 mod adding_up;
 mod faults;
+mod places;
 mod scene;

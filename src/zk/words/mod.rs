@@ -1,44 +1,20 @@
 //! Four-letter words: one question to one server, bounded in time and in bytes.
 
+mod error;
+mod word;
+
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
-use crate::server_view::{Monitor, WatchEventTotals};
-
-/// The words that only read, which is all that this crate ever sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Word {
-    /// Version, mode, counts. Cheap, and allowed by default.
-    Srvr,
-    /// Every connection. As long as there are connections.
-    Cons,
-    /// Every session with its ephemeral nodes.
-    Dump,
-    /// How many watches there are. Cheap.
-    Wchs,
-    /// Every watched path with the sessions that watch it. Dear: as long as there are watches.
-    Wchp,
-    /// The server's figures. Cheap.
-    Mntr,
-}
-
-impl Word {
-    /// As it is sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Srvr => "srvr",
-            Self::Cons => "cons",
-            Self::Dump => "dump",
-            Self::Wchs => "wchs",
-            Self::Wchp => "wchp",
-            Self::Mntr => "mntr",
-        }
-    }
-}
+pub use self::error::AskError;
+pub use self::word::{NEEDED_WORDS, Word};
+use crate::server_view::{WatchEventTotals, words as answer_of};
 
 /// How much one question may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,94 +39,71 @@ pub struct Answer {
     pub text: String,
     /// Whether a limit ended it, so that there is more than this.
     pub cut: bool,
+    /// From the word to the last byte, without the time that a packet takes to the server and back.
+    pub took: Duration,
 }
-
-/// Why there is no answer. Each message is one sentence that says what to do.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
-    /// Nobody listens there.
-    #[error("{address} refused the connection: check the port, and that the server runs")]
-    Refused {
-        /// Who.
-        address: String,
-    },
-    /// Nothing came in time.
-    #[error("{address} did not answer within {}: it hangs, is overloaded, or a firewall stands between", humantime::format_duration(*.within))]
-    Silent {
-        /// Who.
-        address: String,
-        /// How long it was waited.
-        within: Duration,
-    },
-    /// The operating system says something else.
-    #[error("{address} cannot be asked: {why}; check the address and the network")]
-    Io {
-        /// Who.
-        address: String,
-        /// What the operating system says.
-        why: String,
-    },
-    /// It closed the connection without a word.
-    #[error("{address} closed the connection without an answer: check that it is ZooKeeper's plain client port")]
-    Closed {
-        /// Who.
-        address: String,
-    },
-    /// The word is not on its list.
-    #[error("{address} does not allow {word}: put 4lw.commands.whitelist={needed} into its zoo.cfg and restart it", word = .word.as_str())]
-    NotAllowed {
-        /// Who.
-        address: String,
-        /// Which word.
-        word: Word,
-        /// Every word that this crate may ask for, as the option takes them.
-        needed: &'static str,
-    },
-    /// It has no quorum.
-    #[error("{address} serves nobody now: look whether a majority of the ensemble runs")]
-    NotServing {
-        /// Who.
-        address: String,
-    },
-    /// The answer is none to this question.
-    #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server, from 3.6.0", word = .word.as_str())]
-    Foreign {
-        /// Who.
-        address: String,
-        /// Which word.
-        word: Word,
-    },
-}
-
-/// The words that a server must allow for all that is asked, as `4lw.commands.whitelist` takes them.
-pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";
 
 /// Asks one server one word, over a plain connection of its own. Cancel safe.
 ///
 /// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
 /// beginning came, it is an error.
 pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, AskError> {
+    ask_over(None, address, word, limits).await
+}
+
+/// As [`ask`], over TLS where that is given.
+pub(super) async fn ask_over(
+    tls: Option<&TlsConnector>,
+    address: &str,
+    word: Word,
+    limits: Limits,
+) -> Result<Answer, AskError> {
     let deadline = Instant::now() + limits.within;
-    let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
-    let mut stream = match timeout_at(deadline, TcpStream::connect(address)).await {
-        Err(_) => return Err(silent()),
-        Ok(Err(error)) => return Err(refusal(address, &error)),
-        Ok(Ok(stream)) => stream,
+    let silent = |_| AskError::Silent { address: address.to_owned(), within: limits.within };
+    let called = Instant::now();
+    let stream = timeout_at(deadline, TcpStream::connect(address)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| refusal(address, &error))?;
+    let there_and_back = called.elapsed();
+    let Some(connector) = tls else {
+        return converse(stream, address, word, limits, (deadline, there_and_back)).await;
     };
-    match timeout_at(deadline, stream.write_all(word.as_str().as_bytes())).await {
+    let host = address.rsplit_once(':').map_or(address, |(host, _)| host).trim_matches(['[', ']']);
+    let untrusted = |why: String| AskError::Untrusted { address: address.to_owned(), why };
+    let name = ServerName::try_from(host.to_owned()).map_err(|_| untrusted("no certificate can name it".to_owned()))?;
+    let stream = timeout_at(deadline, connector.connect(name, stream)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| untrusted(error.to_string()))?;
+    converse(stream, address, word, limits, (deadline, there_and_back)).await
+}
+
+/// Says the word and takes the answer, until a moment; without the time that a packet takes to the server and back.
+async fn converse(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    address: &str,
+    word: Word,
+    limits: Limits,
+    (deadline, there_and_back): (Instant, Duration),
+) -> Result<Answer, AskError> {
+    let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
+    let asked = Instant::now();
+    match timeout_at(deadline, say(&mut stream, word)).await {
         Err(_) => return Err(silent()),
         Ok(Err(error)) => return Err(refusal(address, &error)),
         Ok(Ok(())) => {}
     }
-    let (bytes, cut) = match read(&mut stream, limits.bytes, deadline).await {
-        Ok(read) => read,
-        // A server that resets the connection has closed it.
-        Err(_) => return Err(AskError::Closed { address: address.to_owned() }),
+    // A server that resets the connection has closed it.
+    let Ok((bytes, cut)) = read(&mut stream, limits.bytes, deadline).await else {
+        return Err(AskError::Closed { address: address.to_owned() });
     };
     if bytes.is_empty() {
         return Err(if cut { silent() } else { AskError::Closed { address: address.to_owned() } });
     }
-    understood(address, word, Answer { text: String::from_utf8_lossy(&bytes).into_owned(), cut })
+    let took = asked.elapsed().saturating_sub(there_and_back);
+    understood(address, word, Answer { text: String::from_utf8_lossy(&bytes).into_owned(), cut, took })
+}
+
+async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Result<()> {
+    stream.write_all(word.as_str().as_bytes()).await?;
+    stream.flush().await
 }
 
 /// How many watch events a server sent since it started, by one `mntr` of at most two seconds. Cancel safe.
@@ -159,18 +112,23 @@ pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, As
 pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
     let answer = ask(address, Word::Mntr, Limits::default()).await?;
     let foreign = || AskError::Foreign { address: address.to_owned(), word: Word::Mntr };
-    Monitor::from_words(&answer.text).fired.ok_or_else(foreign)
+    answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
 }
 
 /// Reads to the end or to a limit; whether it was a limit. An error after the first bytes is a cut.
-async fn read(stream: &mut TcpStream, most: usize, deadline: Instant) -> std::io::Result<(Vec<u8>, bool)> {
+async fn read(
+    stream: &mut (impl AsyncRead + Unpin),
+    most: usize,
+    deadline: Instant,
+) -> std::io::Result<(Vec<u8>, bool)> {
     let mut bytes = Vec::new();
     let mut part = vec![0; 16 << 10];
     loop {
         match timeout_at(deadline, stream.read(&mut part)).await {
-            Err(_) => return Ok((bytes, true)),
             Ok(Err(error)) if bytes.is_empty() => return Err(error),
-            Ok(Err(_)) => return Ok((bytes, true)),
+            // Servers end a connection over TLS without a word of farewell; what is whole, the answer tells.
+            Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
+            Err(_) | Ok(Err(_)) => return Ok((bytes, true)),
             Ok(Ok(0)) => return Ok((bytes, false)),
             Ok(Ok(read)) => {
                 let room = most - bytes.len();
@@ -238,13 +196,13 @@ mod tests {
     async fn an_answer_that_is_too_long_or_never_ends_is_cut_and_says_so() {
         let address = serve(b"0123456789", true).await;
         let answer = ask(&address, Word::Mntr, limits(4)).await.expect("an answer");
-        assert_eq!(answer, Answer { text: "0123".to_owned(), cut: true });
+        assert_eq!((answer.text.as_str(), answer.cut), ("0123", true));
         let answer = ask(&address, Word::Mntr, limits(10)).await.expect("an answer");
         assert!(!answer.cut);
 
         let endless = serve(b"0123456789", false).await;
         let answer = ask(&endless, Word::Mntr, limits(100)).await.expect("an answer");
-        assert_eq!(answer, Answer { text: "0123456789".to_owned(), cut: true });
+        assert_eq!((answer.text.as_str(), answer.cut), ("0123456789", true));
     }
 
     #[tokio::test]
