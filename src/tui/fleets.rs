@@ -1,7 +1,9 @@
 //! The test clients of the screen: one task for each fleet, which ends with it.
 
+use std::panic::{AssertUnwindSafe, resume_unwind};
 use std::time::Duration;
 
+use futures::FutureExt;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -22,7 +24,7 @@ const ENDING: Duration = Duration::from_secs(12);
 
 /// All fleets, and what they tell.
 ///
-/// Dropped, the fleets stop in the background; [`end`](Self::end) waits for that.
+/// Dropped, the fleets stop in the background; [`around`](Self::around) waits for that.
 #[derive(Debug)]
 pub struct Fleets {
     connection: ConnectOptions,
@@ -54,8 +56,16 @@ impl Fleets {
         Self { connection, roots, deletions: Deletions::default(), tell, told, running: [None, None] }
     }
 
+    /// Does some work that may start fleets, and ends them all when it is done, before anything of it comes out: also when
+    /// it panics, and then lets the panic go on.
+    pub async fn around<T>(mut self, work: impl AsyncFnOnce(&mut Self) -> T) -> T {
+        let done = AssertUnwindSafe(work(&mut self)).catch_unwind().await;
+        self.end().await;
+        done.unwrap_or_else(|panic| resume_unwind(panic))
+    }
+
     /// Stops all fleets and waits until their clients and nodes are gone, a few seconds at most.
-    pub async fn end(mut self) {
+    async fn end(mut self) {
         let tasks: Vec<_> = self.running.iter_mut().filter_map(Option::take).map(Running::stop).collect();
         // Nobody takes what they tell any more.
         self.told.close();

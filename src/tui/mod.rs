@@ -33,10 +33,8 @@ pub mod widget;
 mod testing;
 
 use std::error::Error;
-use std::panic::{AssertUnwindSafe, resume_unwind};
 
 use crossterm::event::EventStream;
-use futures::FutureExt;
 
 use self::app::{App, Settings};
 use self::fleets::Fleets;
@@ -115,19 +113,19 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
-    let mut fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
-    let mut observer = Observer::start(options.observe);
-    let mut console = Console::new(app, theme, surface, taken);
-    let mut input = EventStream::new();
-    let running = console.run(&mut input, &mut observer, &mut orders, &mut fleets);
-    // Not even a panic may leave test clients behind.
-    let ended = AssertUnwindSafe(running).catch_unwind().await;
-    let gone = !terminal::is_there();
-    drop(console);
-    tokio::join!(observer.stop(), fleets.end());
-    match ended.unwrap_or_else(|panic| resume_unwind(panic)) {
+    let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
+    let observer = Observer::start(options.observe);
+    let work = async |fleets: &mut Fleets| {
+        let (mut observer, mut console) = (observer, Console::new(app, theme, surface, taken));
+        let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders, fleets).await;
+        let gone = !terminal::is_there();
+        drop(console);
+        observer.stop().await;
+        (ended, gone)
+    };
+    match fleets.around(work).await {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
-        Err(TuiError::Terminal(_)) if gone => Ok(()),
-        ended => ended,
+        (Err(TuiError::Terminal(_)), true) => Ok(()),
+        (ended, _) => ended,
     }
 }

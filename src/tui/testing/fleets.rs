@@ -39,7 +39,7 @@ pub fn client(id: u32, doing: Doing) -> ClientStatus {
         id: ClientId(id),
         doing,
         frozen: false,
-        since: Duration::from_millis(9_000),
+        since: Duration::from_secs(9),
         session: Some(session(0x100 + i64::from(id))),
         expired: 0,
         link: LinkState::Whole,

@@ -106,6 +106,9 @@ fn applies(view: View<'_>, entry: &Entry) -> bool {
         Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
         Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
+        Command::Export if app.screen() == Screen::Contend => {
+            !app.has_fleets() && app.fleets().crews().next().is_some()
+        }
         _ if entry.group == Group::Clients && app.screen() == Screen::Contend => app.has_fleets(),
         _ => true,
     };

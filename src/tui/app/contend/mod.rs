@@ -105,6 +105,14 @@ impl Crew {
         matches!(self.phase, Phase::Running | Phase::Stopping)
     }
 
+    /// What it has come to so far, or in the end; `None` as long as it has said nothing.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match (&self.phase, &self.status) {
+            (Phase::Ended(outcome), _) => Some((**outcome).clone()),
+            (_, status) => status.as_deref().map(Status::so_far),
+        }
+    }
+
     /// Its clients, by number; none of a fleet that has ended.
     pub fn clients(&self) -> &[ClientStatus] {
         self.status.as_deref().filter(|_| self.is_active()).map_or(&[], |status| &status.clients)
