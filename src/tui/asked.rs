@@ -40,6 +40,9 @@ fn pair(app: &App) -> Asked {
                 ground.child(Algorithm::Herd.name()),
                 ground.child(Algorithm::Chain.name())
             ),
+            "They share the servers and this machine, so the herd slows the chain as well: `lockscope compare` lets one \
+             run after the other."
+                .to_owned(),
             format!("How many each gets ({DEFAULT_CLIENTS} unless typed), and how long each holds (no time): 20 50ms"),
         ],
         warning: None,
@@ -47,7 +50,7 @@ fn pair(app: &App) -> Asked {
 }
 
 fn queue(app: &App, destination: &Destination) -> Asked {
-    let Destination { algorithm, path, naming, reads } = destination;
+    let Destination { algorithm, path, naming, reads, apart } = destination;
     let names = match naming {
         _ if matches!(algorithm, Algorithm::Mutex | Algorithm::MutexParent) => String::new(),
         Naming::Curator => " with Curator's names".to_owned(),
@@ -62,14 +65,16 @@ fn queue(app: &App, destination: &Destination) -> Asked {
         other => format!("a {}", other.name()),
     };
     let foreign = !path.is_within(&app.ground());
+    let mut says = vec![format!(
+        "Test clients stand in the queue of {path}, as {how}{names}, and take it in their turn again and again."
+    )];
+    if *apart {
+        says.push("Their names are not this library's: the console lists them as a queue beside it.".to_owned());
+    }
+    says.push(format!("How many ({DEFAULT_CLIENTS} unless typed), and how long each holds: 20 50ms. X stops them."));
     Asked {
         title: "Into this very queue",
-        says: vec![
-            format!(
-                "Test clients stand in the queue of {path}, as {how}{names}, and take it in their turn again and again."
-            ),
-            format!("How many ({DEFAULT_CLIENTS} unless typed), and how long each holds: 20 50ms. X stops them."),
-        ],
+        says,
         warning: foreign.then(|| {
             "They will take turns in a lock that applications use: those wait while a test client holds it.".to_owned()
         }),

@@ -72,6 +72,11 @@ impl Fleets {
         let _ = timeout(ENDING, futures::future::join_all(tasks)).await;
     }
 
+    /// Whether any fleet runs or is being stopped.
+    pub fn run(&self) -> bool {
+        self.running.iter().flatten().any(|running| !running.task.is_finished())
+    }
+
     fn own_watches(&self, path: &ZnodePath) -> u32 {
         // Of roots that lie within each other the observer watches only the highest.
         u32::from(self.roots.is_empty() || self.roots.iter().any(|root| path.is_within(root)))

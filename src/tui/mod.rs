@@ -33,6 +33,7 @@ pub mod widget;
 mod testing;
 
 use std::error::Error;
+use std::io::{self, Write};
 
 use crossterm::event::EventStream;
 
@@ -120,6 +121,10 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders, fleets).await;
         let gone = !terminal::is_there();
         drop(console);
+        if fleets.run() && !gone {
+            // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
+            let _ = writeln!(io::stderr(), "The test clients are leaving.");
+        }
         observer.stop().await;
         (ended, gone)
     };

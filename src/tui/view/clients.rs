@@ -173,6 +173,7 @@ fn cell(view: View<'_>, crew: &Crew, client: &ClientStatus, column: Placed<Key>)
         Key::Events => figure(client.events),
         Key::Requests => figure(client.requests),
         Key::Acquired => figure(client.acquisitions),
+        Key::Held | Key::Longest | Key::Median | Key::Slowest if client.acquisitions == 0 => Cell::new("-", theme.dim),
         Key::Held => Cell::new(short(client.held), theme.text),
         Key::Longest => Cell::new(short(client.longest_wait), theme.text),
         Key::Median => Cell::new(short(client.waits.p50), theme.text),

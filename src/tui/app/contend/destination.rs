@@ -19,6 +19,8 @@ pub struct Destination {
     pub naming: Naming,
     /// Percent of the requests that are for reading.
     pub reads: u8,
+    /// Whether their names are another library's than the queue's: then the console lists them in a queue of their own.
+    pub apart: bool,
 }
 
 /// Why test clients cannot stand in a queue.
@@ -71,7 +73,8 @@ impl Destination {
             | Recipe::KafkaController => return Err(NoPlace::Election),
         };
         let reads = if algorithm.access().is_some() { READS } else { 0 };
-        Ok(Self { algorithm, path: lock.path().clone(), naming, reads })
+        let apart = matches!(lock.recipe(), Recipe::GoLock | Recipe::TextbookQueue | Recipe::RustLock);
+        Ok(Self { algorithm, path: lock.path().clone(), naming, reads, apart })
     }
 
     /// A single node is competed for as it is: at its own path, or as the child `lock` of its parent.
@@ -80,7 +83,7 @@ impl Destination {
             Some(parent) if node.name() == "lock" && !parent.is_root() => (Algorithm::MutexParent, parent),
             _ => (Algorithm::Mutex, node.clone()),
         };
-        Self { algorithm, path, naming: Naming::default(), reads: 0 }
+        Self { algorithm, path, naming: Naming::default(), reads: 0, apart: false }
     }
 }
 

@@ -125,7 +125,7 @@ impl App {
             Err(why) => return self.refuse(why),
         };
         let Some(Ok(destination)) = self.destination() else { return Update::redraw() };
-        let Destination { algorithm, path, naming, reads } = destination;
+        let Destination { algorithm, path, naming, reads, .. } = destination;
         let plain = Scenario::new(algorithm, path, wanted.clients);
         self.launch(Scenario { hold: wanted.hold, naming, reads, ..plain }, None)
     }

@@ -143,6 +143,31 @@ fn clients_stand_in_the_queue_that_is_open_in_its_own_naming() {
 }
 
 #[test]
+fn who_is_listed_beside_the_queue_is_announced_so() {
+    let guid = "5f0c1d2e-0f1e-4a2b-8c3d-112233445566";
+    for (theirs, apart) in [
+        (format!("_c_{guid}-lock-"), false),
+        ("lock-".to_owned(), true),
+        ("_c_b3a1c2d40f1e4a2b8c3d112233445566-lock-".to_owned(), true),
+    ] {
+        let mut app = writing(SIZE);
+        let nodes = [format!("/x/q/{theirs}0000000001"), format!("/x/q/_c_{guid}-lock-0000000002")];
+        app.update(at(NOW, nodes.map(|node| seen(&node, 5, ago(5), b"x")).into()), NOW);
+        let family = if theirs == "lock-" {
+            " textbook-queue"
+        } else if apart {
+            " go-lock"
+        } else {
+            ""
+        };
+        press(&mut app, &format!(":lock /x/q{family}\nc"));
+        let asked = crate::tui::asked::Asked::of(&app).expect("it is asked");
+        assert_eq!(asked.says.iter().any(|text| text.contains("a queue beside it")), apart, "{theirs}");
+        assert_eq!(app.world().open_lock().unwrap().len(), if apart { 1 } else { 2 }, "{theirs}");
+    }
+}
+
+#[test]
 fn a_single_node_is_competed_for_as_it_is() {
     for (node, algorithm, at_path) in [
         ("/app/mutex", Algorithm::Mutex, "/app/mutex"),
