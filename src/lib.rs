@@ -10,9 +10,10 @@
 //! | --- | --- | --- |
 //! | [`znode`] | ZooKeeper's words as types: paths, sequences, sessions, stats. Pure. | nothing |
 //! | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
-//! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `znode` |
-//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `queue`, `recipe`, `znode` |
 //! | [`server_view`] | What the servers tell about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
+//! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `znode` |
+//! | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `znode` |
+//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `server_view`, `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
@@ -42,6 +43,7 @@
 
 pub mod cli;
 pub mod contend;
+pub mod diagnose;
 pub mod lock;
 pub mod observe;
 pub mod queue;

@@ -8,6 +8,8 @@ use serde::Deserialize;
 use super::contend::{CompareOptions, ContendOptions};
 use super::span;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
+use crate::zk::survey::ViewBy;
 use crate::znode::ZnodePath;
 
 /// Where settings come from.
@@ -160,6 +162,12 @@ pub(super) struct Options {
     /// Take this node for a single-node lock though its name does not tell; can be given several times
     #[arg(long, value_name = "PATH", help_heading = "Locks")]
     pub lock: Option<Vec<ZnodePath>>,
+    /// How to ask the servers about their connections, sessions and watches [default: auto]
+    #[arg(long, value_name = "HOW", help_heading = "Servers")]
+    pub server_view: Option<ServerViewBy>,
+    /// Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]
+    #[arg(long, value_name = "URL", help_heading = "Servers")]
+    pub admin_url: Option<AdminUrl>,
     #[arg(
         long,
         value_name = "FILE",
@@ -203,6 +211,32 @@ pub(super) struct HeadlessOptions {
     /// Give up when the ensemble gives no answer for this long [default: 15s]
     #[arg(long, value_name = "DURATION", value_parser = span::parse)]
     pub timeout: Option<Duration>,
+}
+
+/// How the servers are asked about themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ServerViewBy {
+    /// By four-letter words, and by AdminServer where those do not tell everything
+    #[default]
+    Auto,
+    /// By four-letter words only
+    Words,
+    /// By AdminServer only
+    Http,
+    /// Not at all: what only the servers know stays unknown
+    Off,
+}
+
+impl From<ServerViewBy> for ViewBy {
+    fn from(by: ServerViewBy) -> Self {
+        match by {
+            ServerViewBy::Auto => Self::Auto,
+            ServerViewBy::Words => Self::Words,
+            ServerViewBy::Http => Self::Http,
+            ServerViewBy::Off => Self::Off,
+        }
+    }
 }
 
 /// How facts are printed.

@@ -1,5 +1,6 @@
 //! The observer and the table that it keeps, as the headless commands use them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
@@ -8,6 +9,8 @@ use super::{CliError, settings::Settings};
 use crate::observe::{Observed, Observer};
 use crate::queue::{Change, Happening, Link, LockTable};
 use crate::report::Ensemble;
+use crate::server_view::ServerView;
+use crate::zk::survey::{Surveyor, ViewBy};
 use crate::znode::{SessionId, Timestamp};
 
 /// A happening, and why it was, where that is known.
@@ -26,6 +29,8 @@ pub(super) struct Follower {
     patience: Duration,
     /// When it last gave an answer, or was first asked.
     answered: Instant,
+    /// Asks the servers about themselves, again and again.
+    surveyor: Option<Surveyor>,
 }
 
 impl Follower {
@@ -42,19 +47,38 @@ impl Follower {
             refused: None,
             patience: settings.timeout,
             answered: Instant::now(),
+            surveyor: None,
         })
+    }
+
+    /// Also asks the servers about themselves from now on, if the settings want that.
+    pub(super) fn survey(&mut self, settings: &Settings) -> Result<(), CliError> {
+        let options = settings.survey_options()?;
+        if options.by != ViewBy::Off {
+            self.surveyor = Surveyor::start(options).ok();
+        }
+        Ok(())
     }
 
     /// The next changes, applied, and what they mean, in order. Fails when the ensemble refuses us, and when it gives no
     /// answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Vec<Told>, CliError> {
         let batch = if self.synced.is_some() {
-            self.observer.next().await
+            tokio::select! {
+                batch = self.observer.next() => batch,
+                Some(view) = viewed(&mut self.surveyor) => Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }]),
+            }
         } else {
             timeout_at(self.answered + self.patience, self.observer.next()).await.map_err(|_| self.no_answer())?
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
+    }
+
+    /// Takes what the servers told about themselves.
+    pub(super) fn told(&mut self, view: ServerView) {
+        let at = view.at;
+        self.table.apply(Change::Surveyed { view: Arc::new(view) }, at);
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<Told> {
@@ -100,11 +124,14 @@ impl Follower {
 
     /// Whom we follow.
     pub(super) fn ensemble(&self) -> Ensemble {
-        Ensemble::new(&self.connect, self.session)
+        Ensemble::new(&self.connect, self.session).with_view(self.table.view())
     }
 
     /// Ends the session; at most two seconds. The table stays.
     pub(super) async fn stop(self) -> LockTable {
+        if let Some(surveyor) = self.surveyor {
+            surveyor.stop().await;
+        }
         self.observer.stop().await;
         self.table
     }
@@ -129,5 +156,13 @@ impl Follower {
             Some(reason) => CliError::Refused(reason.clone()),
             None => self.no_answer(),
         }
+    }
+}
+
+/// The next view; never, where nobody asks.
+async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
+    match surveyor {
+        Some(surveyor) => surveyor.next().await,
+        None => std::future::pending().await,
     }
 }

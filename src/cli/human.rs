@@ -18,12 +18,13 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
-/// A duration with three digits: `0.4ms`, `22.1ms`, `412ms`, `1.25s`, `14.0s`; from a minute on as [`span`].
+/// A duration with three digits: `<0.1ms`, `0.4ms`, `22.1ms`, `412ms`, `1.25s`, `14.0s`; from a minute on as [`span`].
 pub(super) fn brief(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match duration.as_micros() {
         0 => "0s".to_owned(),
-        1..99_950 => format!("{:.1}ms", seconds * 1000.0),
+        1..50 => "<0.1ms".to_owned(),
+        50..99_950 => format!("{:.1}ms", seconds * 1000.0),
         99_950..999_500 => format!("{:.0}ms", seconds * 1000.0),
         999_500..9_995_000 => format!("{seconds:.2}s"),
         9_995_000..59_950_000 => format!("{seconds:.1}s"),
@@ -90,7 +91,8 @@ mod tests {
     fn a_brief_duration_keeps_three_digits() {
         for (micros, shown) in [
             (0, "0s"),
-            (40, "0.0ms"),
+            (40, "<0.1ms"),
+            (50, "0.1ms"),
             (430, "0.4ms"),
             (22_149, "22.1ms"),
             (99_951, "100ms"),

@@ -8,11 +8,14 @@ use super::settings::Settings;
 use super::{CliError, table};
 use crate::queue::LockTable;
 use crate::report::Snapshot;
+use crate::server_view::ServerView;
+use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};
 use crate::znode::ZnodePath;
 
 /// Reads everything, prints it and ends the session. A root that cannot be read is told in the output; the command fails
 /// only when none can.
 pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Write) -> Result<(), CliError> {
+    let asking = tokio::spawn(survey(settings.survey_options()?));
     let mut follower = Follower::start(settings)?;
     let taken_at = loop {
         if let Some(at) = follower.synced() {
@@ -23,6 +26,10 @@ pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Writ
             return Err(error);
         }
     };
+    // Bounded by the patience with each server.
+    if let Ok(Some(view)) = asking.await {
+        follower.told(view);
+    }
     let ensemble = follower.ensemble();
     let locks = follower.stop().await;
     check_roots(&locks, &settings.roots)?;
@@ -36,6 +43,14 @@ pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Writ
         Format::Table => table::write(&mut out, &locks, &settings.roots, taken_at)?,
     }
     Ok(out.flush()?)
+}
+
+/// What the servers say about themselves; `None` when they are not to be asked.
+async fn survey(options: SurveyOptions) -> Option<ServerView> {
+    match options.by {
+        ViewBy::Off => None,
+        _ => survey_once(&options, true).await.ok(),
+    }
 }
 
 fn check_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {

@@ -28,6 +28,7 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let end = during.map(|during| Instant::now() + during);
     let mut follower = Follower::start(settings)?;
+    follower.survey(settings)?;
     tracing::info!(connect = follower.ensemble().connect(), "watching");
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),

@@ -152,9 +152,7 @@ impl Client {
                 }
                 Err(error) => error,
             };
-            self.fleet
-                .tally()
-                .troubled(self.seat.id, format!("it got no session: {}", error.to_string().replace(&link, "its link")));
+            self.fleet.tally().troubled(self.seat.id, error.to_string().replace(&link, "its link"));
             let is_first = self.rounds == 0 && !*self.fleet.begun.borrow();
             if error.is_permanent() || is_first && attempt >= ATTEMPTS {
                 break;

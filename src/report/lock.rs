@@ -1,6 +1,7 @@
 use serde::ser::{Serialize, Serializer};
 
 use super::contender::ContenderFacts;
+use crate::diagnose::Sight;
 use crate::queue::{LockQueue, WatchEvents};
 use crate::recipe::{Kind, Recipe};
 use crate::znode::Timestamp;
@@ -9,14 +10,14 @@ use crate::znode::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     lock: &'a LockQueue,
+    sight: Sight<'a>,
     now: Timestamp,
-    is_live: bool,
 }
 
 impl<'a> LockFacts<'a> {
     /// The facts of one lock; ages are counted up to `now`, by the servers' clock. When its table is not live, nobody's state is known.
-    pub fn new(lock: &'a LockQueue, now: Timestamp, is_live: bool) -> Self {
-        Self { lock, now, is_live }
+    pub fn new(lock: &'a LockQueue, sight: Sight<'a>, now: Timestamp) -> Self {
+        Self { lock, sight, now }
     }
 }
 
@@ -65,7 +66,7 @@ struct Contenders<'a>(LockFacts<'a>);
 
 impl Serialize for Contenders<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LockFacts { lock, now, is_live } = self.0;
-        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, now, is_live)))
+        let LockFacts { lock, sight, now } = self.0;
+        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, sight, now)))
     }
 }

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde::ser::{Serialize, Serializer};
 
 use super::{Ensemble, LockFacts, SCHEMA, rfc3339};
+use crate::diagnose::Sight;
 use crate::queue::{LockQueue, LockTable};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -14,7 +15,7 @@ pub struct Snapshot<'a> {
     server_time: Timestamp,
     ensemble: &'a Ensemble,
     locks: Vec<&'a LockQueue>,
-    is_live: bool,
+    sight: Sight<'a>,
     unreadable: &'a BTreeMap<ZnodePath, String>,
 }
 
@@ -27,7 +28,7 @@ impl<'a> Snapshot<'a> {
             server_time: table.server_time(taken_at),
             ensemble,
             locks: table.locks().collect(),
-            is_live: table.is_live(),
+            sight: Sight::new(table, taken_at),
             unreadable: table.unreadable(),
         }
     }
@@ -66,7 +67,7 @@ struct Locks<'a>(&'a Snapshot<'a>);
 
 impl Serialize for Locks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.server_time, self.0.is_live)))
+        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.sight, self.0.server_time)))
     }
 }
 

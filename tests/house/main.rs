@@ -4,22 +4,26 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 11] = [
+const ROOMS: [(&str, &[&str]); 12] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
-    ("queue", &["recipe", "znode"]),
-    ("report", &["queue", "recipe", "znode"]),
     ("server_view", &["znode"]),
+    ("queue", &["recipe", "server_view", "znode"]),
+    ("diagnose", &["queue", "recipe", "server_view", "znode"]),
+    ("report", &["diagnose", "queue", "recipe", "server_view", "znode"]),
     ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
-    ("cli", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
-    ("tui", &["contend", "lock", "observe", "zk", "report", "queue", "recipe", "znode"]),
+    (
+        "cli",
+        &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode", "tui"],
+    ),
+    ("tui", &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 7] = ["znode", "recipe", "queue", "report", "server_view", "tui/app", "observe/follow"];
+const PURE: [&str; 8] = ["znode", "recipe", "server_view", "queue", "diagnose", "report", "tui/app", "observe/follow"];
 
 /// What a pure room must not name.
 const IMPURE: [&str; 7] =

@@ -87,6 +87,7 @@ async fn play(
     let patience = Patience::new(settings.timeout);
     let (mut told, mut lost) = (std::pin::pin!(told), std::pin::pin!(patience.lost()));
     let mut end = None;
+    tracing::info!(connect = settings.connect, ?scenario, "test clients start");
     let mut fleet = Fleet::start(options, scenario)?;
     let ended = loop {
         tokio::select! {
@@ -108,6 +109,7 @@ async fn play(
     };
     line.end("the clients leave");
     let outcome = fleet.stop().await;
+    tracing::info!(acquisitions = outcome.acquisitions, left_behind = outcome.left_behind, "test clients are gone");
     ended.map(|()| outcome)
 }
 
@@ -132,6 +134,7 @@ async fn play_all(
         patience.note(progress.fleet, progress.status);
         line.show(Instant::now(), || progress::of(progress.status, Some((progress.fleet, progress.of))));
     };
+    tracing::info!(connect = settings.connect, ?scenario, ?sizes, "herds and chains start");
     let comparison = contend::compare(options, scenario, sizes, tell, interrupted).await;
     if silence.get() { Err(patience.no_answer(&settings.connect)) } else { Ok(comparison?) }
 }

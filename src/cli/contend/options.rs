@@ -50,7 +50,7 @@ impl Recipe {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct ContendOptions {
-    /// Node of the lock; it and its parents are made when they are missing, nothing else is touched
+    /// Node of the lock; it and its parents are made when they are missing, and taken away at the end
     #[arg(long, value_name = "PATH")]
     pub path: ZnodePath,
     /// How the lock works
@@ -85,7 +85,7 @@ pub(in crate::cli) struct ContendOptions {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct CompareOptions {
-    /// Where: the herd queues at PATH/herd, the chain at PATH/chain; made when they are missing
+    /// Where: the herd queues at PATH/herd, the chain at PATH/chain; what is missing is made, and taken away at the end
     #[arg(long, value_name = "PATH", default_value = "/lockscope")]
     pub path: ZnodePath,
     /// How many clients contend, one size after the other

@@ -74,29 +74,10 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
+    use super::super::testing::status;
     use super::*;
-    use crate::contend::{Scenario, Totals};
-    use crate::lock::Algorithm;
-    use crate::znode::ZnodePath;
 
     const LONGEST: Duration = Duration::from_millis(20);
-
-    fn status(connected: u32, elapsed: Duration) -> Status {
-        Status {
-            scenario: Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3)),
-            elapsed,
-            age: Duration::ZERO,
-            connected,
-            finished: false,
-            clients: Vec::new(),
-            totals: Totals::default(),
-            overlaps: Vec::new(),
-            server: None,
-            server_silence: None,
-        }
-    }
 
     #[tokio::test]
     async fn it_ends_when_no_session_comes_and_says_how_many_there_are() {

@@ -71,7 +71,7 @@ impl<W: Write> Drop for ProgressLine<W> {
 /// How far a fleet is; `place` is its number among all, and how many there are.
 pub(super) fn of(status: &Status, place: Option<(usize, usize)>) -> String {
     let scenario = &status.scenario;
-    let place = place.map_or_else(String::new, |(fleet, of)| format!("{fleet}/{of} "));
+    let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
     let start = format!("{place}{}: ", scenario.algorithm.name());
     if status.elapsed.is_zero() {
         return format!(
@@ -96,7 +96,11 @@ pub(super) fn of(status: &Status, place: Option<(usize, usize)>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::status;
     use super::*;
+    use crate::contend::Scenario;
 
     #[test]
     fn the_line_fits_is_drawn_ten_times_a_second_at_most_and_is_wiped_at_the_end() {
@@ -111,6 +115,17 @@ mod tests {
         let sent = String::from_utf8(sent).expect("text");
         let shown: Vec<&str> = sent.split(WIPE).collect();
         assert_eq!(shown, ["", "0 clients", "100 clien", "250 clien", "they leav", ""]);
+    }
+
+    #[test]
+    fn it_tells_who_is_there_and_then_how_far_they_are() {
+        assert_eq!(of(&status(2, Duration::ZERO), None), "chain: 2 of 3 clients connected");
+        let mut under_way = status(3, Duration::from_secs(4));
+        under_way.totals.acquisitions = 2048;
+        assert_eq!(of(&under_way, None), "chain: 3 clients, 2 048 acquisitions, 512/s, 4.00s");
+        under_way.scenario = Arc::new(Scenario { rounds: Some(1000), ..(*under_way.scenario).clone() });
+        let shown = of(&under_way, Some((3, 10)));
+        assert_eq!(shown, "fleet 3 of 10, chain: 3 clients, 2 048 of 3 000 acquisitions, 512/s, 4.00s");
     }
 
     #[test]

@@ -1,8 +1,10 @@
-//! Outcomes made by hand.
+//! Outcomes and a status made by hand.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::contend::{Bytes, Count, Delivered, Outcome, Quantiles, ServerEvents};
+use crate::contend::{Bytes, Count, Delivered, Outcome, Quantiles, Scenario, ServerEvents, Status, Totals};
+use crate::lock::Algorithm;
 use crate::znode::ZnodePath;
 
 /// The outcome of a fleet in which a herd gets slower with its square.
@@ -38,6 +40,7 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
         bytes: Bytes { up: 123_456, down: 1_234_567 },
         wait_ms: waits,
         hold_ms: Quantiles { p50: Duration::ZERO, p90: Duration::from_micros(430), ..waits },
+        server_silence: None,
         server: Some(if is_herd {
             ServerEvents { children: events, deleted: 0 }
         } else {
@@ -47,5 +50,21 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
         interrupted: false,
         overlaps: Vec::new(),
         troubles: Vec::new(),
+    }
+}
+
+/// A fleet of three clients, so many of them connected, that has contended for so long.
+pub(super) fn status(connected: u32, elapsed: Duration) -> Status {
+    Status {
+        scenario: Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3)),
+        elapsed,
+        age: Duration::ZERO,
+        connected,
+        finished: false,
+        clients: Vec::new(),
+        totals: Totals::default(),
+        overlaps: Vec::new(),
+        server: None,
+        server_silence: None,
     }
 }

@@ -15,7 +15,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// The fields that the contract promises, and those that were added.
-const FIELDS: [&str; 21] = [
+const FIELDS: [&str; 22] = [
     "schema",
     "recipe",
     "path",
@@ -37,6 +37,7 @@ const FIELDS: [&str; 21] = [
     "left_behind",
     "interrupted",
     "overlaps",
+    "troubles",
 ];
 
 fn command(connect: &str, arguments: &[&str]) -> Command {
@@ -71,7 +72,7 @@ async fn every_recipe_makes_all_its_rounds_and_tells_every_field() {
         let arguments = ["contend", "--path", "/a/lock", "--recipe", recipe, "--clients", "4", "--rounds", "5"];
         let told = run(command(&connect, &[&arguments[..], &["--hold", "1ms", "--seed", "7"]].concat())).await.json();
         let fields: BTreeSet<&str> = told.as_object().expect("an object").keys().map(String::as_str).collect();
-        let promised: BTreeSet<&str> = FIELDS.into_iter().chain(["troubles"]).collect();
+        let promised: BTreeSet<&str> = FIELDS.into_iter().collect();
         assert_eq!(fields, promised);
         for (field, expected) in [
             ("recipe", Value::from(recipe)),
@@ -150,10 +151,14 @@ async fn a_reader_who_goes_ends_it_quietly_and_the_nodes_go_too() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_takes_too_few_connections_is_told_in_a_sentence() {
-    let server = Settings::default().line("maxClientCnxns=4").start();
+    let server = Settings::default().line("maxClientCnxns=3").start();
+    let connect = server.connect_string();
+    // The program's own session is the last that finds room. Of connections that come in one burst the server lets more pass
+    // than it says, since it counts them later.
+    let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let arguments = ["contend", "--path", "/lock", "--clients", "10", "--timeout", "1m"];
-    let told = run(command(&server.connect_string(), &arguments)).await.refused();
-    assert!(told.contains("of 10 test clients got no session"), "{told}");
+    let told = run(command(&connect, &arguments)).await.refused();
+    assert!(told.contains("10 of 10 test clients got no session"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
