@@ -73,7 +73,7 @@ impl Fleets {
     }
 
     /// Whether any fleet runs or is being stopped.
-    pub fn run(&self) -> bool {
+    pub fn are_running(&self) -> bool {
         self.running.iter().flatten().any(|running| !running.task.is_finished())
     }
 

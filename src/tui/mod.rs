@@ -121,7 +121,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders, fleets).await;
         let gone = !terminal::is_there();
         drop(console);
-        if fleets.run() && !gone {
+        if fleets.are_running() && !gone {
             // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }

@@ -176,6 +176,7 @@ pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> Outcome {
         wait_ms: totals.waits,
         hold_ms: totals.holds,
         server: None,
+        server_silence: Some("zk1:2181 does not answer mntr".to_owned()),
         left_behind,
         interrupted: true,
         overlaps: Vec::new(),

@@ -47,6 +47,7 @@ struct Figures {
     waits: Quantiles,
     holds: Quantiles,
     server: Option<ServerEvents>,
+    silence: Option<String>,
     modelled: (u64, u64),
 }
 
@@ -71,6 +72,7 @@ impl Figures {
             waits: totals.waits,
             holds: totals.holds,
             server: status.server,
+            silence: status.server_silence.clone(),
             modelled: (totals.modelled_herd, totals.modelled_chain),
         }
     }
@@ -87,6 +89,7 @@ impl Figures {
             waits: outcome.wait_ms,
             holds: outcome.hold_ms,
             server: outcome.server,
+            silence: outcome.server_silence.clone(),
             modelled: (events.modelled_herd, events.modelled_chain),
         }
     }
@@ -145,7 +148,7 @@ fn server(view: View<'_>, crew: &Crew, figures: &Figures) -> FigureLine {
     let theme = view.theme;
     let label = "servers say";
     let Some(events) = figures.server else {
-        let why = crew.status().and_then(|status| status.server_silence.as_deref()).unwrap_or("not yet known");
+        let why = figures.silence.as_deref().unwrap_or("not yet known");
         return FigureLine::Figure { label: "servers", value: "  ".to_owned(), note: why.to_owned(), style: theme.dim };
     };
     match crew.scenario().algorithm {
