@@ -165,8 +165,12 @@ pub(super) struct Options {
     /// How to ask the servers about their connections, sessions and watches [default: auto]
     #[arg(long, value_name = "HOW", help_heading = "Servers")]
     pub server_view: Option<ServerViewBy>,
-    /// Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]
-    #[arg(long, value_name = "URL", help_heading = "Servers")]
+    #[arg(
+        long,
+        value_name = "URL",
+        help_heading = "Servers",
+        help = "Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]"
+    )]
     pub admin_url: Option<AdminUrl>,
     #[arg(
         long,

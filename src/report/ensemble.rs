@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::server_view::{AskedBy, MemberView, ServerView};
+use crate::server_view::{AskedBy, MemberView, Mode, ServerView};
 use crate::znode::SessionId;
 
 /// The port of a server whose address names none.
@@ -69,7 +69,7 @@ impl Server {
     fn told(member: &MemberView) -> Self {
         Self {
             address: member.address.clone(),
-            mode: member.mode.map(|mode| mode.name()),
+            mode: member.mode.map(Mode::name),
             version: member.version.clone(),
             view: match member.asked_by {
                 AskedBy::Words => "words",

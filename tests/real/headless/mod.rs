@@ -4,5 +4,6 @@ mod access;
 mod contend;
 mod hostile;
 mod program;
+mod server_view;
 mod snapshot;
 mod watch;
