@@ -165,6 +165,13 @@ impl Outcome {
     }
 }
 
+impl Status {
+    /// What the fleet has come to so far, as one that is interrupted now; what it would leave behind is not known.
+    pub fn so_far(&self) -> Outcome {
+        Outcome::of(self, None)
+    }
+}
+
 /// A share of something counted; 0 of nothing.
 pub(super) fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { count(of) / count(all) }
