@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 9] = [
+const ROOMS: [(&str, &[&str]); 10] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("queue", &["recipe", "znode"]),
@@ -12,12 +12,26 @@ const ROOMS: [(&str, &[&str]); 9] = [
     ("zk", &["znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
-    ("cli", &["observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
+    ("sandbox", &["znode"]),
+    ("cli", &["sandbox", "observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
     ("tui", &["observe", "zk", "report", "queue", "recipe", "znode"]),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 6] = ["znode", "recipe", "queue", "report", "tui/app", "observe/follow"];
+const PURE: [&str; 12] = [
+    "znode",
+    "recipe",
+    "queue",
+    "report",
+    "tui/app",
+    "observe/follow",
+    "sandbox/tree",
+    "sandbox/watch",
+    "sandbox/session",
+    "sandbox/wire",
+    "sandbox/machine",
+    "sandbox/words",
+];
 
 /// What a pure room must not name.
 const IMPURE: [&str; 7] =
