@@ -7,6 +7,7 @@ pub mod certificates;
 pub mod foreign;
 pub mod picture;
 pub mod process;
+pub mod raw;
 pub mod relay;
 pub mod server;
 pub mod settings;

@@ -34,6 +34,7 @@ pub struct Settings {
     jute_maxbuffer: Option<u32>,
     sasl_users: Vec<(String, String)>,
     lines: Vec<String>,
+    properties: Vec<String>,
 }
 
 impl Default for Settings {
@@ -45,6 +46,7 @@ impl Default for Settings {
             jute_maxbuffer: None,
             sasl_users: Vec::new(),
             lines: Vec::new(),
+            properties: Vec::new(),
         }
     }
 }
@@ -83,6 +85,12 @@ impl Settings {
     /// A line of `zoo.cfg`.
     pub fn line(mut self, line: &str) -> Self {
         self.lines.push(line.to_owned());
+        self
+    }
+
+    /// A system property of the JVM, as `NAME=VALUE`.
+    pub fn property(mut self, property: &str) -> Self {
+        self.properties.push(property.to_owned());
         self
     }
 
@@ -139,6 +147,7 @@ impl Settings {
         if !self.sasl_users.is_empty() {
             properties.push(format!("-Djava.security.auth.login.config={}", folder.join("jaas.conf").display()));
         }
+        properties.extend(self.properties.iter().map(|property| format!("-D{property}")));
         properties.extend(self.jute_maxbuffer.map(|bytes| format!("-Djute.maxbuffer={bytes}")));
         properties
     }

@@ -11,5 +11,6 @@ mod locks;
 mod observe;
 mod relay_faults;
 mod relays;
+mod sandbox;
 mod servers;
 mod shown;

@@ -25,7 +25,7 @@ use super::options::Options;
 use super::session::{PASSWORD, Sessions};
 use super::tree::{Change, Tree, known, parent};
 use super::watch::{Figure, Fired, Watches};
-use super::wire::{Code, Cut, Header, LENGTH, Reader, Write, cut, event, op, refusal, reply};
+use super::wire::{Code, Cut, Header, LENGTH, NO_ZXID, Reader, Write, cut, event, op, refusal, reply};
 use super::words::Word;
 
 /// How many requests of one connection are carried out before others have their turn.
@@ -198,17 +198,16 @@ impl Machine {
             op::SET_WATCHES | op::SET_WATCHES2 => self.set_watches(id, header, from),
             op::ADD_WATCH => self.add_watch(id, header.xid, from),
             op::CHECK_WATCHES | op::REMOVE_WATCHES => self.take_watches(id, header, from),
-            op::RECONFIG => {
-                self.zxid += 1;
-                self.refuse(id, header.xid, Code::ReconfigDisabled);
-            }
+            op::RECONFIG => self.never(id, header.xid, Code::ReconfigDisabled),
+            // Servers delete containers by it; of a client they do not understand it.
+            op::DELETE_CONTAINER => self.never(id, header.xid, Code::BadArguments),
             op if Write::is(op) => {
                 let write = Write::read(op, &mut from);
                 self.write(id, header, write, now);
             }
             op if read::knows(op) => self.read(id, header, from),
             op => {
-                self.refuse(id, header.xid, Code::Unimplemented);
+                self.push(id, |out| refusal(out, header.xid, NO_ZXID, Code::Unimplemented));
                 return self.end(id, End::UnknownOperation(op));
             }
         }
@@ -219,6 +218,12 @@ impl Machine {
             (traffic.last, traffic.last_xid, traffic.last_zxid, traffic.last_response) = (name, header.xid, zxid, now);
             traffic.latency.add(0);
         }
+    }
+
+    /// Refuses a change that nobody can make; it takes a zxid all the same.
+    fn never(&mut self, id: usize, xid: i32, code: Code) {
+        self.zxid += 1;
+        self.refuse(id, xid, code);
     }
 
     /// Tells watchers of a change.

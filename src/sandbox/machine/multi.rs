@@ -1,22 +1,20 @@
 use super::Machine;
 use crate::sandbox::tree::Change;
-use crate::sandbox::wire::{Code, Malformed, Reader, Write, Writer, multi, op};
+use crate::sandbox::wire::{Code, Create, Reader, Write, Writer, multi, op};
 
 impl Machine {
     /// Several changes as one, with one zxid: all of them, or none.
     pub(super) fn multi(&mut self, id: usize, xid: i32, mut from: Reader<'_>, now: i64) {
         self.zxid += 1;
-        let writes = multi(&mut from, |code, from| match code {
-            op::SET_ACL | op::DELETE_CONTAINER => Err(Malformed("operation of a multi")),
-            _ => Ok((code, Write::read(code, from)?)),
-        });
-        let Ok(writes) = writes else { return self.refuse(id, xid, Code::MarshallingError) };
+        let Ok(writes) = multi(&mut from, Write::read_of_multi) else {
+            return self.refuse(id, xid, Code::MarshallingError);
+        };
         let mut changes = Vec::with_capacity(writes.len());
         let mut undos = Vec::with_capacity(writes.len());
-        for (index, (op, write)) in writes.iter().enumerate() {
+        for (index, write) in writes.iter().enumerate() {
             match self.apply(id, write, now) {
                 Ok((change, undo)) => {
-                    changes.push((*op, change));
+                    changes.push(change);
                     undos.push(undo);
                 }
                 Err(code) => {
@@ -27,12 +25,12 @@ impl Machine {
                 }
             }
         }
-        for (_, change) in &changes {
+        for change in &changes {
             self.tell(change);
         }
         self.reply(id, xid, |out| {
-            for (op, change) in &changes {
-                result(out, *op, change);
+            for (write, change) in writes.iter().zip(&changes) {
+                result(out, write, change);
             }
             end(out);
         });
@@ -63,22 +61,23 @@ pub(super) fn bad(out: &mut Vec<u8>, error: i32) {
 }
 
 /// Appends the result of a change. Whatever gives a stat with the path says that it was a `create2`.
-fn result(out: &mut Vec<u8>, op: i32, change: &Change) {
-    match change {
-        Change::Created { path, .. } if op == op::CREATE => {
+fn result(out: &mut Vec<u8>, write: &Write<'_>, change: &Change) {
+    match (write, change) {
+        (Write::Create(Create { op: op::CREATE, .. }), Change::Created { path, .. }) => {
             good(out, op::CREATE);
             out.put_text(path);
         }
-        Change::Created { path, stat } => {
+        (_, Change::Created { path, stat }) => {
             good(out, op::CREATE2);
             out.put_text(path);
             out.put_stat(stat);
         }
-        Change::DataChanged { stat, .. } | Change::AclChanged { stat } => {
-            good(out, op);
+        (_, Change::DataChanged { stat, .. } | Change::AclChanged { stat }) => {
+            good(out, op::SET_DATA);
             out.put_stat(stat);
         }
-        Change::Deleted { .. } | Change::Checked { .. } => good(out, op),
+        (_, Change::Deleted { .. }) => good(out, op::DELETE),
+        (_, Change::Checked { .. }) => good(out, op::CHECK),
     }
 }
 

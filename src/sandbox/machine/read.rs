@@ -42,11 +42,13 @@ impl Machine {
                 self.node_into(out, id, &read)
             }
             op::MULTI_READ => {
-                let reads = multi(from, |op, from| match op {
-                    op::GET_DATA | op::GET_CHILDREN => Read::read(op, from),
-                    _ => Err(Malformed("operation of a multi-read")),
-                });
-                self.nodes_into(out, id, &reads.map_err(unread)?)
+                let reads = multi(from, Read::read_of_multi).map_err(unread)?;
+                self.nodes_into(out, id, &reads)
+            }
+            // There is one server, and it has seen everything.
+            op::SYNC => {
+                out.put_buffer(from.buffer().map_err(unread)?);
+                Ok(())
             }
             op::WHO_AM_I => {
                 let who = self.who(id);
@@ -132,12 +134,11 @@ impl Machine {
                 }
                 out.put_stat(&node.stat());
             }
-            op::GET_ALL_CHILDREN_NUMBER => {
+            _ => {
                 self.readable(id, path)?;
-                out.put_length(self.tree.below(path));
+                // Below an empty path is whatever begins with a slash.
+                out.put_length(if path.is_empty() { self.tree.len() } else { self.tree.below(path) });
             }
-            // There is one server, and it has seen everything.
-            _ => out.put_text(path),
         }
         Ok(())
     }

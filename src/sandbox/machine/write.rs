@@ -43,15 +43,6 @@ impl Machine {
                 self.may(Tree::deletable(path)?, permission::DELETE, who)?;
                 self.tree.delete(path, *version, zxid)
             }
-            Write::DeleteContainer { path } => {
-                Tree::deletable(path)?;
-                let node = self.tree.node(path)?;
-                match node.owner {
-                    _ if !node.children.is_empty() => Err(Code::NotEmpty),
-                    Owner::Session(_) => Err(Code::BadVersion),
-                    _ => self.tree.delete(path, -1, zxid),
-                }
-            }
             Write::SetData { path, data, version } => {
                 validate(path)?;
                 self.may(path, permission::WRITE, who)?;

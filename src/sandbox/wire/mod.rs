@@ -13,4 +13,4 @@ pub use event::{EventKind, event};
 pub use frame::{Cut, LENGTH, cut};
 pub use reader::{Malformed, Reader};
 pub use request::{Auth, Connect, Create, Header, Read, SetWatches, Write, multi};
-pub use writer::{Writer, frame, refusal, reply};
+pub use writer::{NO_ZXID, Writer, frame, refusal, reply};

@@ -76,7 +76,6 @@ pub struct Create<'a> {
 pub enum Write<'a> {
     Create(Create<'a>),
     Delete { path: Cow<'a, str>, version: i32 },
-    DeleteContainer { path: Cow<'a, str> },
     SetData { path: Cow<'a, str>, data: Option<&'a [u8]>, version: i32 },
     SetAcl { path: Cow<'a, str>, acls: Vec<Acl>, version: i32 },
     Check { path: Cow<'a, str>, version: i32 },
@@ -91,11 +90,29 @@ impl<'a> Write<'a> {
                 | op::CREATE_CONTAINER
                 | op::CREATE_TTL
                 | op::DELETE
-                | op::DELETE_CONTAINER
                 | op::SET_DATA
                 | op::SET_ACL
                 | op::CHECK
         )
+    }
+
+    /// As [`read`](Self::read), within a multi, where the flags of a node that is to be made count for more than the
+    /// operation, and ACLs cannot be set.
+    pub fn read_of_multi(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
+        match Self::read(op, from)? {
+            Self::SetAcl { .. } => Err(Malformed("operation of a multi")),
+            Self::Create(create) => {
+                let op = match create.flags {
+                    4 => op::CREATE_CONTAINER,
+                    5 | 6 if op == op::CREATE_TTL => op,
+                    5 | 6 => return Err(Malformed("node with a time to live")),
+                    _ => op::CREATE,
+                };
+                let ttl = if op == op::CREATE_TTL { create.ttl } else { -1 };
+                Ok(Self::Create(Create { op, ttl, ..create }))
+            }
+            write => Ok(write),
+        }
     }
 
     pub fn read(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
@@ -109,7 +126,6 @@ impl<'a> Write<'a> {
                 ttl: if op == op::CREATE_TTL { from.long()? } else { -1 },
             }),
             op::DELETE => Self::Delete { path: from.some_text()?, version: from.int()? },
-            op::DELETE_CONTAINER => Self::DeleteContainer { path: from.some_text()? },
             op::SET_DATA => Self::SetData { path: from.some_text()?, data: from.buffer()?, version: from.int()? },
             op::SET_ACL => Self::SetAcl { path: from.some_text()?, acls: from.list(acl)?, version: from.int()? },
             op::CHECK => Self::Check { path: from.some_text()?, version: from.int()? },
@@ -127,6 +143,14 @@ pub struct Read<'a> {
 }
 
 impl<'a> Read<'a> {
+    /// As [`read`](Self::read), within a multi, where no watch is left.
+    pub fn read_of_multi(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
+        match op {
+            op::GET_DATA | op::GET_CHILDREN => Ok(Self { watch: false, ..Self::read(op, from)? }),
+            _ => Err(Malformed("operation of a multi-read")),
+        }
+    }
+
     pub fn read(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         Ok(Self { op, path: from.some_text()?, watch: from.bool()? })
     }
