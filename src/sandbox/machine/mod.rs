@@ -23,7 +23,7 @@ pub use connection::{Connection, End};
 
 use super::options::Options;
 use super::session::{PASSWORD, Sessions};
-use super::tree::{Change, Tree, known, parent};
+use super::tree::{Acl, Change, Tree, check, known, parent, permission};
 use super::watch::{Figure, Fired, Watches};
 use super::wire::{Code, Cut, Header, LENGTH, NO_ZXID, Reader, Write, cut, event, op, refusal, reply};
 use super::words::Word;
@@ -229,27 +229,31 @@ impl Machine {
     /// Tells watchers of a change.
     fn tell(&mut self, change: &Change) {
         match change {
-            Change::Created { path, .. } => {
-                let above = known(parent(path).unwrap_or_default());
-                let fired = self.watches.created(path, above);
-                self.send(&fired);
+            Change::Created { path, acls, above, .. } => {
+                let [node, children] = self.watches.created(path, known(parent(path).unwrap_or_default()));
+                self.send(&node, acls);
+                self.send(&children, above);
             }
-            Change::Deleted { path } => {
-                let above = known(parent(path).unwrap_or_default());
-                let fired = self.watches.deleted(path, above);
-                self.send(&fired);
+            Change::Deleted { path, acls, above } => {
+                let [node, itself, children] = self.watches.deleted(path, known(parent(path).unwrap_or_default()));
+                self.send(&node, acls);
+                self.send(&itself, acls);
+                self.send(&children, above);
             }
-            Change::DataChanged { path, .. } => {
-                let fired = self.watches.data_changed(path);
-                self.send(&fired);
+            Change::DataChanged { path, acls, .. } => {
+                let [node] = self.watches.data_changed(path);
+                self.send(&node, acls);
             }
             Change::AclChanged { .. } | Change::Checked { .. } => {}
         }
     }
 
-    fn send(&mut self, fired: &[Fired<'_>]) {
-        for Fired { kind, path, watchers } in fired {
-            for watcher in watchers {
+    /// Sends an event to those who may read the node. Who may not has lost a watch that fires once all the same, and was
+    /// counted, as on servers with the fix of CVE-2024-23944.
+    fn send(&mut self, Fired { kind, path, watchers }: &Fired<'_>, acls: &[Acl]) {
+        for watcher in watchers {
+            let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
+            if check(acls, permission::READ, who).is_ok() {
                 self.push(*watcher, |out| event(out, *kind, path));
             }
         }

@@ -21,7 +21,10 @@ impl Machine {
                     while let Some(undo) = undos.pop() {
                         self.tree.undo(undo);
                     }
-                    return self.reply(id, xid, |out| failed(out, writes.len(), index, code));
+                    return match code {
+                        Code::MarshallingError => self.refuse(id, xid, code),
+                        _ => self.reply(id, xid, |out| failed(out, writes.len(), index, code)),
+                    };
                 }
             }
         }
@@ -67,7 +70,7 @@ fn result(out: &mut Vec<u8>, write: &Write<'_>, change: &Change) {
             good(out, op::CREATE);
             out.put_text(path);
         }
-        (_, Change::Created { path, stat }) => {
+        (_, Change::Created { path, stat, .. }) => {
             good(out, op::CREATE2);
             out.put_text(path);
             out.put_stat(stat);

@@ -33,7 +33,7 @@ impl Machine {
         let found = if header.op == op::REMOVE_WATCHES {
             self.watches.remove(&path, id, kind)
         } else {
-            self.watches.contains(&path, id, kind)
+            self.watches.contains(&path, kind)
         };
         if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, Code::NoWatcher) }
     }

@@ -17,7 +17,7 @@ impl Machine {
             Ok((change, _)) => {
                 self.tell(&change);
                 self.reply(id, header.xid, |out| match &change {
-                    Change::Created { path, stat } => {
+                    Change::Created { path, stat, .. } => {
                         out.put_text(path);
                         if header.op != op::CREATE {
                             out.put_stat(stat);
@@ -68,6 +68,9 @@ impl Machine {
 
     fn create(&mut self, id: usize, create: &Create<'_>, now: i64) -> Result<(Change, Undo), Code> {
         let connection = self.connections.get(id).ok_or(Code::MarshallingError)?;
+        if create.op == op::ERROR {
+            return Err(Code::MarshallingError);
+        }
         let mode = Mode::of(create.flags)?;
         let has_ttl = (1..=LONGEST_TTL).contains(&create.ttl);
         if mode.ttl && !has_ttl || !mode.ttl && create.ttl >= 0 {

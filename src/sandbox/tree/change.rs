@@ -14,20 +14,13 @@ pub struct Wish<'a> {
     pub owner: Owner,
 }
 
-/// What happened to the tree, for watchers and for the reply.
+/// What happened to the tree, for the reply and for watchers: those are told who may read the node, or, of a change of
+/// children, the node `above` it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    Created {
-        path: Arc<str>,
-        stat: Stat,
-    },
-    Deleted {
-        path: Arc<str>,
-    },
-    DataChanged {
-        path: Arc<str>,
-        stat: Stat,
-    },
+    Created { path: Arc<str>, stat: Stat, acls: Acls, above: Acls },
+    Deleted { path: Arc<str>, acls: Acls, above: Acls },
+    DataChanged { path: Arc<str>, stat: Stat, acls: Acls },
     /// Watchers are not told of ACLs.
     AclChanged {
         stat: Stat,
@@ -65,6 +58,7 @@ impl Tree {
             return Err(Code::NoChildrenForEphemerals);
         }
         let undo = Undo::Create { path: Arc::clone(&path), made: above.made, pzxid: above.pzxid };
+        let (acls, above) = (Arc::clone(&wish.acls), Arc::clone(&above.acls));
         let node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
         let stat = node.stat();
         self.link(&path, node, |above| {
@@ -74,7 +68,7 @@ impl Tree {
                 above.pzxid = zxid;
             }
         });
-        Ok((Change::Created { path, stat }, undo))
+        Ok((Change::Created { path, stat, acls, above }, undo))
     }
 
     /// Deletes a node of that version; -1 stands for any.
@@ -84,10 +78,12 @@ impl Tree {
         if !node.children.is_empty() {
             return Err(Code::NotEmpty);
         }
-        let pzxid = self.node(known(parent(path)?))?.pzxid;
+        let above = self.node(known(parent(path)?))?;
+        let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
+        let acls = Arc::clone(&node.acls);
         let (path, node) = self.unlink(path, |above| above.pzxid = above.pzxid.max(zxid)).ok_or(Code::NoNode)?;
         let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
-        Ok((Change::Deleted { path }, undo))
+        Ok((Change::Deleted { path, acls, above }, undo))
     }
 
     /// Refuses what no client may delete; gives the parent's path, by which the permission is looked up.
@@ -110,9 +106,9 @@ impl Tree {
             mtime: node.mtime,
         };
         (node.version, node.mzxid, node.mtime) = (next, zxid, time);
-        let (stat, is) = (node.stat(), node.data_length());
+        let (stat, is, acls) = (node.stat(), node.data_length(), Arc::clone(&node.acls));
         self.size = self.size + is - was;
-        Ok((Change::DataChanged { path, stat }, undo))
+        Ok((Change::DataChanged { path, stat, acls }, undo))
     }
 
     /// Gives a node of that ACL version other ACLs; -1 stands for any.

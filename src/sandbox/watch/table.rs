@@ -68,8 +68,9 @@ impl Table {
         true
     }
 
-    pub fn contains(&self, path: &str, watcher: usize) -> bool {
-        self.by_path.get(path).is_some_and(|watchers| watchers.contains_key(&watcher))
+    /// Whether anybody watches a path.
+    pub fn contains(&self, path: &str) -> bool {
+        self.by_path.contains_key(path)
     }
 
     /// Forgets a connection.

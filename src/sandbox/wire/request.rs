@@ -105,7 +105,8 @@ impl<'a> Write<'a> {
                 let op = match create.flags {
                     4 => op::CREATE_CONTAINER,
                     5 | 6 if op == op::CREATE_TTL => op,
-                    5 | 6 => return Err(Malformed("node with a time to live")),
+                    // One that does not say how long. The server finds out when it comes to it.
+                    5 | 6 => op::ERROR,
                     _ => op::CREATE,
                 };
                 let ttl = if op == op::CREATE_TTL { create.ttl } else { -1 };

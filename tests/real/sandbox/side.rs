@@ -7,6 +7,9 @@ use crate::harness::raw::{ANYONE, Body, Frame, Raw, Request, Stat};
 /// The session timeout of a scenario's sessions, in milliseconds, unless it says otherwise.
 const TIMEOUT: i32 = 30_000;
 
+/// Ends a session.
+const CLOSE: i32 = -11;
+
 /// A server and the sessions that a scenario has on it.
 pub struct Side {
     pub port: u16,
@@ -53,8 +56,13 @@ impl Side {
         let frames = self.raw(session).ask(request);
         let mut lines = vec![format!("{session} {}", request.name)];
         lines.extend(frames.iter().map(|frame| format!("    {}", self.shown(request.op, frame))));
+        if request.op == CLOSE {
+            // A session's nodes go in an order that is no promise. Events come before the reply.
+            let count = lines.len();
+            lines[1..count - 1].sort();
+        }
         let replied = frames.last().is_some_and(|frame| !frame.is_event());
-        if !replied || request.op == -11 {
+        if !replied || request.op == CLOSE {
             lines.push("    closed".to_owned());
         }
         self.report.append(&mut lines);
@@ -70,11 +78,20 @@ impl Side {
 
     /// Reports what was sent to a session unasked.
     pub fn events(&mut self, session: usize) {
+        let mut lines = self.told(session);
+        self.report.append(&mut lines);
+    }
+
+    /// As [`events`](Self::events), after the end of a session, whose nodes go in an order that is no promise.
+    pub fn events_in_any_order(&mut self, session: usize) {
+        let mut lines = self.told(session);
+        lines.sort();
+        self.report.append(&mut lines);
+    }
+
+    fn told(&mut self, session: usize) -> Vec<String> {
         let frames = self.raw(session).drain();
-        for frame in frames {
-            let line = format!("{session} is told {}", self.shown(0, &frame));
-            self.note(line);
-        }
+        frames.iter().map(|frame| format!("{session} is told {}", self.shown(0, frame))).collect()
     }
 
     /// Reports the zxid that the server has come to.
@@ -141,7 +158,12 @@ impl Side {
                 *text += &format!("{names} {}", self.stat(body.stat()));
             }
             104 | 106 => *text += &body.int().to_string(),
-            107 => *text += &format!("{:?}", body.list(|who| (who.text(), who.text()))),
+            107 => {
+                // In an order that is no promise.
+                let mut who = body.list(|who| (who.text(), who.text()));
+                who.sort();
+                *text += &format!("{who:?}");
+            }
             14 | 22 => loop {
                 let (op, done, error) = (body.int(), body.bool(), body.int());
                 *text += &format!("\n        op {op} done {done} error {error}: ");
