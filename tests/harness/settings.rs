@@ -99,6 +99,20 @@ impl Settings {
         Server::with(self)
     }
 
+    /// Whether a sandbox can be what is wanted here.
+    pub(super) fn is_plain(&self) -> bool {
+        let special = self.tls.is_some() || self.jute_maxbuffer.is_some();
+        !special && self.sasl_users.is_empty() && self.lines.is_empty() && self.properties.is_empty()
+    }
+
+    /// What starts a sandbox on a port.
+    pub(super) fn sandbox(&self, port: u16) -> Vec<String> {
+        let least = format!("{}ms", (self.tick * 2).as_millis());
+        [env!("CARGO_BIN_EXE_lockscope"), "sandbox", "--port", &port.to_string(), "--min-session-timeout", &least]
+            .map(str::to_owned)
+            .to_vec()
+    }
+
     /// The text of `zoo.cfg`.
     pub(super) fn zoo_cfg(&self, folder: &Path, ports: Ports) -> String {
         let tick = self.tick.as_millis();

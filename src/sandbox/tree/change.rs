@@ -18,9 +18,22 @@ pub struct Wish<'a> {
 /// children, the node `above` it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    Created { path: Arc<str>, stat: Stat, acls: Acls, above: Acls },
-    Deleted { path: Arc<str>, acls: Acls, above: Acls },
-    DataChanged { path: Arc<str>, stat: Stat, acls: Acls },
+    Created {
+        path: Arc<str>,
+        stat: Stat,
+        acls: Acls,
+        above: Acls,
+    },
+    Deleted {
+        path: Arc<str>,
+        acls: Acls,
+        above: Acls,
+    },
+    DataChanged {
+        path: Arc<str>,
+        stat: Stat,
+        acls: Acls,
+    },
     /// Watchers are not told of ACLs.
     AclChanged {
         stat: Stat,

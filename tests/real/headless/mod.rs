@@ -2,6 +2,6 @@
 
 mod access;
 mod hostile;
-mod program;
+pub mod program;
 mod snapshot;
 mod watch;

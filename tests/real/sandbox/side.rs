@@ -43,6 +43,11 @@ impl Side {
         self.sessions.len() - 1
     }
 
+    /// The number of a session.
+    pub fn place(&self, id: i64) -> Option<usize> {
+        self.ids.iter().position(|known| *known == id)
+    }
+
     pub fn raw(&mut self, session: usize) -> &mut Raw {
         self.sessions[session].as_mut().expect("the session is open")
     }
@@ -179,7 +184,7 @@ impl Side {
     }
 
     fn stat(&self, stat: Stat) -> String {
-        let owner = match self.ids.iter().position(|id| *id == stat.ephemeral_owner) {
+        let owner = match self.place(stat.ephemeral_owner) {
             Some(session) => format!("session {session}"),
             None => stat.ephemeral_owner.to_string(),
         };
