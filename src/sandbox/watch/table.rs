@@ -61,9 +61,6 @@ impl Table {
         }
         if let Some(paths) = self.by_watcher.get_mut(&watcher) {
             paths.remove(path);
-            if paths.is_empty() {
-                self.by_watcher.remove(&watcher);
-            }
         }
         true
     }
@@ -105,7 +102,7 @@ impl Table {
         fired
     }
 
-    /// How many connections watch, and how many paths.
+    /// How many connections watch or have watched, as the server counts, and how many paths.
     pub fn breadth(&self) -> (usize, usize) {
         (self.by_watcher.len(), self.by_path.len())
     }
@@ -176,7 +173,7 @@ mod tests {
         assert_eq!(table.len(), 1);
         assert_eq!(table.fire("/a", EventKind::DataChanged), [1]);
         assert_eq!(table.fire("/a/b", EventKind::Created), [] as [usize; 0]);
-        assert_eq!((table.len(), table.memory(), table.breadth()), (0, 0, (0, 0)));
+        assert_eq!((table.len(), table.memory(), table.breadth()), (0, 0, (1, 0)));
     }
 
     #[test]

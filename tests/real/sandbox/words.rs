@@ -18,7 +18,8 @@ fn told(port: u16, word: &str) -> String {
 fn ephemerals(dump: &str, side: &Side) -> BTreeMap<usize, Vec<String>> {
     let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
     let mut owner = None;
-    for line in dump.lines().skip_while(|line| !line.starts_with("Sessions with Ephemerals")) {
+    let after = dump.lines().skip_while(|line| !line.starts_with("Sessions with Ephemerals"));
+    for line in after.take_while(|line| !line.starts_with("Connections")) {
         if let Some(id) = line.strip_prefix("0x").and_then(|line| line.strip_suffix(':')) {
             owner = i64::from_str_radix(id, 16).ok().and_then(|id| side.place(id));
         } else if let (Some(owner), Some(path)) = (owner, line.strip_prefix('\t')) {
