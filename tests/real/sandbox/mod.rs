@@ -11,5 +11,6 @@ mod random;
 mod requests;
 mod sessions;
 mod side;
+mod speed;
 mod watches;
 mod words;
