@@ -106,7 +106,7 @@ impl Machine {
             }
             let rest = &bytes[done..];
             if connection.traffic.received == 0
-                && let Some(word) = rest.first_chunk().and_then(Word::of)
+                && let Some(word) = rest.first_chunk().copied().and_then(Word::of)
             {
                 return self.answer(id, word, bytes.len(), now);
             }

@@ -2,7 +2,7 @@ use super::Machine;
 use super::multi::{bad, end, good};
 use crate::sandbox::tree::{Acl, Id, Node, check, permission};
 use crate::sandbox::watch::Mode;
-use crate::sandbox::wire::{Code, Header, Malformed, Read, Reader, Writer, multi, op};
+use crate::sandbox::wire::{Code, Header, Lookup, Malformed, Reader, Writer, multi, op};
 
 /// How much one request may read of several nodes, in frames of the largest size. A real server has no such bound.
 const MULTI_READ: usize = 4;
@@ -38,11 +38,11 @@ impl Machine {
         let unread = |_: Malformed| Code::MarshallingError;
         match op {
             op::EXISTS | op::GET_DATA | op::GET_CHILDREN | op::GET_CHILDREN2 => {
-                let read = Read::read(op, from).map_err(unread)?;
+                let read = Lookup::read(op, from).map_err(unread)?;
                 self.node_into(out, id, &read)
             }
             op::MULTI_READ => {
-                let reads = multi(from, Read::read_of_multi).map_err(unread)?;
+                let reads = multi(from, Lookup::read_of_multi).map_err(unread)?;
                 self.nodes_into(out, id, &reads)
             }
             // There is one server, and it has seen everything.
@@ -72,7 +72,7 @@ impl Machine {
     }
 
     /// The reads that can leave a watch.
-    fn node_into(&mut self, out: &mut Vec<u8>, id: usize, read: &Read<'_>) -> Result<(), Code> {
+    fn node_into(&mut self, out: &mut Vec<u8>, id: usize, read: &Lookup<'_>) -> Result<(), Code> {
         if read.watch && self.is_full(read.path.len()) {
             return Err(Code::QuotaExceeded);
         }
@@ -104,7 +104,7 @@ impl Machine {
         Ok(())
     }
 
-    fn nodes_into(&mut self, out: &mut Vec<u8>, id: usize, reads: &[Read<'_>]) -> Result<(), Code> {
+    fn nodes_into(&mut self, out: &mut Vec<u8>, id: usize, reads: &[Lookup<'_>]) -> Result<(), Code> {
         for read in reads {
             let start = out.len();
             good(out, read.op);
@@ -122,24 +122,21 @@ impl Machine {
 
     /// The reads of one path that leave no watch.
     fn path_into(&self, out: &mut Vec<u8>, id: usize, op: i32, path: &str) -> Result<(), Code> {
-        match op {
-            op::GET_ACL => {
-                let node = self.tree.node(path)?;
-                let who = self.who(id);
-                check(&node.acls, permission::READ | permission::ADMIN, who)?;
-                if check(&node.acls, permission::ADMIN, who).is_ok() {
-                    out.put_acls(&node.acls);
-                } else {
-                    out.put_acls(&node.acls.iter().map(masked).collect::<Vec<_>>());
-                }
-                out.put_stat(&node.stat());
-            }
-            _ => {
-                self.readable(id, path)?;
-                // Below an empty path is whatever begins with a slash.
-                out.put_length(if path.is_empty() { self.tree.len() } else { self.tree.below(path) });
-            }
+        if op == op::GET_ALL_CHILDREN_NUMBER {
+            self.readable(id, path)?;
+            // Below an empty path is whatever begins with a slash.
+            out.put_length(if path.is_empty() { self.tree.len() } else { self.tree.below(path) });
+            return Ok(());
         }
+        let node = self.tree.node(path)?;
+        let who = self.who(id);
+        check(&node.acls, permission::READ | permission::ADMIN, who)?;
+        if check(&node.acls, permission::ADMIN, who).is_ok() {
+            out.put_acls(&node.acls);
+        } else {
+            out.put_acls(&node.acls.iter().map(masked).collect::<Vec<_>>());
+        }
+        out.put_stat(&node.stat());
         Ok(())
     }
 

@@ -12,5 +12,5 @@ pub use code::Code;
 pub use event::{EventKind, event};
 pub use frame::{Cut, LENGTH, cut};
 pub use reader::{Malformed, Reader};
-pub use request::{Auth, Connect, Create, Header, Read, SetWatches, Write, multi};
+pub use request::{Auth, Connect, Create, Header, Lookup, SetWatches, Write, multi};
 pub use writer::{NO_ZXID, Writer, frame, refusal, reply};

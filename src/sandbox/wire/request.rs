@@ -137,13 +137,13 @@ impl<'a> Write<'a> {
 
 /// A read that a multi may hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Read<'a> {
+pub struct Lookup<'a> {
     pub op: i32,
     pub path: Cow<'a, str>,
     pub watch: bool,
 }
 
-impl<'a> Read<'a> {
+impl<'a> Lookup<'a> {
     /// As [`read`](Self::read), within a multi, where no watch is left.
     pub fn read_of_multi(op: i32, from: &mut Reader<'a>) -> Result<Self, Malformed> {
         match op {

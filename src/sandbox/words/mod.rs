@@ -25,8 +25,8 @@ pub enum Word {
 }
 
 impl Word {
-    pub fn of(bytes: &[u8; 4]) -> Option<Self> {
-        Some(match bytes {
+    pub fn of(bytes: [u8; 4]) -> Option<Self> {
+        Some(match &bytes {
             b"ruok" => Self::Ruok,
             b"srvr" => Self::Srvr,
             b"mntr" => Self::Mntr,

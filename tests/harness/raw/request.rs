@@ -1,6 +1,6 @@
 //! Requests, ready to be sent.
 
-use std::fmt;
+use std::fmt::{self, Write};
 
 use super::Jute;
 
@@ -52,7 +52,7 @@ impl Request {
             put_acls(body, acls);
             body.put_int(flags);
         });
-        request.name += &format!(" op {op} flags {flags} {acls:?}");
+        let _ = write!(request.name, " op {op} flags {flags} {acls:?}");
         request
     }
 
@@ -71,7 +71,7 @@ impl Request {
     pub fn create_ttl(path: &str, flags: i32, ttl: i64) -> Self {
         let mut request = Self::create_as(21, path, Some(b""), &[ANYONE], flags);
         request.body.put_long(ttl);
-        request.name += &format!(" ttl {ttl}");
+        let _ = write!(request.name, " ttl {ttl}");
         request
     }
 
@@ -91,7 +91,7 @@ impl Request {
         let mut request = Self::of_path(name, op, path, |body| {
             body.put_int(version);
         });
-        request.name += &format!(" v{version}");
+        let _ = write!(request.name, " v{version}");
         request
     }
 

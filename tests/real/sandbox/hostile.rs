@@ -121,11 +121,12 @@ fn one_connection_too_many_is_refused_and_has_a_place_when_another_goes() {
 fn memory_that_is_used_up_refuses_what_needs_more() {
     let guest = Guest::with(Options { max_memory: 100_000, ..Options::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
+    let large = vec![0; 100_000];
     let mut error = |request: &R| client.ask(request).pop().expect("a reply").error;
     assert_eq!(error(&R::create_as(1, "/small", Some(&[0; 100]), &[ANYONE], 0)), 0);
-    assert_eq!(error(&R::create_as(1, "/large", Some(&[0; 100_000]), &[ANYONE], 0)), -125);
-    assert_eq!(error(&R::set_data("/small", Some(&[0; 100_000]), -1)), -125);
-    let watch = (0..).find(|n| error(&R::exists(&format!("/{}{n}", "x".repeat(1000)), true)) == -125);
+    assert_eq!(error(&R::create_as(1, "/large", Some(&large), &[ANYONE], 0)), -125);
+    assert_eq!(error(&R::set_data("/small", Some(&large), -1)), -125);
+    let watch = (0..1000).find(|n| error(&R::exists(&format!("/{}{n}", "x".repeat(1000)), true)) == -125);
     assert!(watch.is_some_and(|n| n > 10), "{watch:?}");
     let lists = ["y"; 200].map(|name| name.repeat(900));
     let many: Vec<&str> = lists.iter().map(String::as_str).collect();

@@ -138,48 +138,51 @@ impl Side {
         }
         let mut text = format!("{} error {} zxid {}: ", frame.xid, frame.error, self.shown_zxid(frame.zxid));
         if !frame.body.is_empty() {
-            self.body(&mut text, op, &mut body);
+            text += &self.body(op, &mut body);
         }
         let _ = write!(text, " {:?}", body.0);
         text
     }
 
-    fn body(&self, text: &mut String, op: i32, body: &mut Body<'_>) {
+    fn body(&self, op: i32, body: &mut Body<'_>) -> String {
         match op {
-            1 | 9 => *text += &body.text(),
-            15 | 19 | 21 => *text += &format!("{} {}", body.text(), self.stat(body.stat())),
-            3 | 5 | 7 | 13 => *text += &self.stat(body.stat()),
+            1 | 9 => body.text(),
+            15 | 19 | 21 => format!("{} {}", body.text(), self.stat(body.stat())),
+            3 | 5 | 7 | 13 => self.stat(body.stat()),
             4 => {
                 let data = body.buffer().map(<[u8]>::to_vec);
-                *text += &format!("{data:?} {}", self.stat(body.stat()));
+                format!("{data:?} {}", self.stat(body.stat()))
             }
             6 => {
                 let acls = body.list(|acl| (acl.int(), acl.text(), acl.text()));
-                *text += &format!("{acls:?} {}", self.stat(body.stat()));
+                format!("{acls:?} {}", self.stat(body.stat()))
             }
-            8 | 103 => *text += &sorted(body),
-            12 => {
-                let names = sorted(body);
-                *text += &format!("{names} {}", self.stat(body.stat()));
-            }
-            104 | 106 => *text += &body.int().to_string(),
+            8 | 103 => sorted(body),
+            12 => format!("{} {}", sorted(body), self.stat(body.stat())),
+            104 | 106 => body.int().to_string(),
             107 => {
                 // In an order that is no promise.
                 let mut who = body.list(|who| (who.text(), who.text()));
                 who.sort();
-                *text += &format!("{who:?}");
+                format!("{who:?}")
             }
-            14 | 22 => loop {
-                let (op, done, error) = (body.int(), body.bool(), body.int());
-                *text += &format!("\n        op {op} done {done} error {error}: ");
-                match op {
-                    _ if done => break,
-                    -1 => *text += &body.int().to_string(),
-                    2 | 13 => {}
-                    op => self.body(text, op, body),
-                }
-            },
-            _ => {}
+            14 | 22 => self.results(body),
+            _ => String::new(),
+        }
+    }
+
+    /// The results of a multi.
+    fn results(&self, body: &mut Body<'_>) -> String {
+        let mut text = String::new();
+        loop {
+            let (op, done, error) = (body.int(), body.bool(), body.int());
+            let _ = write!(text, "\n        op {op} done {done} error {error}: ");
+            match op {
+                _ if done => return text,
+                -1 => text += &body.int().to_string(),
+                2 | 13 => {}
+                op => text += &self.body(op, body),
+            }
         }
     }
 

@@ -26,7 +26,9 @@ fn ephemerals(dump: &str, side: &Side) -> BTreeMap<usize, Vec<String>> {
             found.entry(owner).or_default().push(path.to_owned());
         }
     }
-    found.values_mut().for_each(|paths| paths.sort());
+    for paths in found.values_mut() {
+        paths.sort();
+    }
     found
 }
 
@@ -101,7 +103,9 @@ fn words_tell_the_same_of_sessions_watches_and_nodes() {
             told(port, "ruok"),
             told(port, "isro"),
         ];
-        notes.into_iter().for_each(|note| side.note(note));
+        for note in notes {
+            side.note(note);
+        }
         side.raze("/words");
         let mut report = side.report;
         report.sort();
