@@ -2,8 +2,12 @@
 //! port.
 //!
 //! Any ZooKeeper client can connect: sessions, the tree with ephemeral, sequential, container and TTL nodes, ACLs, all kinds
-//! of watches, multi, and the four-letter words behave as those of ZooKeeper 3.8.0. It keeps nothing on disk, has no other
-//! members, no TLS, no SASL, no quotas and no AdminServer, and never stands in for a real ensemble.
+//! of watches, multi, and the four-letter words behave as those of ZooKeeper 3.8.0 as Debian ships it, with extended types
+//! enabled. It keeps nothing on disk, has no other members, no TLS, no SASL, no quotas, no reconfiguration and no
+//! AdminServer, and never stands in for a real ensemble.
+//!
+//! Where it differs on purpose: it is bounded ([`Options`]) where a real server takes what comes; a `check` outside of a multi is
+//! answered, which 3.8.0 never does; lists of children, and the nodes that go with a session, are in the order of their names.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

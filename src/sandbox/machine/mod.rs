@@ -25,7 +25,7 @@ use super::options::Options;
 use super::session::{PASSWORD, Sessions};
 use super::tree::{Acl, Change, Tree, check, known, parent, permission};
 use super::watch::{Figure, Fired, Watches};
-use super::wire::{Code, Cut, Header, LENGTH, NO_ZXID, Reader, Write, cut, event, op, refusal, reply};
+use super::wire::{Code, Cut, Header, LENGTH, NO_ZXID, Reader, Write, Writer, cut, event, op, refusal, reply};
 use super::words::Word;
 
 /// How many requests of one connection are carried out before others have their turn.
@@ -193,6 +193,8 @@ impl Machine {
         match header.op {
             op::PING => self.reply(id, PING_XID, |_| {}),
             op::AUTH => return self.auth(id, header.xid, from),
+            // A server that knows no SASL answers with an empty token.
+            op::SASL => return self.push(id, |out| reply(out, header.xid, 0, |out| out.put_buffer(None))),
             op::CLOSE_SESSION => self.close_session(id, header.xid),
             op::MULTI => self.multi(id, header.xid, from, now),
             op::SET_WATCHES | op::SET_WATCHES2 => self.set_watches(id, header, from),

@@ -1,7 +1,7 @@
 use super::Machine;
 use super::multi::{bad, end, good};
 use crate::sandbox::tree::{Acl, Id, Node, check, permission};
-use crate::sandbox::watch::Mode;
+use crate::sandbox::watch::{Mode, Watches};
 use crate::sandbox::wire::{Code, Header, Lookup, Malformed, Reader, Writer, multi, op};
 
 /// How much one request may read of several nodes, in frames of the largest size. A real server has no such bound.
@@ -73,7 +73,7 @@ impl Machine {
 
     /// The reads that can leave a watch.
     fn node_into(&mut self, out: &mut Vec<u8>, id: usize, read: &Lookup<'_>) -> Result<(), Code> {
-        if read.watch && self.is_full(read.path.len()) {
+        if read.watch && self.is_full(Watches::cost(&read.path)) {
             return Err(Code::QuotaExceeded);
         }
         if read.op == op::EXISTS {

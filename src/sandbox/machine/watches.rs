@@ -1,7 +1,7 @@
 use std::borrow::Cow;
 
 use super::Machine;
-use crate::sandbox::watch::{Kind, Mode};
+use crate::sandbox::watch::{Kind, Mode, Watches};
 use crate::sandbox::wire::{Code, EventKind, Header, Reader, SetWatches, Writer, event, op};
 
 impl Machine {
@@ -14,7 +14,7 @@ impl Machine {
             _ => return self.refuse(id, xid, Code::MarshallingError),
         };
         let path = asked.map(|(path, _)| path).unwrap_or_default();
-        if self.is_full(path.len()) {
+        if self.is_full(Watches::cost(&path)) {
             return self.refuse(id, xid, Code::QuotaExceeded);
         }
         self.watches.add(&path, id, mode);
@@ -45,7 +45,7 @@ impl Machine {
             return self.refuse(id, header.xid, Code::MarshallingError);
         };
         let lists = [&asked.data, &asked.exist, &asked.child, &asked.persistent, &asked.recursive];
-        if self.is_full(lists.into_iter().flatten().map(|path| path.len()).sum()) {
+        if self.is_full(lists.into_iter().flatten().map(|path| Watches::cost(path)).sum()) {
             return self.refuse(id, header.xid, Code::QuotaExceeded);
         }
         for path in &asked.data {

@@ -85,7 +85,7 @@ impl Machine {
             (_, Some((session, _))) if mode.ephemeral => Owner::Session(session),
             _ => Owner::Nobody,
         };
-        if self.is_full(create.path.len() + create.data.map_or(0, <[u8]>::len)) {
+        if self.is_full(Tree::cost(&create.path, create.data)) {
             return Err(Code::QuotaExceeded);
         }
         let wish = Wish { path: &create.path, data: create.data, acls, mode, owner };

@@ -21,6 +21,9 @@ const KEPT: usize = 256 << 10;
 /// How long a client may take to read what it is sent.
 const WRITING: Duration = Duration::from_secs(10);
 
+/// How long a client may take to close its side.
+const LINGERING: Duration = Duration::from_millis(500);
+
 /// One connection. It is forgotten with this value.
 pub(super) struct Link {
     shared: Arc<Shared>,
@@ -39,11 +42,16 @@ impl Link {
 
     /// Serves until either side closes the connection.
     pub async fn run(mut self, mut socket: TcpStream) {
-        match self.serve(&mut socket).await {
-            Ok(end) if end.is_fault() => tracing::warn!(peer = %self.peer, "closed a connection: {end}"),
-            Ok(end) => tracing::debug!(peer = %self.peer, "closed a connection: {end}"),
-            Err(error) => tracing::debug!(peer = %self.peer, %error, "a connection was lost"),
+        let ended = self.serve(&mut socket).await;
+        let peer = self.peer;
+        drop(self);
+        match ended {
+            Ok(end) if end.is_fault() => tracing::warn!(%peer, "closed a connection: {end}"),
+            Ok(end) => tracing::debug!(%peer, "closed a connection: {end}"),
+            Err(error) => return tracing::debug!(%peer, %error, "a connection was lost"),
         }
+        // A socket that is closed with bytes unread takes what was sent last with it. However that goes, it is closed.
+        let _ = timeout(LINGERING, discard(&mut socket)).await;
     }
 
     async fn serve(&mut self, socket: &mut TcpStream) -> io::Result<End> {
@@ -59,7 +67,7 @@ impl Link {
                 () = bell.notified() => {}
             }
             if let Some(end) = self.answer(&mut writing).await? {
-                // The client learns that no more comes; what it still sends is not read.
+                // The client learns that no more comes.
                 writing.shutdown().await?;
                 return Ok(end);
             }
@@ -112,4 +120,11 @@ impl Drop for Link {
 async fn read(from: &mut ReadHalf<'_>, into: &mut Vec<u8>) -> io::Result<usize> {
     into.reserve(CHUNK);
     from.read_buf(into).await
+}
+
+/// Reads to the end, and keeps nothing.
+async fn discard(from: &mut TcpStream) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while from.read(&mut buffer).await? > 0 {}
+    Ok(())
 }

@@ -1,6 +1,7 @@
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
 use zookeeper_client::{Acls, Client, CreateMode, Error, EventType, LockOptions, LockPrefix};
 
 use super::*;
@@ -55,4 +56,21 @@ async fn a_sandbox_for_others_than_this_machine_must_be_asked_for() {
     assert!(refused.to_string().contains("no loopback address"), "{refused}");
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
     Sandbox::start(listener, Options { any_address: true, ..Options::default() }).unwrap();
+}
+
+#[tokio::test]
+async fn a_sandbox_that_has_stopped_leaves_no_connection_and_no_port() {
+    let sandbox = sandbox().await;
+    let address = sandbox.address();
+    let mut socket = TcpStream::connect(address).await.unwrap();
+    connect(&sandbox).await;
+    sandbox.stop().await;
+    TcpListener::bind(address).await.unwrap();
+    assert_eq!(socket.read(&mut [0]).await.unwrap(), 0, "it is closed");
+    let dropped = self::sandbox().await;
+    let address = dropped.address();
+    drop(dropped);
+    while TcpListener::bind(address).await.is_err() {
+        tokio::task::yield_now().await;
+    }
 }

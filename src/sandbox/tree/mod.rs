@@ -81,6 +81,11 @@ impl Tree {
         self.size + self.nodes.len() * NODE
     }
 
+    /// Bytes of memory that a node takes, about, its sequence number included.
+    pub fn cost(path: &str, data: Option<&[u8]>) -> usize {
+        NODE + path.len() + 10 + data.map_or(0, <[u8]>::len)
+    }
+
     /// How many nodes lie below a path, at any depth. Looks at every one of them.
     pub fn below(&self, path: &str) -> usize {
         let mut open = vec![path.to_owned()];

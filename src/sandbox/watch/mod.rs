@@ -48,6 +48,11 @@ impl Watches {
         self.data.memory() + self.child.memory()
     }
 
+    /// Bytes of memory that a watch takes at most, about: in both kinds.
+    pub fn cost(path: &str) -> usize {
+        2 * (table::WATCH + path.len())
+    }
+
     /// Watches a node until it is taken back.
     pub fn add(&mut self, path: &str, watcher: usize, mode: Mode) {
         self.data.add(path, watcher, mode);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use crate::sandbox::wire::EventKind;
 
 /// What a watch costs in memory besides its path, about.
-const WATCH: usize = 128;
+pub(super) const WATCH: usize = 128;
 
 /// How long a watch lasts and how far it sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -48,6 +48,7 @@ fn identities_are_taken_and_named_alike() {
         side.ask(0, &R::create_as(1, "/early", None, &[(31, "auth", "")], 0));
         side.ask(0, &R::who_am_i());
         side.ask_all(0, &[R::auth("digest", "ann:secret"), R::auth("digest", "ann:secret"), R::auth("ip", "")]);
+        side.ask(0, &R::new("sasl", 102, vec![0, 0, 0, 1, 7]));
         side.ask(0, &R::create_as(1, "/auth", None, &[(31, "auth", "whoever"), ANYONE, ANYONE], 0));
         side.ask_all(0, &[R::get_acl("/auth"), R::delete("/auth", -1)]);
     });
@@ -103,6 +104,21 @@ fn an_address_is_allowed_by_its_network() {
             side.ask_all(0, &[R::create("/ip/a", 0), R::delete("/ip/a", -1), R::delete("/ip", -1)]);
         });
     }
+}
+
+#[test]
+fn who_may_not_read_a_node_is_not_told_of_it() {
+    same(2, |side| {
+        side.ask_all(0, &[R::create("/told", 0), R::create("/told/open", 0)]);
+        side.ask_all(1, &[R::add_watch("/told", 1), R::exists("/told/hidden", true), R::get_children("/told", true)]);
+        side.ask_all(1, &[R::get_data("/told/open", true), R::get_children("/told/open", true)]);
+        side.ask(0, &R::create_as(1, "/told/hidden", None, &[(30, "world", "anyone")], 0));
+        side.events(1);
+        side.ask_all(0, &[R::set_acl("/told/open", &[(14, "world", "anyone")], -1), R::create("/told/open/child", 0)]);
+        side.ask_all(0, &[R::set_data("/told/open", None, -1), R::delete("/told/open/child", -1)]);
+        side.ask_all(0, &[R::delete("/told/open", -1), R::delete("/told/hidden", -1), R::delete("/told", -1)]);
+        side.events(1);
+    });
 }
 
 #[test]
