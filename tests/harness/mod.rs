@@ -4,6 +4,7 @@
 //! What the tests need beyond Rust is installed by `tests/run`.
 
 pub mod certificates;
+pub mod contend;
 pub mod foreign;
 pub mod picture;
 pub mod process;
