@@ -12,6 +12,7 @@ mod auth;
 mod check;
 mod config;
 mod contend;
+mod demo;
 mod follow;
 mod generate;
 mod human;
@@ -38,6 +39,7 @@ pub use settings::SettingsError;
 use settings::{Environment, Layer, Settings};
 
 use crate::contend::ContendError;
+use crate::demo::GroundError;
 use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
 
@@ -94,6 +96,9 @@ pub enum CliError {
     /// The sandbox does not start.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The demo has no place on the ensemble, or could not leave it as it was.
+    #[error(transparent)]
+    Demo(#[from] GroundError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {
@@ -144,9 +149,20 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
         open_screen(&settings).await?;
         return Ok(Verdict::Yes);
     };
-    let draws = matches!(command, Command::Compare { .. });
-    refuse_screen_options(&screen, draws)?;
+    if !matches!(command, Command::Demo { .. }) {
+        refuse_screen_options(&screen, matches!(command, Command::Compare { .. }))?;
+    }
     match command {
+        Command::Demo { options: own, screen: own_screen, play } => {
+            let options = without_locks(own.over(options), "demo")?;
+            let screen = own_screen.over(screen);
+            let on_ensemble = options.connect.is_some();
+            let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
+            match on_ensemble {
+                true => demo::on_ensemble(&settings, play).await?,
+                false => demo::on_sandbox(&settings, play).await?,
+            }
+        }
         Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
         Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
         Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
@@ -229,6 +245,7 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         mouse: settings.mouse,
         utc: settings.utc,
         write: settings.write,
+        tour: None,
     };
     Ok(tui::run(options).await?)
 }

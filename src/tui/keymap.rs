@@ -21,13 +21,16 @@ pub enum Group {
     Take,
     /// Test clients.
     Clients,
+    /// The guided tour.
+    Tour,
     /// The program itself.
     Program,
 }
 
 impl Group {
     /// Every group, in the order of Help.
-    pub const ALL: [Self; 6] = [Self::Move, Self::Go, Self::Look, Self::Take, Self::Clients, Self::Program];
+    pub const ALL: [Self; 7] =
+        [Self::Move, Self::Go, Self::Look, Self::Take, Self::Clients, Self::Tour, Self::Program];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -37,6 +40,7 @@ impl Group {
             Self::Look => "Look closer",
             Self::Take => "Take along",
             Self::Clients => "Test clients",
+            Self::Tour => "Tour (lockscope demo)",
             Self::Program => "Program",
         }
     }
@@ -168,6 +172,9 @@ pub const COMMANDS: &[Entry] = &[
     control(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
     control(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave").takes(CLIENT).hint("remove"),
     control(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
+    entry(Command::TourNext, "next", &[Key::Char('n')], Group::Tour, "The next step; Space too, where it is free"),
+    entry(Command::TourBack, "previous", &[Key::Char('b')], Group::Tour, "The step before, or this scene anew"),
+    entry(Command::TourPlay, "play", &[Key::Char('P')], Group::Tour, "Step on by itself, or not any more"),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
     entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
     entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),
@@ -175,9 +182,13 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], Group::Program, "End the program").hint("quit"),
 ];
 
+/// What this key does where it does nothing else: it is the largest one, and a presenter looks at the room.
+const SPARE: (Key, Command) = (Key::Char(' '), Command::TourNext);
+
 /// The command of a key on a screen.
 pub fn command(key: Key, screen: Screen) -> Option<Command> {
-    COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key)).map(|entry| entry.command)
+    let bound = COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key));
+    bound.map(|entry| entry.command).or((key == SPARE.0).then_some(SPARE.1))
 }
 
 /// The entry with that name, or the only one whose name begins so. A single letter means what its key means.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`]: what keys do and what pages say, as data;
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`caption`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`], [`fleets`]: the loop and what it touches.
@@ -17,6 +17,7 @@ pub mod app;
 pub mod asked;
 pub mod banner;
 pub mod beliefs;
+pub mod caption;
 pub mod details;
 pub mod fleets;
 pub mod frames;
@@ -37,7 +38,7 @@ use std::io::{self, Write};
 
 use crossterm::event::EventStream;
 
-use self::app::{App, Settings};
+use self::app::{App, Event, Settings, Tour};
 use self::fleets::Fleets;
 use self::input::Orders;
 use self::run::{Console, now};
@@ -65,6 +66,8 @@ pub struct TuiOptions {
     pub utc: bool,
     /// Whether the console may change the ensemble.
     pub write: bool,
+    /// A guided tour.
+    pub tour: Option<Tour>,
 }
 
 /// Why there is no screen.
@@ -115,6 +118,9 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
     let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
+    if let Some(tour) = options.tour {
+        fleets.begin_with(Event::TourBegins(Box::new(tour)));
+    }
     let observer = Observer::start(options.observe);
     let work = async |fleets: &mut Fleets| {
         let (mut observer, mut console) = (observer, Console::new(app, theme, surface, taken));

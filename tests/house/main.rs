@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -16,9 +16,11 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
+    ("demo", &["contend", "lock", "zk", "znode"]),
     (
         "cli",
         &[
+            "demo",
             "sandbox",
             "contend",
             "lock",
@@ -33,11 +35,11 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "tui",
         ],
     ),
-    ("tui", &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("tui", &["demo", "contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 14] = [
+const PURE: [&str; 15] = [
     "znode",
     "recipe",
     "server_view",
@@ -45,6 +47,7 @@ const PURE: [&str; 14] = [
     "diagnose",
     "report",
     "tui/app",
+    "demo/script",
     "observe/follow",
     "sandbox/tree",
     "sandbox/watch",

@@ -1,8 +1,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Side;
+use super::{Side, Tour};
 use crate::contend::{Order, Outcome, Scenario, Status};
+use crate::demo::Direction;
 use crate::observe::Observed;
 
 /// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
@@ -119,6 +120,10 @@ pub enum Event {
     },
     /// A fleet had too much to do and dropped an order.
     FleetBusy(Side),
+    /// A guided tour begins.
+    TourBegins(Box<Tour>),
+    /// The scene of the tour cannot be played: why, as a sentence without a full stop.
+    StageTrouble(String),
 }
 
 /// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
@@ -155,6 +160,10 @@ pub enum Effect {
     },
     /// Stop a fleet: its clients go, with their sessions and nodes.
     StopFleet(Side),
+    /// All fleets leave in the background, and nothing more is heard of them.
+    Dismiss,
+    /// Something happens on the tour's stage.
+    Stage(Direction),
 }
 
 /// What an event led to.

@@ -20,6 +20,7 @@ mod prompt;
 mod screen;
 mod shown;
 mod sorted;
+mod tour;
 mod world;
 
 #[cfg(test)]
@@ -38,6 +39,7 @@ pub use matches::{QueueRows, TimelineRows};
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
 pub use sorted::{SortBy, SortedLocks};
+pub use tour::Tour;
 pub use world::World;
 
 use crate::contend::ClientId;
@@ -122,6 +124,7 @@ pub struct App {
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
+    tour: Option<Box<Tour>>,
 }
 
 impl App {
@@ -149,12 +152,14 @@ impl App {
             prompt: None,
             notice: None,
             observing: true,
+            tour: None,
         }
     }
 
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
+        let second = event == Event::Tick;
         let update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
@@ -179,7 +184,10 @@ impl App {
             Event::FleetFailed { side, why } => self.fleet_failed(side, why),
             Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
             Event::FleetBusy(side) => self.fleet_busy(side),
+            Event::TourBegins(tour) => self.tour_begins(tour),
+            Event::StageTrouble(why) => self.stage_troubled(why),
         };
+        let update = self.follow_tour(update, second);
         if update.redraw {
             self.settle();
         }
@@ -211,7 +219,8 @@ impl App {
     /// Whether something on the screen changes with time alone: then, and only then, a [`Event::Tick`] is due every
     /// second.
     pub fn ticks(&self) -> bool {
-        if self.notice.is_some() || self.paused.is_some() {
+        let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
+        if self.notice.is_some() || self.paused.is_some() || playing {
             return true;
         }
         if self.screen == Screen::Contend && self.fleets.is_active() {
