@@ -83,6 +83,8 @@ pub struct MemberView {
     pub sessions: Option<Listing<Session>>,
     /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since it is dear.
     pub watched: Option<Listing<WatchedPath>>,
+    /// When it was asked for the figures that follow, by our clock: less often than for the rest.
+    pub counted_at: Option<Timestamp>,
     /// How many data and exists watches it holds, in all.
     pub watch_totals: Option<WatchTotals>,
     /// How many watches of all kinds it holds, in all.
