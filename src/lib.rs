@@ -10,12 +10,15 @@
 //! | --- | --- | --- |
 //! | [`znode`] | ZooKeeper's words as types: paths, sequences, sessions, stats. Pure. | nothing |
 //! | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
-//! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `znode` |
-//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `queue`, `recipe`, `znode` |
-//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work. | `znode` |
+//! | [`server_view`] | What the servers tell about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
+//! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `znode` |
+//! | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `znode` |
+//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
+//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `server_view`, `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
 //! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
+//! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
 //!
@@ -41,12 +44,15 @@
 //! - A field of the JSON: [`report`]; names are added, never renamed.
 
 pub mod cli;
+pub mod contend;
+pub mod diagnose;
 pub mod lock;
 pub mod observe;
 pub mod queue;
 pub mod recipe;
 pub mod report;
 pub mod sandbox;
+pub mod server_view;
 pub mod tui;
 pub mod zk;
 pub mod znode;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use clap::Parser;
-use lockscope::cli::{self, Arguments};
+use lockscope::cli::{self, Arguments, Verdict};
 
 /// Could not do it: usage, connection, permission.
 const FAILED: u8 = 2;
@@ -22,12 +22,12 @@ fn main() -> ExitCode {
         Err(mistake) => return fail(&cli::usage_sentence(&mistake)),
     };
     match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(verdict) => ExitCode::from(verdict.code()),
         Err(error) => fail(&format!("{error:#}")),
     }
 }
 
-fn run(arguments: Arguments) -> anyhow::Result<()> {
+fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()

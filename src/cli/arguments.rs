@@ -5,8 +5,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use serde::Deserialize;
 
+use super::contend::{CompareOptions, ContendOptions};
 use super::span;
+use crate::diagnose::Severity;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
+use crate::zk::survey::ViewBy;
 use crate::znode::ZnodePath;
 
 /// Where settings come from.
@@ -25,8 +29,12 @@ pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
 ];
 
 /// What the program's end says.
-pub(super) const EXIT_CODES: [(&str, &str); 3] =
-    [("0", "done"), ("1", "done, and the answer is no"), ("2", "could not do it: usage, connection, permission")];
+pub(super) const EXIT_CODES: [(&str, &str); 4] = [
+    ("0", "done"),
+    ("1", "done, and the answer is no"),
+    ("2", "could not do it: usage, connection, permission"),
+    ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
+];
 
 fn closing() -> String {
     let list = |items: &[(&str, &str)]| {
@@ -39,7 +47,9 @@ fn closing() -> String {
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
 /// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
-/// Without a command it opens the screen; snapshot and watch print the same facts. It never changes the ensemble.
+/// Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
+/// ensemble, unless --write permits it to the screen. contend and compare let test clients make and delete nodes
+/// of their own, below the path they are given.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -87,6 +97,50 @@ pub(super) enum Command {
         #[arg(long, value_name = "FILE")]
         log_file: Option<PathBuf>,
     },
+    /// Print why locks are stuck, for monitoring
+    ///
+    /// Looks at the locks and asks the servers for some seconds, since most findings must last to be told from a sound
+    /// hand-over. Then prints what was found, the worst first, and exits with 1 when something is as bad as --fail-on.
+    Check {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+        /// Exit with 1 on findings that are at least so bad
+        #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+        fail_on: FailOn,
+        /// Look for this long
+        #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = span::parse)]
+        during: Duration,
+    },
+    /// Let test clients contend for a lock, and print what it cost
+    ///
+    /// Each client has a session and a connection of its own. ^C, SIGTERM, SIGHUP and a closed pipe end the run with
+    /// the figures so far, when the clients and their nodes are gone; a second signal ends the program at once, and
+    /// what is left goes when the sessions expire. On a terminal the progress is shown on stderr. Exits with 1 when the
+    /// lock was violated or nodes were left behind.
+    #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
+    Contend {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        contend: ContendOptions,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
+    /// Let a herd and a chain contend in several sizes, and print them side by side
+    ///
+    /// One fleet of test clients after the other, at each number of clients a herd (every waiter watches the parent) and
+    /// a chain (each watches its predecessor): a table with a plot, or one JSON object. It ends as contend does.
+    #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
+    Compare {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        compare: CompareOptions,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
     /// Print the completions for a shell
     Completions {
         /// Which shell
@@ -112,7 +166,7 @@ pub(super) struct Options {
         help = "Servers of the ensemble, and the node that stands as / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]"
     )]
     pub connect: Option<String>,
-    /// Session timeout to ask for; the server has bounds of its own [default: 30s]
+    /// Session timeout to ask for; the server has bounds of its own [default: 30s, of test clients 10s]
     #[arg(long, value_name = "DURATION", value_parser = span::session_timeout)]
     pub session_timeout: Option<Duration>,
     #[arg(
@@ -136,6 +190,19 @@ pub(super) struct Options {
     /// Take this node for a single-node lock though its name does not tell; can be given several times
     #[arg(long, value_name = "PATH", help_heading = "Locks")]
     pub lock: Option<Vec<ZnodePath>>,
+    /// How to ask the servers about their connections, sessions and watches [default: auto]
+    #[arg(long, value_name = "HOW", help_heading = "Servers")]
+    pub server_view: Option<ServerViewBy>,
+    #[arg(
+        long,
+        value_name = "URL",
+        help_heading = "Servers",
+        help = "Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]"
+    )]
+    pub admin_url: Option<AdminUrl>,
+    /// Call a lock stuck when it was not handed on for this long though others wait [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = span::parse, help_heading = "Locks")]
+    pub stuck_after: Option<Duration>,
     #[arg(
         long,
         value_name = "FILE",
@@ -164,6 +231,9 @@ pub(super) struct ScreenOptions {
     /// Take the mouse; the terminal's own selection of text then needs its modifier key
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub mouse: Option<bool>,
+    /// Let the screen change the ensemble: start test clients and delete nodes; without it the screen only reads
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub write: Option<bool>,
 }
 
 /// What only the commands without a screen know.
@@ -191,6 +261,53 @@ pub(super) struct SandboxOptions {
     /// The longest session timeout that clients get
     #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "1m")]
     pub max_session_timeout: Duration,
+}
+
+/// From which severity on the answer is no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// On any finding
+    Info,
+    /// On what somebody should look at
+    Warning,
+    /// On locks that will not be granted again by themselves
+    Critical,
+}
+
+impl From<FailOn> for Severity {
+    fn from(severity: FailOn) -> Self {
+        match severity {
+            FailOn::Info => Self::Info,
+            FailOn::Warning => Self::Warning,
+            FailOn::Critical => Self::Critical,
+        }
+    }
+}
+
+/// How the servers are asked about themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ServerViewBy {
+    /// By four-letter words, and by AdminServer where those do not tell everything
+    #[default]
+    Auto,
+    /// By four-letter words only
+    Words,
+    /// By AdminServer only
+    Http,
+    /// Not at all: what only the servers know stays unknown
+    Off,
+}
+
+impl From<ServerViewBy> for ViewBy {
+    fn from(by: ServerViewBy) -> Self {
+        match by {
+            ServerViewBy::Auto => Self::Auto,
+            ServerViewBy::Words => Self::Words,
+            ServerViewBy::Http => Self::Http,
+            ServerViewBy::Off => Self::Off,
+        }
+    }
 }
 
 /// How facts are printed.

@@ -8,10 +8,11 @@ use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
+use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::settings::Layer;
 use super::span;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
 use crate::znode::ZnodePath;
 
 /// Why the config file cannot be used.
@@ -50,12 +51,18 @@ struct ConfigFile {
     tls_key: Option<PathBuf>,
     root: Option<Vec<ZnodePath>>,
     lock: Option<Vec<ZnodePath>>,
+    #[serde(default, deserialize_with = "span::deserialize")]
+    stuck_after: Option<Duration>,
+    server_view: Option<ServerViewBy>,
+    #[serde(default, deserialize_with = "admin_url")]
+    admin_url: Option<AdminUrl>,
     log_file: Option<PathBuf>,
     utc: Option<bool>,
     ascii: Option<bool>,
     #[serde(default, deserialize_with = "theme")]
     theme: Option<ThemeName>,
     mouse: Option<bool>,
+    write: Option<bool>,
     format: Option<Format>,
     #[serde(default, deserialize_with = "span::deserialize")]
     timeout: Option<Duration>,
@@ -72,6 +79,10 @@ fn theme<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ThemeName>, D::Err
         let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
         D::Error::custom(format!("{text:?} is no theme; there are {}", names.join(", ")))
     })
+}
+
+fn admin_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AdminUrl>, D::Error> {
+    String::deserialize(from)?.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
@@ -106,11 +117,14 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Layer, ConfigError> {
             tls_key: file.tls_key.map(beside),
             root: file.root,
             lock: file.lock,
+            stuck_after: file.stuck_after,
+            server_view: file.server_view,
+            admin_url: file.admin_url,
             config: None,
             log_file: file.log_file.map(beside),
             utc: file.utc,
         },
-        screen: ScreenOptions { ascii: file.ascii, theme: file.theme, mouse: file.mouse },
+        screen: ScreenOptions { ascii: file.ascii, theme: file.theme, mouse: file.mouse, write: file.write },
         headless: HeadlessOptions { format: file.format, timeout: file.timeout },
     })
 }
@@ -177,8 +191,11 @@ mod tests {
             let known = commands.iter().any(|c| c.get_arguments().any(|option| option.get_long() == Some(name)));
             assert!(known, "{name} is no option");
         }
+        assert_eq!(spoken.options.session_timeout, Some(crate::cli::settings::SESSION_TIMEOUT));
         let plain = Layer {
             options: Options {
+                // Its default is another one for test clients.
+                session_timeout: None,
                 auth_file: None,
                 tls_ca: None,
                 tls_cert: None,

@@ -18,6 +18,45 @@ pub(super) fn span(duration: Duration) -> String {
     }
 }
 
+/// A duration with three digits: `<0.1ms`, `0.4ms`, `22.1ms`, `412ms`, `1.25s`, `14.0s`; from a minute on as [`span`].
+pub(super) fn brief(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    match duration.as_micros() {
+        0 => "0s".to_owned(),
+        1..50 => "<0.1ms".to_owned(),
+        50..99_950 => format!("{:.1}ms", seconds * 1000.0),
+        99_950..999_500 => format!("{:.0}ms", seconds * 1000.0),
+        999_500..9_995_000 => format!("{seconds:.2}s"),
+        9_995_000..59_950_000 => format!("{seconds:.1}s"),
+        _ => span(duration),
+    }
+}
+
+/// A number with a blank between its thousands: `21 115`.
+pub(super) fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A figure that was measured, zero or above, with as many digits as matter: `0.08`, `1.0`, `51.2`, `412`, `1 204`.
+pub(super) fn figure(number: f64) -> String {
+    if number > 0.0 && number < 0.95 {
+        return format!("{number:.2}");
+    }
+    if number < 99.95 {
+        return format!("{number:.1}");
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast that does not fit saturates")]
+    count(number.round() as u64)
+}
+
 /// The time of day with milliseconds, in local time or UTC; `-` for a time that no calendar has.
 pub(super) fn clock(time: Timestamp, utc: bool) -> String {
     const FORMAT: &str = "%H:%M:%S%.3f";
@@ -46,6 +85,36 @@ mod tests {
             assert_eq!(span(Duration::from_millis(millis)), shown);
         }
         assert!(!span(Duration::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_brief_duration_keeps_three_digits() {
+        for (micros, shown) in [
+            (0, "0s"),
+            (40, "<0.1ms"),
+            (50, "0.1ms"),
+            (430, "0.4ms"),
+            (22_149, "22.1ms"),
+            (99_951, "100ms"),
+            (999_499, "999ms"),
+            (999_500, "1.00s"),
+            (14_000_000, "14.0s"),
+            (842_000_000, "14m02s"),
+        ] {
+            assert_eq!(brief(Duration::from_micros(micros)), shown);
+        }
+        assert!(!brief(Duration::MAX).is_empty());
+    }
+
+    #[test]
+    fn a_number_is_grouped_and_keeps_the_digits_that_matter() {
+        assert_eq!(
+            [0, 999, 1000, 21_115, u64::MAX].map(count).join(", "),
+            "0, 999, 1 000, 21 115, 18 446 744 073 709 551 615"
+        );
+        let figures = [0.0, 0.08, 0.96, 51.24, 99.96, 1203.7, f64::INFINITY].map(figure);
+        assert_eq!(figures[..6].join(", "), "0.0, 0.08, 1.0, 51.2, 100, 1 204");
+        assert!(!figures[6].is_empty());
     }
 
     #[test]

@@ -3,12 +3,15 @@
 //! [`Arguments`] is the one definition that the help, the completions and the manual page come from. [`run`] settles
 //! option, environment, config file and default, and starts what was asked for.
 //!
-//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not do it. An error is one sentence on stderr. A reader that
+//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not do it; 128 and the number of a signal that came a second
+//! time. An error is one sentence on stderr. A reader that
 //! closes the pipe ends a command quietly.
 
 mod arguments;
 mod auth;
+mod check;
 mod config;
+mod contend;
 mod follow;
 mod generate;
 mod human;
@@ -27,14 +30,39 @@ use std::time::Duration;
 use etcetera::BaseStrategy;
 
 pub use arguments::Arguments;
-use arguments::{Command, Format, HeadlessOptions, ScreenOptions};
+use arguments::{Command, Format, HeadlessOptions, Options, ScreenOptions};
 pub use auth::AuthError;
 pub use config::ConfigError;
+pub use contend::BadScenario;
 pub use settings::SettingsError;
 use settings::{Environment, Layer, Settings};
 
+use crate::contend::ContendError;
 use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
+
+/// How a command ended that did what it was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub enum Verdict {
+    /// It is done, and nothing speaks against it.
+    Yes,
+    /// It is done, and the answer is no.
+    No,
+    /// This signal came a second time, and ended it at once.
+    Ended(u8),
+}
+
+impl Verdict {
+    /// The program's exit code; that of a signal is what shells give to whom it killed.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Yes => 0,
+            Self::No => 1,
+            Self::Ended(signal) => signal.saturating_add(128),
+        }
+    }
+}
 
 /// Why a command could not do what it was asked for. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +76,15 @@ pub enum CliError {
     /// The identities.
     #[error(transparent)]
     Auth(#[from] AuthError),
+    /// Test clients that cannot be.
+    #[error(transparent)]
+    Scenario(#[from] BadScenario),
+    /// Test clients that could not contend.
+    #[error(transparent)]
+    Contend(#[from] ContendError),
+    /// An option that says where locks are looked for was given to a command that looks for none.
+    #[error("{0} says where to look for locks, and {1} looks for none: leave it out")]
+    OnlyLocks(&'static str, &'static str),
     /// An option of the screen was given to a command that has none.
     #[error("{0} is for the screen and means nothing to a command: leave it out")]
     OnlyScreen(&'static str),
@@ -93,46 +130,77 @@ pub enum CliError {
 }
 
 /// Does what the arguments say. Ends on SIGINT and SIGTERM where it would otherwise go on.
-pub async fn run(arguments: Arguments) -> Result<(), CliError> {
+pub async fn run(arguments: Arguments) -> Result<Verdict, CliError> {
     match dispatch(arguments).await {
-        Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
         outcome => outcome,
     }
 }
 
-async fn dispatch(arguments: Arguments) -> Result<(), CliError> {
+async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
     let Arguments { options, screen, command } = arguments;
     let Some(command) = command else {
         let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
-        return open_screen(&settings).await;
+        open_screen(&settings).await?;
+        return Ok(Verdict::Yes);
     };
-    refuse_screen_options(&screen)?;
+    let draws = matches!(command, Command::Compare { .. });
+    refuse_screen_options(&screen, draws)?;
     match command {
-        Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
-        Command::Man { out: Some(folder) } => generate::man_pages(&folder),
-        Command::Man { out: None } => generate::man(&mut io::stdout().lock()),
+        Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
+        Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
+        Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
         Command::Sandbox { sandbox, log_file } => {
             if let Some(path) = log_file.or(options.log_file) {
                 let environment = Environment::read(|name| std::env::var_os(name))?;
                 log::start(&path, environment.log_filter.as_deref())?;
             }
-            sandbox::run(&sandbox, &mut io::stdout().lock()).await
+            sandbox::run(&sandbox, &mut io::stdout().lock()).await?;
         }
         Command::Snapshot { options: own, headless } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
-            snapshot::run(&settings, format(&settings), &mut io::stdout().lock()).await
+            snapshot::run(&settings, format(&settings), &mut io::stdout().lock()).await?;
         }
         Command::Watch { options: own, headless, during } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
-            watch::run(&settings, format(&settings), during, &mut tokio::io::stdout()).await
+            watch::run(&settings, format(&settings), during, &mut tokio::io::stdout()).await?;
+        }
+        Command::Check { options: own, headless, fail_on, during } => {
+            let settings = settle(Layer { options: own.over(options), screen, headless })?;
+            let out = &mut io::stdout().lock();
+            return check::run(&settings, format(&settings), fail_on.into(), during, out).await;
+        }
+        Command::Contend { options: own, headless, contend } => {
+            let options = without_locks(own.over(options), "contend")?;
+            let settings = settle(Layer { options, screen, headless })?;
+            return contend::contend(&settings, format(&settings), &contend, &mut tokio::io::stdout()).await;
+        }
+        Command::Compare { options: own, headless, compare } => {
+            let options = without_locks(own.over(options), "compare")?;
+            let screen = ScreenOptions { ascii: compare.ascii.or(screen.ascii), ..screen };
+            let settings = settle(Layer { options, screen, headless })?;
+            return contend::compare(&settings, format(&settings), &compare, &mut tokio::io::stdout()).await;
         }
     }
+    Ok(Verdict::Yes)
 }
 
-fn refuse_screen_options(screen: &ScreenOptions) -> Result<(), CliError> {
-    let given =
-        [(screen.ascii.is_some(), "--ascii"), (screen.theme.is_some(), "--theme"), (screen.mouse.is_some(), "--mouse")];
+/// `draws`: whether the command has a plot, which may have to do with ASCII.
+fn refuse_screen_options(screen: &ScreenOptions, draws: bool) -> Result<(), CliError> {
+    let given = [
+        (screen.ascii.is_some() && !draws, "--ascii"),
+        (screen.theme.is_some(), "--theme"),
+        (screen.mouse.is_some(), "--mouse"),
+        (screen.write.is_some(), "--write"),
+    ];
     given.into_iter().find(|(is_given, _)| *is_given).map_or(Ok(()), |(_, name)| Err(CliError::OnlyScreen(name)))
+}
+
+/// The options, when none of them says where locks are looked for.
+fn without_locks(options: Options, command: &'static str) -> Result<Options, CliError> {
+    let given = [(options.root.is_some(), "--root"), (options.lock.is_some(), "--lock")];
+    let given = given.into_iter().find(|(is_given, _)| *is_given);
+    given.map_or(Ok(options), |(_, name)| Err(CliError::OnlyLocks(name, command)))
 }
 
 /// Settles everything and starts the log.
@@ -160,7 +228,7 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         theme: settings.theme,
         mouse: settings.mouse,
         utc: settings.utc,
-        write: false,
+        write: settings.write,
     };
     Ok(tui::run(options).await?)
 }
@@ -199,6 +267,11 @@ mod tests {
                 &["--root", "locks"],
                 &["watch", "--for", "soon"],
                 &["--session-timeout", "1ms"],
+                &["contend", "--path", "/a", "--recipe", "spin"],
+                &["contend", "--path", "/a", "--rounds", "0"],
+                &["contend"],
+                &["compare", "--clients", "2,0"],
+                &["compare", "--spread", "200"],
                 &["completions"],
                 &["frobnicate"],
             ]
@@ -210,6 +283,11 @@ mod tests {
         invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try --help
         invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try --help
         invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try --help
+        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, shared-herd, shared-chain, semaphore]; try --help
+        invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try --help
+        the following required arguments were not provided: --path <PATH>; try --help
+        invalid value '0' for '--clients <N[,N...]>': give a number of clients from 1 to 5000; try --help
+        invalid value '200' for '--spread <PERCENT>': give a percentage from 0 to 100; try --help
         the following required arguments were not provided: <SHELL>; try --help
         unrecognized subcommand 'frobnicate'; try --help
         "#

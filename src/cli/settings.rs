@@ -5,15 +5,18 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
+use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::auth::{AuthError, AuthSource};
+use crate::diagnose::Thresholds;
 use crate::observe::ObserveOptions;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
+use crate::zk::survey::SurveyOptions;
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
 const CONNECT: &str = "localhost:2181";
-const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
+pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why the settings do not go together.
@@ -51,6 +54,7 @@ impl Layer {
                 ascii: screen.ascii.or(below.screen.ascii),
                 theme: screen.theme.or(below.screen.theme),
                 mouse: screen.mouse.or(below.screen.mouse),
+                write: screen.write.or(below.screen.write),
             },
             headless: HeadlessOptions {
                 format: headless.format.or(below.headless.format),
@@ -71,6 +75,9 @@ impl Options {
             tls_key: self.tls_key.or(below.tls_key),
             root: self.root.or(below.root),
             lock: self.lock.or(below.lock),
+            stuck_after: self.stuck_after.or(below.stuck_after),
+            server_view: self.server_view.or(below.server_view),
+            admin_url: self.admin_url.or(below.admin_url),
             config: self.config.or(below.config),
             log_file: self.log_file.or(below.log_file),
             utc: self.utc.or(below.utc),
@@ -102,20 +109,27 @@ impl Environment {
 }
 
 /// Everything settled.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub connect: String,
-    pub session_timeout: Duration,
+    /// `None`: what is usual for who asks.
+    pub session_timeout: Option<Duration>,
     pub auth: AuthSource,
     pub tls: Option<TlsFiles>,
     pub roots: Vec<ZnodePath>,
     pub locks: Vec<ZnodePath>,
+    pub thresholds: Thresholds,
+    pub server_view: ServerViewBy,
+    pub admin_url: AdminUrl,
     pub log_file: Option<PathBuf>,
     pub log_filter: Option<String>,
     pub utc: bool,
     pub ascii: bool,
     pub theme: ThemeName,
     pub mouse: bool,
+    /// Whether the screen may change the ensemble.
+    pub write: bool,
     /// `None`: by what the output is.
     pub format: Option<Format>,
     pub timeout: Duration,
@@ -141,35 +155,51 @@ impl Settings {
         zk::servers(&connect)?;
         Ok(Self {
             connect,
-            session_timeout: options.session_timeout.unwrap_or(SESSION_TIMEOUT),
+            session_timeout: options.session_timeout,
             auth,
             tls: tls(options.tls_ca, options.tls_cert, options.tls_key)?,
             roots: once_each(options.root.unwrap_or_default(), Some(ZnodePath::root())),
             locks: once_each(options.lock.unwrap_or_default(), None),
+            thresholds: thresholds(options.stuck_after),
+            server_view: options.server_view.unwrap_or_default(),
+            admin_url: options.admin_url.unwrap_or_default(),
             log_file: options.log_file,
             log_filter: environment.log_filter.clone(),
             utc: options.utc.unwrap_or(false),
             ascii: screen.ascii.unwrap_or(false),
             theme: screen.theme.unwrap_or_default(),
             mouse: screen.mouse.unwrap_or(false),
+            write: screen.write.unwrap_or(false),
             format: headless.format,
             timeout: headless.timeout.unwrap_or(TIMEOUT),
         })
     }
 
-    /// What the observer needs; reads the auth file.
-    pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
-        Ok(ObserveOptions {
-            connection: ConnectOptions {
-                connect: self.connect.clone(),
-                session_timeout: self.session_timeout,
-                auth: self.auth.load()?,
-                tls: self.tls.clone(),
-            },
-            roots: self.roots.clone(),
-            named: self.locks.clone(),
+    /// How to reach the ensemble; reads the auth file.
+    pub(super) fn connect_options(&self) -> Result<ConnectOptions, AuthError> {
+        Ok(ConnectOptions {
+            connect: self.connect.clone(),
+            session_timeout: self.session_timeout.unwrap_or(SESSION_TIMEOUT),
+            auth: self.auth.load()?,
+            tls: self.tls.clone(),
         })
     }
+
+    /// What the observer needs; reads the auth file.
+    pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
+        Ok(ObserveOptions { connection: self.connect_options()?, roots: self.roots.clone(), named: self.locks.clone() })
+    }
+
+    /// How to ask the servers about themselves; reads the auth file.
+    pub(super) fn survey_options(&self) -> Result<SurveyOptions, AuthError> {
+        let options = SurveyOptions::new(self.connect_options()?);
+        Ok(SurveyOptions { by: self.server_view.into(), admin: self.admin_url.clone(), ..options })
+    }
+}
+
+fn thresholds(stuck_after: Option<Duration>) -> Thresholds {
+    let usual = Thresholds::default();
+    Thresholds { stuck_after: stuck_after.unwrap_or(usual.stuck_after), ..usual }
 }
 
 fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, SettingsError> {
@@ -238,6 +268,9 @@ mod tests {
                 tls_key: Some(text.into()),
                 root: Some(paths(&[&format!("/{text}")])),
                 lock: Some(paths(&[&format!("/{text}/lock")])),
+                stuck_after: Some(Duration::from_secs(text.len() as u64)),
+                server_view: Some(if yes { ServerViewBy::Words } else { ServerViewBy::Http }),
+                admin_url: Some(format!("http://HOST:1/{text}").parse().unwrap()),
                 config: None,
                 log_file: Some(text.into()),
                 utc: Some(yes),
@@ -246,6 +279,7 @@ mod tests {
                 ascii: Some(yes),
                 theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
                 mouse: Some(yes),
+                write: Some(yes),
             },
             headless: HeadlessOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),

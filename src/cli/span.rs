@@ -20,6 +20,14 @@ pub(super) fn parse(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// As [`parse`], and `0` with or without a unit is none at all.
+pub(super) fn parse_or_none(text: &str) -> Result<Duration, String> {
+    match humantime::parse_duration(text) {
+        Ok(Duration::ZERO) => Ok(Duration::ZERO),
+        _ => parse(text),
+    }
+}
+
 /// A session timeout that a server could grant.
 pub(super) fn session_timeout(text: &str) -> Result<Duration, String> {
     let span = parse(text)?;
@@ -51,6 +59,11 @@ mod tests {
         for text in ["", "10", "0s", "-1s", "2000y", "99999999999999999999s", "soon"] {
             assert!(parse(text).is_err(), "{text:?}");
         }
+        for text in ["0", "0s", "0ms"] {
+            assert_eq!(parse_or_none(text), Ok(Duration::ZERO));
+        }
+        assert_eq!(parse_or_none("500ms"), parse("500ms"));
+        assert!(parse_or_none("soon").is_err() && parse_or_none("2000y").is_err());
         assert!(session_timeout("10s").is_ok());
         assert!(session_timeout("1ms").is_err());
         assert!(session_timeout("30days").is_err());

@@ -78,9 +78,16 @@ impl Guard {
     ///
     /// The first poll sets a watch on the own node: one request, and one event at the release.
     pub async fn lost(&self) -> Loss {
-        let mut loss = self.handle.loss.clone();
         // The attempt has ended where this fails, and what it said last is there.
         let _ = self.handle.orders.send(Order::Watch).await;
+        self.expired().await
+    }
+
+    /// Ends when the session has expired, or may have by now. It asks the servers nothing, so that somebody else's
+    /// deletion of the node goes unnoticed, unless [`lost`](Self::lost) was polled too or a look after the node finds it: that
+    /// ends it as well. Cancel safe.
+    pub async fn expired(&self) -> Loss {
+        let mut loss = self.handle.loss.clone();
         loss.wait_for(Option::is_some).await.ok().and_then(|loss| *loss).unwrap_or(Loss::Expired)
     }
 

@@ -6,7 +6,7 @@ use super::attempt::{Attempt, Held};
 use super::error::Stop;
 use super::error::{is_passing, judge};
 use super::node::OwnNode;
-use super::wire::Pause;
+use super::wire::{Pause, Watch};
 use super::{Algorithm, LockError};
 use crate::znode::{ZnodePath, Zxid};
 
@@ -20,14 +20,19 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<Held, Stop> {
     let maker = attempt.maker();
     let (data, options) = (maker.data(false), maker.ephemeral());
     let (mut pause, mut parents_made) = (Pause::default(), 0);
+    let mut superseded: Option<Watch> = None;
     loop {
-        match attempt.wire.create(path.as_str(), &data, &options).await {
+        let created = attempt.wire.create(path.as_str(), &data, &options).await;
+        if let Some(mut watch) = superseded.take() {
+            // The create that this reply is about, or the one that it came too late for, has fired it before.
+            watch.settle();
+        }
+        match created {
             Ok((stat, _)) => return Ok(held(path, stat.czxid)),
-            Err(Error::NodeExists) => {
-                if let Some(held) = taken(attempt, &path, parent_watched).await? {
-                    return Ok(held);
-                }
-            }
+            Err(Error::NodeExists) => match taken(attempt, &path, parent_watched).await? {
+                Taken::Own(held) => return Ok(held),
+                Taken::Free(watch) => superseded = watch,
+            },
             Err(Error::NoNode) => {
                 let parent = path.parent().unwrap_or_else(ZnodePath::root);
                 if parents_made >= PARENT_ROUNDS {
@@ -51,16 +56,24 @@ fn held(path: ZnodePath, czxid: i64) -> Held {
     Held { name_is_reused: true, ..Held::new(own) }
 }
 
-/// The node is there. It may be the own one, made by a request whose reply was lost; else its end is awaited.
-async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Option<Held>, Stop> {
+/// What became of a node that was there.
+enum Taken {
+    /// It is the own one, made by a request whose reply was lost.
+    Own(Held),
+    /// It is gone. A watch on the parent may still be set.
+    Free(Option<Watch>),
+}
+
+/// The node is there. It may be the own one; else its end is awaited.
+async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Taken, Stop> {
     let maker = attempt.maker();
     let (wire, parent) = (&attempt.wire, &attempt.spec.path);
     if !attempt.waits || parent_watched {
         // Set before the read: an end after the read is an event.
         let listing = if attempt.waits { wire.list(parent, true).await? } else { None };
         match wire.read(path).await {
-            Ok(Some((data, stat))) if maker.is_own(&data) => return Ok(Some(held(path.clone(), stat.czxid))),
-            Ok(None) => return Ok(None),
+            Ok(Some((data, stat))) if maker.is_own(&data) => return Ok(Taken::Own(held(path.clone(), stat.czxid))),
+            Ok(None) => return Ok(Taken::Free(listing.and_then(|(_, watch)| watch))),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) if !attempt.waits => return Err(Stop::NotFree),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) => {}
             Err(error) => return Err(error.into()),
@@ -68,15 +81,15 @@ async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Res
         if let Some((_, Some(mut watch))) = listing {
             wire.wait(&mut watch).await?;
         }
-        return Ok(None);
+        return Ok(Taken::Free(None));
     }
-    let Some((data, mut watch)) = wire.watch(path).await? else { return Ok(None) };
+    let Some((data, mut watch)) = wire.watch(path).await? else { return Ok(Taken::Free(None)) };
     if data.is_some_and(|data| maker.is_own(&data)) {
         let stat = wire.read(path).await?.map(|(_, stat)| stat);
-        return Ok(stat.map(|stat| held(path.clone(), stat.czxid)));
+        return Ok(stat.map_or(Taken::Free(None), |stat| Taken::Own(held(path.clone(), stat.czxid))));
     }
     wire.wait(&mut watch).await?;
-    Ok(None)
+    Ok(Taken::Free(None))
 }
 
 /// Deletes the node of a cancelled attempt, when one of its requests may have made it.

@@ -22,6 +22,33 @@ pub enum Naming {
     Named(String),
 }
 
+impl Naming {
+    /// How the command line writes them.
+    pub const NAMES: [&str; 5] = ["curator", "kazoo", "write-lock", "session", "named:NAME"];
+
+    /// The naming that is written so; `None` when there is none.
+    ///
+    /// ```
+    /// # use lockscope::lock::Naming;
+    /// assert_eq!(Naming::named("named:db"), Some(Naming::Named("db".to_owned())));
+    /// assert_eq!(Naming::named("go"), None);
+    /// ```
+    pub fn named(text: &str) -> Option<Self> {
+        Some(match text {
+            "curator" => Self::Curator,
+            "kazoo" => Self::Kazoo,
+            "write-lock" => Self::WriteLock,
+            "session" => Self::Session,
+            _ => Self::Named(text.strip_prefix("named:").filter(|name| !name.is_empty())?.to_owned()),
+        })
+    }
+
+    /// Whether the nodes of a lock that works so can be called so; [`LockError::BadOptions`] says why not.
+    pub fn check(&self, algorithm: Algorithm) -> Result<(), LockError> {
+        Names::of(self, algorithm).map(drop)
+    }
+}
+
 /// What a contender's node asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Ask {

@@ -28,7 +28,7 @@ impl LockTable {
             Change::Listed { path, stat } => self.listed(&path, &stat),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
-            Change::SessionExpired { session } => self.expired.insert(session),
+            Change::Surveyed { view } => self.view = view,
             Change::Unreadable { path, why } => {
                 self.unreadable.insert(path, why);
             }
@@ -268,8 +268,10 @@ impl LockTable {
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.nodes.remove(path.name());
         }
-        let Some(lock) = self.locks.get_mut(&id) else { return };
         let slot = slot as usize;
+        let session = self.locks.get(&id).and_then(|lock| lock.contender(slot)).and_then(|contender| contender.session);
+        let ran_out = self.ran_out(session, now);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
         let veiled = lock.is_veiled(slot);
         let position = lock.position_of_slot(slot);
         let heads_semaphore = lock.kind() == Kind::Semaphore && position == Some(lock.leases());
@@ -285,7 +287,7 @@ impl LockTable {
         self.totals.cost(cost, now);
         let since = contender.contends_since(self.clock.ahead_ms());
         let event = match contender.holds {
-            _ if self.expired.contains(contender.session) => Event::Expired,
+            _ if ran_out => Event::Expired,
             true => Event::Released,
             false => Event::Left,
         };

@@ -1,7 +1,10 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use super::Link;
-use crate::znode::{Node, SessionId, ZnodePath, ZnodeStat, Zxid};
+use crate::server_view::ServerView;
+use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// What the ensemble did to a node, or what happened to the way we look at it.
 ///
@@ -38,10 +41,10 @@ pub enum Change {
         /// The transaction, where the server tells it (ZooKeeper 3.9 and later).
         zxid: Option<Zxid>,
     },
-    /// It is proved that this session's time ran out: what vanishes with it was not released.
-    SessionExpired {
-        /// The session.
-        session: SessionId,
+    /// The servers told about themselves: their connections, sessions and watches.
+    Surveyed {
+        /// What they told.
+        view: Arc<ServerView>,
     },
     /// The server refused to let us read here; what lies below is not known.
     Unreadable {

@@ -243,8 +243,8 @@ impl LockQueue {
         }
     }
 
-    /// The parent of those who queue.
-    pub(super) fn queue_path(&self) -> ZnodePath {
+    /// The parent of those who queue; of a semaphore, not that of its leases.
+    pub fn queue_path(&self) -> ZnodePath {
         match (self.family, self.path.parent()) {
             (Recipe::CuratorSemaphore, _) => self.path.child("locks"),
             (Recipe::KazooSemaphore, Some(parent)) => parent.child(&format!("{}-__lock__", self.path.name())),

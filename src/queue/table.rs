@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::Clock;
-use super::expired::Expired;
 use super::{Link, LockId, LockQueue, Totals};
 use crate::recipe::{Recipe, Shape};
+use crate::server_view::ServerView;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// Every lock below the observed roots.
@@ -32,7 +32,7 @@ pub struct LockTable {
     pub(super) totals: Totals,
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
     pub(super) touched: FxHashSet<LockId>,
-    pub(super) expired: Expired,
+    pub(super) view: Arc<ServerView>,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
 }
@@ -82,7 +82,7 @@ impl LockTable {
             totals: Totals::default(),
             unreadable: BTreeMap::new(),
             touched: FxHashSet::default(),
-            expired: Expired::default(),
+            view: Arc::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
         }
@@ -153,6 +153,11 @@ impl LockTable {
     /// When the table was last known to be in step; while it [is](Self::is_live), the last change.
     pub fn last_true(&self) -> Option<Timestamp> {
         self.last_true
+    }
+
+    /// What the servers last told about themselves; empty when they were not asked.
+    pub fn view(&self) -> &Arc<ServerView> {
+        &self.view
     }
 
     /// Where the server does not let us look, and what it said.

@@ -4,15 +4,21 @@
 //! server (a short TCP probe finds out) and what to do about it. Whether and when to try again is the caller's
 //! choice; [`ConnectError::is_permanent`] tells when it is useless.
 
+pub mod admin;
 mod connect;
 mod connect_string;
+mod dial;
 mod error;
 mod options;
 mod probe;
+pub mod survey;
 mod tls;
+pub mod words;
 
 pub use connect::connect;
 pub(crate) use connect::diagnose;
 pub use connect_string::{BadConnectString, servers};
+pub(crate) use dial::Dialer;
 pub use error::{ConnectError, ServerFault, Unreachable};
 pub use options::{Auth, ConnectOptions, TlsFiles};
+pub use words::watch_events;

@@ -1,5 +1,10 @@
 use std::path::Path;
+use std::sync::Arc;
 
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 use zookeeper_client::TlsOptions;
 
 use super::{ConnectError, TlsFiles};
@@ -32,6 +37,27 @@ pub(super) async fn load(files: &TlsFiles) -> Result<TlsOptions, ConnectError> {
             options.with_pem_identity(&cert, &key).map_err(|_| bad(key_file, "it holds no private key in PEM form"))
         }
     }
+}
+
+/// The same files for a connection that is no session: servers are to name their host in a certificate by the authority.
+pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
+    // Says what is wrong with the files.
+    load(files).await?;
+    let mut roots = RootCertStore::empty();
+    let authorities = read(&files.ca).await?;
+    roots.add_parsable_certificates(CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok));
+    let config = ClientConfig::builder().with_root_certificates(roots);
+    let (Some(cert_file), Some(key_file)) = (&files.cert, &files.key) else {
+        return Ok(TlsConnector::from(Arc::new(config.with_no_client_auth())));
+    };
+    let (cert, key) = (read(cert_file).await?, read(key_file).await?);
+    let chain = CertificateDer::pem_slice_iter(cert.as_bytes()).filter_map(Result::ok).collect();
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+        .map_err(|_| bad(key_file, "it holds no private key in PEM form"))?;
+    let config = config
+        .with_client_auth_cert(chain, key)
+        .map_err(|_| bad(key_file, "it does not belong to the certificate, or is not supported"))?;
+    Ok(TlsConnector::from(Arc::new(config)))
 }
 
 async fn read(path: &Path) -> Result<String, ConnectError> {

@@ -50,6 +50,8 @@ fn help_and_version_go_to_stdout_and_succeed() {
         (&["-h"], "--connect"),
         (&["snapshot", "--help"], "--format"),
         (&["watch", "--help"], "--for"),
+        (&["contend", "--help"], "--recipe"),
+        (&["compare", "--help"], "PATH/chain"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
     ] {
         let (code, out, told) = ran(lockscope(home.path(), arguments));
@@ -67,6 +69,13 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
         (&["snapshot", "--root", "locks"], "slash"),
         (&["watch", "--for", "soon"], "90s"),
         (&["--ascii", "snapshot"], "--ascii"),
+        (&["--write", "contend", "--path", "/a"], "--write"),
+        (&["--root", "/a", "contend", "--path", "/a"], "contend looks for none"),
+        (&["compare", "--lock", "/a"], "--lock"),
+        (&["contend", "--path", "/"], "root"),
+        (&["contend", "--path", "/a", "--leases", "2"], "semaphore"),
+        (&["contend", "--path", "/a", "--for", "1s", "--link-delay", "9s"], "--link-delay"),
+        (&["compare", "--clients", "5,many"], "1 to 5000"),
         (&["snapshot", "--tls-cert", "x", "--tls-ca", "y"], "--tls-key"),
         (&["frobnicate"], "frobnicate"),
     ] {
@@ -90,6 +99,21 @@ fn an_ensemble_that_cannot_be_reached_is_told_within_the_time_given() {
         let told = refused(lockscope(home.path(), &[command, "--connect", NOBODY, "--timeout", "500ms"]));
         assert!(told.contains(NOBODY) && told.contains("--timeout"), "{told}");
         assert!(began.elapsed() < PATIENCE);
+    }
+}
+
+#[test]
+fn test_clients_that_get_no_session_are_told_within_the_time_given() {
+    let home = home();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let silent = silent.local_addr().expect("an address").to_string();
+    for command in [&["contend", "--path", "/a"][..], &["compare"]] {
+        let arguments = [command, &["--connect", &silent, "--timeout", "500ms"]].concat();
+        let told = refused(lockscope(home.path(), &arguments));
+        assert!(told.contains(&silent) && told.contains("no test client") && told.contains("--timeout"), "{told}");
+        let arguments = [command, &["--connect", NOBODY]].concat();
+        let told = refused(lockscope(home.path(), &arguments));
+        assert!(told.contains(NOBODY), "{told}");
     }
 }
 
@@ -170,18 +194,23 @@ fn one_manual_page_covers_every_command_and_a_directory_gets_one_for_each() {
     let home = home();
     let (code, page, _) = ran(lockscope(home.path(), &["man"]));
     assert_eq!(code, 0);
-    for part in
-        [".TH lockscope 1", "LOCKSCOPE SNAPSHOT", "LOCKSCOPE WATCH", ".SH ENVIRONMENT", "EXIT STATUS", "\\-\\-for"]
-    {
+    for part in [
+        ".TH lockscope 1",
+        "LOCKSCOPE SNAPSHOT",
+        "LOCKSCOPE WATCH",
+        "LOCKSCOPE CONTEND",
+        "LOCKSCOPE COMPARE",
+        ".SH ENVIRONMENT",
+        "EXIT STATUS",
+        "\\-\\-for",
+    ] {
         assert!(page.contains(part), "{part}");
     }
     let folder = home.path().join("man/man1");
     let (code, ..) = ran(lockscope(home.path(), &["man", "--out", folder.to_str().unwrap()]));
     assert_eq!(code, 0);
-    for name in
-        ["lockscope.1", "lockscope-snapshot.1", "lockscope-watch.1", "lockscope-completions.1", "lockscope-man.1"]
-    {
-        assert!(folder.join(name).is_file(), "{name}");
+    for name in ["", "-snapshot", "-watch", "-contend", "-compare", "-completions", "-man"] {
+        assert!(folder.join(format!("lockscope{name}.1")).is_file(), "{name}");
     }
     assert_eq!(fs::read_to_string(folder.join("lockscope.1")).unwrap(), page);
     let told = refused(lockscope(home.path(), &["man", "--out", "/proc/nowhere"]));

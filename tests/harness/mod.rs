@@ -5,6 +5,7 @@
 
 pub mod certificates;
 pub mod contend;
+pub mod ensemble;
 pub mod foreign;
 pub mod picture;
 pub mod process;

@@ -16,12 +16,17 @@ use super::settings::{Ports, Settings};
 use super::wait::{PATIENCE, eventually_blocking};
 use super::words::{self, Connection};
 
-const JARS: [&str; 21] = [
+/// What a server needs, with its AdminServer.
+pub(super) const JARS: [&str; 25] = [
     "zookeeper",
     "zookeeper-jute",
     "jetty9-server",
     "jetty9-servlet",
+    "jetty9-http",
+    "jetty9-io",
+    "jetty9-security",
     "jetty9-util",
+    "jetty9-util-ajax",
     "jackson-core",
     "jackson-databind",
     "jackson-annotations",
@@ -225,13 +230,17 @@ impl Drop for Server {
     }
 }
 
-/// Two ports that nobody listens on, below those that the system gives to outgoing connections, so that one stays
-/// free while its server is stopped.
 fn free_ports() -> Ports {
-    let seed = RandomState::new().hash_one(std::process::id());
-    let mut free = (0..)
-        .map(|i: u64| 15_000 + u16::try_from(seed.wrapping_add(i) % 17_000).expect("it is below 17 000"))
-        .filter(|port| TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).is_ok());
+    let mut free = ports_free_on(&[Ipv4Addr::LOCALHOST]);
     let mut next = || free.next().expect("the ports are tried again and again");
     Ports { plain: next(), secure: next() }
+}
+
+/// Ports that nobody listens on, below those that the system gives to outgoing connections, so that one stays
+/// free while its server is stopped.
+pub(super) fn ports_free_on(hosts: &[Ipv4Addr]) -> impl Iterator<Item = u16> {
+    let seed = RandomState::new().hash_one(std::process::id());
+    (0..)
+        .map(move |i: u64| 15_000 + u16::try_from(seed.wrapping_add(i) % 17_000).expect("it is below 17 000"))
+        .filter(|port| hosts.iter().all(|host| TcpListener::bind((*host, *port)).is_ok()))
 }

@@ -8,7 +8,12 @@ use lockscope::znode::SessionId;
 
 /// What the server on a loopback port answers within a time. A server that just starts may never answer.
 pub fn ask(port: u16, word: &str, within: Duration) -> Result<String> {
-    let mut stream = TcpStream::connect_timeout(&SocketAddr::from((Ipv4Addr::LOCALHOST, port)), within)?;
+    ask_at(SocketAddr::from((Ipv4Addr::LOCALHOST, port)), word, within)
+}
+
+/// As [`ask`], for a server on another of the loopback addresses.
+pub fn ask_at(server: SocketAddr, word: &str, within: Duration) -> Result<String> {
+    let mut stream = TcpStream::connect_timeout(&server, within)?;
     stream.set_read_timeout(Some(within))?;
     stream.write_all(word.as_bytes())?;
     let mut answer = String::new();

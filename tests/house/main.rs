@@ -4,24 +4,45 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 10] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
-    ("queue", &["recipe", "znode"]),
-    ("report", &["queue", "recipe", "znode"]),
-    ("zk", &["znode"]),
+    ("server_view", &["znode"]),
+    ("queue", &["recipe", "server_view", "znode"]),
+    ("diagnose", &["queue", "recipe", "server_view", "znode"]),
+    ("report", &["diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("sandbox", &["znode"]),
-    ("cli", &["sandbox", "observe", "zk", "report", "queue", "recipe", "znode", "tui"]),
-    ("tui", &["observe", "zk", "report", "queue", "recipe", "znode"]),
+    ("contend", &["lock", "zk", "server_view", "znode"]),
+    (
+        "cli",
+        &[
+            "sandbox",
+            "contend",
+            "lock",
+            "observe",
+            "zk",
+            "report",
+            "diagnose",
+            "queue",
+            "recipe",
+            "server_view",
+            "znode",
+            "tui",
+        ],
+    ),
+    ("tui", &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 12] = [
+const PURE: [&str; 14] = [
     "znode",
     "recipe",
+    "server_view",
     "queue",
+    "diagnose",
     "report",
     "tui/app",
     "observe/follow",

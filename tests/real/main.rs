@@ -5,6 +5,7 @@ mod harness;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 
+mod contend;
 mod foreign_clients;
 mod headless;
 mod locks;
@@ -12,5 +13,6 @@ mod observe;
 mod relay_faults;
 mod relays;
 mod sandbox;
+mod server_view;
 mod servers;
 mod shown;

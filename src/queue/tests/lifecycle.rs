@@ -1,5 +1,5 @@
 use super::World;
-use super::world::{events, path, said};
+use super::world::{events, path, running_out, said};
 use crate::queue::{Change, Event, Held, Link, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -63,7 +63,7 @@ fn a_node_that_vanishes_with_an_expired_session_expired() {
     let mut world = World::new();
     let holder = world.create("/a/lock-", 1);
     world.create("/a/lock-", 2);
-    world.apply(Change::SessionExpired { session: SessionId(1) });
+    world.apply(running_out(1));
     assert_eq!(events(&world.delete(&holder)), [Event::Expired, Event::Acquired]);
 }
 
@@ -130,7 +130,7 @@ fn whoever_keeps_locks_sorted_is_told_which_changed() {
     let at = world.table.find(&path("/a"), None).expect("the lock");
     assert_eq!(world.table.take_touched(), [at]);
     assert!(world.table.take_touched().is_empty());
-    world.table.apply(Change::SessionExpired { session: SessionId(9) }, Timestamp(0));
+    world.table.apply(running_out(9), Timestamp(0));
     assert!(world.table.take_touched().is_empty());
 }
 

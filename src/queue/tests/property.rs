@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::World;
-use super::world::{Said, path, said, uuid};
+use super::world::{Said, path, running_out, said, uuid};
 use crate::queue::{Change, LockTable, State};
 use crate::recipe::{Kind, Mode, Recipe, Shape, WaitRule};
 use crate::znode::{SessionId, ZnodePath};
@@ -51,7 +51,7 @@ fn take(world: &mut World, step: &Step, serial: u32) -> Vec<Change> {
             let theirs = world.tree.iter().filter(|(_, node)| node.stat.ephemeral_owner == owner);
             let theirs: Vec<_> = theirs.map(|(at, _)| at.clone()).collect();
             let gone = theirs.iter().flat_map(|at| take_out(world, at)).collect::<Vec<_>>();
-            [vec![Change::SessionExpired { session: SessionId(*session) }], gone].concat()
+            [vec![running_out(*session)], gone].concat()
         }
         Step::Repeat { which } => nth(world, *which).map_or(Vec::new(), |at| vec![world.telling(&at)]),
         Step::DropParent { which } => {

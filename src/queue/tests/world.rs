@@ -1,9 +1,11 @@
 //! A tree of nodes in memory that tells its changes as the observer would.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::queue::{Change, Event, Happening, Link, LockQueue, LockTable, State};
 use crate::recipe::{Mode, Shape};
+use crate::server_view::{Expiry, Listing, MemberView, ServerView, Session};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 pub fn path(text: &str) -> ZnodePath {
@@ -180,4 +182,19 @@ pub fn events(happenings: &[Happening]) -> Vec<Event> {
 /// `U` of the recipes: a UUID that differs by `number`.
 pub fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
+}
+
+/// What the servers tell when this session has no connection and its time has come.
+pub fn running_out(session: i64) -> Change {
+    let id = SessionId(session);
+    let at = Timestamp(1_000_000);
+    let expiry = Expiry::Monotonic { millis: 0 };
+    let session = Session { id, expiry, expires_at: Some(at) };
+    let member = MemberView {
+        connections: Some(Listing::new(Vec::new(), true, at)),
+        sessions: Some(Listing::new(vec![session], true, at)),
+        ..MemberView::unasked("zk1:2181".to_owned())
+    };
+    let view = ServerView { at, members: vec![member], members_known: true, ..ServerView::default() };
+    Change::Surveyed { view: Arc::new(view) }
 }

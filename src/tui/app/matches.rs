@@ -132,7 +132,7 @@ impl From<&Change> for Changed {
             Change::Seen { path, .. } | Change::Deleted { path, .. } => Self::Node(path.clone()),
             Change::Appeared { .. } | Change::Synced => Self::Everything,
             Change::Listed { .. }
-            | Change::SessionExpired { .. }
+            | Change::Surveyed { .. }
             | Change::Unreadable { .. }
             | Change::Link(_)
             | Change::Syncing => Self::Nothing,

@@ -1,7 +1,9 @@
 //! The program without a screen, against real servers: what it prints, and how it ends.
 
 mod access;
+mod contend;
 mod hostile;
 pub mod program;
+mod server_view;
 mod snapshot;
 mod watch;

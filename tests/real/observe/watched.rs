@@ -89,7 +89,7 @@ impl Watched {
             Change::Appeared { .. } => "appeared",
             Change::Deleted { .. } => "deleted",
             Change::Unreadable { .. } => "unreadable",
-            Change::SessionExpired { .. } => "expired",
+            Change::Surveyed { .. } => "surveyed",
             Change::Syncing => "syncing",
             Change::Synced => "synced",
             Change::Link(link) => {

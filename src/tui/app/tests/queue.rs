@@ -50,7 +50,6 @@ fn a_filtered_queue_is_kept_up_by_what_comes_and_goes() {
         gone("/locks/billing", 4711 + 3, 0x1b + 3),
         curator("/locks/billing", 4900, 30, 0),
         curator("/locks/billing", 4901, 99, 0),
-        Change::SessionExpired { session: crate::tui::testing::session(31) },
         gone("/locks/billing", 4711 + 4, 31),
     ];
     app.update(at(NOW, changes), NOW);

@@ -1,0 +1,147 @@
+//! What `contend` and `compare` can be told.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+use super::super::span;
+use crate::contend::MOST_CLIENTS;
+use crate::lock::{Access, Algorithm, Naming};
+use crate::znode::ZnodePath;
+
+const ROUNDS: u32 = 100;
+
+/// The names of the built-in locks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Recipe {
+    /// One node at the path; the others watch it and compete again
+    Mutex,
+    /// The same with a child of the path; the others watch the path's children
+    MutexParent,
+    /// A queue in which every waiter watches the parent
+    Herd,
+    /// A queue in which every waiter watches its predecessor
+    Chain,
+    /// Readers together or one writer; every waiter watches the parent
+    SharedHerd,
+    /// The same, each watching whom it waits for
+    SharedChain,
+    /// Some leases at once
+    Semaphore,
+}
+
+impl Recipe {
+    /// The lock; shared ones for an access that is chosen anew for each request.
+    pub(super) fn algorithm(self, leases: NonZeroU32) -> Algorithm {
+        match self {
+            Self::Mutex => Algorithm::Mutex,
+            Self::MutexParent => Algorithm::MutexParent,
+            Self::Herd => Algorithm::Herd,
+            Self::Chain => Algorithm::Chain,
+            Self::SharedHerd => Algorithm::SharedHerd(Access::Write),
+            Self::SharedChain => Algorithm::SharedChain(Access::Write),
+            Self::Semaphore => Algorithm::Semaphore(leases),
+        }
+    }
+}
+
+/// What `lockscope contend` knows.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Test clients")]
+pub(in crate::cli) struct ContendOptions {
+    /// Node of the lock; it and its parents are made when they are missing, and taken away at the end
+    #[arg(long, value_name = "PATH")]
+    pub path: ZnodePath,
+    /// How the lock works
+    #[arg(long, value_name = "NAME", default_value = "chain")]
+    pub recipe: Recipe,
+    /// How many clients contend, 1 to 5000
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clients)]
+    pub clients: u32,
+    /// How many acquisitions each client makes
+    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = rounds_or_endless)]
+    pub rounds: u32,
+    /// Go on until ^C, or until --for has passed
+    #[arg(long, conflicts_with = "rounds")]
+    pub endless: bool,
+    /// Stop after the clients have contended for this long, as in 90s or 5m
+    #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
+    pub during: Option<Duration>,
+    /// Percentage of requests for reading, of the shared recipes [default: 80]
+    #[arg(long, value_name = "PERCENT", value_parser = percent)]
+    pub reads: Option<u8>,
+    /// How many may hold at once, of the semaphore [default: 2]
+    #[arg(long, value_name = "N", value_parser = leases)]
+    pub leases: Option<NonZeroU32>,
+    /// How the nodes are called: curator, kazoo, write-lock, session or named:NAME
+    #[arg(long, value_name = "NAMING", default_value = "curator", value_parser = naming)]
+    pub naming: Naming,
+    #[command(flatten)]
+    pub load: Load,
+}
+
+/// What `lockscope compare` knows.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Test clients")]
+pub(in crate::cli) struct CompareOptions {
+    /// Where: the herd queues at PATH/herd, the chain at PATH/chain; what is missing is made, and taken away at the end
+    #[arg(long, value_name = "PATH", default_value = "/lockscope")]
+    pub path: ZnodePath,
+    /// How many clients contend, one size after the other
+    #[arg(long, value_name = "N[,N...]", default_value = "2,5,10,25,50", value_delimiter = ',', value_parser = clients)]
+    pub clients: Vec<u32>,
+    /// How many acquisitions each client makes [default: 4, and more where that makes fewer than 400 in all]
+    #[arg(long, value_name = "N", value_parser = rounds)]
+    pub rounds: Option<u32>,
+    #[command(flatten)]
+    pub load: Load,
+    /// Draw the plot with ASCII characters only
+    #[arg(long, help_heading = "Output", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub ascii: Option<bool>,
+}
+
+/// What both let a client do.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Test clients")]
+pub(in crate::cli) struct Load {
+    /// How long a client holds the lock
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = span::parse_or_none)]
+    pub hold: Duration,
+    /// By how many percent of itself a hold is longer or shorter, each one anew
+    #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
+    pub spread: u8,
+    /// How long each client's link keeps what passes, each way
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = span::parse_or_none)]
+    pub link_delay: Duration,
+    /// Number that chance starts from: the same one chooses the same holds and accesses [default: random, and told]
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+fn clients(text: &str) -> Result<u32, String> {
+    let known = text.trim().parse().ok().filter(|clients| (1..=MOST_CLIENTS).contains(clients));
+    known.ok_or_else(|| format!("give a number of clients from 1 to {MOST_CLIENTS}"))
+}
+
+fn rounds(text: &str) -> Result<u32, String> {
+    text.parse().ok().filter(|rounds| *rounds > 0).ok_or_else(|| "give a number of rounds from 1 on".to_owned())
+}
+
+fn rounds_or_endless(text: &str) -> Result<u32, String> {
+    rounds(text).map_err(|wrong| wrong + ", or --endless in its place")
+}
+
+fn leases(text: &str) -> Result<NonZeroU32, String> {
+    text.parse().map_err(|_| "give a number of leases from 1 on".to_owned())
+}
+
+fn percent(text: &str) -> Result<u8, String> {
+    let number = text.strip_suffix('%').unwrap_or(text);
+    number.parse().ok().filter(|percent| *percent <= 100).ok_or_else(|| "give a percentage from 0 to 100".to_owned())
+}
+
+fn naming(text: &str) -> Result<Naming, String> {
+    let known = Naming::named(text);
+    known.ok_or_else(|| format!("there are {}", Naming::NAMES.join(", ")))
+}

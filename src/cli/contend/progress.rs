@@ -1,0 +1,137 @@
+//! One line on a terminal's stderr that says how far a run is.
+
+use std::io::{self, IsTerminal, Stderr, Write};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::super::human::{brief, count, figure};
+use crate::contend::Status;
+
+/// At most so often it is drawn anew.
+const PACE: Duration = Duration::from_millis(100);
+
+/// Back to the start of the line, and nothing behind it.
+const WIPE: &str = "\r\x1b[K";
+
+/// How wide a terminal is that does not say it.
+const COLUMNS: usize = 80;
+
+/// The line. It is wiped when it is dropped.
+pub(super) struct ProgressLine<W: Write = Stderr> {
+    /// `None`: nobody would see it.
+    out: Option<W>,
+    columns: usize,
+    drawn: Option<Instant>,
+}
+
+impl ProgressLine {
+    /// On stderr, when that is a terminal that can wipe a line; otherwise nowhere.
+    pub(super) fn on_stderr() -> Self {
+        let can_wipe = std::env::var_os("TERM").is_some_and(|name| name != "dumb");
+        let out = (io::stderr().is_terminal() && can_wipe).then(io::stderr);
+        let columns = crossterm::terminal::size().map_or(COLUMNS, |(columns, _)| columns.into());
+        Self { out, columns, drawn: None }
+    }
+}
+
+impl<W: Write> ProgressLine<W> {
+    /// Shows a text of ASCII characters in place of the one before, unless that is too young.
+    pub(super) fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
+        if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= PACE) {
+            self.drawn = Some(now);
+            self.draw(text());
+        }
+    }
+
+    /// Shows a last text, which is never too soon.
+    pub(super) fn end(&mut self, text: &str) {
+        if self.drawn.is_some() {
+            self.draw(text.to_owned());
+        }
+    }
+
+    fn draw(&mut self, mut text: String) {
+        let Some(out) = &mut self.out else { return };
+        // In the last column some terminals go on to the next line.
+        text.truncate(self.columns.saturating_sub(1));
+        // A terminal that was closed is noticed elsewhere.
+        let _ = write!(out, "{WIPE}{text}").and_then(|()| out.flush());
+    }
+}
+
+impl<W: Write> Drop for ProgressLine<W> {
+    fn drop(&mut self) {
+        if let (Some(out), Some(_)) = (&mut self.out, self.drawn) {
+            let _ = write!(out, "{WIPE}").and_then(|()| out.flush());
+        }
+    }
+}
+
+/// How far a fleet is; `place` is its number among all, and how many there are.
+pub(super) fn of(status: &Status, place: Option<(usize, usize)>) -> String {
+    let scenario = &status.scenario;
+    let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
+    let start = format!("{place}{}: ", scenario.algorithm.name());
+    if status.elapsed.is_zero() {
+        return format!(
+            "{start}{} of {} clients connected",
+            count(status.connected.into()),
+            count(scenario.clients.into())
+        );
+    }
+    let made = count(status.totals.acquisitions);
+    let all = scenario
+        .rounds
+        .map_or_else(String::new, |rounds| format!(" of {}", count(u64::from(rounds) * u64::from(scenario.clients))));
+    #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
+    let rate = status.totals.acquisitions as f64 / status.elapsed.as_secs_f64();
+    format!(
+        "{start}{} clients, {made}{all} acquisitions, {}/s, {}",
+        count(status.connected.into()),
+        figure(rate),
+        brief(status.elapsed)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::super::testing::status;
+    use super::*;
+    use crate::contend::Scenario;
+
+    #[test]
+    fn the_line_fits_is_drawn_ten_times_a_second_at_most_and_is_wiped_at_the_end() {
+        let mut sent = Vec::new();
+        let start = Instant::now();
+        let mut line = ProgressLine { out: Some(&mut sent), columns: 10, drawn: None };
+        for millis in [0, 99, 100, 150, 250] {
+            line.show(start + Duration::from_millis(millis), || format!("{millis} clients"));
+        }
+        line.end("they leave");
+        drop(line);
+        let sent = String::from_utf8(sent).expect("text");
+        let shown: Vec<&str> = sent.split(WIPE).collect();
+        assert_eq!(shown, ["", "0 clients", "100 clien", "250 clien", "they leav", ""]);
+    }
+
+    #[test]
+    fn it_tells_who_is_there_and_then_how_far_they_are() {
+        assert_eq!(of(&status(2, Duration::ZERO), None), "chain: 2 of 3 clients connected");
+        let mut under_way = status(3, Duration::from_secs(4));
+        under_way.totals.acquisitions = 2048;
+        assert_eq!(of(&under_way, None), "chain: 3 clients, 2 048 acquisitions, 512/s, 4.00s");
+        under_way.scenario = Arc::new(Scenario { rounds: Some(1000), ..(*under_way.scenario).clone() });
+        let shown = of(&under_way, Some((3, 10)));
+        assert_eq!(shown, "fleet 3 of 10, chain: 3 clients, 2 048 of 3 000 acquisitions, 512/s, 4.00s");
+    }
+
+    #[test]
+    fn nothing_is_sent_where_nothing_was_shown() {
+        let mut sent = Vec::new();
+        drop(ProgressLine { out: Some(&mut sent), columns: 10, drawn: None });
+        assert!(sent.is_empty());
+    }
+}

@@ -1,0 +1,222 @@
+//! The scenario that the options make.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::options::{CompareOptions, ContendOptions, Load, Recipe};
+use crate::contend::{Scenario, ScenarioError};
+use crate::lock::Algorithm;
+
+/// The session timeout to ask for when nobody says another: short, so that what a killed program leaves goes soon.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+const READS: u8 = 80;
+const LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
+
+/// Why the options make no scenario. Each message is one sentence that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadScenario {
+    /// Readers of a lock that has none.
+    #[error(
+        "--reads is for the recipes shared-herd and shared-chain: leave it out, or choose one of them with --recipe"
+    )]
+    Reads,
+    /// Leases of a lock that has none.
+    #[error("--leases is for the recipe semaphore: leave it out, or choose that one with --recipe")]
+    Leases,
+    /// A link through which no session could live.
+    #[error(
+        "a link that delays by {} each way keeps no session of {} alive: give a shorter --link-delay or a longer \
+         --session-timeout",
+        humantime::format_duration(*delay), humantime::format_duration(*timeout)
+    )]
+    Link {
+        /// The delay, each way.
+        delay: Duration,
+        /// The session timeout.
+        timeout: Duration,
+    },
+    /// It makes no sense by itself.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+}
+
+impl ContendOptions {
+    /// The scenario; `session_timeout` is what the settings ask for.
+    pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
+        let algorithm = self.recipe.algorithm(self.leases.unwrap_or(LEASES));
+        let is_shared = algorithm.access().is_some();
+        if self.reads.is_some() && !is_shared {
+            return Err(BadScenario::Reads);
+        }
+        if self.leases.is_some() && self.recipe != Recipe::Semaphore {
+            return Err(BadScenario::Leases);
+        }
+        let bare = Scenario::new(algorithm, self.path.clone(), self.clients);
+        self.load.put_on(
+            Scenario {
+                naming: self.naming.clone(),
+                rounds: (!self.endless).then_some(self.rounds),
+                reads: if is_shared { self.reads.unwrap_or(READS) } else { 0 },
+                ..bare
+            },
+            session_timeout,
+        )
+    }
+}
+
+impl CompareOptions {
+    /// What herd and chain have in common.
+    pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
+        let bare = Scenario::new(Algorithm::Herd, self.path.clone(), self.clients.first().copied().unwrap_or(0));
+        self.load.put_on(Scenario { rounds: self.rounds, ..bare }, session_timeout)
+    }
+
+    /// The sizes, each once, in the order given.
+    pub(super) fn sizes(&self) -> Vec<u32> {
+        let mut sizes = Vec::with_capacity(self.clients.len());
+        for size in &self.clients {
+            if !sizes.contains(size) {
+                sizes.push(*size);
+            }
+        }
+        sizes
+    }
+}
+
+impl Load {
+    fn put_on(&self, scenario: Scenario, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
+        let (timeout, delay) = (session_timeout.unwrap_or(SESSION_TIMEOUT), self.link_delay);
+        // A heartbeat and its answer pass the link once each.
+        if delay >= timeout / 2 {
+            return Err(BadScenario::Link { delay, timeout });
+        }
+        let scenario = Scenario {
+            hold: self.hold,
+            spread: self.spread,
+            session_timeout: timeout,
+            link_delay: delay,
+            // Short enough to be typed again.
+            seed: self.seed.unwrap_or_else(|| fastrand::u32(..).into()),
+            ..scenario
+        };
+        scenario.check()?;
+        Ok(scenario)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Parser, ValueEnum};
+
+    use super::*;
+    use crate::lock::{Access, Naming};
+    use crate::znode::ZnodePath;
+
+    /// The options as the program takes them.
+    #[derive(Debug, Parser)]
+    struct Contend {
+        #[command(flatten)]
+        options: ContendOptions,
+    }
+
+    #[derive(Debug, Parser)]
+    struct Compare {
+        #[command(flatten)]
+        options: CompareOptions,
+    }
+
+    fn contend(arguments: &str) -> Result<Scenario, String> {
+        let arguments = format!("contend --path /lock {arguments}");
+        let parsed = Contend::try_parse_from(arguments.split_whitespace()).map_err(|error| error.to_string())?;
+        parsed.options.scenario(None).map_err(|error| error.to_string())
+    }
+
+    fn compare(arguments: &str) -> CompareOptions {
+        Compare::try_parse_from(format!("compare {arguments}").split_whitespace()).expect("it is good").options
+    }
+
+    #[test]
+    fn every_built_in_lock_can_be_chosen_by_its_name() {
+        let names: Vec<String> = Recipe::value_variants()
+            .iter()
+            .filter_map(ValueEnum::to_possible_value)
+            .map(|value| value.get_name().to_owned())
+            .collect();
+        assert_eq!(names, Algorithm::NAMES);
+        for name in names {
+            assert_eq!(contend(&format!("--recipe {name}")).expect("it is good").algorithm.name(), name);
+        }
+    }
+
+    #[test]
+    fn what_is_not_said_is_as_the_help_tells() {
+        let plain = contend("").expect("it is good");
+        let path = ZnodePath::new("/lock").expect("a path");
+        let expected = Scenario { rounds: Some(100), seed: plain.seed, ..Scenario::new(Algorithm::Chain, path, 10) };
+        assert_eq!(plain, expected);
+        assert_eq!(contend("--endless").expect("it is good").rounds, None);
+        assert_eq!(contend("--recipe shared-chain").expect("it is good").reads, 80);
+        let semaphore = contend("--recipe semaphore").expect("it is good").algorithm;
+        assert_eq!(semaphore, Algorithm::Semaphore(LEASES));
+        assert_eq!(compare("").sizes(), [2, 5, 10, 25, 50]);
+        assert_eq!(compare("").path.as_str(), "/lockscope");
+    }
+
+    #[test]
+    fn what_is_said_is_done() {
+        let said = contend(
+            "--recipe shared-herd --clients 3 --rounds 7 --hold 20ms --spread 50% --reads 10 --naming kazoo \
+             --link-delay 5ms --seed 18446744073709551615",
+        )
+        .expect("it is good");
+        let path = ZnodePath::new("/lock").expect("a path");
+        let expected = Scenario {
+            naming: Naming::Kazoo,
+            rounds: Some(7),
+            hold: Duration::from_millis(20),
+            spread: 50,
+            reads: 10,
+            link_delay: Duration::from_millis(5),
+            seed: u64::MAX,
+            ..Scenario::new(Algorithm::SharedHerd(Access::Write), path, 3)
+        };
+        assert_eq!(said, expected);
+        assert_eq!(compare("--clients 9,3,9,1").sizes(), [9, 3, 1]);
+        let other = compare("--path /x --rounds 5").scenario(Some(Duration::from_secs(3))).expect("it is good");
+        assert_eq!((other.rounds, other.session_timeout), (Some(5), Duration::from_secs(3)));
+    }
+
+    #[test]
+    fn what_does_not_go_together_is_refused_with_what_would() {
+        for (wrong, part) in [
+            ("--reads 50", "shared-herd"),
+            ("--leases 3", "recipe semaphore"),
+            ("--recipe semaphore --leases 0", "from 1 on"),
+            ("--rounds 0", "--endless"),
+            ("--rounds 5 --endless", "--endless"),
+            ("--clients 0", "1 to 5000"),
+            ("--clients 5001", "1 to 5000"),
+            ("--spread 101", "0 to 100"),
+            ("--recipe shared-herd --reads 300", "0 to 100"),
+            ("--naming go", "write-lock"),
+            ("--naming named:", "named:NAME"),
+            ("--naming kazoo --recipe semaphore", "Curator"),
+            ("--link-delay 5s", "--session-timeout"),
+            ("--hold soon", "90s"),
+            ("--recipe spin", "mutex-parent"),
+            ("--path /", "root"),
+        ] {
+            let wrong = if wrong.starts_with("--path") {
+                Contend::try_parse_from(["contend", "--path", "/"])
+                    .expect("a path")
+                    .options
+                    .scenario(None)
+                    .map_err(|error| error.to_string())
+            } else {
+                contend(wrong)
+            };
+            let told = wrong.expect_err("it is wrong");
+            assert!(told.contains(part), "{told}");
+        }
+    }
+}

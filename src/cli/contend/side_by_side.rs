@@ -1,0 +1,290 @@
+//! A comparison for people: a table, two plots, and what they say.
+
+use std::fmt::Write;
+
+use super::super::human::figure;
+use super::figures::{clients, per, troubles};
+use super::plot::{Point, legend, plot};
+use crate::contend::{Comparison, Outcome, Run};
+use crate::tui::widget::text::Charset;
+use crate::znode::escaped;
+
+/// What stands where a figure is not known.
+const UNKNOWN: &str = "-";
+
+/// A title over some columns.
+struct Group {
+    title: &'static str,
+    columns: &'static [&'static str],
+}
+
+const GROUPS: [Group; 5] = [
+    Group { title: "", columns: &["CLIENTS"] },
+    Group { title: "ACQUISITIONS/S", columns: &["herd", "chain", "ratio"] },
+    Group { title: "EVENTS AN ACQUISITION", columns: &["herd", "chain", "ratio"] },
+    Group { title: "MODELLED", columns: &["herd", "chain"] },
+    Group { title: "SERVERS SAY", columns: &["herd", "chain"] },
+];
+
+/// Between two columns, and between two groups.
+const GAPS: (&str, &str) = (" ", "   ");
+
+/// Everything that there is to say.
+pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
+    let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
+    let runs = &comparison.runs;
+    let mut text = heading(runs) + &lines(runs);
+    let point = |run: &Run, value: fn(&Outcome) -> f64| Point {
+        clients: run.clients,
+        herd: value(&run.herd),
+        chain: value(&run.chain),
+    };
+    let rates: Vec<Point> = runs.iter().map(|run| point(run, |outcome| outcome.acquisitions_per_second)).collect();
+    let events: Vec<Point> =
+        runs.iter().map(|run| point(run, |outcome| outcome.watch_events.per_acquisition)).collect();
+    for (title, points) in [("Acquisitions a second", rates), ("Watch events an acquisition", events)] {
+        let plot = plot(title, &points, charset);
+        if !plot.is_empty() {
+            text.push('\n');
+            text += &plot;
+        }
+    }
+    if runs.len() > 1 {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{}", legend(charset));
+    }
+    let wrong = wrong(runs);
+    if !wrong.is_empty() {
+        let _ = write!(text, "\n{}\n", wrong.join("\n"));
+    }
+    let _ = write!(text, "\n{}\n", conclusion(comparison));
+    text
+}
+
+/// Who contended where.
+fn heading(runs: &[Run]) -> String {
+    let Some(Run { herd, chain, .. }) = runs.first() else { return String::new() };
+    let [herd_path, chain_path] = [herd, chain].map(|outcome| escaped(outcome.path.as_str()));
+    format!("herd at {herd_path}, chain at {chain_path}, seed {}\n\n", herd.seed)
+}
+
+/// A line for each run, under two lines of headings.
+fn lines(runs: &[Run]) -> String {
+    let cells: Vec<Vec<String>> = runs.iter().map(cells).collect();
+    let mut widths: Vec<Vec<usize>> = Vec::new();
+    let mut column = 0;
+    for group in &GROUPS {
+        let mut group_widths: Vec<usize> = group
+            .columns
+            .iter()
+            .map(|title| {
+                let widest = cells.iter().map(|cells| cells[column].len()).max().unwrap_or_default();
+                column += 1;
+                widest.max(title.len())
+            })
+            .collect();
+        let whole = group_widths.iter().sum::<usize>() + GAPS.0.len() * (group_widths.len() - 1);
+        group_widths[0] += group.title.len().saturating_sub(whole);
+        widths.push(group_widths);
+    }
+    let titles = GROUPS.iter().flat_map(|group| group.columns).map(|title| (*title).to_owned()).collect();
+    let mut text = groups(&widths);
+    for cells in [titles].iter().chain(&cells) {
+        text += &line(cells, &widths);
+    }
+    text
+}
+
+/// The titles of the groups, each at the left end of its columns.
+fn groups(widths: &[Vec<usize>]) -> String {
+    let titles: Vec<String> = GROUPS
+        .iter()
+        .zip(widths)
+        .map(|(group, widths)| {
+            let width = widths.iter().sum::<usize>() + GAPS.0.len() * (widths.len() - 1);
+            format!("{:<width$}", group.title)
+        })
+        .collect();
+    titles.join(GAPS.1).trim_end().to_owned() + "\n"
+}
+
+fn line(cells: &[String], widths: &[Vec<usize>]) -> String {
+    let mut cells = cells.iter();
+    let groups: Vec<String> = widths
+        .iter()
+        .map(|widths| {
+            let cells: Vec<String> =
+                widths.iter().zip(&mut cells).map(|(width, cell)| format!("{cell:>width$}")).collect();
+            cells.join(GAPS.0)
+        })
+        .collect();
+    groups.join(GAPS.1) + "\n"
+}
+
+/// What stands in a run's line, in the order of the groups.
+fn cells(run: &Run) -> Vec<String> {
+    let Run { herd, chain, .. } = run;
+    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{}x", figure(ratio)));
+    let server = |outcome: &Outcome| {
+        let events = outcome.server.map(|server| server.children.saturating_add(server.deleted));
+        events.map_or_else(|| UNKNOWN.to_owned(), |events| figure(per(events, outcome.acquisitions)))
+    };
+    vec![
+        run.clients.to_string(),
+        figure(herd.acquisitions_per_second),
+        figure(chain.acquisitions_per_second),
+        ratio(run.throughput_ratio),
+        figure(herd.watch_events.per_acquisition),
+        figure(chain.watch_events.per_acquisition),
+        ratio(run.watch_event_ratio),
+        figure(per(herd.watch_events.modelled_herd, herd.acquisitions)),
+        figure(per(chain.watch_events.modelled_chain, chain.acquisitions)),
+        server(herd),
+        server(chain),
+    ]
+}
+
+/// A line for each fleet that did not run as it should.
+fn wrong(runs: &[Run]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for outcome in runs.iter().flat_map(|run| [&run.herd, &run.chain]) {
+        let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
+        let mut add = |says: String| lines.push(format!("{who}: {says}"));
+        if outcome.violations > 0 {
+            add(format!("{} violations of the lock", outcome.violations));
+        }
+        match outcome.left_behind {
+            Some(0) => {}
+            Some(left) => add(format!("{left} nodes are still there; they go when their sessions expire")),
+            None => add("the servers could not be asked which nodes are still there".to_owned()),
+        }
+        if outcome.interrupted {
+            add("ended before all rounds were made".to_owned());
+        }
+        troubles(outcome).for_each(add);
+    }
+    lines
+}
+
+/// From which size on a herd costs more than it is worth, in a sentence.
+fn conclusion(comparison: &Comparison) -> String {
+    let Some(largest) = comparison.runs.iter().max_by_key(|run| run.clients) else {
+        return "It was ended before a herd and a chain of one size had contended: there is nothing to compare."
+            .to_owned();
+    };
+    let costs = |run: &Run, link: &str| {
+        let ratio = run.watch_event_ratio.map(figure);
+        ratio.map_or_else(String::new, |ratio| format!(", {link} it causes {ratio} times the watch events"))
+    };
+    let from = comparison.herd_costs_more_from;
+    let Some(run) = comparison.runs.iter().find(|run| Some(run.clients) == from) else {
+        let costs = costs(largest, "though");
+        return format!("Up to {} a herd is not slower than a chain here{costs}.", clients(largest.clients));
+    };
+    let faster = run
+        .throughput_ratio
+        .map(figure)
+        .map_or_else(String::new, |ratio| format!(": the chain makes {ratio} times its acquisitions a second"));
+    format!("From {} on a herd costs more than it is worth here{faster}{}.", clients(run.clients), costs(run, "and"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::outcome;
+    use super::*;
+
+    fn run(clients: u32) -> Run {
+        let (herd, chain) = (outcome("herd", clients), outcome("chain", clients));
+        Run {
+            clients,
+            throughput_ratio: Some(chain.acquisitions_per_second / herd.acquisitions_per_second),
+            watch_event_ratio: Some(herd.watch_events.per_acquisition / chain.watch_events.per_acquisition),
+            herd,
+            chain,
+        }
+    }
+
+    fn comparison(sizes: &[u32], herd_costs_more_from: Option<u32>) -> Comparison {
+        let runs = sizes.iter().copied().map(run).collect();
+        Comparison { schema: 1, runs, unpaired: None, herd_costs_more_from, interrupted: false }
+    }
+
+    #[test]
+    fn each_size_is_a_line_with_herd_and_chain_side_by_side() {
+        insta::assert_snapshot!(table(&comparison(&[2, 10, 50, 500], Some(10)), false), @r"
+        herd at /lockscope/herd, chain at /lockscope/chain, seed 42
+
+                  ACQUISITIONS/S        EVENTS AN ACQUISITION   MODELLED      SERVERS SAY
+        CLIENTS     herd chain  ratio        herd chain ratio    herd chain    herd chain
+              2   10 000 1 235  0.12x         2.1   1.0  2.1x     4.0   1.0     2.1   1.0
+             10      400 1 235   3.1x        10.1   1.0 10.1x    20.0   1.0    10.1   1.0
+             50     16.0 1 235  77.2x        50.1   1.0 50.2x     100   1.0    50.1   1.0
+            500     0.16 1 235 7 716x         500   1.0  501x   1 000   1.0     500   1.0
+
+        Acquisitions a second
+        10 000 │■····
+               │○················○················○························○
+               │             ····■···
+               │                     ·········
+               │                              ····■···
+               │                                      ·········
+               │                                               ········
+          0.16 │                                                       ····■
+               └────────────────────────────────────────────────────────────
+                2                10               50                     500
+
+        Watch events an acquisition
+        500 │                                                       ····■
+            │                                             ··········
+            │                                   ··········
+            │                          ········■
+            │                ·■········
+            │       ·········
+            │■······
+        1.0 │○················○················○························○
+            └────────────────────────────────────────────────────────────
+             2                10               50                     500
+        ■ herd  ○ chain  ◘ both, over the number of clients; both axes are logarithmic
+
+        From 10 clients on a herd costs more than it is worth here: the chain makes 3.1 times its acquisitions a second, and it causes 10.1 times the watch events.
+        ");
+    }
+
+    #[test]
+    fn with_ascii_there_is_nothing_else() {
+        let text = table(&comparison(&[2, 10, 50, 500], Some(10)), true);
+        assert!(text.is_ascii() && text.contains("H herd"), "{text}");
+    }
+
+    #[test]
+    fn one_size_needs_no_plot_and_what_is_not_known_is_a_dash() {
+        let mut one = comparison(&[2], None);
+        one.runs[0].throughput_ratio = None;
+        one.runs[0].herd.server = None;
+        one.runs[0].herd.violations = 3;
+        one.runs[0].chain.left_behind = None;
+        one.runs[0].chain.interrupted = true;
+        one.runs[0].chain.troubles = vec!["cut\u{7}".to_owned()];
+        insta::assert_snapshot!(table(&one, false), @r"
+        herd at /lockscope/herd, chain at /lockscope/chain, seed 42
+
+                  ACQUISITIONS/S       EVENTS AN ACQUISITION   MODELLED     SERVERS SAY
+        CLIENTS     herd chain ratio        herd chain ratio   herd chain    herd chain
+              2   10 000 1 235     -         2.1   1.0  2.1x    4.0   1.0       -   1.0
+
+        herd of 2 clients: 3 violations of the lock
+        chain of 2 clients: the servers could not be asked which nodes are still there
+        chain of 2 clients: ended before all rounds were made
+        chain of 2 clients: trouble: cut\u{7}
+
+        Up to 2 clients a herd is not slower than a chain here, though it causes 2.1 times the watch events.
+        ");
+        assert!(table(&comparison(&[], None), false).contains("nothing to compare"));
+    }
+
+    #[test]
+    fn the_table_fits_into_eighty_columns_up_to_hundreds_of_clients() {
+        let text = table(&comparison(&[2, 500], Some(2)), false);
+        assert!(text.lines().take(4).all(|line| line.len() <= 96), "{text}");
+    }
+}

@@ -1,0 +1,95 @@
+//! How a run is ended before its time: by a signal, or by a reader who is gone.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::interval;
+use tokio_util::sync::CancellationToken;
+
+use super::super::{CliError, Verdict};
+
+/// How often it is looked whether somebody still reads.
+const LOOKS: Duration = Duration::from_millis(250);
+
+/// Does the work until it is done. The first signal cancels the token, after which the work ends in good order; the
+/// second one ends it where it stands: what it dropped goes as far as the runtime still lets it.
+pub(super) async fn by_signals(
+    work: impl AsyncFnOnce(CancellationToken) -> Result<Verdict, CliError>,
+) -> Result<Verdict, CliError> {
+    let mut signals = Signals::listen()?;
+    let told = CancellationToken::new();
+    let mut work = std::pin::pin!(work(told.clone()));
+    tokio::select! {
+        ended = &mut work => return ended,
+        _ = signals.next() => told.cancel(),
+    }
+    tokio::select! {
+        ended = &mut work => ended,
+        signal = signals.next() => Ok(Verdict::Ended(signal)),
+    }
+}
+
+/// Waits until the token is cancelled or nobody reads standard output any more.
+pub(super) async fn told(token: &CancellationToken) {
+    let mut looks = interval(LOOKS);
+    let gone = async {
+        while !is_gone(io::stdout()) {
+            looks.tick().await;
+        }
+    };
+    tokio::select! {
+        () = token.cancelled() => {}
+        () = gone => {}
+    }
+}
+
+/// Whether a pipe has no reader any more, or a terminal was closed.
+fn is_gone(out: impl AsFd) -> bool {
+    // Errors and hang-ups are told without being asked for.
+    let mut looked = [PollFd::new(&out, PollFlags::empty())];
+    let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
+    poll(&mut looked, Some(&Timespec::default())).is_ok() && looked[0].revents().intersects(gone)
+}
+
+/// The signals that ask a program to end.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// The number of the next one. Cancel safe.
+    async fn next(&mut self) -> u8 {
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.hang_up.recv() => SignalKind::hangup(),
+        };
+        u8::try_from(kind.as_raw_value()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_without_a_reader_is_noticed_without_writing_to_it() {
+        let (reader, writer) = io::pipe().expect("a pipe");
+        assert!(!is_gone(&writer));
+        drop(reader);
+        assert!(is_gone(&writer));
+    }
+}

@@ -1,0 +1,70 @@
+//! Outcomes and a status made by hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::contend::{Bytes, Count, Delivered, Outcome, Quantiles, Scenario, ServerEvents, Status, Totals};
+use crate::lock::Algorithm;
+use crate::znode::ZnodePath;
+
+/// The outcome of a fleet in which a herd gets slower with its square.
+pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
+    let acquisitions = 1000;
+    let is_herd = recipe == "herd";
+    let events = if is_herd { acquisitions * u64::from(clients) + 115 } else { acquisitions - 1 };
+    let per_second = if is_herd { 40_000.0 / f64::from(clients).powi(2) } else { 1234.5 };
+    let millis = Duration::from_millis;
+    let waits =
+        Quantiles { count: acquisitions, p50: millis(40), p90: millis(52), p99: millis(410), max: millis(1250) };
+    Outcome {
+        schema: 1,
+        recipe,
+        path: ZnodePath::new(&format!("/lockscope/{recipe}")).expect("a path"),
+        clients,
+        rounds: Some(20),
+        seed: 42,
+        acquisitions,
+        elapsed: millis(3210),
+        acquisitions_per_second: per_second,
+        violations: 0,
+        outlived: 0,
+        expired_sessions: 0,
+        watch_events: Delivered {
+            delivered: events,
+            per_acquisition: super::figures::per(events, acquisitions),
+            on_the_wire: events,
+            modelled_herd: acquisitions * u64::from(clients) * 2,
+            modelled_chain: acquisitions - 1,
+        },
+        requests: Count { total: 5000, per_acquisition: 5.0 },
+        bytes: Bytes { up: 123_456, down: 1_234_567 },
+        wait_ms: waits,
+        hold_ms: Quantiles { p50: Duration::ZERO, p90: Duration::from_micros(430), ..waits },
+        server_silence: None,
+        server: Some(if is_herd {
+            ServerEvents { children: events, deleted: 0 }
+        } else {
+            ServerEvents { children: 0, deleted: events }
+        }),
+        left_behind: Some(0),
+        interrupted: false,
+        overlaps: Vec::new(),
+        troubles: Vec::new(),
+    }
+}
+
+/// A fleet of three clients, so many of them connected, that has contended for so long.
+pub(super) fn status(connected: u32, elapsed: Duration) -> Status {
+    Status {
+        scenario: Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3)),
+        elapsed,
+        age: Duration::ZERO,
+        connected,
+        finished: false,
+        clients: Vec::new(),
+        totals: Totals::default(),
+        overlaps: Vec::new(),
+        server: None,
+        server_silence: None,
+    }
+}

@@ -1,0 +1,190 @@
+//! Who believes to hold the lock, and whether that may be. Pure.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use super::{ClientId, Overlap};
+use crate::lock::{Access, Algorithm};
+use crate::znode::Zxid;
+
+/// Who may hold together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rule {
+    Alone,
+    Shared,
+    Leases(NonZeroU32),
+}
+
+/// A client that believes to hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Belief {
+    pub(super) client: ClientId,
+    pub(super) token: Zxid,
+    pub(super) access: Access,
+    /// Whether its process was stopped at any time since: it may have outlived its session, and cannot know.
+    pub(super) was_frozen: bool,
+}
+
+/// What is wrong with a new belief.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// Whom it met.
+    pub(super) overlaps: Vec<Overlap>,
+    /// A token that is not lower though it came earlier.
+    pub(super) not_above: Option<Zxid>,
+}
+
+/// All beliefs of a fleet.
+#[derive(Clone, Debug)]
+pub(super) struct Beliefs {
+    rule: Rule,
+    held: Vec<Belief>,
+    highest: Option<Zxid>,
+    highest_write: Option<Zxid>,
+}
+
+impl Beliefs {
+    pub(super) fn new(algorithm: Algorithm) -> Self {
+        let rule = match algorithm {
+            Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => Rule::Shared,
+            Algorithm::Semaphore(leases) => Rule::Leases(leases),
+            _ => Rule::Alone,
+        };
+        Self { rule, held: Vec::new(), highest: None, highest_write: None }
+    }
+
+    /// Somebody got the lock.
+    pub(super) fn begins(&mut self, belief: Belief, after: Duration) -> Wrong {
+        let wrong = Wrong { overlaps: self.overlaps(&belief, after), not_above: self.not_above(&belief) };
+        self.highest = self.highest.max(Some(belief.token));
+        if belief.access == Access::Write {
+            self.highest_write = self.highest_write.max(Some(belief.token));
+        }
+        self.held.push(belief);
+        wrong
+    }
+
+    /// Somebody released, or was told that the lock is lost.
+    pub(super) fn ends(&mut self, client: ClientId) {
+        self.held.retain(|belief| belief.client != client);
+    }
+
+    /// A process was stopped.
+    pub(super) fn frozen(&mut self, client: ClientId) {
+        for belief in self.held.iter_mut().filter(|belief| belief.client == client) {
+            belief.was_frozen = true;
+        }
+    }
+
+    /// Whether somebody who asks now has to wait, those who wait already left aside.
+    pub(super) fn hinder(&self, access: Access) -> bool {
+        match self.rule {
+            Rule::Alone => !self.held.is_empty(),
+            Rule::Shared => self.held.iter().any(|belief| (belief.access, access) != (Access::Read, Access::Read)),
+            Rule::Leases(leases) => self.held.len() >= leases.get() as usize,
+        }
+    }
+
+    fn overlaps(&self, new: &Belief, after: Duration) -> Vec<Overlap> {
+        let met: Vec<&Belief> = match self.rule {
+            Rule::Shared if new.access == Access::Read => {
+                self.held.iter().filter(|belief| belief.access == Access::Write).collect()
+            }
+            Rule::Alone | Rule::Shared => self.held.iter().collect(),
+            // One too many: any of those who were stopped explains it, else the last one is as good as any.
+            Rule::Leases(leases) if self.held.len() >= leases.get() as usize => {
+                self.held.iter().find(|belief| belief.was_frozen).or(self.held.last()).into_iter().collect()
+            }
+            Rule::Leases(_) => Vec::new(),
+        };
+        let overlap = |first: &Belief| Overlap {
+            after,
+            first: first.client,
+            first_token: first.token,
+            second: new.client,
+            second_token: new.token,
+            outlived: first.was_frozen && new.token > first.token,
+        };
+        met.into_iter().map(overlap).collect()
+    }
+
+    /// Tokens rise from holder to holder. Readers may hear of their turn in another order than they stand in, and so may
+    /// those who take leases.
+    fn not_above(&self, new: &Belief) -> Option<Zxid> {
+        let bound = match (self.rule, new.access) {
+            (Rule::Leases(_), _) => None,
+            (Rule::Shared, Access::Read) => self.highest_write,
+            _ => self.highest,
+        };
+        bound.filter(|bound| *bound >= new.token)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Duration = Duration::from_secs(1);
+
+    fn belief(client: u32, token: i64, access: Access) -> Belief {
+        Belief { client: ClientId(client), token: Zxid(token), access, was_frozen: false }
+    }
+
+    fn write(client: u32, token: i64) -> Belief {
+        belief(client, token, Access::Write)
+    }
+
+    fn read(client: u32, token: i64) -> Belief {
+        belief(client, token, Access::Read)
+    }
+
+    #[test]
+    fn a_lock_that_goes_from_hand_to_hand_is_right() {
+        let mut beliefs = Beliefs::new(Algorithm::Chain);
+        for token in 1..5 {
+            let client = u32::try_from(token % 2).expect("0 or 1");
+            assert_eq!(beliefs.begins(write(client, token), NOW), Wrong::default());
+            beliefs.ends(ClientId(client));
+        }
+    }
+
+    #[test]
+    fn two_holders_are_a_violation_unless_the_first_was_stopped_and_its_token_is_lower() {
+        for (frozen, token, outlived) in [(false, 9, false), (true, 9, true), (true, 3, false)] {
+            let mut beliefs = Beliefs::new(Algorithm::Herd);
+            beliefs.begins(write(1, 5), NOW);
+            if frozen {
+                beliefs.frozen(ClientId(1));
+            }
+            let wrong = beliefs.begins(write(2, token), NOW);
+            assert_eq!(wrong.overlaps.iter().map(|met| met.outlived).collect::<Vec<_>>(), [outlived]);
+        }
+    }
+
+    #[test]
+    fn a_token_that_does_not_rise_is_told_with_the_one_that_it_should_be_above() {
+        let mut beliefs = Beliefs::new(Algorithm::Mutex);
+        beliefs.begins(write(1, 5), NOW);
+        beliefs.ends(ClientId(1));
+        assert_eq!(beliefs.begins(write(2, 5), NOW).not_above, Some(Zxid(5)));
+    }
+
+    #[test]
+    fn readers_hold_together_in_any_order_and_never_with_a_writer() {
+        let mut beliefs = Beliefs::new(Algorithm::SharedChain(Access::Read));
+        assert_eq!(beliefs.begins(read(1, 7), NOW), Wrong::default());
+        assert_eq!(beliefs.begins(read(2, 6), NOW), Wrong::default());
+        assert_eq!(beliefs.begins(write(3, 8), NOW).overlaps.len(), 2);
+        assert_eq!(beliefs.begins(read(4, 9), NOW).overlaps.len(), 1);
+    }
+
+    #[test]
+    fn a_semaphore_has_so_many_leases_and_no_more() {
+        let mut beliefs = Beliefs::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
+        assert_eq!(beliefs.begins(write(1, 7), NOW), Wrong::default());
+        assert!(!beliefs.hinder(Access::Write));
+        assert_eq!(beliefs.begins(write(2, 6), NOW), Wrong::default());
+        assert!(beliefs.hinder(Access::Write));
+        assert_eq!(beliefs.begins(write(3, 8), NOW).overlaps.len(), 1);
+    }
+}

@@ -1,0 +1,199 @@
+//! What a fleet does with a session of its own: it makes the lock's parents and takes them away again, asks the servers for their
+//! own counts, and looks what was left behind.
+
+use std::collections::HashSet;
+
+use futures::stream::{self, StreamExt};
+use zookeeper_client::{Acls, Client as Session, CreateMode, Error};
+
+use super::client::close;
+use super::{ContendError, FleetOptions, Scenario, ServerEvents};
+use crate::lock::Algorithm;
+use crate::server_view::{WatchEventTotals, words};
+use crate::zk;
+use crate::zk::words::{Limits, Word, ask};
+use crate::znode::{SessionId, ZnodePath};
+
+/// Of more children than this nobody asks who owns them.
+const MOST_LOOKED_AT: usize = 20_000;
+
+/// Reads that are outstanding at a time.
+const OUTSTANDING: usize = 64;
+
+/// From this version on a recursive watch counts once for each deletion, and before twice.
+const COUNTS_ONCE: (u32, u32) = (3, 9);
+
+/// A fleet's own session.
+#[derive(Debug)]
+pub(super) struct Chief {
+    session: Session,
+    /// Parents that were made, the uppermost first.
+    made: Vec<ZnodePath>,
+    servers: Vec<String>,
+    own_watches: u64,
+    /// What each server said at first.
+    at_first: Vec<Counts>,
+}
+
+/// What a server counts.
+#[derive(Clone, Copy, Debug)]
+struct Counts {
+    fired: WatchEventTotals,
+    /// How often a deletion is counted for one recursive watch.
+    weight: u64,
+}
+
+impl Chief {
+    pub(super) async fn connect(options: &FleetOptions) -> Result<Self, ContendError> {
+        let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
+        let (servers, _) =
+            zk::servers(&options.connection.connect).map_err(|error| ContendError::connect(error.into()))?;
+        Ok(Self { session, made: Vec::new(), servers, own_watches: options.own_watches.into(), at_first: Vec::new() })
+    }
+
+    /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
+    pub(super) async fn prepare(&mut self, scenario: &Scenario) -> Result<(), ContendError> {
+        let mut wanted = lineage(&scenario.path);
+        match scenario.algorithm {
+            Algorithm::Mutex => drop(wanted.pop()),
+            Algorithm::Semaphore(_) => wanted.extend(["locks", "leases"].map(|part| scenario.path.child(part))),
+            _ => {}
+        }
+        for path in wanted {
+            self.make(path).await?;
+        }
+        Ok(())
+    }
+
+    async fn make(&mut self, path: ZnodePath) -> Result<(), ContendError> {
+        let create = async |mode: CreateMode| {
+            self.session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
+        };
+        let mut made = create(CreateMode::Container).await;
+        if matches!(made, Err(Error::Unimplemented)) {
+            made = create(CreateMode::Persistent).await;
+        }
+        match made {
+            Ok(()) => self.made.push(path),
+            Err(Error::NodeExists) => {}
+            // It may be there, and be nobody's business but the lock's.
+            Err(Error::NoAuth) if matches!(self.session.check_stat(path.as_str()).await, Ok(Some(_))) => {}
+            Err(error) => return Err(ContendError::path(&path, &error)),
+        }
+        Ok(())
+    }
+
+    /// Begins to count what the servers fire.
+    pub(super) async fn count(&mut self) -> Result<(), String> {
+        self.at_first = self.ask().await?;
+        Ok(())
+    }
+
+    /// What the servers have fired since [`count`](Self::count), the share of this program's own recursive watches in so many
+    /// deletions taken off. An error says why that is not known.
+    pub(super) async fn counted(&self, deletions: u64) -> Result<ServerEvents, String> {
+        let now = self.ask().await?;
+        let mut events = ServerEvents::default();
+        let mut weight = 0;
+        for (now, first) in now.iter().zip(&self.at_first) {
+            let grown =
+                now.fired.since(&first.fired).ok_or("a server was started anew, which sets its counts to zero")?;
+            events.children += grown.children;
+            events.deleted += grown.deleted;
+            weight = weight.max(now.weight);
+        }
+        events.deleted = events.deleted.saturating_sub(deletions * self.own_watches * weight);
+        Ok(events)
+    }
+
+    async fn ask(&self) -> Result<Vec<Counts>, String> {
+        let answers = self.servers.iter().map(|server| async move {
+            let answer = ask(server, Word::Mntr, Limits::default()).await.map_err(|error| error.to_string())?;
+            let monitor = words::mntr(&answer.text);
+            let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
+            let fired =
+                monitor.fired.ok_or_else(|| format!("{server} does not count watch events: it is older than 3.6.0"))?;
+            Ok(Counts { fired, weight })
+        });
+        futures::future::join_all(answers).await.into_iter().collect()
+    }
+
+    /// How many nodes of these sessions are there still; `None` when that cannot be found out.
+    pub(super) async fn left_behind(&self, scenario: &Scenario, sessions: &HashSet<SessionId>) -> Option<u64> {
+        let path = &scenario.path;
+        let mut nodes = vec![path.clone()];
+        let mut parents = vec![path.clone()];
+        if matches!(scenario.algorithm, Algorithm::Semaphore(_)) {
+            parents.extend(["locks", "leases"].map(|part| path.child(part)));
+        }
+        // What was written through another server must be there for a read from this one.
+        self.session.sync("/").await.ok()?;
+        for parent in parents {
+            match self.session.list_children(parent.as_str()).await {
+                Ok(children) => nodes.extend(children.iter().map(|child| parent.child(child))),
+                Err(Error::NoNode) => {}
+                Err(_) => return None,
+            }
+        }
+        if nodes.len() > MOST_LOOKED_AT {
+            return None;
+        }
+        let owners: Vec<Option<bool>> = stream::iter(nodes)
+            .map(|node| async move {
+                let stat = self.session.check_stat(node.as_str()).await.ok()?;
+                Some(stat.is_some_and(|stat| sessions.contains(&SessionId(stat.ephemeral_owner))))
+            })
+            .buffer_unordered(OUTSTANDING)
+            .collect()
+            .await;
+        owners.into_iter().try_fold(0, |sum, is_ours| Some(sum + u64::from(is_ours?)))
+    }
+
+    /// Deletes the parents that were made, unless others use them by now, and closes the session.
+    pub(super) async fn clear(mut self) {
+        while let Some(path) = self.made.pop() {
+            // Not empty: somebody else's now. Gone: a container whose time had come.
+            let _ = self.session.delete(path.as_str(), None).await;
+        }
+        close(self.session).await;
+    }
+}
+
+/// A path and all its ancestors but the root, the uppermost first.
+fn lineage(path: &ZnodePath) -> Vec<ZnodePath> {
+    let mut line: Vec<ZnodePath> = std::iter::successors(Some(path.clone()), ZnodePath::parent).collect();
+    line.retain(|path| !path.is_root());
+    line.reverse();
+    line
+}
+
+/// Whether a server of this version counts a deletion once for a recursive watch.
+fn counts_once(version: &str) -> bool {
+    let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_ONCE
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parents_of_a_path_are_made_from_the_top() {
+        let path = ZnodePath::new("/a/b/c").expect("a path");
+        let line: Vec<String> = lineage(&path).into_iter().map(String::from).collect();
+        assert_eq!(line, ["/a", "/a/b", "/a/b/c"]);
+    }
+
+    #[test]
+    fn the_weight_of_a_recursive_watch_follows_the_version() {
+        for (version, once) in [
+            ("3.8.0-abc, built on 2022-03-01", false),
+            ("3.9.0-rc1", true),
+            ("3.10.1", true),
+            ("4.0", true),
+            ("", false),
+        ] {
+            assert_eq!(counts_once(version), once, "{version}");
+        }
+    }
+}

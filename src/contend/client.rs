@@ -1,0 +1,257 @@
+//! One test client: a session of its own, and a loop of acquiring, holding and releasing.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{Semaphore, watch};
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use zookeeper_client::Client as Session;
+
+use super::link::Link;
+use super::tally::Tally;
+use super::{ClientId, Doing, Scenario};
+use crate::lock::{Lock, LockError, Options, Probe};
+use crate::zk::{self, ConnectOptions};
+use crate::znode::SessionId;
+
+/// How long the end of a session is waited for.
+const CLOSING: Duration = Duration::from_secs(3);
+
+/// How often a client that has never had a session tries to get one.
+const ATTEMPTS: u32 = 3;
+
+/// How long it waits between tries at first, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
+
+/// What all clients of a fleet share.
+#[derive(Debug)]
+pub(super) struct Fleetwide {
+    pub(super) scenario: Arc<Scenario>,
+    /// As the fleet was told; each client has its link's address in place of the servers'.
+    pub(super) connection: ConnectOptions,
+    /// The chroot of the connect string, to be put behind the link's address.
+    pub(super) chroot: String,
+    pub(super) tally: Mutex<Tally>,
+    pub(super) started: Instant,
+    /// Whether the clients may begin to contend.
+    pub(super) begun: watch::Sender<bool>,
+    /// How many may make a session at the same time.
+    pub(super) connecting: Semaphore,
+}
+
+impl Fleetwide {
+    pub(super) fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
+        // Whoever panicked while counting left figures, not broken memory.
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What a client and those who order it about share.
+#[derive(Debug)]
+pub(super) struct Seat {
+    pub(super) id: ClientId,
+    pub(super) link: Link,
+    pub(super) probe: Probe,
+    /// Requests that made the sessions, not the locks.
+    pub(super) overhead: AtomicU64,
+    /// Whether its process is stopped.
+    pub(super) frozen: watch::Sender<bool>,
+    /// Ends it as a death does: at once, and the servers hear nothing of it.
+    pub(super) killed: CancellationToken,
+    /// Ends it as a program ends: it gives up or releases, and closes its session.
+    pub(super) leaves: CancellationToken,
+}
+
+/// A client.
+pub(super) struct Client {
+    fleet: Arc<Fleetwide>,
+    seat: Arc<Seat>,
+    chance: fastrand::Rng,
+    session: Option<Session>,
+    rounds: u32,
+}
+
+impl Client {
+    pub(super) fn new(fleet: Arc<Fleetwide>, seat: Arc<Seat>) -> Self {
+        // Clients must differ, and a run repeat.
+        let seed = fleet.scenario.seed ^ (u64::from(seat.id.0) << 32 | u64::from(seat.id.0));
+        Self { fleet, seat, chance: fastrand::Rng::with_seed(seed), session: None, rounds: 0 }
+    }
+
+    /// Lives until its rounds are made, it is told to leave, or it is killed and then told to leave.
+    pub(super) async fn run(mut self) {
+        let (killed, leaves) = (self.seat.killed.clone(), self.seat.leaves.clone());
+        let (fleet, seat) = (Arc::clone(&self.fleet), Arc::clone(&self.seat));
+        let lived = {
+            let mut life = std::pin::pin!(while_thawed(seat.frozen.subscribe(), self.live()));
+            let lived = tokio::select! {
+                biased;
+                () = leaves.cancelled() => Doing::Leaving,
+                () = killed.cancelled() => Doing::Crashed,
+                doing = &mut life => doing,
+            };
+            // From here on it does not believe any more. What it waits for or holds is dropped with its life after that, and
+            // deleted in the background.
+            fleet.tally().does(seat.id, lived, fleet.now());
+            lived
+        };
+        if lived == Doing::Crashed {
+            // The dead do not close sessions.
+            leaves.cancelled().await;
+        }
+        if let Some(session) = self.session {
+            close(session).await;
+        }
+    }
+
+    /// Does what the scenario says; gives what it does for the rest of its time.
+    async fn live(&mut self) -> Doing {
+        loop {
+            let Some(session) = self.connect().await else { return Doing::Failed };
+            let mut begun = self.fleet.begun.subscribe();
+            // The fleet outlives its clients.
+            let _ = begun.wait_for(|begun| *begun).await;
+            if let Some(doing) = self.contend(&session).await {
+                return doing;
+            }
+            self.session = None;
+        }
+    }
+
+    /// Gets a session, however often it takes once it has had one.
+    async fn connect(&mut self) -> Option<Session> {
+        let options = ConnectOptions {
+            connect: format!("{}{}", self.seat.link.address(), self.fleet.chroot),
+            session_timeout: self.fleet.scenario.session_timeout,
+            auth: self.fleet.connection.auth.clone(),
+            // The link speaks it with the servers.
+            tls: None,
+        };
+        let link = self.seat.link.address().to_string();
+        let (mut pause, longest) = PAUSES;
+        for attempt in 1_u32.. {
+            // It is never closed, so that a permit comes in any case.
+            let permit = self.fleet.connecting.acquire().await;
+            let before = self.seat.link.passed().requests;
+            let connected = zk::connect(&options).await;
+            drop(permit);
+            let error = match connected {
+                Ok(session) => {
+                    let asked = self.seat.link.passed().requests - before;
+                    self.seat.overhead.fetch_add(asked, Ordering::Relaxed);
+                    let id = SessionId(session.session_id().0);
+                    self.fleet.tally().connected(self.seat.id, id, self.fleet.now());
+                    self.session = Some(session.clone());
+                    return Some(session);
+                }
+                Err(error) => error,
+            };
+            self.fleet.tally().troubled(self.seat.id, error.to_string().replace(&link, "its link"));
+            let is_first = self.rounds == 0 && !*self.fleet.begun.borrow();
+            if error.is_permanent() || is_first && attempt >= ATTEMPTS {
+                break;
+            }
+            sleep(pause).await;
+            pause = (pause * 2).min(longest);
+        }
+        None
+    }
+
+    /// Acquires, holds and releases until all rounds are made; `None` when the session is over before.
+    async fn contend(&mut self, session: &Session) -> Option<Doing> {
+        let (fleet, seat) = (Arc::clone(&self.fleet), Arc::clone(&self.seat));
+        let scenario = &fleet.scenario;
+        let options = Options::default()
+            .naming(scenario.naming.clone())
+            .data(format!("lockscope test client {}", seat.id))
+            .probe(seat.probe.clone());
+        let lock = match Lock::with(session, scenario.path.as_str(), scenario.algorithm, options) {
+            Ok(lock) => lock,
+            Err(error) => {
+                self.fails(&error);
+                return Some(Doing::Failed);
+            }
+        };
+        let (mut pause, longest) = PAUSES;
+        while scenario.rounds.is_none_or(|rounds| self.rounds < rounds) {
+            match self.round(&lock).await {
+                Ok(()) => pause = PAUSES.0,
+                Err(_) if session.state().is_terminated() => {
+                    fleet.tally().expires(seat.id, fleet.now());
+                    return None;
+                }
+                Err(error) => {
+                    self.fails(&error);
+                    sleep(pause).await;
+                    pause = (pause * 2).min(longest);
+                }
+            }
+        }
+        Some(Doing::Done)
+    }
+
+    fn fails(&self, error: &LockError) {
+        let mut tally = self.fleet.tally();
+        tally.does(self.seat.id, Doing::Ready, self.fleet.now());
+        tally.troubled(self.seat.id, error.to_string());
+    }
+
+    async fn round(&mut self, lock: &Lock) -> Result<(), LockError> {
+        let (fleet, id) = (Arc::clone(&self.fleet), self.seat.id);
+        let access = fleet.scenario.access(&mut self.chance);
+        fleet.tally().asks(id, access, fleet.now());
+        let guard = match fleet.scenario.algorithm.access() {
+            Some(_) => lock.with_access(access).acquire().await?,
+            None => lock.acquire().await?,
+        };
+        self.rounds += 1;
+        fleet.tally().acquires(id, guard.token(), fleet.now());
+        let hold = fleet.scenario.next_hold(&mut self.chance);
+        if !hold.is_zero() {
+            tokio::select! {
+                () = sleep(hold) => {}
+                // The release says what became of it.
+                _ = guard.expired() => {}
+            }
+        }
+        fleet.tally().releases(id, fleet.now());
+        guard.release().await
+    }
+}
+
+/// Closes a session and waits until that is known, for a few seconds.
+pub(super) async fn close(session: Session) {
+    let mut states = session.state_watcher();
+    if session.state().is_terminated() {
+        return;
+    }
+    drop(session);
+    let closed = async { while !states.changed().await.is_terminated() {} };
+    // Without a connection there is no closing it: it times out at the servers.
+    let _ = timeout(CLOSING, closed).await;
+}
+
+/// Goes on with `life` only as long as nobody has stopped it.
+async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, life: impl Future<Output = T>) -> T {
+    let mut life = std::pin::pin!(life);
+    loop {
+        if *frozen.borrow_and_update() {
+            if frozen.changed().await.is_err() {
+                // Nobody is left who could thaw it.
+                std::future::pending::<()>().await;
+            }
+            continue;
+        }
+        tokio::select! {
+            biased;
+            changed = frozen.changed() => if changed.is_err() { return life.await },
+            done = &mut life => return done,
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! A herd and a chain, one after the other, in several sizes.
+
+use serde::Serialize;
+
+use super::{ContendError, Fleet, FleetOptions, Outcome, Scenario, Status};
+use crate::lock::Algorithm;
+
+/// A herd and a chain of one size.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Run {
+    /// How many clients each had.
+    pub clients: u32,
+    /// The herd's figures.
+    pub herd: Outcome,
+    /// The chain's figures.
+    pub chain: Outcome,
+    /// How many times as many acquisitions a second the chain makes; `None` when one of them made none.
+    pub throughput_ratio: Option<f64>,
+    /// How many times as many watch events an acquisition costs in the herd; `None` when the chain had none.
+    pub watch_event_ratio: Option<f64>,
+}
+
+/// What a comparison came to. Its JSON is what `lockscope compare` prints; fields are added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Comparison {
+    /// The version of this shape.
+    pub schema: u32,
+    /// One for each number of clients, in the order asked for.
+    pub runs: Vec<Run>,
+    /// A herd that was ended before its chain began.
+    pub unpaired: Option<Outcome>,
+    /// The smallest number of clients from which on the chain was faster in every larger run too; `None` when the herd
+    /// was not slower in the largest.
+    pub herd_costs_more_from: Option<u32>,
+    /// Whether it was ended before all runs were made.
+    pub interrupted: bool,
+}
+
+/// How far a comparison is.
+#[derive(Clone, Debug)]
+pub struct Progress<'a> {
+    /// Which fleet, from 1.
+    pub fleet: usize,
+    /// Of how many.
+    pub of: usize,
+    /// How it stands.
+    pub status: &'a Status,
+}
+
+/// How many acquisitions a client makes at least, and all of a fleet together, when the scenario does not say: enough to
+/// be steady, few enough for a herd of hundreds to be done soon.
+const USUAL: (u32, u32) = (4, 400);
+
+/// Lets a herd and a chain contend in each of the sizes, one fleet after the other. The scenario's own algorithm and number of
+/// clients do not count; the herd gets the child `herd` of its path and the chain `chain`. Where the scenario names no
+/// rounds, each client makes 4, and more where that makes fewer than 400 acquisitions in all.
+///
+/// `told` hears of progress, at most ten times a second. When `interrupted` ends, so does the fleet that runs, with
+/// its figures so far, and no other begins. Not cancel safe: dropped, its clients go in the background.
+pub async fn compare(
+    options: &FleetOptions,
+    scenario: &Scenario,
+    sizes: &[u32],
+    mut told: impl FnMut(&Progress<'_>),
+    interrupted: impl Future<Output = ()>,
+) -> Result<Comparison, ContendError> {
+    let mut interrupted = std::pin::pin!(interrupted);
+    let (mut runs, mut unpaired) = (Vec::new(), None);
+    let (mut fleet, of) = (0, sizes.len() * 2);
+    let mut stopped = false;
+    for clients in sizes.iter().copied() {
+        let mut outcomes = Vec::new();
+        for algorithm in [Algorithm::Herd, Algorithm::Chain] {
+            fleet += 1;
+            let path = scenario.path.child(algorithm.name());
+            let rounds = scenario.rounds.unwrap_or_else(|| USUAL.0.max(USUAL.1.div_ceil(clients.max(1))));
+            let scenario = Scenario { algorithm, path, clients, rounds: Some(rounds), ..scenario.clone() };
+            let mut running = Fleet::start(options.clone(), scenario)?;
+            let done = loop {
+                tokio::select! {
+                    () = &mut interrupted, if !stopped => {
+                        stopped = true;
+                        break Ok(());
+                    }
+                    changed = running.changed() => match changed {
+                        Ok(status) if status.finished => break Ok(()),
+                        Ok(status) => told(&Progress { fleet, of, status: &status }),
+                        Err(error) => break Err(error),
+                    }
+                }
+            };
+            outcomes.push(running.stop().await);
+            done?;
+            if stopped {
+                break;
+            }
+        }
+        match <[Outcome; 2]>::try_from(outcomes) {
+            Ok([herd, chain]) => runs.push(Run::of(clients, herd, chain)),
+            Err(mut alone) => unpaired = alone.pop(),
+        }
+        if stopped {
+            break;
+        }
+    }
+    Ok(Comparison { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired, interrupted: stopped })
+}
+
+impl Run {
+    fn of(clients: u32, herd: Outcome, chain: Outcome) -> Self {
+        let ratio = |above: f64, below: f64| (above > 0.0 && below > 0.0).then(|| above / below);
+        Self {
+            clients,
+            throughput_ratio: ratio(chain.acquisitions_per_second, herd.acquisitions_per_second),
+            watch_event_ratio: ratio(herd.watch_events.per_acquisition, chain.watch_events.per_acquisition),
+            herd,
+            chain,
+        }
+    }
+}
+
+/// From which size on the herd was slower.
+fn tipping_point(runs: &[Run]) -> Option<u32> {
+    let mut by_size: Vec<&Run> = runs.iter().collect();
+    by_size.sort_by_key(|run| run.clients);
+    let slower = |run: &&&Run| run.throughput_ratio.is_some_and(|ratio| ratio > 1.0);
+    by_size.iter().rev().take_while(slower).last().map(|run| run.clients)
+}

@@ -1,0 +1,182 @@
+//! All clients of a scenario, and the way to them.
+
+mod run;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use self::run::{Published, Runner};
+use super::tally::Deletions;
+use super::{Order, Outcome, Scenario, ScenarioError, Status, Totals};
+use crate::zk::{ConnectError, ConnectOptions};
+use crate::znode::ZnodePath;
+
+/// How many orders may wait.
+pub const MOST_ORDERS: usize = 1024;
+
+/// Where and how a fleet runs.
+#[derive(Clone, Debug)]
+pub struct FleetOptions {
+    /// The ensemble.
+    pub connection: ConnectOptions,
+    /// How many recursive watches this program itself has over the scenario's path: what they add to the servers' counters
+    /// is taken off.
+    pub own_watches: u32,
+}
+
+/// Why a fleet did not get to run.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ContendError {
+    /// The scenario makes no sense.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// No session at all.
+    #[error("{0}")]
+    Connect(Arc<ConnectError>),
+    /// The path cannot be made.
+    #[error("test clients cannot use {path}: {why}")]
+    Path {
+        /// The path.
+        path: ZnodePath,
+        /// What is the matter, and what to do.
+        why: String,
+    },
+    /// The system gives no more sockets.
+    #[error("no sockets for so many test clients: {0}; ask for fewer, or raise the limit of open files (ulimit -n)")]
+    Sockets(String),
+    /// Not all clients got a session.
+    #[error(
+        "{failed} of {asked} test clients got no session, though this program has one: the servers may allow no more \
+         connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first was told: {why}"
+    )]
+    Clients {
+        /// How many got none.
+        failed: u32,
+        /// How many were asked for.
+        asked: u32,
+        /// What the first of them was told.
+        why: String,
+    },
+}
+
+impl ContendError {
+    pub(super) fn connect(error: ConnectError) -> Self {
+        Self::Connect(Arc::new(error))
+    }
+
+    pub(super) fn path(path: &ZnodePath, error: &zookeeper_client::Error) -> Self {
+        use zookeeper_client::Error;
+        let why = match error {
+            Error::NoAuth => {
+                "this user may not create it; choose another path, or give an identity (--auth-file)".to_owned()
+            }
+            Error::NoChildrenForEphemerals => "a node above it is ephemeral and can have no children".to_owned(),
+            error => format!("{error}; try again, or choose another path"),
+        };
+        Self::Path { path: path.clone(), why }
+    }
+}
+
+/// A running fleet. Dropped, its clients go in the background; [`stop`](Self::stop) waits for that.
+#[derive(Debug)]
+pub struct Fleet {
+    published: watch::Receiver<Published>,
+    orders: mpsc::Sender<Order>,
+    task: JoinHandle<Outcome>,
+    cancel: DropGuard,
+    scenario: Arc<Scenario>,
+}
+
+impl Fleet {
+    /// Starts to connect the clients, in tasks of their own; when all have a session they begin to contend together.
+    ///
+    /// One more session makes the missing parents of the path and, when all is over, deletes them again. The servers are asked
+    /// for their own counts (`mntr`) once a second.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn start(options: FleetOptions, scenario: Scenario) -> Result<Self, ContendError> {
+        Self::start_beside(options, scenario, &Deletions::default())
+    }
+
+    /// The same beside other fleets of this program on this ensemble, which were given the same `deletions`.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn start_beside(
+        options: FleetOptions,
+        scenario: Scenario,
+        deletions: &Deletions,
+    ) -> Result<Self, ContendError> {
+        scenario.check()?;
+        let scenario = Arc::new(scenario);
+        let (publish, published) = watch::channel(Published { status: Arc::new(Status::new(&scenario)), error: None });
+        let (orders, ordered) = mpsc::channel(MOST_ORDERS);
+        let cancel = CancellationToken::new();
+        let runner = Runner::new(options, Arc::clone(&scenario), deletions.clone(), publish);
+        let task = tokio::spawn(runner.run(ordered, cancel.clone()));
+        Ok(Self { published, orders, task, cancel: cancel.drop_guard(), scenario })
+    }
+
+    /// How it stands, at most a tenth of a second ago while it runs.
+    pub fn status(&self) -> Arc<Status> {
+        Arc::clone(&self.published.borrow().status)
+    }
+
+    /// Waits for the next status, at most ten a second; after the last one, for ever. An error says why the fleet cannot run.
+    /// Cancel safe.
+    pub async fn changed(&mut self) -> Result<Arc<Status>, ContendError> {
+        if self.published.changed().await.is_err() {
+            // The fleet has ended, which only this value's end or a fault of the program brings about.
+            return std::future::pending().await;
+        }
+        let published = self.published.borrow_and_update();
+        match &published.error {
+            Some(error) => Err(error.clone()),
+            None => Ok(Arc::clone(&published.status)),
+        }
+    }
+
+    /// Does something to a client; to one that is not there, nothing. `false` when [`MOST_ORDERS`] wait already, and this one
+    /// is dropped.
+    pub fn order(&self, order: Order) -> bool {
+        self.orders.try_send(order).is_ok()
+    }
+
+    /// Ends all clients and waits until their sessions are closed and their nodes gone, a few seconds at most. Crashed and cut
+    /// clients are let to the servers once more, to close theirs.
+    pub async fn stop(self) -> Outcome {
+        let Self { task, cancel, scenario, published, .. } = self;
+        drop(cancel);
+        let Ok(outcome) = task.await else {
+            // It panicked, or the runtime is shut down: what is known is what was told last.
+            let status = Arc::clone(&published.borrow().status);
+            return Outcome::of(&Status { scenario, ..(*status).clone() }, None);
+        };
+        outcome
+    }
+}
+
+impl Status {
+    /// A fleet of which nothing is known yet.
+    fn new(scenario: &Arc<Scenario>) -> Self {
+        Self {
+            scenario: Arc::clone(scenario),
+            elapsed: Duration::ZERO,
+            age: Duration::ZERO,
+            connected: 0,
+            finished: false,
+            clients: Vec::new(),
+            totals: Totals::default(),
+            overlaps: Vec::new(),
+            server: None,
+            server_silence: None,
+        }
+    }
+}

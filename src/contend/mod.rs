@@ -1,0 +1,44 @@
+//! Test clients that contend for a built-in lock, and an honest count of what they cost.
+//!
+//! A [`Fleet`] plays a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
+//! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, by
+//! [`Order`]s; a [`Status`] tells how it stands, an [`Outcome`] what it came to. [`compare()`] lets herds and chains of
+//! several sizes run one after the other.
+//!
+//! # What the figures mean
+//!
+//! Watch events are counted in four ways, which agree as far as they can:
+//!
+//! - **delivered**: what the locks' own [`Probe`](crate::lock::Probe)s count when a watch fires.
+//! - **on the wire**: notifications that passed the links. Where nothing was cut it equals the delivered ones exactly.
+//! - **server**: the growth of the members' own counters, `node_children` and `node_deleted`. Other clients of
+//!   the ensemble are in it; where there are none, and no session expired, it equals the delivered ones exactly too.
+//! - **modelled**: what the console's Locks screen shows as herd-style and chain-style: each change of the queue times those
+//!   who wait at that moment. It is a bound for the herd: watches are one-shot, so two changes between an event and
+//!   the listing that sets the watch anew cost one event (they coalesce). A herd's own holder hears of its release as well, which
+//!   the model leaves out.
+//!
+//! Architecture invariant: nothing is made outside the scenario's path but its missing parents, never more clients than asked
+//! for, and all of it goes when the fleet is stopped or dropped; what a killed program leaves expires with its sessions.
+
+mod belief;
+mod chief;
+mod client;
+mod compare;
+mod fleet;
+mod link;
+mod outcome;
+mod roster;
+mod scenario;
+mod status;
+mod tally;
+
+pub use compare::{Comparison, Progress, Run, compare};
+pub use fleet::{ContendError, Fleet, FleetOptions, MOST_ORDERS};
+pub use outcome::{Bytes, Count, Delivered, Outcome, Quantiles};
+pub use scenario::{MOST_CLIENTS, Scenario, ScenarioError};
+pub use status::{ClientId, ClientStatus, Doing, LinkState, Order, Overlap, ServerEvents, Status, Totals};
+pub use tally::Deletions;
+
+/// How many overlaps a status tells.
+pub const MOST_OVERLAPS: usize = 20;

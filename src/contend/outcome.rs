@@ -1,0 +1,183 @@
+//! The figures of a run, as they are printed.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+use super::{Overlap, ServerEvents, Status};
+use crate::znode::ZnodePath;
+
+/// A distribution of times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Quantiles {
+    /// How many there were.
+    pub count: u64,
+    /// Half were no longer.
+    #[serde(rename = "p50", serialize_with = "ms")]
+    pub p50: Duration,
+    /// 90 of 100 were no longer.
+    #[serde(rename = "p90", serialize_with = "ms")]
+    pub p90: Duration,
+    /// 99 of 100 were no longer.
+    #[serde(rename = "p99", serialize_with = "ms")]
+    pub p99: Duration,
+    /// None was longer.
+    #[serde(rename = "max", serialize_with = "ms")]
+    pub max: Duration,
+}
+
+/// Milliseconds, with microseconds behind the point.
+pub(super) fn ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    // Times of a run are far below the 2^53 microseconds from which on a double leaves some out.
+    #[expect(clippy::cast_precision_loss, reason = "285 years")]
+    serializer.serialize_f64(time.as_micros() as f64 / 1000.0)
+}
+
+/// Counted in all and for one acquisition.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Count {
+    /// In all.
+    pub total: u64,
+    /// For one acquisition; 0 when there was none.
+    pub per_acquisition: f64,
+}
+
+/// Watch events of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Delivered {
+    /// How many were delivered, as the clients count them.
+    pub delivered: u64,
+    /// For one acquisition; 0 when there was none.
+    pub per_acquisition: f64,
+    /// How many were delivered, as the links count them on the wire.
+    pub on_the_wire: u64,
+    /// The bound for a herd: every waiter hears of every change.
+    pub modelled_herd: u64,
+    /// The bound for a chain: each hears of its predecessor.
+    pub modelled_chain: u64,
+}
+
+/// What a run came to. Its JSON is what `lockscope contend` prints; fields are added, never renamed.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Outcome {
+    /// The version of this shape.
+    pub schema: u32,
+    /// The name of the algorithm.
+    pub recipe: &'static str,
+    /// Where.
+    pub path: ZnodePath,
+    /// How many clients were asked for.
+    pub clients: u32,
+    /// How many acquisitions each was to make; `None` is endless.
+    pub rounds: Option<u32>,
+    /// The seed.
+    pub seed: u64,
+    /// How often the lock was got.
+    pub acquisitions: u64,
+    /// From the moment when all began to the last release.
+    #[serde(rename = "elapsed_ms", serialize_with = "ms")]
+    pub elapsed: Duration,
+    /// Acquisitions a second.
+    pub acquisitions_per_second: f64,
+    /// Two holders at once, or a token that did not rise.
+    pub violations: u64,
+    /// Believers who had outlived their session when the next one got the lock. The tokens tell them apart.
+    pub outlived: u64,
+    /// Sessions that expired.
+    pub expired_sessions: u64,
+    /// Watch events.
+    pub watch_events: Delivered,
+    /// Requests.
+    pub requests: Count,
+    /// Bytes to the servers, and from them.
+    pub bytes: Bytes,
+    /// How long acquisitions waited.
+    pub wait_ms: Quantiles,
+    /// How long the lock was held.
+    pub hold_ms: Quantiles,
+    /// What the servers count; `None` when they do not tell.
+    pub server: Option<ServerEvents>,
+    /// Why the servers do not tell.
+    pub server_silence: Option<String>,
+    /// Nodes of the clients that are still there at the end; `None` when that could not be found out.
+    pub left_behind: Option<u64>,
+    /// Whether it was ended before all rounds were made.
+    pub interrupted: bool,
+    /// The last times that two believed at once.
+    pub overlaps: Vec<Overlap>,
+    /// What went wrong with clients, a sentence each, at most a few.
+    pub troubles: Vec<String>,
+}
+
+/// Bytes that passed the links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Bytes {
+    /// To the servers.
+    pub up: u64,
+    /// From the servers.
+    pub down: u64,
+}
+
+/// How many troubles an outcome tells.
+const MOST_TROUBLES: usize = 5;
+
+impl Outcome {
+    /// The outcome of a fleet that has come to its end in this state.
+    pub(super) fn of(status: &Status, left_behind: Option<u64>) -> Self {
+        let (scenario, totals) = (&status.scenario, &status.totals);
+        let seconds = status.elapsed.as_secs_f64();
+        let per_acquisition = |count| per(count, totals.acquisitions);
+        let mut troubles: Vec<String> = status.clients.iter().filter_map(|client| client.trouble.clone()).collect();
+        troubles.sort();
+        troubles.dedup();
+        troubles.truncate(MOST_TROUBLES);
+        Self {
+            schema: 1,
+            recipe: scenario.algorithm.name(),
+            path: scenario.path.clone(),
+            clients: scenario.clients,
+            rounds: scenario.rounds,
+            seed: scenario.seed,
+            acquisitions: totals.acquisitions,
+            elapsed: status.elapsed,
+            acquisitions_per_second: if seconds > 0.0 { count(totals.acquisitions) / seconds } else { 0.0 },
+            violations: totals.violations,
+            outlived: totals.outlived,
+            expired_sessions: totals.expired,
+            watch_events: Delivered {
+                delivered: totals.events,
+                per_acquisition: per_acquisition(totals.events),
+                on_the_wire: totals.wire_events,
+                modelled_herd: totals.modelled_herd,
+                modelled_chain: totals.modelled_chain,
+            },
+            requests: Count { total: totals.requests, per_acquisition: per_acquisition(totals.requests) },
+            bytes: Bytes { up: totals.bytes_up, down: totals.bytes_down },
+            wait_ms: totals.waits,
+            hold_ms: totals.holds,
+            server: status.server,
+            server_silence: status.server_silence.clone(),
+            left_behind,
+            interrupted: !status.finished,
+            overlaps: status.overlaps.clone(),
+            troubles,
+        }
+    }
+}
+
+impl Status {
+    /// What the fleet has come to so far, as one that is interrupted now; what it would leave behind is not known.
+    pub fn so_far(&self) -> Outcome {
+        Outcome::of(self, None)
+    }
+}
+
+/// A share of something counted; 0 of nothing.
+pub(super) fn per(of: u64, all: u64) -> f64 {
+    if all == 0 { 0.0 } else { count(of) / count(all) }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a figure for people; nobody counts to 2^53 in a run")]
+fn count(figure: u64) -> f64 {
+    figure as f64
+}

@@ -1,0 +1,140 @@
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use crate::lock::{Access, Algorithm, Naming};
+use crate::znode::ZnodePath;
+
+/// The most clients of one fleet: each is a session and three sockets.
+pub const MOST_CLIENTS: u32 = 5000;
+
+/// What test clients do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scenario {
+    /// The lock that they contend for. Shared locks take their access from [`reads`](Self::reads), each round anew.
+    pub algorithm: Algorithm,
+    /// Where it is. Nothing is made or deleted outside of it, but parents that are missing.
+    pub path: ZnodePath,
+    /// How the nodes of the queue are called.
+    pub naming: Naming,
+    /// How many clients there are at first, up to [`MOST_CLIENTS`].
+    pub clients: u32,
+    /// How many acquisitions each client makes; `None` is endless.
+    pub rounds: Option<u32>,
+    /// How long a client holds the lock.
+    pub hold: Duration,
+    /// By how many percent of itself a hold is longer or shorter, each one anew, 0 to 100.
+    pub spread: u8,
+    /// How many percent of the requests for a shared lock are for reading, 0 to 100.
+    pub reads: u8,
+    /// The session timeout to ask for; the server has bounds of its own.
+    pub session_timeout: Duration,
+    /// How long each link keeps what passes, each way.
+    pub link_delay: Duration,
+    /// From where chance goes out: the same seed chooses the same holds and accesses.
+    pub seed: u64,
+}
+
+/// Why a scenario cannot be played.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScenarioError {
+    /// Too many clients, or none.
+    #[error("{0} clients cannot be: ask for 1 to {MOST_CLIENTS}")]
+    Clients(u32),
+    /// A share above the whole.
+    #[error("{0} % cannot be: give 0 to 100")]
+    Percent(u8),
+    /// The root.
+    #[error("the root is no place for test clients: name a node below it")]
+    Root,
+    /// A naming that does not fit the algorithm.
+    #[error("{0}")]
+    Naming(String),
+}
+
+impl Scenario {
+    /// A scenario with that many clients which hold for no time, endlessly, through links that delay nothing.
+    pub fn new(algorithm: Algorithm, path: ZnodePath, clients: u32) -> Self {
+        Self {
+            algorithm,
+            path,
+            naming: Naming::default(),
+            clients,
+            rounds: None,
+            hold: Duration::ZERO,
+            spread: 0,
+            reads: 0,
+            session_timeout: Duration::from_secs(10),
+            link_delay: Duration::ZERO,
+            seed: 0,
+        }
+    }
+
+    /// Whether it can be played.
+    pub fn check(&self) -> Result<(), ScenarioError> {
+        if self.clients == 0 || self.clients > MOST_CLIENTS {
+            return Err(ScenarioError::Clients(self.clients));
+        }
+        if let Some(percent) = [self.spread, self.reads].into_iter().find(|percent| *percent > 100) {
+            return Err(ScenarioError::Percent(percent));
+        }
+        if self.path.is_root() {
+            return Err(ScenarioError::Root);
+        }
+        self.naming.check(self.algorithm).map_err(|error| ScenarioError::Naming(error.to_string()))
+    }
+
+    /// How many may hold together by the lock's rules; `None` where readers share.
+    pub fn places(&self) -> Option<NonZeroU32> {
+        match self.algorithm {
+            Algorithm::Semaphore(leases) => Some(leases),
+            Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => None,
+            _ => Some(NonZeroU32::MIN),
+        }
+    }
+
+    /// The access of a request.
+    pub(super) fn access(&self, chance: &mut fastrand::Rng) -> Access {
+        if self.algorithm.access().is_some() && chance.u8(0..100) < self.reads { Access::Read } else { Access::Write }
+    }
+
+    /// The time of a hold.
+    pub(super) fn next_hold(&self, chance: &mut fastrand::Rng) -> Duration {
+        let spread = f64::from(self.spread) / 100.0;
+        self.hold.mul_f64(1.0 + spread * (2.0 * chance.f64() - 1.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scenario() -> Scenario {
+        Scenario::new(Algorithm::Chain, ZnodePath::new("/a/lock").expect("a path"), 3)
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_refused_with_a_reason() {
+        assert_eq!(scenario().check(), Ok(()));
+        let none = Scenario { clients: 0, ..scenario() };
+        let half_again = Scenario { reads: 150, ..scenario() };
+        let root = Scenario { path: ZnodePath::root(), ..scenario() };
+        let named = Scenario { naming: Naming::Named("a/b".to_owned()), ..scenario() };
+        for (wrong, why) in [(none, "1 to 5000"), (half_again, "0 to 100"), (root, "root"), (named, "slash")] {
+            let error = wrong.check().expect_err("it is wrong").to_string();
+            assert!(error.contains(why), "{error}");
+        }
+    }
+
+    #[test]
+    fn holds_stay_within_their_spread_and_repeat_with_the_seed() {
+        let scenario = Scenario { hold: Duration::from_millis(100), spread: 20, ..scenario() };
+        let holds = |seed| {
+            let mut chance = fastrand::Rng::with_seed(seed);
+            (0..100).map(|_| scenario.next_hold(&mut chance)).collect::<Vec<_>>()
+        };
+        assert_eq!(holds(7), holds(7));
+        assert_ne!(holds(7), holds(8));
+        let range = Duration::from_millis(80)..=Duration::from_millis(120);
+        assert!(holds(7).iter().all(|hold| range.contains(hold)), "{:?}", holds(7));
+    }
+}

@@ -1,0 +1,205 @@
+//! What a fleet says of itself while it runs. Data only: no clock, no runtime.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::{Quantiles, Scenario};
+use crate::znode::{SessionId, Zxid};
+
+/// Which client: they are numbered from 1 in the order in which they join, and no number is used twice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct ClientId(pub u32);
+
+impl std::fmt::Display for ClientId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What is done to a fleet while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// So many clients more join.
+    Join(u32),
+    /// This client gives up or releases, closes its session and goes.
+    Leave(ClientId),
+    /// This client's process dies: its connection ends, nothing is said to the servers, and its session lives until it
+    /// expires.
+    Crash(ClientId),
+    /// This client's process is stopped: it does nothing and hears nothing, and believes what it believed.
+    Freeze(ClientId),
+    /// A stopped process goes on.
+    Thaw(ClientId),
+    /// The link is cut: the connection ends, and every new one at once.
+    Cut(ClientId),
+    /// The link is whole again.
+    Heal(ClientId),
+    /// The link keeps everything for so long, each way.
+    Delay(ClientId, Duration),
+}
+
+/// What a client does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Doing {
+    /// It wants a session.
+    Connecting,
+    /// It has a session and waits for the others, so that all begin at once.
+    Ready,
+    /// It waits for the lock.
+    Waiting,
+    /// It believes that it holds the lock.
+    Holding,
+    /// It has made all its rounds.
+    Done,
+    /// Its process is dead; its session may live on.
+    Crashed,
+    /// It got no session and has given up.
+    Failed,
+    /// It closes its session.
+    Leaving,
+}
+
+/// The state of a client's link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LinkState {
+    /// Everything passes at once.
+    Whole,
+    /// Everything passes late.
+    Delayed,
+    /// Nothing passes; the connection stays.
+    Paused,
+    /// There is no connection.
+    Cut,
+}
+
+/// One client.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientStatus {
+    /// Which.
+    pub id: ClientId,
+    /// What it does. A frozen one stays at what it did.
+    pub doing: Doing,
+    /// Whether its process is stopped.
+    pub frozen: bool,
+    /// Since when it does that, from the fleet's start.
+    pub since: Duration,
+    /// Its session; the last one, when that has expired.
+    pub session: Option<SessionId>,
+    /// How many of its sessions have expired.
+    pub expired: u32,
+    /// Its link.
+    pub link: LinkState,
+    /// How long its link keeps what passes, each way.
+    pub delay: Duration,
+    /// Its fencing token, while it holds.
+    pub token: Option<Zxid>,
+    /// Watch events that were delivered to it.
+    pub events: u64,
+    /// Requests that it sent.
+    pub requests: u64,
+    /// How often it got the lock.
+    pub acquisitions: u64,
+    /// How long it held the lock, altogether.
+    pub held: Duration,
+    /// How long it waited at most.
+    pub longest_wait: Duration,
+    /// How long its acquisitions waited, to two digits.
+    pub waits: Quantiles,
+    /// How long it held each time, to two digits.
+    pub holds: Quantiles,
+    /// What went wrong last, as a sentence.
+    pub trouble: Option<String>,
+}
+
+/// Two clients that believed at the same time that they hold what only one may.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Overlap {
+    /// When it was noticed, from the fleet's start.
+    #[serde(rename = "after_ms", serialize_with = "super::outcome::ms")]
+    pub after: Duration,
+    /// Who believed first.
+    pub first: ClientId,
+    /// Its fencing token.
+    pub first_token: Zxid,
+    /// Who believed next.
+    pub second: ClientId,
+    /// Its fencing token.
+    pub second_token: Zxid,
+    /// Whether the first one had been cut off or stopped, so that its session could end without its knowledge, and the
+    /// tokens tell who is right: the second one's is higher. Otherwise the lock was violated.
+    pub outlived: bool,
+}
+
+/// What the servers count of themselves, grown since the fleet's start, all members together. Other clients of
+/// the ensemble are in it; watches of this console's observer are not.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ServerEvents {
+    /// Watch events for watches on children: the herd's.
+    #[serde(rename = "children_watch_events")]
+    pub children: u64,
+    /// Watch events for deleted nodes: the chain's.
+    #[serde(rename = "deleted_watch_events")]
+    pub deleted: u64,
+}
+
+/// The figures of all clients together.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Totals {
+    /// How often the lock was got.
+    pub acquisitions: u64,
+    /// Requests of the locks, as the clients count them.
+    pub requests: u64,
+    /// Watch events, as the clients count them.
+    pub events: u64,
+    /// Requests of the locks, as the links count them on the wire.
+    pub wire_requests: u64,
+    /// Watch events, as the links count them on the wire.
+    pub wire_events: u64,
+    /// Bytes to the servers.
+    pub bytes_up: u64,
+    /// Bytes from the servers.
+    pub bytes_down: u64,
+    /// What it would cost if every waiter heard of every change, and got each event: the bound of a herd.
+    pub modelled_herd: u64,
+    /// What it would cost if each watched its predecessor.
+    pub modelled_chain: u64,
+    /// Two holders at once, or a token that did not rise, which is not explained by a client that was cut off.
+    pub violations: u64,
+    /// Believers who had outlived their session when the next one got the lock.
+    pub outlived: u64,
+    /// Sessions that expired.
+    pub expired: u64,
+    /// How long acquisitions waited.
+    pub waits: Quantiles,
+    /// How long the lock was held.
+    pub holds: Quantiles,
+}
+
+/// A fleet at one moment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// What it plays.
+    pub scenario: Arc<Scenario>,
+    /// How long it has run: from the moment when the clients began to contend.
+    pub elapsed: Duration,
+    /// Time since the fleet was started, the connecting included. `since` and `after` are counted so.
+    pub age: Duration,
+    /// Clients with a session.
+    pub connected: u32,
+    /// Whether all have done their rounds.
+    pub finished: bool,
+    /// All clients, by number.
+    pub clients: Vec<ClientStatus>,
+    /// All together, those that have left included.
+    pub totals: Totals,
+    /// The last times that two believed at once, oldest first, at most [`MOST_OVERLAPS`](super::MOST_OVERLAPS).
+    pub overlaps: Vec<Overlap>,
+    /// What the servers say; `None` when they do not tell.
+    pub server: Option<ServerEvents>,
+    /// Why the servers do not tell.
+    pub server_silence: Option<String>,
+}

@@ -1,0 +1,318 @@
+//! What all clients of a fleet did and cost. Pure: time is an argument, counted from the fleet's start.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use hdrhistogram::Histogram;
+
+use super::belief::{Belief, Beliefs};
+use super::link::Passed;
+use super::{ClientId, Doing, MOST_OVERLAPS, Overlap, Quantiles, Totals};
+use crate::lock::{Access, Algorithm, Cost};
+use crate::znode::{SessionId, Zxid};
+
+/// Times are kept in microseconds up to an hour; longer ones count as an hour.
+const LONGEST: u64 = 3_600_000_000;
+
+/// One client's figures.
+#[derive(Debug)]
+pub(super) struct Card {
+    pub(super) doing: Doing,
+    pub(super) since: Duration,
+    pub(super) session: Option<SessionId>,
+    pub(super) expired: u32,
+    pub(super) token: Option<Zxid>,
+    pub(super) acquisitions: u64,
+    pub(super) held: Duration,
+    pub(super) trouble: Option<String>,
+    waits: Times,
+    holds: Times,
+    access: Access,
+    /// Whether it found somebody before it when it asked.
+    is_behind: bool,
+}
+
+/// A distribution, and its figures as of the last look.
+#[derive(Debug)]
+struct Times {
+    histogram: Histogram<u32>,
+    quantiles: Quantiles,
+    changed: bool,
+}
+
+impl Times {
+    fn new() -> Self {
+        // Grows with what it takes in; two digits are enough for one of many clients.
+        let histogram = Histogram::new(2).expect("two digits are in its range");
+        Self { histogram, quantiles: Quantiles::default(), changed: false }
+    }
+
+    fn add(&mut self, time: Duration) {
+        // It grows up to any time that is bounded by an hour.
+        let _ = self.histogram.record(micros(time));
+        self.changed = true;
+    }
+
+    fn quantiles(&mut self) -> Quantiles {
+        if std::mem::take(&mut self.changed) {
+            self.quantiles = quantiles(&self.histogram);
+        }
+        self.quantiles
+    }
+}
+
+impl Card {
+    fn new(now: Duration) -> Self {
+        Self {
+            doing: Doing::Connecting,
+            since: now,
+            session: None,
+            expired: 0,
+            token: None,
+            acquisitions: 0,
+            held: Duration::ZERO,
+            trouble: None,
+            waits: Times::new(),
+            holds: Times::new(),
+            access: Access::Write,
+            is_behind: false,
+        }
+    }
+
+    fn does(&mut self, doing: Doing, now: Duration) {
+        (self.doing, self.since) = (doing, now);
+    }
+
+    /// How long it waited, and how long it held.
+    pub(super) fn times(&mut self) -> (Quantiles, Quantiles) {
+        (self.waits.quantiles(), self.holds.quantiles())
+    }
+}
+
+/// The figures of a fleet.
+#[derive(Debug)]
+pub(super) struct Tally {
+    cards: BTreeMap<ClientId, Card>,
+    beliefs: Beliefs,
+    waits: Histogram<u64>,
+    holds: Histogram<u64>,
+    totals: Totals,
+    overlaps: Vec<Overlap>,
+    waiting: u64,
+    waiting_writers: u64,
+    last_release: Duration,
+    deletions: Deletions,
+    /// What `deletions` was at first.
+    deleted_before: u64,
+}
+
+/// How often contenders' nodes were deleted, or are about to be, by all fleets that share it.
+///
+/// A program's own recursive watches fire for the deletions of all its fleets, and the servers count that to each. Fleets that
+/// run at the same time on the same ensemble share one, so that each can take it off.
+#[derive(Clone, Debug, Default)]
+pub struct Deletions(Arc<AtomicU64>);
+
+impl Deletions {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+}
+
+impl Tally {
+    pub(super) fn new(algorithm: Algorithm, deletions: Deletions) -> Self {
+        let histogram = || Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds in its range");
+        Self {
+            cards: BTreeMap::new(),
+            beliefs: Beliefs::new(algorithm),
+            waits: histogram(),
+            holds: histogram(),
+            totals: Totals::default(),
+            overlaps: Vec::new(),
+            waiting: 0,
+            waiting_writers: 0,
+            last_release: Duration::ZERO,
+            deleted_before: deletions.count(),
+            deletions,
+        }
+    }
+
+    pub(super) fn joins(&mut self, client: ClientId, now: Duration) {
+        self.cards.insert(client, Card::new(now));
+    }
+
+    /// Forgets a client; what it did stays in the totals.
+    pub(super) fn leaves(&mut self, client: ClientId) {
+        self.stops(client);
+        self.cards.remove(&client);
+    }
+
+    pub(super) fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
+        self.on(client, |card| {
+            card.session = Some(session);
+            card.trouble = None;
+            card.does(Doing::Ready, now);
+        });
+    }
+
+    pub(super) fn does(&mut self, client: ClientId, doing: Doing, now: Duration) {
+        self.stops(client);
+        self.on(client, |card| card.does(doing, now));
+    }
+
+    pub(super) fn troubled(&mut self, client: ClientId, trouble: String) {
+        self.on(client, |card| card.trouble = Some(trouble));
+    }
+
+    pub(super) fn expires(&mut self, client: ClientId, now: Duration) {
+        self.does(client, Doing::Connecting, now);
+        self.on(client, |card| card.expired += 1);
+        self.totals.expired += 1;
+    }
+
+    pub(super) fn asks(&mut self, client: ClientId, access: Access, now: Duration) {
+        // A come node wakes the whole herd.
+        self.totals.modelled_herd += self.waiting;
+        let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
+        let is_behind = others > 0 || self.beliefs.hinder(access);
+        self.waiting += 1;
+        self.waiting_writers += u64::from(access == Access::Write);
+        self.on(client, |card| {
+            (card.access, card.is_behind) = (access, is_behind);
+            card.does(Doing::Waiting, now);
+        });
+    }
+
+    pub(super) fn acquires(&mut self, client: ClientId, token: Zxid, now: Duration) {
+        let Some(card) = self.cards.get_mut(&client) else { return };
+        let waited = now.saturating_sub(card.since);
+        card.acquisitions += 1;
+        card.token = Some(token);
+        card.waits.add(waited);
+        card.does(Doing::Holding, now);
+        let (access, is_behind) = (card.access, card.is_behind);
+        self.no_more_waits(access);
+        self.totals.modelled_chain += u64::from(is_behind);
+        self.totals.acquisitions += 1;
+        self.waits.saturating_record(micros(waited));
+        let wrong = self.beliefs.begins(Belief { client, token, access, was_frozen: false }, now);
+        if let Some(bound) = wrong.not_above {
+            self.totals.violations += 1;
+            self.troubled(client, format!("its fencing token {} is not above {}, which came before", token.0, bound.0));
+        }
+        for overlap in wrong.overlaps {
+            let counter = if overlap.outlived { &mut self.totals.outlived } else { &mut self.totals.violations };
+            *counter += 1;
+            self.overlaps.push(overlap);
+        }
+        let superfluous = self.overlaps.len().saturating_sub(MOST_OVERLAPS);
+        self.overlaps.drain(..superfluous);
+    }
+
+    /// It is about to release: from here on it does not believe any more.
+    pub(super) fn releases(&mut self, client: ClientId, now: Duration) {
+        let Some(card) = self.cards.get_mut(&client) else { return };
+        if card.doing != Doing::Holding {
+            return;
+        }
+        let held = now.saturating_sub(card.since);
+        card.held += held;
+        card.holds.add(held);
+        card.token = None;
+        card.does(Doing::Ready, now);
+        self.holds.saturating_record(micros(held));
+        self.beliefs.ends(client);
+        self.last_release = now;
+        self.deletions.add(1);
+        // A gone node wakes the whole herd.
+        self.totals.modelled_herd += self.waiting;
+    }
+
+    pub(super) fn frozen(&mut self, client: ClientId) {
+        self.beliefs.frozen(client);
+    }
+
+    /// What it waited for or held is over, without a release.
+    fn stops(&mut self, client: ClientId) {
+        let Some(card) = self.cards.get_mut(&client) else { return };
+        card.token = None;
+        let (doing, access) = (card.doing, card.access);
+        self.deletions.add(u64::from(matches!(doing, Doing::Waiting | Doing::Holding)));
+        if doing == Doing::Waiting {
+            self.no_more_waits(access);
+            self.totals.modelled_herd += self.waiting;
+        }
+        self.beliefs.ends(client);
+    }
+
+    fn no_more_waits(&mut self, access: Access) {
+        self.waiting = self.waiting.saturating_sub(1);
+        self.waiting_writers = self.waiting_writers.saturating_sub(u64::from(access == Access::Write));
+    }
+
+    fn on(&mut self, client: ClientId, change: impl FnOnce(&mut Card)) {
+        if let Some(card) = self.cards.get_mut(&client) {
+            change(card);
+        }
+    }
+
+    pub(super) fn cards(&mut self) -> impl Iterator<Item = (ClientId, &mut Card)> {
+        self.cards.iter_mut().map(|(id, card)| (*id, card))
+    }
+
+    pub(super) fn is_doing(&self, doing: &[Doing]) -> bool {
+        self.cards.values().all(|card| doing.contains(&card.doing))
+    }
+
+    pub(super) fn overlaps(&self) -> Vec<Overlap> {
+        self.overlaps.clone()
+    }
+
+    /// How often contenders' nodes were deleted since this tally began, those of the fleets beside it included.
+    pub(super) fn deletions(&self) -> u64 {
+        self.deletions.count().saturating_sub(self.deleted_before)
+    }
+
+    pub(super) fn last_release(&self) -> Duration {
+        self.last_release
+    }
+
+    /// All together, with what the locks and the links counted.
+    pub(super) fn totals(&self, cost: Cost, passed: Passed) -> Totals {
+        Totals {
+            requests: cost.requests,
+            events: cost.events,
+            wire_requests: passed.requests,
+            wire_events: passed.events,
+            bytes_up: passed.up,
+            bytes_down: passed.down,
+            waits: quantiles(&self.waits),
+            holds: quantiles(&self.holds),
+            ..self.totals.clone()
+        }
+    }
+}
+
+fn micros(time: Duration) -> u64 {
+    u64::try_from(time.as_micros()).unwrap_or(LONGEST).min(LONGEST)
+}
+
+fn quantiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Quantiles {
+    let at = |quantile| Duration::from_micros(histogram.value_at_quantile(quantile));
+    if histogram.is_empty() {
+        return Quantiles::default();
+    }
+    Quantiles {
+        count: histogram.len(),
+        p50: at(0.5),
+        p90: at(0.9),
+        p99: at(0.99),
+        max: Duration::from_micros(histogram.max()),
+    }
+}

@@ -1,0 +1,227 @@
+use std::time::Duration;
+
+use crate::queue::{Contender, Link, LockQueue, LockTable, Row, State};
+use crate::recipe::{self, Kind};
+use crate::server_view::{Connection, Liveness, ServerView, Watchers};
+use crate::znode::{SessionId, Timestamp, ZnodePath, escaped};
+
+/// How long a session must have been in nobody's list before its node is a ghost: members answer one after the other, and a
+/// follower may lag.
+const GHOSTLY: Duration = Duration::from_secs(2);
+
+/// Whether a contender's owner lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Life {
+    /// A server holds a connection of it.
+    Live,
+    /// Its session has no connection: it expires by itself, unless its client comes back.
+    Expiring,
+    /// It is proved that there is no such session, though its node is still there.
+    Ghost,
+    /// No session owns the node.
+    Ownerless,
+    /// The servers did not tell enough.
+    Unknown,
+}
+
+impl Life {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Expiring => "expiring",
+            Self::Ghost => "ghost",
+            Self::Ownerless => "ownerless",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What a contender's owner watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Watching {
+    /// The node that it waits for.
+    Predecessor,
+    /// The lock parent's children: a herd.
+    Parent,
+    /// Neither.
+    Nothing,
+    /// The servers did not tell enough. It is so for whoever holds, too: nothing is to be watched then.
+    Unknown,
+}
+
+impl Watching {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Predecessor => "predecessor",
+            Self::Parent => "parent",
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// What the servers say about a contender.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Facts<'a> {
+    /// Whether its owner lives.
+    pub life: Life,
+    /// Its owner's connection.
+    pub connection: Option<&'a Connection>,
+    /// How long its session still has, if it has no connection and that is known.
+    pub expires_in: Option<Duration>,
+    /// What its owner watches.
+    pub watching: Watching,
+}
+
+/// A table and what the servers say, seen together at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sight<'a> {
+    table: &'a LockTable,
+    now: Timestamp,
+}
+
+impl<'a> Sight<'a> {
+    /// The table, with the view that it was told last.
+    pub fn new(table: &'a LockTable, now: Timestamp) -> Self {
+        Self { table, now }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'a LockTable {
+        self.table
+    }
+
+    /// What the servers told.
+    pub fn view(&self) -> &'a ServerView {
+        self.table.view()
+    }
+
+    /// This moment, by this machine's clock.
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// What the servers say about a contender. It costs a search by halves for each member and each node that is waited for.
+    pub fn facts(&self, lock: &LockQueue, row: &Row<'a>) -> Facts<'a> {
+        let contender = row.contender;
+        let (life, expires_in) = self.life(contender);
+        let connection =
+            contender.session.and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
+        Facts { life, connection, expires_in, watching: self.watching(lock, row) }
+    }
+
+    /// Whether a contender's owner lives, and how long its session still has without a connection.
+    pub fn life(&self, contender: &Contender) -> (Life, Option<Duration>) {
+        let Some(session) = contender.session else { return (Life::Ownerless, None) };
+        self.life_of(session, contender.contends_since(self.table.clock_ahead_ms()))
+    }
+
+    /// Whether a session lives that had a node at that time, by this machine's clock.
+    pub fn life_of(&self, session: SessionId, since: Timestamp) -> (Life, Option<Duration>) {
+        let liveness = self.view().liveness(session);
+        match liveness {
+            Liveness::Connected => (Life::Live, None),
+            Liveness::Disconnected { .. } => (Life::Expiring, liveness.expires_in(self.now)),
+            // A list that is older than the node says nothing about its owner.
+            Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {
+                (Life::Ghost, None)
+            }
+            Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unknown => (Life::Unknown, None),
+        }
+    }
+
+    /// What a waiter watches, as far as the servers' lists show it. They never show who watches children, only how many such
+    /// watches there are in all.
+    fn watching(&self, lock: &LockQueue, row: &Row<'a>) -> Watching {
+        let Some(session) = row.contender.session else { return Watching::Unknown };
+        let mut known = true;
+        for node in lock.waits_for(row.position, MOST_WATCHED) {
+            match self.view().watches(session, &path_of(lock, node)) {
+                Some(true) => return Watching::Predecessor,
+                Some(false) => {}
+                None => known = false,
+            }
+        }
+        if row.state != State::Waits || !known {
+            return Watching::Unknown;
+        }
+        match self.child_watches_beside(session) {
+            Some(0) => Watching::Nothing,
+            _ => Watching::Unknown,
+        }
+    }
+
+    /// How many watches on children there are on the server that holds a session's connection, without that of the observer
+    /// of this table, which servers before 3.9 count too.
+    pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<u64> {
+        let (member, _) = self.view().connection_of(session)?;
+        let count = member.child_watches()?;
+        let own = match self.table.link() {
+            Link::Connected { session, recursive: true } if member.counts_recursive_watches() => {
+                !member.connections_of(*session).is_empty()
+            }
+            _ => false,
+        };
+        Some(count.saturating_sub(u64::from(own)))
+    }
+
+    /// Who watches the node of a single-node lock besides its holder: they wait for it, or stand by. `None` when no server
+    /// told, and for other locks, whose waiters are in the tree.
+    pub fn waiters(&self, lock: &LockQueue) -> Option<Watchers> {
+        if lock.kind() != Kind::SingleNode {
+            return None;
+        }
+        let mut watchers = self.view().watchers_of(lock.path())?;
+        let holder = lock.first_holder().and_then(|holder| holder.session);
+        let observer = match self.table.link() {
+            Link::Connected { session, .. } => Some(*session),
+            _ => None,
+        };
+        let others = [holder, observer, self.view().own_session];
+        watchers.sessions.retain(|session| !others.contains(&Some(*session)));
+        Some(watchers)
+    }
+
+    /// What speaks for it that nobody wants this node any more, one sentence each, by what is seen at this moment: evidence,
+    /// no proof. Empty for a node that looks sound. Linear in the queue.
+    pub fn suspicions(&self, lock: &LockQueue, row: &Row<'a>) -> Vec<String> {
+        let mut found = Vec::new();
+        let Some(session) = row.contender.session else { return found };
+        let attempt = attempt_id(&row.contender.node);
+        let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
+        for other in others.filter(|other| other.contender.session == Some(session)) {
+            let node = escaped(&other.contender.node);
+            if attempt.is_some() && attempt_id(&other.contender.node) == attempt {
+                found
+                    .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
+            } else if other.position > row.position && lock.kind() != Kind::Semaphore {
+                found.push(format!("its session queues again as {node}"));
+            }
+        }
+        if self.watching(lock, row) == Watching::Nothing {
+            found.push("its session does not watch what it waits for".to_owned());
+        }
+        found
+    }
+}
+
+/// How many of the nodes that a contender waits for are looked at: only who waits for a lease waits for more than one.
+const MOST_WATCHED: usize = 64;
+
+/// The path of a node that a contender of this lock waits for.
+fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
+    let leases = lock.kind() == Kind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
+    match (leases, lock.first_holder()) {
+        (true, Some(holder)) => lock.path_of(holder).parent().unwrap_or_else(ZnodePath::root).child(node),
+        _ => lock.queue_path().child(node),
+    }
+}
+
+/// The id that a node's maker gave one attempt; `None` for names without, and for sessions' ids, which all attempts of a
+/// session share.
+pub(super) fn attempt_id(node: &str) -> Option<&str> {
+    let id = recipe::read(node)?.attempt?;
+    (id.bytes().filter(u8::is_ascii_hexdigit).count() == 32).then_some(id)
+}

@@ -1,0 +1,134 @@
+use std::time::Duration;
+
+use super::{AskedBy, Connection, MemberView, ServerView, Session};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+/// What is known of a session's life.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Liveness {
+    /// A server holds a connection of it.
+    Connected,
+    /// It exists, and no server holds a connection of it: it expires unless its client comes back.
+    Disconnected {
+        /// When, by our clock, to about a second; `None` when that is not known.
+        expires_at: Option<Timestamp>,
+    },
+    /// It exists, but not every server told its connections.
+    Exists {
+        /// When it expires unless its client is heard before, by our clock.
+        expires_at: Option<Timestamp>,
+    },
+    /// It did not exist at that time, by the list of the leader or standalone server: it ended before, or began after.
+    NoSession {
+        /// When the list was asked for, by our clock.
+        at: Timestamp,
+    },
+    /// Too little was told.
+    Unknown,
+}
+
+impl Liveness {
+    /// How long it has, if it is known to expire at a time.
+    pub fn expires_in(self, now: Timestamp) -> Option<Duration> {
+        match self {
+            Self::Disconnected { expires_at } | Self::Exists { expires_at } => Some(expires_at?.since(now)),
+            _ => None,
+        }
+    }
+}
+
+/// Who watches a path by getData or exists.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Watchers {
+    /// Their sessions, in the order of their ids.
+    pub sessions: Vec<SessionId>,
+    /// Whether nobody can be missing: every member told.
+    pub whole: bool,
+}
+
+impl ServerView {
+    /// The connection of a session and the server that holds it; the newest, where a dead one is not yet cleared away.
+    pub fn connection_of(&self, session: SessionId) -> Option<(&MemberView, &Connection)> {
+        let all = self.members.iter().flat_map(|member| {
+            let connections = member.connections_of(session).iter();
+            connections.map(move |connection| (member, connection))
+        });
+        all.max_by_key(|(_, connection)| connection.established)
+    }
+
+    /// The session in the list of the leader or standalone server; in the newest, when a leader has just lost its place.
+    pub fn session(&self, session: SessionId) -> Option<&Session> {
+        let listings = self.members.iter().filter_map(|member| member.sessions.as_ref());
+        let found = listings.filter_map(|listing| Some((listing.at, listing.with_key(&session).first()?)));
+        found.max_by_key(|(at, _)| *at).map(|(_, session)| session)
+    }
+
+    /// What is known of a session's life.
+    ///
+    /// The members are asked at different times, so a client on its way from one to another looks disconnected for a moment. Who
+    /// builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen so.
+    pub fn liveness(&self, session: SessionId) -> Liveness {
+        if self.connection_of(session).is_some() {
+            return Liveness::Connected;
+        }
+        if let Some(found) = self.session(session) {
+            let expires_at = found.expires_at;
+            return if self.every_member_answered() {
+                Liveness::Disconnected { expires_at }
+            } else {
+                Liveness::Exists { expires_at }
+            };
+        }
+        // Two servers that both keep sessions are an old leader and its successor; only their agreement is worth something.
+        let keepers = self.members.iter().filter_map(|member| member.sessions.as_ref());
+        let mut oldest = None;
+        for listing in keepers {
+            if !listing.whole {
+                return Liveness::Unknown;
+            }
+            oldest = Some(oldest.map_or(listing.at, |at: Timestamp| at.min(listing.at)));
+        }
+        oldest.map_or(Liveness::Unknown, |at| Liveness::NoSession { at })
+    }
+
+    /// Who watches a path by getData or exists; `None` when no server told. Watches on the path's children are never known.
+    pub fn watchers_of(&self, path: &ZnodePath) -> Option<Watchers> {
+        let told = self.members.iter().filter_map(|member| member.watched.as_ref());
+        let mut sessions: Option<Vec<SessionId>> = None;
+        for listing in told {
+            let found = listing.with_key(path).iter().flat_map(|watched| watched.sessions.iter().copied());
+            sessions.get_or_insert_default().extend(found);
+        }
+        let mut sessions = sessions?;
+        sessions.sort_unstable();
+        sessions.dedup();
+        let whole = self.members_known && self.members.iter().all(|member| tells_of(member, path));
+        Some(Watchers { sessions, whole })
+    }
+
+    /// Whether a session watches a path by getData or exists; `None` when that is not known. A session's watches are with
+    /// the server that holds its connection, so that this server's word is enough, if it was asked after they met.
+    pub fn watches(&self, session: SessionId, path: &ZnodePath) -> Option<bool> {
+        let listed = |member: &MemberView| {
+            let watched = member.watched.as_ref().map_or(&[][..], |watched| watched.with_key(path));
+            watched.iter().any(|watched| watched.sessions.binary_search(&session).is_ok())
+        };
+        if self.members.iter().any(listed) {
+            return Some(true);
+        }
+        let (member, connection) = self.connection_of(session)?;
+        let asked = member.watched.as_ref()?.at;
+        // Its clock may differ from ours; a connection that is much older than the question was there when it was answered.
+        let old = connection.established.is_some_and(|made| asked.since(made) > CLOCKS_DIFFER);
+        (tells_of(member, path) && old).then_some(false)
+    }
+}
+
+/// By how much a server's clock may be wrong before an old connection is taken for a new one, or the reverse.
+const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
+
+/// Whether a member's list of watches shows everybody who watches that path there. Java writes words in the encoding of its
+/// surroundings, which may have no sign for what is beyond ASCII.
+fn tells_of(member: &MemberView, path: &ZnodePath) -> bool {
+    member.knows_watches() && (member.asked_by == AskedBy::Http || path.as_str().is_ascii())
+}

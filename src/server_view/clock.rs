@@ -1,0 +1,144 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Connection, Session};
+use crate::znode::{SessionId, Timestamp};
+
+/// When a session expires, as a server wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expiry {
+    /// By the server's monotonic clock, in milliseconds: the clock of [`Connection::last_response`].
+    Monotonic {
+        /// Since some moment of the past.
+        millis: i64,
+    },
+    /// By the server's calendar, in whole seconds.
+    Date {
+        /// As if the date were of UTC.
+        millis: i64,
+        /// Whether it is.
+        utc: bool,
+    },
+}
+
+impl Expiry {
+    fn millis(self) -> i64 {
+        match self {
+            Self::Monotonic { millis } | Self::Date { millis, .. } => millis,
+        }
+    }
+}
+
+/// A session of our own that was heard by the ensemble at a known time: what ties a server's clock to ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// Our session.
+    pub session: SessionId,
+    /// Its negotiated timeout.
+    pub timeout: Duration,
+    /// When its last request was answered, by our clock.
+    pub heard: Timestamp,
+}
+
+/// No client is silent for so many milliseconds: if the newest response is older, one of the clocks was set.
+const SET: i64 = 600_000;
+
+/// In so many milliseconds two clocks may drift apart by one.
+const DRIFT: i64 = 10_000;
+
+/// How a server's monotonic clock stands to ours, as well as it is known after some answers. Forgotten when the server
+/// starts anew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerClock {
+    /// At least so many milliseconds are to be added to our clock for the server's, and when that was learned.
+    ahead: Option<(i64, Timestamp)>,
+}
+
+impl ServerClock {
+    /// Learns from a server's connections: nobody can have been answered later than now, so that the newest response bounds
+    /// the server's clock from below. The bound becomes tight when one of the connections is ours, or with many of them.
+    pub fn learn(&mut self, connections: &[Connection], at: Timestamp) {
+        let Some(newest) = connections.iter().filter_map(|connection| connection.last_response).max() else { return };
+        let ahead = newest.saturating_sub(at.0);
+        let known = self.ahead.map(|(known, then)| known.saturating_sub(at.0.saturating_sub(then.0).max(0) / DRIFT));
+        let believed = known.filter(|known| known.saturating_sub(ahead) < SET);
+        self.ahead = Some((believed.map_or(ahead, |known| known.max(ahead)), at));
+    }
+
+    /// A time of the server's clock by ours. It may be too late, never too early.
+    pub fn ours(&self, server: i64) -> Option<Timestamp> {
+        self.ahead.map(|(ahead, _)| Timestamp(server.saturating_sub(ahead)))
+    }
+
+    /// Says of each connection when it was last heard by our clock, `at` at the latest.
+    pub fn place(&self, connections: &mut [Connection], at: Timestamp) {
+        for connection in connections {
+            let heard = connection.last_response.and_then(|response| self.ours(response));
+            connection.last_heard = heard.map(|heard| heard.min(at));
+        }
+    }
+
+    /// Says of each session when it expires by our clock: by comparison with our own session where it is listed too, else by
+    /// this clock or by the calendar where they allow it.
+    pub fn date(&self, sessions: &mut [Session], anchor: Option<Anchor>) {
+        let own = anchor.and_then(|anchor| {
+            let listed = sessions.iter().find(|session| session.id == anchor.session)?;
+            Some((listed.expiry.millis(), anchor.heard.plus(anchor.timeout)))
+        });
+        for session in sessions {
+            session.expires_at = match (own, session.expiry) {
+                (Some((theirs, ours)), expiry) => {
+                    Some(Timestamp(ours.0.saturating_add(expiry.millis().saturating_sub(theirs))))
+                }
+                (None, Expiry::Monotonic { millis }) => self.ours(millis),
+                (None, Expiry::Date { millis, utc: true }) => Some(Timestamp(millis)),
+                (None, Expiry::Date { utc: false, .. }) => None,
+            };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(id: i64, expiry: Expiry) -> Session {
+        Session { id: SessionId(id), expiry, expires_at: None }
+    }
+
+    fn answered(last_response: i64) -> Vec<Connection> {
+        let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid=0x1,lresp={last_response})\n\n");
+        crate::server_view::words::cons(&line).with_session
+    }
+
+    #[test]
+    fn the_newest_answer_ever_tells_the_servers_time_until_a_clock_is_set() {
+        let mut clock = ServerClock::default();
+        clock.learn(&answered(5_000), Timestamp(105_000));
+        clock.learn(&answered(9_000), Timestamp(109_900));
+        let mut silent = answered(5_000);
+        clock.place(&mut silent, Timestamp(109_900));
+        assert_eq!(silent[0].last_heard, Some(Timestamp(105_000)));
+
+        clock.learn(&answered(10_000), Timestamp(9_999_999));
+        assert_eq!(clock.ours(10_000), Some(Timestamp(9_999_999)), "our clock was set");
+    }
+
+    #[test]
+    fn our_own_session_translates_dates_of_any_zone() {
+        let mut sessions = [1, 2].map(|id| session(id, Expiry::Date { millis: id * 5_000, utc: false }));
+        let anchor = Anchor { session: SessionId(2), timeout: Duration::from_secs(30), heard: Timestamp(1_000_000) };
+        ServerClock::default().date(&mut sessions, Some(anchor));
+        assert_eq!(sessions[0].expires_at, Some(Timestamp(1_025_000)));
+    }
+
+    #[test]
+    fn without_a_session_of_ours_only_utc_can_be_translated() {
+        let expiries = [Expiry::Date { millis: 5, utc: false }, Expiry::Date { millis: 5, utc: true }];
+        let mut sessions = expiries.map(|expiry| session(1, expiry));
+        ServerClock::default().date(&mut sessions, None);
+        assert_eq!(sessions.map(|session| session.expires_at), [None, Some(Timestamp(5))]);
+    }
+}

@@ -1,0 +1,133 @@
+use serde::{Deserialize, Serialize};
+
+use super::{Connection, Listing, Session, WatchEventTotals, WatchTotals, WatchedPath};
+use crate::znode::{SessionId, Timestamp};
+
+/// What a server is within its ensemble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// It orders the writes, and knows when sessions expire.
+    Leader,
+    /// It votes.
+    Follower,
+    /// It serves reads and does not vote.
+    Observer,
+    /// It is alone, and knows when sessions expire.
+    Standalone,
+    /// It is cut off from the majority and serves reads only.
+    ReadOnly,
+}
+
+impl Mode {
+    /// From the servers' own word for it.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "leader" => Some(Self::Leader),
+            "follower" => Some(Self::Follower),
+            "observer" => Some(Self::Observer),
+            "standalone" => Some(Self::Standalone),
+            "read-only" => Some(Self::ReadOnly),
+            _ => None,
+        }
+    }
+
+    /// The servers' own word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Leader => "leader",
+            Self::Follower => "follower",
+            Self::Observer => "observer",
+            Self::Standalone => "standalone",
+            Self::ReadOnly => "read-only",
+        }
+    }
+
+    /// Whether such a server keeps the times at which the ensemble's sessions expire.
+    pub fn keeps_sessions(self) -> bool {
+        matches!(self, Self::Leader | Self::Standalone)
+    }
+}
+
+/// How a server was asked about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AskedBy {
+    /// By four-letter words.
+    Words,
+    /// By AdminServer.
+    Http,
+    /// It told nothing, or was not asked yet.
+    #[default]
+    None,
+}
+
+/// What one server told about itself. `None` is what it did not tell.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberView {
+    /// `HOST:PORT` for clients, or how the ensemble's config calls it where that does not say.
+    pub address: String,
+    /// What it is.
+    pub mode: Option<Mode>,
+    /// Its version, as it writes it.
+    pub version: Option<String>,
+    /// How it was asked.
+    pub asked_by: AskedBy,
+    /// One sentence with what is wrong and what to change there; `None` when it told everything.
+    pub error: Option<String>,
+    /// When it last told anything, by our clock.
+    pub answered_at: Option<Timestamp>,
+    /// Its connections with sessions.
+    pub connections: Option<Listing<Connection>>,
+    /// All sessions of the ensemble, if it keeps them.
+    pub sessions: Option<Listing<Session>>,
+    /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since it is dear.
+    pub watched: Option<Listing<WatchedPath>>,
+    /// When it was asked for the figures that follow, by our clock: less often than for the rest.
+    pub counted_at: Option<Timestamp>,
+    /// How many data and exists watches it holds, in all.
+    pub watch_totals: Option<WatchTotals>,
+    /// How many watches of all kinds it holds, in all.
+    pub watch_count: Option<u64>,
+    /// The watch events that it sent since it started.
+    pub fired: Option<WatchEventTotals>,
+}
+
+impl MemberView {
+    /// A server that was not asked yet.
+    pub fn unasked(address: String) -> Self {
+        Self { address, ..Self::default() }
+    }
+
+    /// How many watches it holds on the children of nodes: those of herd waiters. The servers tell only their sum, by
+    /// what is left of all watches without the data and exists watches.
+    ///
+    /// Before 3.9.0, each persistent recursive watch counts here too, that of a console with its observer included.
+    pub fn child_watches(&self) -> Option<u64> {
+        self.watch_count?.checked_sub(self.watch_totals?.watches)
+    }
+
+    /// Whether its count of watches on children holds each persistent recursive watch too: before 3.9.0.
+    pub fn counts_recursive_watches(&self) -> bool {
+        let mut numbers = self.version.as_deref().unwrap_or_default().split(['.', '-']).map(str::parse::<u32>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (3, 9),
+            _ => false,
+        }
+    }
+
+    /// Its connections with that session; usually none or one.
+    pub fn connections_of(&self, session: SessionId) -> &[Connection] {
+        self.connections.as_ref().map_or(&[], |connections| connections.with_key(&session))
+    }
+
+    /// Whether it listed all of its connections.
+    pub fn knows_connections(&self) -> bool {
+        self.connections.as_ref().is_some_and(|connections| connections.whole)
+    }
+
+    /// Whether it listed everybody's data and exists watches.
+    pub fn knows_watches(&self) -> bool {
+        self.watched.as_ref().is_some_and(|watched| watched.whole)
+    }
+}

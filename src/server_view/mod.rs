@@ -1,0 +1,35 @@
+//! What the servers tell about themselves, as types: each member's connections, sessions and watches, and the watch events
+//! that it sent. Read from the answers to the four-letter words ([`words`]) and from AdminServer's JSON ([`admin`]).
+//!
+//! Pure: bytes in, facts out; nothing here asks a server, and every answer may be cut off, hostile or empty.
+//!
+//! Architecture invariant: what is not known is never taken for what is not so. A [`Listing`] says whether it is whole, a
+//! [`MemberView`] keeps `None` for what its server did not tell, and the answers of [`ServerView`] that would need a missing
+//! member say so.
+
+pub mod admin;
+mod answers;
+mod clock;
+mod config;
+mod connection;
+mod listing;
+mod member;
+mod monitor;
+mod session;
+mod view;
+mod watches;
+pub mod words;
+
+pub use answers::{Liveness, Watchers};
+pub use clock::{Anchor, Expiry, ServerClock};
+pub use config::{ConfiguredServer, configured_servers};
+pub use connection::Connection;
+pub use listing::{Keyed, Listing};
+pub use member::{AskedBy, MemberView, Mode};
+pub use monitor::{Monitor, WatchEventTotals};
+pub use session::Session;
+pub use view::{Load, ServerView};
+pub use watches::{WatchTotals, WatchedPath};
+
+#[cfg(test)]
+mod tests;

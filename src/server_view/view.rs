@@ -1,0 +1,99 @@
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{MemberView, WatchEventTotals};
+use crate::znode::{SessionId, Timestamp};
+
+/// What asking cost the servers since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Load {
+    /// Questions that were sent, each on a connection of its own, and requests on our session.
+    pub requests: u64,
+    /// Bytes of the answers.
+    pub bytes: u64,
+    /// Milliseconds in which a server was busy with us, or silent.
+    pub time_ms: u64,
+}
+
+impl Load {
+    /// Counts one question.
+    pub fn count(&mut self, bytes: usize, took: Duration) {
+        self.add(Self {
+            requests: 1,
+            bytes: u64::try_from(bytes).unwrap_or(u64::MAX),
+            time_ms: u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
+        });
+    }
+
+    /// Adds another load.
+    pub fn add(&mut self, other: Self) {
+        self.requests = self.requests.saturating_add(other.requests);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.time_ms = self.time_ms.saturating_add(other.time_ms);
+    }
+}
+
+/// What all members of the ensemble told about themselves. Each was asked at a time of its own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ServerView {
+    /// When this was put together, by our clock.
+    pub at: Timestamp,
+    /// Every member that is known of: those of the connect string, then those that only the ensemble's config names.
+    pub members: Vec<MemberView>,
+    /// Whether the ensemble's own config was read, so that no member can be missing from the list.
+    pub members_known: bool,
+    /// The session with which was asked; nobody's lock.
+    pub own_session: Option<SessionId>,
+    /// What asking cost.
+    pub asked: Load,
+}
+
+impl ServerView {
+    /// Whether the members are known to be all, and each listed all of its connections. Only then it can be said that a
+    /// session has none.
+    pub fn every_member_answered(&self) -> bool {
+        self.members_known && !self.members.is_empty() && self.members.iter().all(MemberView::knows_connections)
+    }
+
+    /// Every member's connections were listed at this time or later, by our clock; `None` unless every member answered.
+    pub fn connections_as_of(&self) -> Option<Timestamp> {
+        if !self.every_member_answered() {
+            return None;
+        }
+        self.members.iter().filter_map(|member| Some(member.connections.as_ref()?.at)).min()
+    }
+
+    /// The ensemble's sessions, and every member's connections, were listed at this time or later, by our clock; `None` unless
+    /// somebody who keeps the sessions told them all and every member answered.
+    pub fn sessions_as_of(&self) -> Option<Timestamp> {
+        let listed = self.members.iter().filter_map(|member| member.sessions.as_ref());
+        let oldest = listed.filter(|listing| listing.whole).map(|listing| listing.at).min()?;
+        Some(oldest.min(self.connections_as_of()?))
+    }
+
+    /// The members that told nothing, or not everything, with what to change there.
+    pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))
+    }
+
+    /// The watch events that all servers sent since each was started; `None` unless all told.
+    pub fn fired(&self) -> Option<WatchEventTotals> {
+        if !self.members_known || self.members.is_empty() {
+            return None;
+        }
+        let mut sum = WatchEventTotals::default();
+        for member in &self.members {
+            sum = sum.plus(&member.fired?);
+        }
+        Some(sum)
+    }
+
+    /// How many watches on children all servers hold; `None` unless all told. See [`MemberView::child_watches`].
+    pub fn child_watches(&self) -> Option<u64> {
+        if !self.members_known || self.members.is_empty() {
+            return None;
+        }
+        self.members.iter().map(MemberView::child_watches).try_fold(0_u64, |sum, count| sum.checked_add(count?))
+    }
+}

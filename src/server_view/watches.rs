@@ -1,0 +1,40 @@
+use serde::{Deserialize, Serialize};
+
+use super::Keyed;
+use crate::znode::{SessionId, ZnodePath};
+
+/// Who watches a path by getData or exists. Who watches its children is told by no server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchedPath {
+    /// The path, which need not exist.
+    pub path: ZnodePath,
+    /// The sessions, in the order of their ids.
+    pub sessions: Vec<SessionId>,
+}
+
+impl WatchedPath {
+    pub(super) fn new(path: ZnodePath, mut sessions: Vec<SessionId>) -> Self {
+        sessions.sort_unstable();
+        sessions.dedup();
+        Self { path, sessions }
+    }
+}
+
+impl Keyed for WatchedPath {
+    type Key = ZnodePath;
+
+    fn key(&self) -> &ZnodePath {
+        &self.path
+    }
+}
+
+/// How many data and exists watches a server holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchTotals {
+    /// Connections that watch something.
+    pub connections: u64,
+    /// Paths that are watched.
+    pub paths: u64,
+    /// Watches: one for each path and connection.
+    pub watches: u64,
+}

@@ -1,0 +1,40 @@
+use super::whole_lines;
+
+/// What the answer to `srvr` says; `None` for what it does not say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Srvr {
+    /// The server's version, as it writes it.
+    pub version: Option<String>,
+    /// `leader`, `follower`, `observer`, `standalone` or `read-only`.
+    pub mode: Option<String>,
+    /// Connections, the one that asked included.
+    pub connections: Option<u64>,
+}
+
+/// Reads the answer to `srvr`: lines of a name, a colon and a value.
+pub fn srvr(answer: &str) -> Srvr {
+    let mut found = Srvr::default();
+    for (name, value) in whole_lines(answer).filter_map(|line| line.split_once(": ")) {
+        let text = || value.trim().chars().take(200).collect();
+        match name {
+            "Zookeeper version" => found.version = Some(text()),
+            "Mode" => found.mode = Some(text()),
+            "Connections" => found.connections = value.trim().parse().ok(),
+            _ => {}
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_real_server_tells_what_it_is() {
+        let found = srvr(include_str!("../captures/leader-srvr.txt"));
+        assert_eq!(found.mode.as_deref(), Some("leader"));
+        assert!(found.version.expect("a version").starts_with("3.8.0"));
+        assert_eq!(srvr(include_str!("../captures/follower-srvr.txt")).mode.as_deref(), Some("follower"));
+    }
+}

@@ -1,0 +1,252 @@
+//! AdminServer: one command to one server by HTTP, bounded in time and in bytes.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::http1::handshake;
+use hyper::header::{ACCEPT, HOST};
+use hyper::{Request, StatusCode, Uri};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+use super::words::Limits;
+use crate::server_view::admin::BadAnswer;
+
+/// The part of a template that stands for the server's host.
+const PLACE: &str = "HOST";
+
+/// Why a text does not say where AdminServer is.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands, where HOST stands for each server's own"
+)]
+pub struct BadAdminUrl {
+    text: String,
+    why: &'static str,
+}
+
+/// Where each server's AdminServer is: `http://HOST:8080/commands`, where `HOST` stands for each server's host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AdminUrl(String);
+
+impl Default for AdminUrl {
+    fn default() -> Self {
+        Self("http://HOST:8080/commands".to_owned())
+    }
+}
+
+impl FromStr for AdminUrl {
+    type Err = BadAdminUrl;
+
+    fn from_str(text: &str) -> Result<Self, BadAdminUrl> {
+        let bad = |why| Err(BadAdminUrl { text: text.to_owned(), why });
+        if text.starts_with("https:") {
+            return bad("AdminServer is asked without TLS only");
+        }
+        let url = Self(text.trim_end_matches('/').to_owned());
+        match url.of("localhost", "ruok").parse::<Uri>() {
+            Ok(uri) if uri.scheme_str() == Some("http") && uri.host().is_some_and(|host| !host.is_empty()) => Ok(url),
+            Ok(_) => bad("it does not start with http:// and a host"),
+            Err(_) => bad("it is no URL"),
+        }
+    }
+}
+
+impl fmt::Display for AdminUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AdminUrl {
+    /// The commands of the server on that host.
+    pub fn at(&self, host: &str) -> String {
+        if host.contains(':') { self.0.replace(PLACE, &format!("[{host}]")) } else { self.0.replace(PLACE, host) }
+    }
+
+    fn of(&self, host: &str, command: &str) -> String {
+        format!("{}/{command}", self.at(host))
+    }
+}
+
+/// Why AdminServer gave no answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AdminError {
+    /// Nobody listens there.
+    #[error("nobody listens at {0}")]
+    Refused(String),
+    /// Nothing came in time.
+    #[error("{url} did not answer within {}", humantime::format_duration(*.within))]
+    Silent {
+        /// Who.
+        url: String,
+        /// How long it was waited.
+        within: Duration,
+    },
+    /// It answered with a status.
+    #[error("{url} answered {status}")]
+    Status {
+        /// Who.
+        url: String,
+        /// What.
+        status: u16,
+    },
+    /// It answered more than what may be read.
+    #[error("{url} answered more than {most} bytes")]
+    TooLong {
+        /// Who.
+        url: String,
+        /// The bound.
+        most: usize,
+    },
+    /// The connection or the protocol failed.
+    #[error("{url} cannot be asked: {why}")]
+    Io {
+        /// Who.
+        url: String,
+        /// What went wrong.
+        why: String,
+    },
+    /// The answer is none to this question.
+    #[error("{url}: {bad}")]
+    Bad {
+        /// Who.
+        url: String,
+        /// What is wrong.
+        bad: BadAnswer,
+    },
+}
+
+/// What AdminServer answered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// The JSON.
+    pub bytes: Vec<u8>,
+    /// From the question to the last byte, without the time that a packet takes to the server and back.
+    pub took: Duration,
+}
+
+/// Asks one AdminServer one command, on a connection of its own. Cancel safe. An answer that a limit cuts is an error, for half
+/// a JSON is none.
+pub async fn get(url: &AdminUrl, host: &str, command: &str, limits: Limits) -> Result<Reply, AdminError> {
+    let url = url.of(host, command);
+    let deadline = Instant::now() + limits.within;
+    match timeout_at(deadline, exchange(&url, limits.bytes)).await {
+        Ok(answer) => answer,
+        Err(_) => Err(AdminError::Silent { url, within: limits.within }),
+    }
+}
+
+async fn exchange(url: &str, most: usize) -> Result<Reply, AdminError> {
+    let io = |why: String| AdminError::Io { url: url.to_owned(), why };
+    let uri: Uri = url.parse().map_err(|_| io("it is no URL".to_owned()))?;
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let called = Instant::now();
+    let stream =
+        TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await.map_err(|error| match error.kind() {
+            std::io::ErrorKind::ConnectionRefused => AdminError::Refused(url.to_owned()),
+            _ => io(error.to_string()),
+        })?;
+    let there_and_back = called.elapsed();
+    let asked = Instant::now();
+    let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| io(error.to_string()))?;
+    let request = Request::get(uri.path())
+        .header(HOST, uri.authority().map_or_else(|| host.to_owned(), ToString::to_string))
+        .header(ACCEPT, "application/json")
+        .body(Empty::<Bytes>::new())
+        .map_err(|error| io(error.to_string()))?;
+    let answer = async {
+        let response = sender.send_request(request).await.map_err(|error| io(error.to_string()))?;
+        if response.status() != StatusCode::OK {
+            return Err(AdminError::Status { url: url.to_owned(), status: response.status().as_u16() });
+        }
+        read(url, response.into_body(), most).await
+    };
+    // The connection must be polled for the answer to come; both end with this future.
+    let bytes = tokio::select! {
+        bytes = answer => bytes?,
+        Err(error) = connection => return Err(io(error.to_string())),
+    };
+    Ok(Reply { bytes, took: asked.elapsed().saturating_sub(there_and_back) })
+}
+
+async fn read(url: &str, mut body: Incoming, most: usize) -> Result<Vec<u8>, AdminError> {
+    let mut bytes = Vec::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| AdminError::Io { url: url.to_owned(), why: error.to_string() })?;
+        let data = frame.data_ref().map_or(&[][..], |data| data);
+        if data.len() > most - bytes.len() {
+            return Err(AdminError::TooLong { url: url.to_owned(), most });
+        }
+        bytes.extend_from_slice(data);
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Answers each connection with these bytes, and closes it or stays.
+    async fn serve(answer: &'static str, closes: bool) -> AdminUrl {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                tokio::spawn(async move {
+                    let _ = stream.read(&mut [0; 1024]).await;
+                    let _ = stream.write_all(answer.as_bytes()).await;
+                    if !closes {
+                        std::future::pending::<()>().await;
+                    }
+                });
+            }
+        });
+        format!("http://HOST:{port}/commands").parse().expect("an address")
+    }
+
+    async fn ask(answer: &'static str, closes: bool) -> Result<Vec<u8>, AdminError> {
+        let url = serve(answer, closes).await;
+        let limits = Limits { within: Duration::from_millis(300), bytes: 10 };
+        get(&url, "127.0.0.1", "dump", limits).await.map(|reply| reply.bytes)
+    }
+
+    #[tokio::test]
+    async fn an_answer_is_taken_up_to_its_bound() {
+        let answer = ask("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n0123456789", false).await;
+        assert_eq!(answer.expect("an answer"), b"0123456789");
+        let error = ask("HTTP/1.1 200 OK\r\nContent-Length: 11\r\n\r\n0123456789x", false).await.expect_err("too long");
+        assert!(matches!(error, AdminError::TooLong { .. }), "{error}");
+        let endless = ask("HTTP/1.1 200 OK\r\n\r\n01234567890123", false).await.expect_err("too long");
+        assert!(matches!(endless, AdminError::TooLong { .. }), "{endless}");
+    }
+
+    #[tokio::test]
+    async fn what_does_not_answer_as_it_should_is_told_apart() {
+        let status = ask("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", true).await.expect_err("refused");
+        assert!(matches!(status, AdminError::Status { status: 403, .. }), "{status}");
+        let silent = ask("", false).await.expect_err("silent");
+        assert!(matches!(silent, AdminError::Silent { .. }), "{silent}");
+        for answer in ["", "rubbish\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"] {
+            let error = ask(answer, true).await.expect_err("no answer");
+            assert!(matches!(error, AdminError::Io { .. }), "{answer:?}: {error}");
+        }
+    }
+
+    #[test]
+    fn an_address_stands_for_every_server() {
+        let url = AdminUrl::default();
+        assert_eq!(url.of("zk1", "dump"), "http://zk1:8080/commands/dump");
+        assert_eq!(url.of("::1", "dump"), "http://[::1]:8080/commands/dump");
+        for text in ["", "zk1", "https://zk1/commands", "ftp://a/b", "http:///x", "http://a b/"] {
+            assert!(text.parse::<AdminUrl>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::told::{Figures, Timed, Told, Wanted};
+use crate::server_view::admin::{self, BadAnswer};
+use crate::server_view::{AskedBy, Load, Mode};
+use crate::zk::admin::{AdminError, AdminUrl, Reply, get};
+use crate::zk::words::Limits;
+
+/// One server, while its AdminServer is asked.
+struct ByHttp<'a> {
+    url: &'a AdminUrl,
+    host: &'a str,
+    limits: Limits,
+    load: &'a mut Load,
+    told: Told,
+}
+
+/// A question that was answered or not.
+struct Asked {
+    result: Result<Reply, AdminError>,
+    elapsed: Duration,
+}
+
+/// Asks one AdminServer all commands; first what the server is, then the rest at the same time. An error when not even that is
+/// told; what it cost is counted either way.
+pub(super) async fn by_http(
+    url: &AdminUrl,
+    host: &str,
+    limits: Limits,
+    wanted: Wanted,
+    load: &mut Load,
+) -> Result<Told, AdminError> {
+    let told = Told { asked_by: AskedBy::Http, ..Told::default() };
+    let mut asking = ByHttp { url, host, limits, load, told };
+    let asked = asking.ask("server_stats").await;
+    asking.told.what = asking.take(asked, admin::server_stats)?;
+    asking.the_rest(wanted).await;
+    Ok(asking.told)
+}
+
+impl ByHttp<'_> {
+    async fn the_rest(&mut self, wanted: Wanted) {
+        let mode = self.told.what.mode.as_deref().and_then(Mode::named);
+        let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
+        let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
+        let (connections, sessions, monitor, totals, watched) = tokio::join!(
+            self.ask("connections"),
+            when(keeps_sessions, "dump"),
+            when(wanted.figures, "monitor"),
+            when(wanted.figures, "watch_summary"),
+            when(wanted.watchers, "watches_by_path")
+        );
+        self.told.connections = self.take_or_complain(connections, admin::connections).map(|found| (found, true));
+        self.told.sessions =
+            sessions.and_then(|asked| self.take_or_complain(asked, admin::dump)).map(|found| (found, true));
+        if let (Some(monitor), Some(totals)) = (monitor, totals) {
+            self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
+        }
+        if let Some(asked) = watched {
+            self.told.watched = Some(self.apart(|this| this.take_or_complain(asked, admin::watches_by_path)));
+        }
+    }
+
+    /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
+    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> Timed<T> {
+        let rest = (std::mem::take(&mut self.told.cost), self.told.problem.take());
+        let found = take(self);
+        let (took, problem) = (self.told.cost, self.told.problem.take());
+        (self.told.cost, self.told.problem) = rest;
+        Timed { found, took, problem }
+    }
+
+    fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
+        let monitor = self.take_or_complain(monitor, admin::monitor).unwrap_or_default();
+        let totals = self.take_or_complain(totals, admin::watch_summary);
+        Figures { watches: monitor.watches, totals, fired: monitor.fired }
+    }
+
+    async fn ask(&self, command: &str) -> Asked {
+        let began = Instant::now();
+        let result = get(self.url, self.host, command, self.limits).await;
+        Asked { result, elapsed: began.elapsed() }
+    }
+
+    /// Counts what a question cost, and reads its answer.
+    fn take<T>(&mut self, asked: Asked, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
+        let bytes = asked.result.as_ref().map_or(0, |reply| reply.bytes.len());
+        let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
+        self.load.count(bytes, took);
+        self.told.cost += took;
+        read(&asked.result?.bytes).map_err(|bad| AdminError::Bad { url: self.url.at(self.host), bad })
+    }
+
+    /// As `take`, and keeps what is wrong.
+    fn take_or_complain<T>(&mut self, asked: Asked, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
+        self.take(asked, read).map_err(|error| self.told.complain(format!("AdminServer: {error}"))).ok()
+    }
+}

@@ -1,0 +1,143 @@
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
+
+use super::told::{Figures, Timed, Told, Wanted};
+use crate::server_view::{AskedBy, Load, Mode, WatchedPath, words};
+use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
+
+/// One server, while it is asked by words.
+struct ByWords<'a> {
+    tls: Option<&'a TlsConnector>,
+    address: &'a str,
+    limits: Limits,
+    load: &'a mut Load,
+    told: Told,
+}
+
+/// A question that was answered or not.
+struct Asked {
+    word: Word,
+    result: Result<Answer, AskError>,
+    elapsed: Duration,
+}
+
+/// Asks one server all words; first what it is, then the rest at the same time. An error when not even that is told; what it
+/// cost is counted either way.
+pub(super) async fn by_words(
+    tls: Option<&TlsConnector>,
+    address: &str,
+    limits: Limits,
+    wanted: Wanted,
+    load: &mut Load,
+) -> Result<Told, AskError> {
+    let told = Told { asked_by: AskedBy::Words, ..Told::default() };
+    let mut asking = ByWords { tls, address, limits, load, told };
+    let asked = asking.ask(Word::Srvr).await;
+    asking.told.what = words::srvr(&asking.take(asked)?.text);
+    if asking.told.what.version.is_none() {
+        return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
+    }
+    asking.the_rest(wanted).await;
+    Ok(asking.told)
+}
+
+impl ByWords<'_> {
+    async fn the_rest(&mut self, wanted: Wanted) {
+        let mode = self.told.what.mode.as_deref().and_then(Mode::named);
+        let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
+        let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
+        let (connections, sessions, monitor, totals, watched) = tokio::join!(
+            self.ask(Word::Cons),
+            when(keeps_sessions, Word::Dump),
+            when(wanted.figures, Word::Mntr),
+            when(wanted.figures, Word::Wchs),
+            when(wanted.watchers, Word::Wchp)
+        );
+        self.take_connections(connections);
+        if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
+            self.told.sessions = words::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
+        }
+        if let (Some(monitor), Some(totals)) = (monitor, totals) {
+            self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
+        }
+        if let Some(asked) = watched {
+            self.told.watched = Some(self.apart(|this| this.take_watched(asked)));
+        }
+    }
+
+    /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
+    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> Timed<T> {
+        let rest = (std::mem::take(&mut self.told.cost), self.told.problem.take());
+        let found = take(self);
+        let (took, problem) = (self.told.cost, self.told.problem.take());
+        (self.told.cost, self.told.problem) = rest;
+        Timed { found, took, problem }
+    }
+
+    fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
+        let monitor = self.take_or_complain(monitor).map(|answer| words::mntr(&answer.text)).unwrap_or_default();
+        let totals = self.take_or_complain(totals).ok().and_then(|answer| words::wchs(&answer.text));
+        Figures { watches: monitor.watches, totals, fired: monitor.fired }
+    }
+
+    fn take_watched(&mut self, asked: Asked) -> Option<(Vec<WatchedPath>, bool)> {
+        let answer = self.take_or_complain(asked).ok()?;
+        let (found, whole) = words::wchp(&answer.text);
+        Some((found, whole && !answer.cut))
+    }
+
+    fn take_connections(&mut self, asked: Asked) {
+        let Ok(answer) = self.take_or_complain(asked) else { return };
+        let found = words::cons(&answer.text);
+        // The server lists only the connections of the port on which it is asked, but counts those of all its ports.
+        let listed = found.with_session.len() as u64 + found.without_session;
+        let all = self.told.what.connections.is_some_and(|counted| counted <= listed);
+        if found.whole && !all && self.told.what.connections.is_some() {
+            self.told.complain(format!(
+                "{} has connections on another port, which it does not tell here: let its AdminServer be asked",
+                self.address
+            ));
+        }
+        self.told.connections = Some((found.with_session, found.whole && !answer.cut && all));
+    }
+
+    async fn ask(&self, word: Word) -> Asked {
+        let began = Instant::now();
+        let result = ask_over(self.tls, self.address, word, self.limits).await;
+        Asked { word, result, elapsed: began.elapsed() }
+    }
+
+    /// Counts what a question cost, and gives its answer.
+    fn take(&mut self, asked: Asked) -> Result<Answer, AskError> {
+        let bytes = asked.result.as_ref().map_or(0, |answer| answer.text.len());
+        let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
+        self.load.count(bytes, took);
+        self.told.cost += took;
+        asked.result
+    }
+
+    /// As `take`, and keeps what is wrong.
+    fn take_or_complain(&mut self, asked: Asked) -> Result<Answer, ()> {
+        let word = asked.word;
+        match self.take(asked) {
+            Ok(answer) => {
+                if answer.cut {
+                    self.told.complain(format!(
+                        "{} answered {} only in part, since that takes more than {} or {} bytes: it is overloaded or very large",
+                        self.address,
+                        word.as_str(),
+                        humantime::format_duration(self.limits.within),
+                        self.limits.bytes
+                    ));
+                }
+                Ok(answer)
+            }
+            Err(error) => {
+                self.told.complain(error.to_string());
+                Err(())
+            }
+        }
+    }
+}

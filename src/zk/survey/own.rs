@@ -1,0 +1,144 @@
+use std::time::Duration;
+
+use tokio::sync::{Mutex, watch};
+use tokio::time::{Instant, sleep, timeout};
+use zookeeper_client::{Client, Error};
+
+use crate::server_view::{Anchor, ConfiguredServer, Load, configured_servers};
+use crate::zk::connect_string::ConnectString;
+use crate::zk::{ConnectOptions, connect};
+use crate::znode::{SessionId, Timestamp};
+
+/// Where an ensemble keeps its own config, from 3.5.
+const CONFIG: &str = "/zookeeper/config";
+
+/// How often the config is read again: members come and go by hand.
+const CONFIG_AGAIN: Duration = Duration::from_secs(30);
+
+/// How long a request on our session may take.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+const FIRST_RETRY: Duration = Duration::from_secs(1);
+const LONGEST_RETRY: Duration = Duration::from_secs(30);
+
+/// After so long the leader may not know that our session was heard since: followers tell it by their pings.
+const STALE: Duration = Duration::from_secs(3);
+
+/// How long a follower takes to tell the leader who was heard, with a tick of two seconds.
+const TOLD: Duration = Duration::from_millis(1_200);
+
+/// This machine's clock.
+pub(super) fn now() -> Timestamp {
+    Timestamp(chrono::Utc::now().timestamp_millis())
+}
+
+/// Our own session and what it found out.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Own {
+    client: Option<Client>,
+    touched: std::sync::Arc<Mutex<Option<Instant>>>,
+    /// The servers of the ensemble's own config; none when it could not be read, or the server is standalone.
+    pub(super) configured: Vec<ConfiguredServer>,
+    /// What that cost.
+    pub(super) load: Load,
+}
+
+impl Own {
+    /// Tries for a time to get a session and read the config with it.
+    pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
+        let mut own = Self::default();
+        if let Ok(Ok(client)) = timeout(within, connect(&above_chroot(options, target))).await {
+            own.welcome(client).await;
+        }
+        own
+    }
+
+    /// Keeps a session and tells what it finds, until nobody listens; never longer than it is polled.
+    pub(super) async fn keep(options: ConnectOptions, target: ConnectString, found: watch::Sender<Self>) {
+        let options = above_chroot(&options, &target);
+        let (mut own, mut retry) = (Self::default(), FIRST_RETRY);
+        while !found.is_closed() {
+            match connect(&options).await {
+                Ok(client) => {
+                    own.welcome(client.clone()).await;
+                    found.send_replace(own.clone());
+                    retry = FIRST_RETRY;
+                    own.stay(&client, &found).await;
+                    own.client = None;
+                    found.send_replace(own.clone());
+                }
+                Err(error) => tracing::info!(error = error.to_string(), "no session for the survey"),
+            }
+            sleep(retry).await;
+            retry = LONGEST_RETRY.min(retry * 2);
+        }
+    }
+
+    /// Reads the config from time to time, as long as the session lasts.
+    async fn stay(&mut self, client: &Client, found: &watch::Sender<Self>) {
+        let mut states = client.state_watcher();
+        let ended = async { while !states.changed().await.is_terminated() {} };
+        tokio::pin!(ended);
+        loop {
+            tokio::select! {
+                () = &mut ended => return,
+                () = found.closed() => return,
+                () = sleep(CONFIG_AGAIN) => {}
+            }
+            if self.read_config(client).await {
+                found.send_replace(self.clone());
+            }
+        }
+    }
+
+    async fn welcome(&mut self, client: Client) {
+        self.read_config(&client).await;
+        *self.touched.lock().await = Some(Instant::now());
+        self.client = Some(client);
+    }
+
+    /// Whether it is another than before. One that cannot be read now stays as it was.
+    async fn read_config(&mut self, client: &Client) -> bool {
+        let began = Instant::now();
+        let read = timeout(PATIENCE, client.get_data(CONFIG)).await;
+        let configured = match &read {
+            Ok(Ok((data, _))) => configured_servers(data),
+            // Forbidden to us, or older than 3.5.
+            Ok(Err(Error::NoAuth | Error::NoNode)) => Vec::new(),
+            _ => self.configured.clone(),
+        };
+        let bytes = read.ok().and_then(Result::ok).map_or(0, |(data, _)| data.len());
+        self.load.count(bytes, began.elapsed());
+        let changed = configured != self.configured;
+        self.configured = configured;
+        changed
+    }
+
+    /// The session.
+    pub(super) fn session(&self) -> Option<SessionId> {
+        self.client.as_ref().map(|client| SessionId(client.session_id().0))
+    }
+
+    /// Makes our session heard, so that its expiry and its last response tell what the time is at the servers. Waits a short while
+    /// when it was silent before, until the leader knows.
+    pub(super) async fn touch(&self, load: &mut Load) -> Option<Anchor> {
+        let client = self.client.as_ref()?;
+        let began = Instant::now();
+        let answer = timeout(PATIENCE, client.check_stat("/")).await;
+        load.count(0, began.elapsed());
+        answer.ok()?.ok()?;
+        let heard = now();
+        let before = self.touched.lock().await.replace(Instant::now());
+        if before.is_none_or(|before| before.elapsed() > STALE) {
+            sleep(TOLD).await;
+        }
+        let session = SessionId(client.session_id().0);
+        Some(Anchor { session, timeout: client.session_timeout(), heard })
+    }
+}
+
+/// The same ensemble, seen whole.
+fn above_chroot(options: &ConnectOptions, target: &ConnectString) -> ConnectOptions {
+    let whole = ConnectString { servers: target.servers.clone(), chroot: None };
+    ConnectOptions { connect: whole.to_string(), ..options.clone() }
+}

@@ -1,0 +1,129 @@
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
+
+use super::member::Member;
+use super::own::{Own, now};
+use super::roster::{Seat, roster};
+use super::{SurveyOptions, ViewBy};
+use crate::server_view::{Load, MemberView, Mode, ServerView};
+use crate::zk::connect_string::ConnectString;
+
+/// Reports that may wait: more than any ensemble has members.
+const REPORTS: usize = 32;
+
+/// What one round of one member brought.
+struct Report {
+    view: MemberView,
+    load: Load,
+}
+
+/// Everything a survey runs on. Its tasks end with it.
+struct Survey {
+    options: SurveyOptions,
+    target: ConnectString,
+    own: watch::Receiver<Own>,
+    looked: watch::Receiver<bool>,
+    reports: mpsc::Sender<Report>,
+    tasks: JoinSet<()>,
+    members: Vec<(Seat, MemberView, AbortHandle)>,
+    load: Load,
+}
+
+/// Asks until nobody wants views; never longer than it is polled.
+pub(super) async fn run(
+    options: SurveyOptions,
+    target: ConnectString,
+    views: watch::Sender<Arc<ServerView>>,
+    looked: watch::Receiver<bool>,
+) {
+    if options.by == ViewBy::Off {
+        return;
+    }
+    let (found, own) = watch::channel(Own::default());
+    let (reports, mut reported) = mpsc::channel(REPORTS);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(Own::keep(options.connection.clone(), target.clone(), found));
+    let mut survey =
+        Survey { options, target, own, looked, reports, tasks, members: Vec::new(), load: Load::default() };
+    survey.seat().await;
+    loop {
+        tokio::select! {
+            () = views.closed() => return,
+            Some(report) = reported.recv() => survey.take(report),
+            Ok(()) = survey.own.changed() => survey.seat().await,
+        }
+        views.send_replace(Arc::new(survey.view()));
+    }
+}
+
+impl Survey {
+    /// Finds out who the members are now; starts to ask the new ones and no longer asks those that are none.
+    async fn seat(&mut self) {
+        // Those that were aborted at the last time.
+        while self.tasks.try_join_next().is_some() {}
+        let configured = self.own.borrow_and_update().configured.clone();
+        let seats = roster(&self.target, &configured).await;
+        self.members.retain(|(seat, _, task)| {
+            let stays = seats.contains(seat);
+            if !stays {
+                task.abort();
+            }
+            stays
+        });
+        for seat in seats {
+            if !self.members.iter().any(|(other, ..)| *other == seat) {
+                let member = Member::new(seat.clone(), &self.options, self.target.chroot.clone());
+                let view = member.view().clone();
+                let asking = keep_asking(member, self.own.clone(), self.looked.clone(), self.reports.clone());
+                self.members.push((seat, view, self.tasks.spawn(asking)));
+            }
+        }
+    }
+
+    fn take(&mut self, report: Report) {
+        self.load.add(report.load);
+        let member = self.members.iter_mut().find(|(seat, ..)| seat.address == report.view.address);
+        if let Some((_, view, _)) = member {
+            *view = report.view;
+        }
+    }
+
+    fn view(&self) -> ServerView {
+        let own = self.own.borrow();
+        let mut load = self.load;
+        load.add(own.load);
+        assemble(self.members.iter().map(|(_, view, _)| view.clone()).collect(), &own, load)
+    }
+}
+
+/// Asks one member at its pace, until nobody listens.
+async fn keep_asking(
+    mut member: Member,
+    own: watch::Receiver<Own>,
+    mut looked: watch::Receiver<bool>,
+    reports: mpsc::Sender<Report>,
+) {
+    loop {
+        let (own, watchers) = (own.borrow().clone(), *looked.borrow_and_update());
+        let load = member.ask(&own, watchers).await;
+        if reports.send(Report { view: member.view().clone(), load }).await.is_err() {
+            return;
+        }
+        tokio::select! {
+            () = sleep(member.wait()) => {}
+            // Who begins to look waits for the answer.
+            Ok(_) = looked.wait_for(|now| *now && !watchers) => {}
+        }
+    }
+}
+
+/// The view of these members.
+pub(super) fn assemble(members: Vec<MemberView>, own: &Own, asked: Load) -> ServerView {
+    // A standalone server has no config, and no other members.
+    let alone = matches!(&*members, [member] if member.mode == Some(Mode::Standalone));
+    let members_known = alone || !own.configured.is_empty();
+    ServerView { at: now(), members, members_known, own_session: own.session(), asked }
+}

@@ -1,0 +1,70 @@
+use std::time::Duration;
+
+use super::Word;
+
+/// Why there is no answer. Each message is one sentence that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AskError {
+    /// Nobody listens there.
+    #[error("{address} refused the connection: check the port, and that the server runs")]
+    Refused {
+        /// Who.
+        address: String,
+    },
+    /// Nothing came in time.
+    #[error("{address} did not answer within {}: it hangs, is overloaded, or a firewall stands between", humantime::format_duration(*.within))]
+    Silent {
+        /// Who.
+        address: String,
+        /// How long it was waited.
+        within: Duration,
+    },
+    /// The operating system says something else.
+    #[error("{address} cannot be asked: {why}; check the address and the network")]
+    Io {
+        /// Who.
+        address: String,
+        /// What the operating system says.
+        why: String,
+    },
+    /// There is no TLS with it.
+    #[error(
+        "{address} cannot be trusted: {why}; check that its certificate is signed by the given authority and names this host"
+    )]
+    Untrusted {
+        /// Who.
+        address: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// It closed the connection without a word.
+    #[error("{address} closed the connection without an answer: check that it is ZooKeeper's client port")]
+    Closed {
+        /// Who.
+        address: String,
+    },
+    /// The word is not on its list.
+    #[error("{address} does not allow {word}: put 4lw.commands.whitelist={needed} into its zoo.cfg and restart it", word = .word.as_str())]
+    NotAllowed {
+        /// Who.
+        address: String,
+        /// Which word.
+        word: Word,
+        /// Every word that this crate may ask for, as the option takes them.
+        needed: &'static str,
+    },
+    /// It has no quorum.
+    #[error("{address} serves nobody now: look whether a majority of the ensemble runs")]
+    NotServing {
+        /// Who.
+        address: String,
+    },
+    /// The answer is none to this question.
+    #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server, from 3.6.0", word = .word.as_str())]
+    Foreign {
+        /// Who.
+        address: String,
+        /// Which word.
+        word: Word,
+    },
+}

@@ -1,0 +1,33 @@
+/// The words that only read, which is all that this crate ever sends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Word {
+    /// Version, mode, counts. Cheap, and allowed by default.
+    Srvr,
+    /// Every connection. As long as there are connections.
+    Cons,
+    /// Every session with its ephemeral nodes.
+    Dump,
+    /// How many watches there are. Cheap.
+    Wchs,
+    /// Every watched path with the sessions that watch it. Dear: as long as there are watches.
+    Wchp,
+    /// The server's figures. Cheap.
+    Mntr,
+}
+
+impl Word {
+    /// As it is sent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Srvr => "srvr",
+            Self::Cons => "cons",
+            Self::Dump => "dump",
+            Self::Wchs => "wchs",
+            Self::Wchp => "wchp",
+            Self::Mntr => "mntr",
+        }
+    }
+}
+
+/// The words that a server must allow for all that is asked, as `4lw.commands.whitelist` takes them.
+pub const NEEDED_WORDS: &str = "cons,dump,mntr,srvr,wchp,wchs";

@@ -1,0 +1,213 @@
+//! A real ensemble of three servers, each on a loopback address of its own, as three machines would be.
+
+use std::fs;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::process::{Supervised, await_end_of, class_path, java};
+use super::server::{JARS, ports_free_on};
+use super::wait::eventually_blocking;
+use super::words;
+
+/// How many servers there are; two of them are a majority.
+pub const MEMBERS: usize = 3;
+
+/// How often other ports are tried when somebody takes the chosen ones.
+const ATTEMPTS: usize = 5;
+
+/// How long a server that may still be starting gets to answer, before it is asked again.
+const STARTING: Duration = Duration::from_millis(500);
+
+/// Three servers. They end, and their folders go, with this value.
+#[derive(Debug)]
+pub struct Ensemble {
+    members: Vec<Member>,
+    ports: Ports,
+    /// Lines of `zoo.cfg` besides those that every server has.
+    lines: Vec<String>,
+}
+
+#[derive(Debug)]
+struct Member {
+    host: Ipv4Addr,
+    folder: PathBuf,
+    process: Option<Supervised>,
+}
+
+/// The same on each address.
+#[derive(Clone, Copy, Debug)]
+struct Ports {
+    client: u16,
+    quorum: u16,
+    election: u16,
+    admin: u16,
+}
+
+impl Ensemble {
+    /// An ensemble that serves, and has a leader, when this returns.
+    pub fn start() -> Self {
+        Self::with(&[])
+    }
+
+    /// As `start`, with more lines of `zoo.cfg`.
+    pub fn with(lines: &[&str]) -> Self {
+        let members = (1..=MEMBERS).map(|number| Member {
+            host: Ipv4Addr::new(127, 0, 0, u8::try_from(number).expect("there are few")),
+            folder: tempfile::Builder::new().prefix("lockscope-member-").tempdir().expect("a folder").keep(),
+            process: None,
+        });
+        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        let mut ensemble = Self { members: members.collect(), ports: free_ports(), lines };
+        for _ in 0..ATTEMPTS {
+            (0..MEMBERS).for_each(|member| ensemble.launch(member));
+            if (0..MEMBERS).all(|member| ensemble.serves(member)) {
+                return ensemble;
+            }
+            (0..MEMBERS).for_each(|member| ensemble.stop(member));
+            ensemble.ports = free_ports();
+        }
+        panic!("no ensemble after {ATTEMPTS} attempts; the last words of its first member:\n{}", ensemble.log(0));
+    }
+
+    /// `HOST:PORT` of each server.
+    pub fn connect_string(&self) -> String {
+        (0..MEMBERS).map(|member| self.address(member)).collect::<Vec<_>>().join(",")
+    }
+
+    /// `HOST:PORT` of a server, counted from 0.
+    pub fn address(&self, member: usize) -> String {
+        self.socket(member).to_string()
+    }
+
+    /// `http://HOST:PORT/commands`, where `HOST` stands for each server's own.
+    pub fn admin_url(&self) -> String {
+        format!("http://HOST:{}/commands", self.ports.admin)
+    }
+
+    /// Kills a server; its data stays.
+    pub fn stop(&mut self, member: usize) {
+        if let Some(process) = self.members[member].process.take() {
+            process.kill();
+        }
+    }
+
+    /// Starts a stopped server again on its data, and waits until it serves.
+    pub fn start_again(&mut self, member: usize) {
+        self.launch(member);
+        assert!(self.serves(member), "member {member} did not start again; its last words:\n{}", self.log(member));
+    }
+
+    /// Kills the leader, and tells which it was. The others elect another meanwhile.
+    pub fn kill_leader(&mut self) -> usize {
+        let leader = self.leader();
+        self.stop(leader);
+        leader
+    }
+
+    /// Freezes a server: its connections stay, nothing is answered.
+    pub fn pause(&self, member: usize) {
+        self.running(member).freeze();
+    }
+
+    /// Goes on after `pause`.
+    pub fn resume(&self, member: usize) {
+        self.running(member).thaw();
+    }
+
+    /// Waits until there is a leader, and tells which it is.
+    pub fn leader(&self) -> usize {
+        eventually_blocking("a leader", || {
+            let modes: Vec<_> = (0..MEMBERS).map(|member| self.mode(member)).collect();
+            modes.iter().position(|mode| mode.as_deref() == Some("leader")).ok_or(modes)
+        })
+    }
+
+    /// A server that follows the leader.
+    pub fn follower(&self) -> usize {
+        let leader = self.leader();
+        (0..MEMBERS).find(|member| *member != leader && self.members[*member].process.is_some()).expect("one follows")
+    }
+
+    fn mode(&self, member: usize) -> Option<String> {
+        self.members[member].process.as_ref()?;
+        let answer = words::ask_at(self.socket(member), "srvr", STARTING).ok()?;
+        answer.lines().find_map(|line| line.strip_prefix("Mode: ").map(str::to_owned))
+    }
+
+    fn socket(&self, member: usize) -> SocketAddr {
+        SocketAddr::from((self.members[member].host, self.ports.client))
+    }
+
+    fn running(&self, member: usize) -> &Supervised {
+        self.members[member].process.as_ref().expect("the server was not stopped")
+    }
+
+    fn launch(&mut self, number: usize) {
+        let text = self.zoo_cfg(number);
+        let member = &mut self.members[number];
+        let (config, data) = (member.folder.join("zoo.cfg"), member.folder.join("data"));
+        fs::create_dir_all(&data).expect("the folder is writable");
+        fs::write(data.join("myid"), (number + 1).to_string()).expect("the folder is writable");
+        fs::write(&config, text).expect("the folder is writable");
+        let mut command = java(256);
+        command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
+        command.extend(["-cp".to_owned(), class_path(&JARS)]);
+        command.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
+        command.push(config.display().to_string());
+        member.process = Some(Supervised::start(&member.folder, &command));
+    }
+
+    /// Waits until a server is part of a quorum; `false` when it ended instead.
+    fn serves(&self, member: usize) -> bool {
+        eventually_blocking("a server in a quorum", || match self.mode(member) {
+            Some(_) => Ok(true),
+            None if !self.running(member).runs() => Ok(false),
+            None => Err(self.log(member)),
+        })
+    }
+
+    fn zoo_cfg(&self, member: usize) -> String {
+        let Ports { client, quorum, election, admin } = self.ports;
+        let (data, host) = (self.members[member].folder.join("data"), self.members[member].host);
+        let servers = self.members.iter().enumerate().map(|(index, Member { host, .. })| {
+            format!("server.{}={host}:{quorum}:{election};{host}:{client}", index + 1)
+        });
+        let mut lines = vec![
+            "tickTime=200\ninitLimit=20\nsyncLimit=10\nminSessionTimeout=400\nmaxSessionTimeout=60000".to_owned(),
+            "maxClientCnxns=0\n4lw.commands.whitelist=*\nforceSync=no\npreAllocSize=1024".to_owned(),
+            format!("dataDir={}\nadmin.serverAddress={host}\nadmin.serverPort={admin}", data.display()),
+        ];
+        lines.extend(servers);
+        lines.extend(self.lines.iter().cloned());
+        lines.join("\n") + "\n"
+    }
+
+    fn log(&self, member: usize) -> String {
+        let log = fs::read_to_string(self.members[member].folder.join("log")).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        lines[lines.len().saturating_sub(30)..].join("\n")
+    }
+}
+
+impl Drop for Ensemble {
+    fn drop(&mut self) {
+        let processes = self.members.iter_mut().filter_map(|member| member.process.take());
+        let pids: Vec<u32> = processes.map(|process| process.pid()).collect();
+        if !std::thread::panicking() {
+            pids.into_iter().for_each(await_end_of);
+        }
+        // After a stop nobody else removes it; otherwise the supervisor has.
+        for member in &self.members {
+            let _ = fs::remove_dir_all(&member.folder);
+        }
+    }
+}
+
+fn free_ports() -> Ports {
+    let hosts: Vec<Ipv4Addr> =
+        (1..=MEMBERS).filter_map(|number| Some([127, 0, 0, u8::try_from(number).ok()?].into())).collect();
+    let mut free = ports_free_on(&hosts);
+    let mut next = || free.next().expect("the ports are tried again and again");
+    Ports { client: next(), quorum: next(), election: next(), admin: next() }
+}

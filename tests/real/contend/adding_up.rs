@@ -1,0 +1,58 @@
+//! The clients' own counts, the links', and the servers' agree.
+
+use lockscope::contend::Outcome;
+use lockscope::lock::Algorithm;
+
+use super::scene::{Play, all_algorithms, scenario};
+use crate::harness::server::Server;
+
+fn adds_up(outcome: &Outcome, acquisitions: u64) {
+    assert_eq!(outcome.acquisitions, acquisitions, "{outcome:#?}");
+    assert_eq!((outcome.violations, outcome.outlived, outcome.expired_sessions), (0, 0, 0), "{outcome:#?}");
+    assert_eq!(outcome.left_behind, Some(0), "{outcome:#?}");
+    let events = &outcome.watch_events;
+    assert_eq!(events.delivered, events.on_the_wire, "{outcome:#?}");
+    let server = outcome.server.expect("the server counts");
+    assert_eq!(events.delivered, server.children + server.deleted, "{outcome:#?}");
+    assert_eq!(outcome.wait_ms.count, acquisitions);
+    assert_eq!(outcome.hold_ms.count, acquisitions);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_every_lock_events_on_the_wire_and_at_the_server_are_those_that_the_clients_count() {
+    let server = Server::start();
+    for algorithm in all_algorithms() {
+        let path = format!("/adding-up/{}", algorithm.name());
+        let outcome = Play::start(&server.connect_string(), scenario(algorithm, &path, 10, 20)).finish().await;
+        adds_up(&outcome, 200);
+    }
+    assert!(!server.words("dump").contains("/adding-up"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_herd_costs_an_event_for_each_client_and_acquisition_and_a_chain_one() {
+    let server = Server::start();
+    let run = async |algorithm| {
+        let path = format!("/cost/{algorithm:?}");
+        Play::start(&server.connect_string(), scenario(algorithm, &path, 40, 10)).finish().await
+    };
+    let (herd, chain) = (run(Algorithm::Herd).await, run(Algorithm::Chain).await);
+    adds_up(&herd, 400);
+    adds_up(&chain, 400);
+    assert!(herd.watch_events.per_acquisition > 20.0, "{herd:#?}");
+    assert!(chain.watch_events.per_acquisition <= 1.0, "{chain:#?}");
+    assert_eq!(herd.server.expect("it counts").deleted, 0);
+    assert_eq!(chain.server.expect("it counts").children, 0);
+    // The model is a bound for the herd, but for the holders' own events, which it leaves out.
+    let events = &herd.watch_events;
+    assert!(events.delivered <= events.modelled_herd + herd.acquisitions, "{herd:#?}");
+    // A client that asks while another is just releasing may find it gone, or find it still there.
+    assert!(chain.watch_events.delivered.abs_diff(chain.watch_events.modelled_chain) <= 40, "{chain:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_thousand_clients_add_up_too() {
+    let server = Server::start();
+    let outcome = Play::start(&server.connect_string(), scenario(Algorithm::Chain, "/many", 1000, 2)).finish().await;
+    adds_up(&outcome, 2000);
+}

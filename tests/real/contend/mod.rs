@@ -1,0 +1,6 @@
+//! Test clients on a real server: what they count, what is done to them, and what they leave.
+
+mod adding_up;
+mod faults;
+mod places;
+mod scene;

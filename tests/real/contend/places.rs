@@ -1,0 +1,110 @@
+//! Where test clients run: over TLS, below a chroot, beside an observer, on servers that do not want so many.
+
+use lockscope::contend::{ContendError, Fleet, FleetOptions, compare};
+use lockscope::lock::Algorithm;
+use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::queue::{Change, LockTable};
+use lockscope::zk::{ConnectOptions, TlsFiles};
+
+use super::scene::{Play, options, scenario};
+use crate::harness::server::Server;
+use crate::harness::settings::{ClientCertificate, Settings};
+use crate::harness::zk;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
+    let server = Settings::default().tls(ClientCertificate::Need).start();
+    zk::make(&zk::connect(&server.connect_string()).await, ["/rooms".to_owned(), "/rooms/one".to_owned()]).await;
+    let certificates = server.certificates();
+    let tls = TlsFiles {
+        ca: certificates.authority.clone(),
+        cert: Some(certificates.client.clone()),
+        key: Some(certificates.client_key.clone()),
+    };
+    let connect = format!("{}/rooms/one", server.secure_connect_string()).replace("127.0.0.1", "localhost");
+    let connection = ConnectOptions { connect, tls: Some(tls), ..options("").connection };
+    let options = FleetOptions { connection, own_watches: 0 };
+    let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/deep/lock", 5, 10)).expect("a sound scenario");
+    let outcome = Play { fleet }.finish().await;
+    assert_eq!((outcome.acquisitions, outcome.violations, outcome.left_behind), (50, 0, Some(0)), "{outcome:#?}");
+    assert_eq!(outcome.watch_events.delivered, outcome.watch_events.on_the_wire, "{outcome:#?}");
+    // What it made on the way to the lock is gone with it.
+    let client = zk::connect(&server.connect_string()).await;
+    assert_eq!(client.list_children("/rooms/one").await.expect("it is there"), Vec::<String>::new());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
+    let server = Server::start();
+    let connection = options(&server.connect_string()).connection;
+    let mut observer =
+        Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
+    while !observer.next().await.expect("it runs").iter().any(|seen| seen.change == Change::Synced) {}
+    let options = FleetOptions { connection, own_watches: 1 };
+    let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/watched", 5, 20)).expect("a sound scenario");
+    let outcome = Play { fleet }.finish().await;
+    assert_eq!(outcome.server.expect("it counts").deleted, outcome.watch_events.delivered, "{outcome:#?}");
+    observer.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_locks_screen_and_the_clients_model_the_same_costs() {
+    let server = Server::start();
+    let connection = options(&server.connect_string()).connection;
+    let mut observer =
+        Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
+    let options = FleetOptions { connection, own_watches: 1 };
+    let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/modelled", 10, 30)).expect("a sound scenario");
+    let mut play = Play { fleet };
+    let (mut table, mut shown) = (LockTable::new([]), (0, 0));
+    let outcome = loop {
+        tokio::select! {
+            seen = observer.next() => for seen in seen.expect("it runs") {
+                for happening in table.apply(seen.change, seen.at) {
+                    shown.0 += happening.watch_events.herd;
+                    shown.1 += happening.watch_events.chain;
+                }
+            },
+            status = play.fleet.changed() => if status.expect("it runs").finished {
+                break play.fleet.stop().await;
+            },
+        }
+    };
+    observer.stop().await;
+    let events = &outcome.watch_events;
+    let close = |shown: u64, modelled: u64| shown.abs_diff(modelled) * 5 <= modelled;
+    assert!(close(shown.0, events.modelled_herd) && close(shown.1, events.modelled_chain), "{shown:?} {outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn servers_that_take_no_more_connections_are_told_with_what_to_do() {
+    let server = Settings::default().line("maxCnxns=4").start();
+    let mut fleet =
+        Fleet::start(options(&server.connect_string()), scenario(Algorithm::Chain, "/full", 6, 1)).expect("a scenario");
+    let error = loop {
+        match fleet.changed().await {
+            Err(error) => break error,
+            Ok(status) => assert!(!status.finished, "{status:#?}"),
+        }
+    };
+    let ContendError::Clients { asked: 6, .. } = &error else { panic!("{error:?}") };
+    assert!(error.to_string().contains("maxCnxns"), "{error}");
+    assert_eq!(fleet.stop().await.left_behind, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_comparison_tells_from_which_size_on_a_herd_costs_more() {
+    let server = Server::start();
+    let base = scenario(Algorithm::Chain, "/compared", 1, 10);
+    let mut told = 0;
+    let comparison =
+        compare(&options(&server.connect_string()), &base, &[2, 20], |_| told += 1, std::future::pending())
+            .await
+            .expect("it runs");
+    let sizes: Vec<u32> = comparison.runs.iter().map(|run| run.clients).collect();
+    assert_eq!((sizes.as_slice(), comparison.interrupted), ([2, 20].as_slice(), false));
+    assert!(told > 0);
+    assert!(comparison.runs[1].watch_event_ratio.is_some_and(|ratio| ratio > 10.0), "{comparison:#?}");
+    assert!(comparison.herd_costs_more_from.is_some_and(|size| size <= 20), "{comparison:#?}");
+    assert!(!server.words("dump").contains("/compared"));
+}

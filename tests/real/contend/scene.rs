@@ -1,0 +1,84 @@
+//! A fleet on a server, and ways to wait for what it does.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockscope::contend::{ClientId, ClientStatus, Fleet, FleetOptions, Order, Outcome, Scenario, Status};
+use lockscope::lock::{Access, Algorithm};
+use lockscope::zk::ConnectOptions;
+use lockscope::znode::ZnodePath;
+use tokio::time::timeout;
+
+use crate::harness::wait::PATIENCE;
+
+pub fn options(connect: &str) -> FleetOptions {
+    let connection = ConnectOptions {
+        connect: connect.to_owned(),
+        session_timeout: Duration::from_secs(10),
+        auth: Vec::new(),
+        tls: None,
+    };
+    FleetOptions { connection, own_watches: 0 }
+}
+
+pub fn scenario(algorithm: Algorithm, path: &str, clients: u32, rounds: u32) -> Scenario {
+    let path = ZnodePath::new(path).expect("a path");
+    Scenario { rounds: Some(rounds), seed: 7, ..Scenario::new(algorithm, path, clients) }
+}
+
+/// Every algorithm, by its name on the command line.
+pub fn all_algorithms() -> Vec<Algorithm> {
+    let leases = std::num::NonZeroU32::new(3).expect("3");
+    Algorithm::NAMES.iter().filter_map(|name| Algorithm::named(name, Access::Write, leases)).collect()
+}
+
+/// A fleet under way.
+pub struct Play {
+    pub fleet: Fleet,
+}
+
+impl Play {
+    pub fn start(connect: &str, scenario: Scenario) -> Self {
+        Self { fleet: Fleet::start(options(connect), scenario).expect("a sound scenario") }
+    }
+
+    /// Waits until the fleet is as it should be.
+    pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&Status) -> bool) -> Arc<Status> {
+        let waiting = async {
+            loop {
+                let status = self.fleet.changed().await.expect("a fleet that runs");
+                if is_so(&status) {
+                    return status;
+                }
+            }
+        };
+        let Ok(status) = timeout(PATIENCE, waiting).await else {
+            panic!("not {what}: {:#?}", self.fleet.status());
+        };
+        status
+    }
+
+    /// Waits until a client is as it should be.
+    pub async fn until_client(
+        &mut self,
+        id: ClientId,
+        what: &str,
+        is_so: impl Fn(&ClientStatus) -> bool,
+    ) -> Arc<Status> {
+        self.until(what, |status| is_so(client(status, id))).await
+    }
+
+    pub fn order(&self, order: Order) {
+        assert!(self.fleet.order(order), "there is room for orders");
+    }
+
+    /// Waits until all rounds are made, and ends it.
+    pub async fn finish(mut self) -> Outcome {
+        self.until("finished", |status| status.finished).await;
+        self.fleet.stop().await
+    }
+}
+
+pub fn client(status: &Status, id: ClientId) -> &ClientStatus {
+    status.clients.iter().find(|client| client.id == id).unwrap_or_else(|| panic!("no client {id} in {status:#?}"))
+}

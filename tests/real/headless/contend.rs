@@ -1,0 +1,222 @@
+//! `lockscope contend` and `lockscope compare`: figures, endings, and that nothing stays behind.
+
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use lockscope::lock::Algorithm;
+use serde_json::Value;
+
+use super::program::{Ended, Running, lockscope, run};
+use crate::harness::server::Server;
+use crate::harness::settings::Settings;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+
+/// The fields that the contract promises, and those that were added.
+const FIELDS: [&str; 22] = [
+    "schema",
+    "recipe",
+    "path",
+    "clients",
+    "rounds",
+    "seed",
+    "acquisitions",
+    "elapsed_ms",
+    "acquisitions_per_second",
+    "violations",
+    "outlived",
+    "expired_sessions",
+    "watch_events",
+    "requests",
+    "bytes",
+    "wait_ms",
+    "hold_ms",
+    "server",
+    "left_behind",
+    "interrupted",
+    "overlaps",
+    "troubles",
+];
+
+fn command(connect: &str, arguments: &[&str]) -> Command {
+    lockscope(&[arguments, &["--connect", connect]].concat())
+}
+
+/// That nothing is left below the root, parents included.
+async fn is_clean(connect: &str) {
+    let client = zk::connect(connect).await;
+    let nodes: Vec<String> = zk::tree(&client, "/").await.into_iter().map(|node| node.path).collect();
+    assert_eq!(nodes, [""; 0], "left behind");
+}
+
+/// Waits until contenders stand in the queue.
+async fn is_contended(connect: &str, path: &str) {
+    let client = zk::connect(connect).await;
+    eventually("contenders", async || match client.list_children(path).await {
+        Ok(children) if children.len() > 1 => Ok(()),
+        seen => Err(format!("{seen:?}")),
+    })
+    .await;
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_recipe_makes_all_its_rounds_and_tells_every_field() {
+    let connect = zk::own_root("contend-recipes").await;
+    for recipe in Algorithm::NAMES {
+        let arguments = ["contend", "--path", "/a/lock", "--recipe", recipe, "--clients", "4", "--rounds", "5"];
+        let told = run(command(&connect, &[&arguments[..], &["--hold", "1ms", "--seed", "7"]].concat())).await.json();
+        let fields: BTreeSet<&str> = told.as_object().expect("an object").keys().map(String::as_str).collect();
+        let promised: BTreeSet<&str> = FIELDS.into_iter().collect();
+        assert_eq!(fields, promised);
+        for (field, expected) in [
+            ("recipe", Value::from(recipe)),
+            ("clients", 4.into()),
+            ("rounds", 5.into()),
+            ("seed", 7.into()),
+            ("acquisitions", 20.into()),
+            ("violations", 0.into()),
+            ("left_behind", 0.into()),
+            ("interrupted", false.into()),
+        ] {
+            assert_eq!(told[field], expected, "{field} of {told}");
+        }
+        assert!(number(&told["acquisitions_per_second"]) > 0.0 && number(&told["requests"]["per_acquisition"]) >= 3.0);
+        let waits = &told["wait_ms"];
+        assert!(number(&waits["p50"]) <= number(&waits["p90"]) && number(&waits["p99"]) <= number(&waits["max"]));
+        assert!(number(&told["hold_ms"]["p50"]) >= 1.0, "{told}");
+        assert!(told["server"]["deleted_watch_events"].is_u64(), "{told}");
+        is_clean(&connect).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_signal_in_the_middle_ends_it_with_its_figures_and_leaves_no_node() {
+    let connect = zk::own_root("contend-signals").await;
+    for signal in ["INT", "TERM", "HUP"] {
+        let running = Running::start(command(&connect, &["contend", "--path", "/lock", "--endless"]));
+        is_contended(&connect, "/lock").await;
+        running.signal(signal);
+        let told = running.ended().await.json();
+        assert_eq!(told["interrupted"], true, "{told}");
+        assert!(number(&told["acquisitions"]) > 0.0 && told["violations"] == 0 && told["left_behind"] == 0, "{told}");
+        is_clean(&connect).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_signal_ends_it_though_the_server_hangs() {
+    let server = Server::start();
+    let connect = server.connect_string();
+    let running = Running::start(command(&connect, &["contend", "--path", "/lock", "--endless"]));
+    is_contended(&connect, "/lock").await;
+    server.pause();
+    running.signal("INT");
+    running.signal("TERM");
+    let Ended { code, out, told } = running.ended().await;
+    server.resume();
+    // Either of the two may be taken first.
+    assert!(matches!(code, Some(130 | 143)), "{code:?}");
+    assert_eq!((out.as_str(), told.as_str()), ("", ""));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_ends_when_its_time_has_passed() {
+    let connect = zk::own_root("contend-for").await;
+    let arguments = ["contend", "--path", "/lock", "--clients", "2", "--endless", "--for", "200ms"];
+    let told = run(command(&connect, &arguments)).await.json();
+    assert!(told["rounds"].is_null() && number(&told["elapsed_ms"]) >= 200.0, "{told}");
+    is_clean(&connect).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_who_goes_ends_it_quietly_and_the_nodes_go_too() {
+    let connect = zk::own_root("contend-pipe").await;
+    let mut command = command(&connect, &["contend", "--path", "/lock", "--endless"]);
+    let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("the program starts");
+    is_contended(&connect, "/lock").await;
+    drop(child.stdout.take());
+    let status = eventually("its end", async || child.try_wait().ok().flatten().ok_or("it still runs")).await;
+    let mut told = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
+    assert_eq!((status.code(), told.as_str()), (Some(0), ""));
+    is_clean(&connect).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_takes_too_few_connections_is_told_in_a_sentence() {
+    let server = Settings::default().line("maxClientCnxns=3").start();
+    let connect = server.connect_string();
+    // The program's own session is the last that finds room. Of connections that come in one burst the server lets more pass
+    // than it says, since it counts them later.
+    let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
+    let arguments = ["contend", "--path", "/lock", "--clients", "10", "--timeout", "1m"];
+    let told = run(command(&connect, &arguments)).await.refused();
+    assert!(told.contains("10 of 10 test clients got no session"), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_herd_costs_more_events_than_a_chain_and_both_are_told_side_by_side() {
+    let connect = zk::own_root("compare").await;
+    let arguments = ["compare", "--path", "/c", "--clients", "4,12", "--rounds", "10"];
+    let told = run(command(&connect, &arguments)).await.json();
+    assert_eq!((&told["schema"], &told["interrupted"]), (&1.into(), &false.into()));
+    let runs = told["runs"].as_array().expect("runs");
+    let sizes: Vec<&Value> = runs.iter().map(|run| &run["clients"]).collect();
+    assert_eq!(sizes, [4, 12]);
+    for run in runs {
+        assert!(number(&run["watch_event_ratio"]) > 1.0 && number(&run["throughput_ratio"]) > 0.0, "{run}");
+        for recipe in ["herd", "chain"] {
+            let outcome = &run[recipe];
+            assert_eq!(outcome["path"], format!("/c/{recipe}"));
+            assert_eq!(outcome["acquisitions"].as_u64(), run["clients"].as_u64().map(|clients| clients * 10));
+            assert_eq!((&outcome["violations"], &outcome["left_behind"]), (&0.into(), &0.into()), "{outcome}");
+        }
+    }
+    is_clean(&connect).await;
+
+    let out = run(command(&connect, &[&arguments[..], &["--format", "table"]].concat())).await.done();
+    for part in
+        ["CLIENTS", "EVENTS AN ACQUISITION", "■ herd", "Watch events an acquisition", "herd costs more|Up to 12"]
+    {
+        assert!(part.split('|').any(|part| out.contains(part)), "{part} is not in {out}");
+    }
+    let out = run(command(&connect, &[&arguments[..], &["--format", "table", "--ascii"]].concat())).await.done();
+    assert!(out.is_ascii() && out.contains("H herd"), "{out}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_comparison_that_is_interrupted_tells_the_sizes_that_are_done() {
+    let connect = zk::own_root("compare-signal").await;
+    let arguments = ["compare", "--path", "/c", "--clients", "1,2", "--rounds", "3", "--hold", "1ms"];
+    let whole = run(command(&connect, &arguments)).await.json();
+    assert_eq!(whole["runs"].as_array().map(Vec::len), Some(2));
+    let endless = ["compare", "--path", "/c", "--clients", "3,2", "--rounds", "1000000"];
+    let running = Running::start(command(&connect, &endless));
+    is_contended(&connect, "/c/herd").await;
+    running.signal("INT");
+    let told = running.ended().await.json();
+    assert_eq!((&told["interrupted"], &told["runs"]), (&true.into(), &Value::Array(Vec::new())));
+    is_clean(&connect).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_terminal_the_progress_is_shown_and_wiped_before_the_table() {
+    let connect = zk::own_root("contend-terminal").await;
+    let arguments = ["contend", "--connect", &connect, "--path", "/lock", "--endless"];
+    let mut terminal = Terminal::lockscope(&arguments, 100, 40);
+    terminal.shows_all(&["chain: 10 clients, ", " acquisitions, "]);
+    // As the terminal's driver makes it a signal.
+    terminal.press("\x03");
+    assert!(terminal.ends().success());
+    let left = terminal.text();
+    assert!(left.contains("chain at /lock: 10 clients, endless") && left.contains("left behind"), "{left}");
+    assert!(!left.contains("the clients leave") && !left.contains("chain: 10"), "{left}");
+    is_clean(&connect).await;
+}

@@ -1,0 +1,45 @@
+//! What the servers tell about themselves is found, and what they do not tell is not claimed.
+
+mod ensemble;
+mod standalone;
+mod watch_events;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use lockscope::server_view::ServerView;
+use lockscope::zk::ConnectOptions;
+use lockscope::zk::survey::{SurveyOptions, Surveyor, ViewBy, survey_once};
+
+use crate::harness::wait::PATIENCE;
+
+/// Asks by that way.
+fn options(connect: &str, by: ViewBy) -> SurveyOptions {
+    let connection = ConnectOptions {
+        connect: connect.to_owned(),
+        session_timeout: Duration::from_secs(10),
+        auth: Vec::new(),
+        tls: None,
+    };
+    SurveyOptions { by, ..SurveyOptions::new(connection) }
+}
+
+/// Asks once, also who watches what.
+async fn once(options: &SurveyOptions) -> ServerView {
+    survey_once(options, true).await.expect("a connect string")
+}
+
+/// Waits for a view as wished.
+async fn until(surveyor: &mut Surveyor, what: &str, wish: impl Fn(&ServerView) -> bool) -> Arc<ServerView> {
+    let mut last = Arc::default();
+    let waiting = async {
+        loop {
+            last = surveyor.next().await.expect("it goes on");
+            if wish(&last) {
+                return Arc::clone(&last);
+            }
+        }
+    };
+    let found = tokio::time::timeout(PATIENCE, waiting).await;
+    found.unwrap_or_else(|_| panic!("waited in vain for {what}"))
+}
