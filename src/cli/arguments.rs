@@ -86,17 +86,6 @@ pub(super) enum Command {
         #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
         during: Option<Duration>,
     },
-    /// Serve a ZooKeeper of one server from memory, for demos and tests
-    ///
-    /// Any ZooKeeper client of this machine can connect. The first line of output is a JSON object with the address. It
-    /// serves until it is interrupted, and then forgets everything: it never stands in for a real ensemble.
-    Sandbox {
-        #[command(flatten)]
-        sandbox: SandboxOptions,
-        /// Write a log of lockscope's own work to this file
-        #[arg(long, value_name = "FILE")]
-        log_file: Option<PathBuf>,
-    },
     /// Print why locks are stuck, for monitoring
     ///
     /// Looks at the locks and asks the servers for some seconds, since most findings must last to be told from a sound
@@ -140,6 +129,17 @@ pub(super) enum Command {
         compare: CompareOptions,
         #[command(flatten)]
         headless: HeadlessOptions,
+    },
+    /// Serve a ZooKeeper of one server from memory, for demos and tests
+    ///
+    /// Any ZooKeeper client of this machine can connect. The first line of output is a JSON object with the address. It
+    /// serves until it is interrupted, and then forgets everything: it never stands in for a real ensemble.
+    Sandbox {
+        #[command(flatten)]
+        sandbox: SandboxOptions,
+        /// Write a log of lockscope's own work to this file
+        #[arg(long, value_name = "FILE")]
+        log_file: Option<PathBuf>,
     },
     /// Print the completions for a shell
     Completions {
@@ -248,21 +248,6 @@ pub(super) struct HeadlessOptions {
     pub timeout: Option<Duration>,
 }
 
-/// What only the sandbox knows.
-#[derive(Args, Clone, Debug, PartialEq)]
-#[command(next_help_heading = "Server")]
-pub(super) struct SandboxOptions {
-    /// Port of 127.0.0.1 to listen on; 0 takes any that is free
-    #[arg(long, value_name = "PORT", default_value_t = 2181)]
-    pub port: u16,
-    /// The shortest session timeout that clients get
-    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "200ms")]
-    pub min_session_timeout: Duration,
-    /// The longest session timeout that clients get
-    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "1m")]
-    pub max_session_timeout: Duration,
-}
-
 /// From which severity on the answer is no.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum FailOn {
@@ -308,6 +293,21 @@ impl From<ServerViewBy> for ViewBy {
             ServerViewBy::Off => Self::Off,
         }
     }
+}
+
+/// What only the sandbox knows.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Server")]
+pub(super) struct SandboxOptions {
+    /// Port of 127.0.0.1 to listen on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 2181)]
+    pub port: u16,
+    /// The shortest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "200ms")]
+    pub min_session_timeout: Duration,
+    /// The longest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "1m")]
+    pub max_session_timeout: Duration,
 }
 
 /// How facts are printed.

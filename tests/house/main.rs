@@ -14,8 +14,8 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("zk", &["server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
-    ("sandbox", &["znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
+    ("sandbox", &["znode"]),
     (
         "cli",
         &[
