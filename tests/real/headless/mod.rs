@@ -3,6 +3,6 @@
 mod access;
 mod contend;
 mod hostile;
-mod program;
+pub mod program;
 mod snapshot;
 mod watch;
