@@ -8,7 +8,10 @@ use serde::Deserialize;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
 use super::span;
+use crate::diagnose::Severity;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
+use crate::zk::survey::ViewBy;
 use crate::znode::ZnodePath;
 
 /// Where settings come from.
@@ -84,6 +87,22 @@ pub(super) enum Command {
         #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
         during: Option<Duration>,
     },
+    /// Print why locks are stuck, for monitoring
+    ///
+    /// Looks at the locks and asks the servers for some seconds, since most findings must last to be told from a sound
+    /// hand-over. Then prints what was found, the worst first, and exits with 1 when something is as bad as --fail-on.
+    Check {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+        /// Exit with 1 on findings that are at least so bad
+        #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+        fail_on: FailOn,
+        /// Look for this long
+        #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = span::parse)]
+        during: Duration,
+    },
     /// Let test clients contend for a lock, and print what it cost
     ///
     /// Each client has a session and a connection of its own. ^C, SIGTERM, SIGHUP and a closed pipe end the run with
@@ -125,6 +144,17 @@ pub(super) enum Command {
         delete: DeleteOptions,
         #[command(flatten)]
         headless: HeadlessOptions,
+    },
+    /// Serve a ZooKeeper of one server from memory, for demos and tests
+    ///
+    /// Any ZooKeeper client of this machine can connect. The first line of output is a JSON object with the address. It
+    /// serves until it is interrupted, and then forgets everything: it never stands in for a real ensemble.
+    Sandbox {
+        #[command(flatten)]
+        sandbox: SandboxOptions,
+        /// Write a log of lockscope's own work to this file
+        #[arg(long, value_name = "FILE")]
+        log_file: Option<PathBuf>,
     },
     /// Print the completions for a shell
     Completions {
@@ -175,6 +205,19 @@ pub(super) struct Options {
     /// Take this node for a single-node lock though its name does not tell; can be given several times
     #[arg(long, value_name = "PATH", help_heading = "Locks")]
     pub lock: Option<Vec<ZnodePath>>,
+    /// How to ask the servers about their connections, sessions and watches [default: auto]
+    #[arg(long, value_name = "HOW", help_heading = "Servers")]
+    pub server_view: Option<ServerViewBy>,
+    #[arg(
+        long,
+        value_name = "URL",
+        help_heading = "Servers",
+        help = "Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]"
+    )]
+    pub admin_url: Option<AdminUrl>,
+    /// Call a lock stuck when it was not handed on for this long though others wait [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = span::parse, help_heading = "Locks")]
+    pub stuck_after: Option<Duration>,
     #[arg(
         long,
         value_name = "FILE",
@@ -221,6 +264,68 @@ pub(super) struct HeadlessOptions {
     /// Give up when the ensemble gives no answer for this long [default: 15s]
     #[arg(long, value_name = "DURATION", value_parser = span::parse)]
     pub timeout: Option<Duration>,
+}
+
+/// From which severity on the answer is no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// On any finding
+    Info,
+    /// On what somebody should look at
+    Warning,
+    /// On locks that will not be granted again by themselves
+    Critical,
+}
+
+impl From<FailOn> for Severity {
+    fn from(severity: FailOn) -> Self {
+        match severity {
+            FailOn::Info => Self::Info,
+            FailOn::Warning => Self::Warning,
+            FailOn::Critical => Self::Critical,
+        }
+    }
+}
+
+/// How the servers are asked about themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum ServerViewBy {
+    /// By four-letter words, and by AdminServer where those do not tell everything
+    #[default]
+    Auto,
+    /// By four-letter words only
+    Words,
+    /// By AdminServer only
+    Http,
+    /// Not at all: what only the servers know stays unknown
+    Off,
+}
+
+impl From<ServerViewBy> for ViewBy {
+    fn from(by: ServerViewBy) -> Self {
+        match by {
+            ServerViewBy::Auto => Self::Auto,
+            ServerViewBy::Words => Self::Words,
+            ServerViewBy::Http => Self::Http,
+            ServerViewBy::Off => Self::Off,
+        }
+    }
+}
+
+/// What only the sandbox knows.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Server")]
+pub(super) struct SandboxOptions {
+    /// Port of 127.0.0.1 to listen on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 2181)]
+    pub port: u16,
+    /// The shortest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "200ms")]
+    pub min_session_timeout: Duration,
+    /// The longest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "1m")]
+    pub max_session_timeout: Duration,
 }
 
 /// How facts are printed.

@@ -8,10 +8,11 @@ use clap::ValueEnum;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
-use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
+use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::settings::Layer;
 use super::span;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
 use crate::znode::ZnodePath;
 
 /// Why the config file cannot be used.
@@ -50,6 +51,11 @@ struct ConfigFile {
     tls_key: Option<PathBuf>,
     root: Option<Vec<ZnodePath>>,
     lock: Option<Vec<ZnodePath>>,
+    #[serde(default, deserialize_with = "span::deserialize")]
+    stuck_after: Option<Duration>,
+    server_view: Option<ServerViewBy>,
+    #[serde(default, deserialize_with = "admin_url")]
+    admin_url: Option<AdminUrl>,
     log_file: Option<PathBuf>,
     utc: Option<bool>,
     ascii: Option<bool>,
@@ -74,6 +80,10 @@ fn theme<'de, D: Deserializer<'de>>(from: D) -> Result<Option<ThemeName>, D::Err
         let names: Vec<String> = values.map(|value| value.get_name().to_owned()).collect();
         D::Error::custom(format!("{text:?} is no theme; there are {}", names.join(", ")))
     })
+}
+
+fn admin_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AdminUrl>, D::Error> {
+    String::deserialize(from)?.parse().map(Some).map_err(D::Error::custom)
 }
 
 /// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
@@ -108,6 +118,9 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Layer, ConfigError> {
             tls_key: file.tls_key.map(beside),
             root: file.root,
             lock: file.lock,
+            stuck_after: file.stuck_after,
+            server_view: file.server_view,
+            admin_url: file.admin_url,
             config: None,
             log_file: file.log_file.map(beside),
             utc: file.utc,

@@ -1,17 +1,30 @@
 //! The observer and the table that it keeps, as the headless commands use them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::{CliError, settings::Settings};
+use super::CliError;
+use super::settings::{Settings, SettingsError};
+use crate::diagnose::{Changed, Diagnosis, Finding};
 use crate::observe::{Observed, Observer};
 use crate::queue::{Change, Happening, Link, LockTable};
 use crate::report::Ensemble;
+use crate::server_view::ServerView;
+use crate::zk::survey::{Surveyor, ViewBy};
 use crate::znode::{SessionId, Timestamp};
 
-/// A happening, and why it was, where that is known.
-pub(super) type Told = (Happening, Option<String>);
+/// What there is to tell.
+pub(super) enum Told {
+    /// What happened to a lock or to the connection, and why, where that is known.
+    Happening(Happening, Option<String>),
+    /// A finding was raised, or cleared.
+    Finding { finding: Finding, raised: bool, at: Timestamp },
+}
+
+/// How often the locks are examined for what is wrong with them.
+const EXAMINING: Duration = Duration::from_secs(1);
 
 /// A table that follows the ensemble.
 pub(super) struct Follower {
@@ -26,6 +39,11 @@ pub(super) struct Follower {
     patience: Duration,
     /// When it last gave an answer, or was first asked.
     answered: Instant,
+    /// Asks the servers about themselves, again and again.
+    surveyor: Option<Surveyor>,
+    diagnosis: Diagnosis,
+    /// When the locks are examined next; `None` when nobody wants to know.
+    examine_at: Option<Instant>,
 }
 
 impl Follower {
@@ -42,19 +60,54 @@ impl Follower {
             refused: None,
             patience: settings.timeout,
             answered: Instant::now(),
+            surveyor: None,
+            diagnosis: Diagnosis::new(settings.thresholds),
+            examine_at: None,
         })
+    }
+
+    /// Also tells findings from now on, and asks the servers about themselves, if the settings want that; who watches what, which is
+    /// dear, only for `watchers`.
+    pub(super) fn survey(&mut self, settings: &Settings, watchers: bool) -> Result<(), CliError> {
+        let options = settings.survey_options()?;
+        self.examine_at = Some(Instant::now() + EXAMINING);
+        if options.by != ViewBy::Off {
+            let surveyor = Surveyor::start(options).map_err(SettingsError::from)?;
+            surveyor.look_at_watchers(watchers);
+            self.surveyor = Some(surveyor);
+        }
+        Ok(())
     }
 
     /// The next changes, applied, and what they mean, in order. Fails when the ensemble refuses us, and when it gives no
     /// answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
     pub(super) async fn next(&mut self) -> Result<Vec<Told>, CliError> {
         let batch = if self.synced.is_some() {
-            self.observer.next().await
+            tokio::select! {
+                () = reached(self.examine_at) => return Ok(self.examine()),
+                batch = self.observer.next() => batch,
+                Some(view) = viewed(&mut self.surveyor) => Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }]),
+            }
         } else {
             timeout_at(self.answered + self.patience, self.observer.next()).await.map_err(|_| self.no_answer())?
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
+    }
+
+    /// Takes what the servers told about themselves.
+    pub(super) fn told(&mut self, view: ServerView) {
+        let at = view.at;
+        self.table.apply(Change::Surveyed { view: Arc::new(view) }, at);
+    }
+
+    /// Looks what is wrong.
+    pub(super) fn examine(&mut self) -> Vec<Told> {
+        let at = now();
+        self.examine_at = self.examine_at.map(|_| Instant::now() + EXAMINING);
+        let Changed { raised, cleared } = self.diagnosis.examine(&self.table, at);
+        let told = |raised| move |finding| Told::Finding { finding, raised, at };
+        cleared.into_iter().map(told(false)).chain(raised.into_iter().map(told(true))).collect()
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<Told> {
@@ -66,7 +119,9 @@ impl Follower {
             }
             let is_synced = change == Change::Synced;
             let reason = self.note(&change);
-            told.extend(self.table.apply(change, at).into_iter().map(|happening| (happening, reason.clone())));
+            told.extend(
+                self.table.apply(change, at).into_iter().map(|happening| Told::Happening(happening, reason.clone())),
+            );
             if is_synced {
                 self.synced = Some(at);
             }
@@ -100,13 +155,18 @@ impl Follower {
 
     /// Whom we follow.
     pub(super) fn ensemble(&self) -> Ensemble {
-        Ensemble::new(&self.connect, self.session)
+        Ensemble::new(&self.connect, self.session).with_view(self.table.view())
     }
 
-    /// Ends the session; at most two seconds. The table stays.
-    pub(super) async fn stop(self) -> LockTable {
+    /// Ends the session; at most two seconds. The table stays, and what is wrong with it now.
+    pub(super) async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
+        self.examine();
+        if let Some(surveyor) = self.surveyor {
+            surveyor.stop().await;
+        }
+        let at = now();
         self.observer.stop().await;
-        self.table
+        (self.table, self.diagnosis, at)
     }
 
     /// That nobody answered, and for which reason.
@@ -130,4 +190,23 @@ impl Follower {
             None => self.no_answer(),
         }
     }
+}
+
+/// The next view; never, where nobody asks.
+async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
+    match surveyor {
+        Some(surveyor) => surveyor.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn reached(time: Option<Instant>) {
+    match time {
+        Some(time) => sleep_until(time).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn now() -> Timestamp {
+    Timestamp(chrono::Utc::now().timestamp_millis())
 }

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod auth;
+mod check;
 mod config;
 mod contend;
 mod delete;
@@ -16,6 +17,7 @@ mod follow;
 mod generate;
 mod human;
 mod log;
+mod sandbox;
 mod settings;
 mod snapshot;
 mod span;
@@ -39,6 +41,7 @@ use settings::{Environment, Layer, Settings};
 use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
+use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
 
 /// How a command ended that did what it was asked for.
@@ -91,6 +94,9 @@ pub enum CliError {
     /// The screen ended with an error.
     #[error(transparent)]
     Screen(#[from] TuiError),
+    /// The sandbox does not start.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {
@@ -164,6 +170,13 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
         Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
         Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
         Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
+        Command::Sandbox { sandbox, log_file } => {
+            if let Some(path) = log_file.or(options.log_file) {
+                let environment = Environment::read(|name| std::env::var_os(name))?;
+                log::start(&path, environment.log_filter.as_deref())?;
+            }
+            sandbox::run(&sandbox, &mut io::stdout().lock()).await?;
+        }
         Command::Snapshot { options: own, headless } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
             snapshot::run(&settings, format(&settings), &mut io::stdout().lock()).await?;
@@ -180,6 +193,11 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
             let screen = ScreenOptions { audit_log: delete.audit_log.clone().or(screen.audit_log), ..screen };
             let settings = settle(Layer { options, screen, headless })?;
             return delete::run(&settings, format(&settings), &delete, &mut io::stdout().lock()).await;
+        }
+        Command::Check { options: own, headless, fail_on, during } => {
+            let settings = settle(Layer { options: own.over(options), screen, headless })?;
+            let out = &mut io::stdout().lock();
+            return check::run(&settings, format(&settings), fail_on.into(), during, out).await;
         }
         Command::Contend { options: own, headless, contend } => {
             let options = without_locks(own.over(options), "contend")?;

@@ -5,10 +5,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions};
+use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::auth::{AuthError, AuthSource};
+use crate::diagnose::Thresholds;
 use crate::observe::ObserveOptions;
 use crate::tui::ThemeName;
+use crate::zk::admin::AdminUrl;
+use crate::zk::survey::SurveyOptions;
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
@@ -73,6 +76,9 @@ impl Options {
             tls_key: self.tls_key.or(below.tls_key),
             root: self.root.or(below.root),
             lock: self.lock.or(below.lock),
+            stuck_after: self.stuck_after.or(below.stuck_after),
+            server_view: self.server_view.or(below.server_view),
+            admin_url: self.admin_url.or(below.admin_url),
             config: self.config.or(below.config),
             log_file: self.log_file.or(below.log_file),
             utc: self.utc.or(below.utc),
@@ -114,6 +120,9 @@ pub(super) struct Settings {
     pub tls: Option<TlsFiles>,
     pub roots: Vec<ZnodePath>,
     pub locks: Vec<ZnodePath>,
+    pub thresholds: Thresholds,
+    pub server_view: ServerViewBy,
+    pub admin_url: AdminUrl,
     pub log_file: Option<PathBuf>,
     pub log_filter: Option<String>,
     pub utc: bool,
@@ -154,6 +163,9 @@ impl Settings {
             tls: tls(options.tls_ca, options.tls_cert, options.tls_key)?,
             roots: once_each(options.root.unwrap_or_default(), Some(ZnodePath::root())),
             locks: once_each(options.lock.unwrap_or_default(), None),
+            thresholds: thresholds(options.stuck_after),
+            server_view: options.server_view.unwrap_or_default(),
+            admin_url: options.admin_url.unwrap_or_default(),
             log_file: options.log_file,
             log_filter: environment.log_filter.clone(),
             utc: options.utc.unwrap_or(false),
@@ -181,6 +193,17 @@ impl Settings {
     pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
         Ok(ObserveOptions { connection: self.connect_options()?, roots: self.roots.clone(), named: self.locks.clone() })
     }
+
+    /// How to ask the servers about themselves; reads the auth file.
+    pub(super) fn survey_options(&self) -> Result<SurveyOptions, AuthError> {
+        let options = SurveyOptions::new(self.connect_options()?);
+        Ok(SurveyOptions { by: self.server_view.into(), admin: self.admin_url.clone(), ..options })
+    }
+}
+
+fn thresholds(stuck_after: Option<Duration>) -> Thresholds {
+    let usual = Thresholds::default();
+    Thresholds { stuck_after: stuck_after.unwrap_or(usual.stuck_after), ..usual }
 }
 
 fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, SettingsError> {
@@ -249,6 +272,9 @@ mod tests {
                 tls_key: Some(text.into()),
                 root: Some(paths(&[&format!("/{text}")])),
                 lock: Some(paths(&[&format!("/{text}/lock")])),
+                stuck_after: Some(Duration::from_secs(text.len() as u64)),
+                server_view: Some(if yes { ServerViewBy::Words } else { ServerViewBy::Http }),
+                admin_url: Some(format!("http://HOST:1/{text}").parse().unwrap()),
                 config: None,
                 log_file: Some(text.into()),
                 utc: Some(yes),

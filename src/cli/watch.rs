@@ -12,9 +12,10 @@ use super::arguments::Format;
 use super::follow::{Follower, Told};
 use super::human::{clock, span};
 use super::settings::Settings;
+use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
-use crate::report::HappeningLine;
-use crate::znode::escaped;
+use crate::report::{FindingLine, HappeningLine};
+use crate::znode::{Timestamp, escaped};
 
 /// Prints happenings until SIGINT, SIGTERM or the end of `during`, and ends the session. The output may block for as long
 /// as its reader likes: signals are heard all the same.
@@ -28,6 +29,7 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let end = during.map(|during| Instant::now() + during);
     let mut follower = Follower::start(settings)?;
+    follower.survey(settings, false)?;
     tracing::info!(connect = follower.ensemble().connect(), "watching");
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),
@@ -69,15 +71,25 @@ async fn print(
     }
 }
 
-fn line((happening, reason): &Told, format: Format, utc: bool) -> String {
-    match format {
-        Format::Table => for_people(happening, reason.as_deref(), utc),
-        Format::Json => {
-            let line = HappeningLine::new(happening, reason.as_deref());
-            // Only maps with other keys than text, and types that fail on purpose, cannot be written as JSON.
-            serde_json::to_string(&line).map_or_else(|_| String::new(), |line| line + "\n")
-        }
+fn line(told: &Told, format: Format, utc: bool) -> String {
+    match (told, format) {
+        (Told::Happening(happening, reason), Format::Table) => for_people(happening, reason.as_deref(), utc),
+        (Told::Happening(happening, reason), Format::Json) => json(&HappeningLine::new(happening, reason.as_deref())),
+        (Told::Finding { finding, raised, at }, Format::Table) => finding_for_people(finding, *raised, *at, utc),
+        (Told::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at)),
     }
+}
+
+fn json(line: &impl serde::Serialize) -> String {
+    // Only maps with other keys than text, and types that fail on purpose, cannot be written as JSON.
+    serde_json::to_string(line).map_or_else(|_| String::new(), |line| line + "\n")
+}
+
+fn finding_for_people(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
+    let (at, event, lock) = (clock(at, utc), FindingLine::event(raised), escaped(finding.lock.path.as_str()));
+    let (severity, code) = (finding.severity, finding.code);
+    let why = if raised { finding.summary.as_str() } else { "" };
+    format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
 fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
@@ -166,7 +178,7 @@ mod tests {
 
     #[test]
     fn a_line_of_json_is_one_line() {
-        let told = (disconnected(), Some("two\nlines".to_owned()));
+        let told = Told::Happening(disconnected(), Some("two\nlines".to_owned()));
         let line = line(&told, Format::Json, false);
         assert_eq!(line.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use futures::stream::{self, StreamExt};
 use zookeeper_client::{Acls, Client as Session, CreateMode, Error};
 
+use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
 use crate::server_view::{WatchEventTotals, words};
@@ -148,12 +149,13 @@ impl Chief {
         owners.into_iter().try_fold(0, |sum, is_ours| Some(sum + u64::from(is_ours?)))
     }
 
-    /// Deletes the parents that were made, unless others use them by now.
-    pub(super) async fn clear(&mut self) {
+    /// Deletes the parents that were made, unless others use them by now, and closes the session.
+    pub(super) async fn clear(mut self) {
         while let Some(path) = self.made.pop() {
             // Not empty: somebody else's now. Gone: a container whose time had come.
             let _ = self.session.delete(path.as_str(), None).await;
         }
+        close(self.session).await;
     }
 }
 

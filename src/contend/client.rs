@@ -105,7 +105,9 @@ impl Client {
             // The dead do not close sessions.
             leaves.cancelled().await;
         }
-        self.close().await;
+        if let Some(session) = self.session {
+            close(session).await;
+        }
     }
 
     /// Does what the scenario says; gives what it does for the rest of its time.
@@ -150,9 +152,7 @@ impl Client {
                 }
                 Err(error) => error,
             };
-            self.fleet
-                .tally()
-                .troubled(self.seat.id, format!("it got no session: {}", error.to_string().replace(&link, "its link")));
+            self.fleet.tally().troubled(self.seat.id, error.to_string().replace(&link, "its link"));
             let is_first = self.rounds == 0 && !*self.fleet.begun.borrow();
             if error.is_permanent() || is_first && attempt >= ATTEMPTS {
                 break;
@@ -223,19 +223,18 @@ impl Client {
         fleet.tally().releases(id, fleet.now());
         guard.release().await
     }
+}
 
-    /// Closes the session and waits until that is known, for a few seconds.
-    async fn close(self) {
-        let Some(session) = self.session else { return };
-        let mut states = session.state_watcher();
-        if session.state().is_terminated() {
-            return;
-        }
-        drop(session);
-        let closed = async { while !states.changed().await.is_terminated() {} };
-        // Without a connection there is no closing it: it times out at the servers.
-        let _ = timeout(CLOSING, closed).await;
+/// Closes a session and waits until that is known, for a few seconds.
+pub(super) async fn close(session: Session) {
+    let mut states = session.state_watcher();
+    if session.state().is_terminated() {
+        return;
     }
+    drop(session);
+    let closed = async { while !states.changed().await.is_terminated() {} };
+    // Without a connection there is no closing it: it times out at the servers.
+    let _ = timeout(CLOSING, closed).await;
 }
 
 /// Goes on with `life` only as long as nobody has stopped it.

@@ -27,6 +27,8 @@ pub struct Comparison {
     pub schema: u32,
     /// One for each number of clients, in the order asked for.
     pub runs: Vec<Run>,
+    /// A herd that was ended before its chain began.
+    pub unpaired: Option<Outcome>,
     /// The smallest number of clients from which on the chain was faster in every larger run too; `None` when the herd
     /// was not slower in the largest.
     pub herd_costs_more_from: Option<u32>,
@@ -63,7 +65,7 @@ pub async fn compare(
     interrupted: impl Future<Output = ()>,
 ) -> Result<Comparison, ContendError> {
     let mut interrupted = std::pin::pin!(interrupted);
-    let mut runs = Vec::new();
+    let (mut runs, mut unpaired) = (Vec::new(), None);
     let (mut fleet, of) = (0, sizes.len() * 2);
     let mut stopped = false;
     for clients in sizes.iter().copied() {
@@ -93,14 +95,15 @@ pub async fn compare(
                 break;
             }
         }
-        if let Ok([herd, chain]) = <[Outcome; 2]>::try_from(outcomes) {
-            runs.push(Run::of(clients, herd, chain));
+        match <[Outcome; 2]>::try_from(outcomes) {
+            Ok([herd, chain]) => runs.push(Run::of(clients, herd, chain)),
+            Err(mut alone) => unpaired = alone.pop(),
         }
         if stopped {
             break;
         }
     }
-    Ok(Comparison { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, interrupted: stopped })
+    Ok(Comparison { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired, interrupted: stopped })
 }
 
 impl Run {

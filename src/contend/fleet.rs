@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::run::{Published, Runner};
+use super::tally::Deletions;
 use super::{Order, Outcome, Scenario, ScenarioError, Status, Totals};
 use crate::zk::{ConnectError, ConnectOptions};
 use crate::znode::ZnodePath;
@@ -100,12 +101,25 @@ impl Fleet {
     ///
     /// Outside of a Tokio runtime.
     pub fn start(options: FleetOptions, scenario: Scenario) -> Result<Self, ContendError> {
+        Self::start_beside(options, scenario, &Deletions::default())
+    }
+
+    /// The same beside other fleets of this program on this ensemble, which were given the same `deletions`.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn start_beside(
+        options: FleetOptions,
+        scenario: Scenario,
+        deletions: &Deletions,
+    ) -> Result<Self, ContendError> {
         scenario.check()?;
         let scenario = Arc::new(scenario);
         let (publish, published) = watch::channel(Published { status: Arc::new(Status::new(&scenario)), error: None });
         let (orders, ordered) = mpsc::channel(MOST_ORDERS);
         let cancel = CancellationToken::new();
-        let runner = Runner::new(options, Arc::clone(&scenario), publish);
+        let runner = Runner::new(options, Arc::clone(&scenario), deletions.clone(), publish);
         let task = tokio::spawn(runner.run(ordered, cancel.clone()));
         Ok(Self { published, orders, task, cancel: cancel.drop_guard(), scenario })
     }

@@ -38,6 +38,7 @@ pub use fleet::{ContendError, Fleet, FleetOptions, MOST_ORDERS};
 pub use outcome::{Bytes, Count, Delivered, Outcome, Quantiles};
 pub use scenario::{MOST_CLIENTS, Scenario, ScenarioError};
 pub use status::{ClientId, ClientStatus, Doing, LinkState, Order, Overlap, ServerEvents, Status, Totals};
+pub use tally::Deletions;
 
 /// How many overlaps a status tells.
 pub const MOST_OVERLAPS: usize = 20;

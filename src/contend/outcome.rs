@@ -97,6 +97,8 @@ pub struct Outcome {
     pub hold_ms: Quantiles,
     /// What the servers count; `None` when they do not tell.
     pub server: Option<ServerEvents>,
+    /// Why the servers do not tell.
+    pub server_silence: Option<String>,
     /// Nodes of the clients that are still there at the end; `None` when that could not be found out.
     pub left_behind: Option<u64>,
     /// Whether it was ended before all rounds were made.
@@ -154,11 +156,19 @@ impl Outcome {
             wait_ms: totals.waits,
             hold_ms: totals.holds,
             server: status.server,
+            server_silence: status.server_silence.clone(),
             left_behind,
             interrupted: !status.finished,
             overlaps: status.overlaps.clone(),
             troubles,
         }
+    }
+}
+
+impl Status {
+    /// What the fleet has come to so far, as one that is interrupted now; what it would leave behind is not known.
+    pub fn so_far(&self) -> Outcome {
+        Outcome::of(self, None)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What all clients of a fleet did and cost. Pure: time is an argument, counted from the fleet's start.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
@@ -101,12 +103,30 @@ pub(super) struct Tally {
     waiting: u64,
     waiting_writers: u64,
     last_release: Duration,
-    /// How often a contender's node was deleted, or is about to be.
-    deletions: u64,
+    deletions: Deletions,
+    /// What `deletions` was at first.
+    deleted_before: u64,
+}
+
+/// How often contenders' nodes were deleted, or are about to be, by all fleets that share it.
+///
+/// A program's own recursive watches fire for the deletions of all its fleets, and the servers count that to each. Fleets that
+/// run at the same time on the same ensemble share one, so that each can take it off.
+#[derive(Clone, Debug, Default)]
+pub struct Deletions(Arc<AtomicU64>);
+
+impl Deletions {
+    fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
 }
 
 impl Tally {
-    pub(super) fn new(algorithm: Algorithm) -> Self {
+    pub(super) fn new(algorithm: Algorithm, deletions: Deletions) -> Self {
         let histogram = || Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds in its range");
         Self {
             cards: BTreeMap::new(),
@@ -118,7 +138,8 @@ impl Tally {
             waiting: 0,
             waiting_writers: 0,
             last_release: Duration::ZERO,
-            deletions: 0,
+            deleted_before: deletions.count(),
+            deletions,
         }
     }
 
@@ -208,7 +229,7 @@ impl Tally {
         self.holds.saturating_record(micros(held));
         self.beliefs.ends(client);
         self.last_release = now;
-        self.deletions += 1;
+        self.deletions.add(1);
         // A gone node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
     }
@@ -222,7 +243,7 @@ impl Tally {
         let Some(card) = self.cards.get_mut(&client) else { return };
         card.token = None;
         let (doing, access) = (card.doing, card.access);
-        self.deletions += u64::from(matches!(doing, Doing::Waiting | Doing::Holding));
+        self.deletions.add(u64::from(matches!(doing, Doing::Waiting | Doing::Holding)));
         if doing == Doing::Waiting {
             self.no_more_waits(access);
             self.totals.modelled_herd += self.waiting;
@@ -253,8 +274,9 @@ impl Tally {
         self.overlaps.clone()
     }
 
+    /// How often contenders' nodes were deleted since this tally began, those of the fleets beside it included.
     pub(super) fn deletions(&self) -> u64 {
-        self.deletions
+        self.deletions.count().saturating_sub(self.deleted_before)
     }
 
     pub(super) fn last_release(&self) -> Duration {

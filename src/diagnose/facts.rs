@@ -1,8 +1,9 @@
 use std::time::Duration;
 
-use crate::queue::{Contender, LockQueue, LockTable, Row};
-use crate::server_view::{Connection, Liveness, ServerView};
-use crate::znode::{SessionId, Timestamp};
+use crate::queue::{Contender, Link, LockQueue, LockTable, Row, State};
+use crate::recipe::{self, Kind};
+use crate::server_view::{Connection, Liveness, ServerView, Watchers};
+use crate::znode::{SessionId, Timestamp, ZnodePath, escaped};
 
 /// How long a session must have been in nobody's list before its node is a ghost: members answer one after the other, and a
 /// follower may lag.
@@ -136,17 +137,91 @@ impl<'a> Sight<'a> {
     fn watching(&self, lock: &LockQueue, row: &Row<'a>) -> Watching {
         let Some(session) = row.contender.session else { return Watching::Unknown };
         let mut known = true;
-        for node in lock.waits_for(row.position, 1) {
-            match self.view().watches(session, &lock.queue_path().child(node)) {
+        for node in lock.waits_for(row.position, MOST_WATCHED) {
+            match self.view().watches(session, &path_of(lock, node)) {
                 Some(true) => return Watching::Predecessor,
                 Some(false) => {}
                 None => known = false,
             }
         }
-        let waits = row.state == crate::queue::State::Waits;
-        match self.view().child_watches() {
-            Some(0) if known && waits => Watching::Nothing,
+        if row.state != State::Waits || !known {
+            return Watching::Unknown;
+        }
+        match self.child_watches_beside(session) {
+            Some(0) => Watching::Nothing,
             _ => Watching::Unknown,
         }
     }
+
+    /// How many watches on children there are on the server that holds a session's connection, without that of the observer
+    /// of this table, which servers before 3.9 count too.
+    pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<u64> {
+        let (member, _) = self.view().connection_of(session)?;
+        let count = member.child_watches()?;
+        let own = match self.table.link() {
+            Link::Connected { session, recursive: true } if member.counts_recursive_watches() => {
+                !member.connections_of(*session).is_empty()
+            }
+            _ => false,
+        };
+        Some(count.saturating_sub(u64::from(own)))
+    }
+
+    /// Who watches the node of a single-node lock besides its holder: they wait for it, or stand by. `None` when no server
+    /// told, and for other locks, whose waiters are in the tree.
+    pub fn waiters(&self, lock: &LockQueue) -> Option<Watchers> {
+        if lock.kind() != Kind::SingleNode {
+            return None;
+        }
+        let mut watchers = self.view().watchers_of(lock.path())?;
+        let holder = lock.first_holder().and_then(|holder| holder.session);
+        let observer = match self.table.link() {
+            Link::Connected { session, .. } => Some(*session),
+            _ => None,
+        };
+        let others = [holder, observer, self.view().own_session];
+        watchers.sessions.retain(|session| !others.contains(&Some(*session)));
+        Some(watchers)
+    }
+
+    /// What speaks for it that nobody wants this node any more, one sentence each, by what is seen at this moment: evidence,
+    /// no proof. Empty for a node that looks sound. Linear in the queue.
+    pub fn suspicions(&self, lock: &LockQueue, row: &Row<'a>) -> Vec<String> {
+        let mut found = Vec::new();
+        let Some(session) = row.contender.session else { return found };
+        let attempt = attempt_id(&row.contender.node);
+        let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
+        for other in others.filter(|other| other.contender.session == Some(session)) {
+            let node = escaped(&other.contender.node);
+            if attempt.is_some() && attempt_id(&other.contender.node) == attempt {
+                found
+                    .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
+            } else if other.position > row.position && lock.kind() != Kind::Semaphore {
+                found.push(format!("its session queues again as {node}"));
+            }
+        }
+        if self.watching(lock, row) == Watching::Nothing {
+            found.push("its session does not watch what it waits for".to_owned());
+        }
+        found
+    }
+}
+
+/// How many of the nodes that a contender waits for are looked at: only who waits for a lease waits for more than one.
+const MOST_WATCHED: usize = 64;
+
+/// The path of a node that a contender of this lock waits for.
+fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
+    let leases = lock.kind() == Kind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
+    match (leases, lock.first_holder()) {
+        (true, Some(holder)) => lock.path_of(holder).parent().unwrap_or_else(ZnodePath::root).child(node),
+        _ => lock.queue_path().child(node),
+    }
+}
+
+/// The id that a node's maker gave one attempt; `None` for names without, and for sessions' ids, which all attempts of a
+/// session share.
+pub(super) fn attempt_id(node: &str) -> Option<&str> {
+    let id = recipe::read(node)?.attempt?;
+    (id.bytes().filter(u8::is_ascii_hexdigit).count() == 32).then_some(id)
 }

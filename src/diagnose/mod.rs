@@ -1,9 +1,22 @@
 //! What the servers' own view makes of the queues: who is alive, who watches what, and why a lock is stuck.
 //!
 //! [`Sight`] joins a [`LockTable`](crate::queue::LockTable) with its [`ServerView`](crate::server_view::ServerView).
+//! [`Diagnosis`] makes [`Finding`]s of it, one kind a file. [`Waits`] is the graph of who waits for whom, across locks.
 //!
-//! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown.
+//! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown, and
+//! what a sound hand-over shows for a moment is a finding only when it lasts.
 
+mod checks;
+mod diagnosis;
 mod facts;
+mod finding;
+mod ghost;
+mod suspicion;
+mod thresholds;
+mod waits;
 
+pub use diagnosis::{Changed, Diagnosis};
 pub use facts::{Facts, Life, Sight, Watching};
+pub use finding::{Code, Finding, Severity};
+pub use thresholds::Thresholds;
+pub use waits::{Blocker, Cycle, Wait, Waits};

@@ -10,7 +10,7 @@ use crate::znode::{SessionId, Timestamp};
 const ABOUT: Duration = Duration::from_secs(1);
 
 /// What the servers said longer ago than this says nothing: the client may have come back since.
-const FRESH: Duration = Duration::from_secs(5);
+const FRESH: Duration = Duration::from_secs(10);
 
 impl LockTable {
     /// Whether it is to be taken for certain that a session which loses its node now has expired, and did not release.

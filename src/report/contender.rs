@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::rfc3339;
+use crate::diagnose::{Facts, Sight};
 use crate::queue::{Contender, LockQueue, Row, State};
 use crate::recipe::Mode;
 use crate::znode::{Timestamp, ZnodePath};
@@ -36,7 +37,7 @@ pub(super) struct ContenderFacts<'a> {
     data_truncated: bool,
     waits_for: Vec<&'a str>,
     watches: &'static str,
-    client: Option<String>,
+    client: Option<&'a str>,
     session_timeout_ms: Option<u64>,
     expires_in_ms: Option<u64>,
     liveness: &'static str,
@@ -44,7 +45,9 @@ pub(super) struct ContenderFacts<'a> {
 
 impl<'a> ContenderFacts<'a> {
     /// Who holds is only known while the table is live.
-    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, now: Timestamp, is_live: bool) -> Self {
+    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, sight: Sight<'a>, now: Timestamp) -> Self {
+        let is_live = sight.table().is_live();
+        let Facts { life, connection, expires_in, watching } = sight.facts(lock, row);
         let contender: &'a Contender = row.contender;
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
@@ -66,11 +69,11 @@ impl<'a> ContenderFacts<'a> {
             data_length: contender.data_length,
             data_truncated,
             waits_for: lock.waits_for(row.position, MOST_WAITED_FOR),
-            watches: "unknown",
-            client: None,
-            session_timeout_ms: None,
-            expires_in_ms: None,
-            liveness: if contender.session.is_none() { "ownerless" } else { "unknown" },
+            watches: watching.id(),
+            client: connection.map(|connection| connection.client.as_str()),
+            session_timeout_ms: connection.and_then(|connection| connection.timeout_ms),
+            expires_in_ms: expires_in.map(millis),
+            liveness: life.id(),
         }
     }
 }

@@ -1,5 +1,6 @@
 use serde::Serialize;
 
+use crate::server_view::{AskedBy, MemberView, Mode, ServerView};
 use crate::znode::SessionId;
 
 /// The port of a server whose address names none.
@@ -17,17 +18,18 @@ pub struct Ensemble {
     servers: Vec<Server>,
 }
 
-/// One server of the connect string.
+/// One server: of the connect string, or of the ensemble's own config.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Server {
     /// `host:port`.
     address: String,
-    /// Leader, follower, ...: needs the server's own view.
-    mode: Option<String>,
-    /// Needs the server's own view.
+    /// Leader, follower, ..., as it says itself.
+    mode: Option<&'static str>,
+    /// As it says itself.
     version: Option<String>,
-    /// How the server's own view was read; `none`: it was not.
+    /// How its own view was read; `none`: it was not.
     view: &'static str,
+    /// What it did not tell, and what to change there.
     error: Option<String>,
 }
 
@@ -43,9 +45,16 @@ impl Ensemble {
             servers: servers.map(Server::new).collect(),
         }
     }
-}
 
-impl Ensemble {
+    /// The same with what the servers told about themselves, where they were asked.
+    #[must_use]
+    pub fn with_view(mut self, view: &ServerView) -> Self {
+        if !view.members.is_empty() {
+            self.servers = view.members.iter().map(Server::told).collect();
+        }
+        self
+    }
+
     /// The connect string, as it may be shown.
     pub fn connect(&self) -> &str {
         &self.connect
@@ -55,6 +64,20 @@ impl Ensemble {
 impl Server {
     fn new(address: &str) -> Self {
         Self { address: with_port(address), mode: None, version: None, view: "none", error: None }
+    }
+
+    fn told(member: &MemberView) -> Self {
+        Self {
+            address: member.address.clone(),
+            mode: member.mode.map(Mode::name),
+            version: member.version.clone(),
+            view: match member.asked_by {
+                AskedBy::Words => "words",
+                AskedBy::Http => "http",
+                AskedBy::None => "none",
+            },
+            error: member.error.clone(),
+        }
     }
 }
 

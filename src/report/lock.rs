@@ -1,6 +1,8 @@
 use serde::ser::{Serialize, Serializer};
 
 use super::contender::ContenderFacts;
+use super::finding::FindingFacts;
+use crate::diagnose::{Diagnosis, Sight};
 use crate::queue::{LockQueue, WatchEvents};
 use crate::recipe::{Kind, Recipe};
 use crate::znode::Timestamp;
@@ -9,14 +11,21 @@ use crate::znode::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     lock: &'a LockQueue,
+    sight: Sight<'a>,
+    diagnosis: Option<&'a Diagnosis>,
     now: Timestamp,
-    is_live: bool,
 }
 
 impl<'a> LockFacts<'a> {
     /// The facts of one lock; ages are counted up to `now`, by the servers' clock. When its table is not live, nobody's state is known.
-    pub fn new(lock: &'a LockQueue, now: Timestamp, is_live: bool) -> Self {
-        Self { lock, now, is_live }
+    pub fn new(lock: &'a LockQueue, sight: Sight<'a>, now: Timestamp) -> Self {
+        Self { lock, sight, diagnosis: None, now }
+    }
+
+    /// The same with what is wrong.
+    #[must_use]
+    pub fn with_diagnosis(self, diagnosis: Option<&'a Diagnosis>) -> Self {
+        Self { diagnosis, ..self }
     }
 }
 
@@ -29,8 +38,7 @@ struct Fields<'a> {
     next_sequence: Option<i64>,
     contenders: Contenders<'a>,
     watch_cost: Option<WatchCost>,
-    /// No check is made yet.
-    findings: [(); 0],
+    findings: Findings<'a>,
 }
 
 #[derive(serde::Serialize)]
@@ -55,7 +63,7 @@ impl Serialize for LockFacts<'_> {
             next_sequence: self.lock.next_sequence(),
             contenders: Contenders(*self),
             watch_cost: self.lock.watch_cost().map(WatchCost::from),
-            findings: [],
+            findings: Findings(*self),
         }
         .serialize(serializer)
     }
@@ -65,7 +73,17 @@ struct Contenders<'a>(LockFacts<'a>);
 
 impl Serialize for Contenders<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LockFacts { lock, now, is_live } = self.0;
-        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, now, is_live)))
+        let LockFacts { lock, sight, now, .. } = self.0;
+        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, sight, now)))
+    }
+}
+
+struct Findings<'a>(LockFacts<'a>);
+
+impl Serialize for Findings<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let LockFacts { lock, diagnosis, .. } = self.0;
+        let found = diagnosis.into_iter().flat_map(|diagnosis| diagnosis.of(lock.id()));
+        serializer.collect_seq(found.map(FindingFacts::new))
     }
 }

@@ -10,12 +10,14 @@
 
 mod contender;
 mod ensemble;
+mod finding;
 mod happening;
 mod lock;
 mod snapshot;
 mod time;
 
 pub use ensemble::Ensemble;
+pub use finding::{Check, FindingLine};
 pub use happening::HappeningLine;
 pub use lock::LockFacts;
 pub use snapshot::Snapshot;

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use serde::ser::{Serialize, Serializer};
 
 use super::{Ensemble, LockFacts, SCHEMA, rfc3339};
+use crate::diagnose::{Diagnosis, Sight};
 use crate::queue::{LockQueue, LockTable};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -14,7 +15,8 @@ pub struct Snapshot<'a> {
     server_time: Timestamp,
     ensemble: &'a Ensemble,
     locks: Vec<&'a LockQueue>,
-    is_live: bool,
+    sight: Sight<'a>,
+    diagnosis: Option<&'a Diagnosis>,
     unreadable: &'a BTreeMap<ZnodePath, String>,
 }
 
@@ -27,9 +29,17 @@ impl<'a> Snapshot<'a> {
             server_time: table.server_time(taken_at),
             ensemble,
             locks: table.locks().collect(),
-            is_live: table.is_live(),
+            sight: Sight::new(table, taken_at),
+            diagnosis: None,
             unreadable: table.unreadable(),
         }
+    }
+
+    /// The same with what is wrong with the locks.
+    #[must_use]
+    pub fn with_diagnosis(mut self, diagnosis: &'a Diagnosis) -> Self {
+        self.diagnosis = Some(diagnosis);
+        self
     }
 
     /// The same with only these locks, in this order: what a filter has left.
@@ -66,7 +76,12 @@ struct Locks<'a>(&'a Snapshot<'a>);
 
 impl Serialize for Locks<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.locks.iter().map(|lock| LockFacts::new(lock, self.0.server_time, self.0.is_live)))
+        serializer.collect_seq(
+            self.0
+                .locks
+                .iter()
+                .map(|lock| LockFacts::new(lock, self.0.sight, self.0.server_time).with_diagnosis(self.0.diagnosis)),
+        )
     }
 }
 

@@ -10,6 +10,7 @@ use serde::de::DeserializeOwned;
 
 use super::connection::client_address;
 use super::monitor::Figure;
+use super::words::Srvr;
 use super::{Connection, Expiry, Monitor, Session, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
@@ -82,6 +83,29 @@ fn connection(one: OneConnection) -> Option<Connection> {
         last_heard: None,
         received: one.packets_received,
         sent: one.packets_sent,
+    })
+}
+
+#[derive(Deserialize)]
+struct Stats {
+    version: Option<String>,
+    server_stats: StatsOfServer,
+}
+
+#[derive(Deserialize)]
+struct StatsOfServer {
+    server_state: Option<String>,
+    num_alive_client_connections: Option<u64>,
+}
+
+/// Reads the answer to `server_stats`: what `srvr` says.
+pub fn server_stats(answer: &[u8]) -> Result<Srvr, BadAnswer> {
+    let Stats { version, server_stats: stats } = read(answer)?;
+    let short = |text: String| text.chars().take(LONGEST_ERROR).collect();
+    Ok(Srvr {
+        version: version.map(short),
+        mode: stats.server_state.map(short),
+        connections: stats.num_alive_client_connections,
     })
 }
 
@@ -182,6 +206,8 @@ mod tests {
         assert_eq!((found.watches, found.connections), (Some(6), Some(4)));
         assert_eq!(found.state.as_deref(), Some("standalone"));
         assert!(found.version.expect("a version").starts_with("3.8.0"));
+        let stats = server_stats(include_bytes!("captures/standalone-server_stats.json")).expect("an answer");
+        assert_eq!((stats.mode.as_deref(), stats.connections), (Some("standalone"), Some(4)));
     }
 
     #[test]

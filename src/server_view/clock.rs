@@ -42,12 +42,18 @@ pub struct Anchor {
     pub heard: Timestamp,
 }
 
+/// No client is silent for so many milliseconds: if the newest response is older, one of the clocks was set.
+const SET: i64 = 600_000;
+
+/// In so many milliseconds two clocks may drift apart by one.
+const DRIFT: i64 = 10_000;
+
 /// How a server's monotonic clock stands to ours, as well as it is known after some answers. Forgotten when the server
 /// starts anew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerClock {
-    /// At least so many milliseconds are to be added to our clock for the server's.
-    ahead: Option<i64>,
+    /// At least so many milliseconds are to be added to our clock for the server's, and when that was learned.
+    ahead: Option<(i64, Timestamp)>,
 }
 
 impl ServerClock {
@@ -56,12 +62,14 @@ impl ServerClock {
     pub fn learn(&mut self, connections: &[Connection], at: Timestamp) {
         let Some(newest) = connections.iter().filter_map(|connection| connection.last_response).max() else { return };
         let ahead = newest.saturating_sub(at.0);
-        self.ahead = Some(self.ahead.map_or(ahead, |known| known.max(ahead)));
+        let known = self.ahead.map(|(known, then)| known.saturating_sub(at.0.saturating_sub(then.0).max(0) / DRIFT));
+        let believed = known.filter(|known| known.saturating_sub(ahead) < SET);
+        self.ahead = Some((believed.map_or(ahead, |known| known.max(ahead)), at));
     }
 
     /// A time of the server's clock by ours. It may be too late, never too early.
     pub fn ours(&self, server: i64) -> Option<Timestamp> {
-        self.ahead.map(|ahead| Timestamp(server.saturating_sub(ahead)))
+        self.ahead.map(|(ahead, _)| Timestamp(server.saturating_sub(ahead)))
     }
 
     /// Says of each connection when it was last heard by our clock, `at` at the latest.
@@ -98,6 +106,24 @@ mod tests {
 
     fn session(id: i64, expiry: Expiry) -> Session {
         Session { id: SessionId(id), expiry, expires_at: None }
+    }
+
+    fn answered(last_response: i64) -> Vec<Connection> {
+        let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid=0x1,lresp={last_response})\n\n");
+        crate::server_view::words::cons(&line).with_session
+    }
+
+    #[test]
+    fn the_newest_answer_ever_tells_the_servers_time_until_a_clock_is_set() {
+        let mut clock = ServerClock::default();
+        clock.learn(&answered(5_000), Timestamp(105_000));
+        clock.learn(&answered(9_000), Timestamp(109_900));
+        let mut silent = answered(5_000);
+        clock.place(&mut silent, Timestamp(109_900));
+        assert_eq!(silent[0].last_heard, Some(Timestamp(105_000)));
+
+        clock.learn(&answered(10_000), Timestamp(9_999_999));
+        assert_eq!(clock.ours(10_000), Some(Timestamp(9_999_999)), "our clock was set");
     }
 
     #[test]

@@ -83,6 +83,8 @@ pub struct MemberView {
     pub sessions: Option<Listing<Session>>,
     /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since it is dear.
     pub watched: Option<Listing<WatchedPath>>,
+    /// When it was asked for the figures that follow, by our clock: less often than for the rest.
+    pub counted_at: Option<Timestamp>,
     /// How many data and exists watches it holds, in all.
     pub watch_totals: Option<WatchTotals>,
     /// How many watches of all kinds it holds, in all.
@@ -103,6 +105,15 @@ impl MemberView {
     /// Before 3.9.0, each persistent recursive watch counts here too, that of a console with its observer included.
     pub fn child_watches(&self) -> Option<u64> {
         self.watch_count?.checked_sub(self.watch_totals?.watches)
+    }
+
+    /// Whether its count of watches on children holds each persistent recursive watch too: before 3.9.0.
+    pub fn counts_recursive_watches(&self) -> bool {
+        let mut numbers = self.version.as_deref().unwrap_or_default().split(['.', '-']).map(str::parse::<u32>);
+        match (numbers.next(), numbers.next()) {
+            (Some(Ok(major)), Some(Ok(minor))) => (major, minor) < (3, 9),
+            _ => false,
+        }
     }
 
     /// Its connections with that session; usually none or one.

@@ -144,7 +144,7 @@ fn read_by_all(bytes: &[u8]) {
     assert!(words::wchp(&text).0.len() <= bytes.len());
     let _ = (words::wchs(&text), words::srvr(&text), words::mntr(&text));
     let _ = (admin::connections(bytes), admin::dump(bytes), admin::watches_by_path(bytes));
-    let _ = (admin::watch_summary(bytes), admin::monitor(bytes));
+    let _ = (admin::watch_summary(bytes), admin::monitor(bytes), admin::server_stats(bytes));
     assert!(configured_servers(bytes).len() <= bytes.len());
 }
 

@@ -64,6 +64,14 @@ impl ServerView {
         self.members.iter().filter_map(|member| Some(member.connections.as_ref()?.at)).min()
     }
 
+    /// The ensemble's sessions, and every member's connections, were listed at this time or later, by our clock; `None` unless
+    /// somebody who keeps the sessions told them all and every member answered.
+    pub fn sessions_as_of(&self) -> Option<Timestamp> {
+        let listed = self.members.iter().filter_map(|member| member.sessions.as_ref());
+        let oldest = listed.filter(|listing| listing.whole).map(|listing| listing.at).min()?;
+        Some(oldest.min(self.connections_as_of()?))
+    }
+
     /// The members that told nothing, or not everything, with what to change there.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))

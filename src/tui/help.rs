@@ -23,6 +23,8 @@ const MEANINGS: &[(&str, &str)] = &[
     ("waits for", "Its predecessor: whom it stands behind directly"),
     ("herd-style", "Watch events when every waiter watches the lock parent"),
     ("chain-style", "Watch events when each waiter watches its predecessor"),
+    ("[WHO]", "A test client: its number, or holder; the selected one"),
+    ("frozen", "A test client that is stopped, and believes what it believed"),
     ("mouse", "With --mouse: press to select, press again to open"),
 ];
 

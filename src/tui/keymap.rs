@@ -2,68 +2,11 @@
 //!
 //! Architecture invariant: nothing else in the crate says which key does what.
 
-use super::app::{Key, Screen};
+mod command;
 
-/// Something that the user can ask for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Command {
-    /// One row up.
-    Up,
-    /// One row down.
-    Down,
-    /// To what lies left: the list, then the screen before.
-    Left,
-    /// To what lies right: inside.
-    Right,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// To the first row, and stay with it.
-    First,
-    /// To the last row, and stay with it.
-    Last,
-    /// Opens what is selected.
-    Open,
-    /// Clears the filter, else goes back.
-    Back,
-    /// To the next pane.
-    NextPane,
-    /// Shows all locks.
-    Locks,
-    /// Shows one lock's queue.
-    Queue,
-    /// Shows what happened.
-    Timeline,
-    /// Shows this table.
-    Help,
-    /// Shows where the server does not let us look.
-    Unreadable,
-    /// Opens the lock at a path.
-    Lock,
-    /// Keeps only rows that contain a text.
-    Filter,
-    /// Sorts by the next column, or by a named one.
-    Sort,
-    /// Turns the order around.
-    Reverse,
-    /// Freezes the screen, or lets it go on.
-    Pause,
-    /// Times in local time or UTC.
-    Times,
-    /// Copies what is selected.
-    Copy,
-    /// Writes what is seen to a file.
-    Export,
-    /// Opens the command line.
-    CommandLine,
-    /// Draws everything anew.
-    Redraw,
-    /// Stops the program until it is continued.
-    Suspend,
-    /// Ends the program.
-    Quit,
-}
+pub use command::Command;
+
+use super::app::{Key, Screen};
 
 /// Under which heading Help shows a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,13 +19,15 @@ pub enum Group {
     Look,
     /// Taking something along.
     Take,
+    /// Test clients.
+    Clients,
     /// The program itself.
     Program,
 }
 
 impl Group {
     /// Every group, in the order of Help.
-    pub const ALL: [Self; 5] = [Self::Move, Self::Go, Self::Look, Self::Take, Self::Program];
+    pub const ALL: [Self; 6] = [Self::Move, Self::Go, Self::Look, Self::Take, Self::Clients, Self::Program];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -91,6 +36,7 @@ impl Group {
             Self::Go => "Screens",
             Self::Look => "Look closer",
             Self::Take => "Take along",
+            Self::Clients => "Test clients",
             Self::Program => "Program",
         }
     }
@@ -148,6 +94,14 @@ impl Entry {
     }
 }
 
+/// Which client the command line may name: its number, or `holder`.
+const CLIENT: &str = "[WHO]";
+
+/// Builds a line of the table for what is done to test clients while they run.
+const fn control(command: Command, name: &'static str, keys: &'static [Key], help: &'static str) -> Entry {
+    entry(command, name, keys, Group::Clients, help).on(&[Screen::Contend])
+}
+
 /// Every command, in the order of the footer and of Help.
 pub const COMMANDS: &[Entry] = &[
     entry(Command::Up, "up", &[Key::Up, Key::Char('k')], Group::Move, "One row up"),
@@ -163,16 +117,18 @@ pub const COMMANDS: &[Entry] = &[
         .on(LISTS),
     entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear the filter, else go back").hint("back").on(&[
         Screen::Queue,
+        Screen::Contend,
         Screen::Timeline,
         Screen::Help,
         Screen::Unreadable,
         Screen::Locks,
     ]),
-    entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], Group::Go, "To the other pane of the queue")
+    entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], Group::Go, "To the other pane, or the other side")
         .hint("details")
-        .on(&[Screen::Queue]),
+        .on(&[Screen::Queue, Screen::Contend]),
     entry(Command::Locks, "locks", &[Key::Char('1')], Group::Go, "All locks"),
     entry(Command::Queue, "queue", &[Key::Char('2')], Group::Go, "The queue of the selected lock"),
+    entry(Command::Contend, "contend", &[Key::Char('5')], Group::Go, "Test clients: a herd beside a chain"),
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
@@ -187,12 +143,31 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(&[Screen::Locks]),
     entry(Command::Pause, "pause", &[Key::Char('p')], Group::Look, "Freeze what is shown, or go on").hint("pause"),
     entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
-    entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path of what is selected")
+    entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path (or session) selected")
         .hint("copy")
-        .on(LISTS),
-    entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is listed to a JSON file here")
+        .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline]),
+    entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is shown to a JSON file here")
         .hint("export")
-        .on(LISTS),
+        .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline]),
+    entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "A herd beside a chain; Queue: join it")
+        .takes("[N HOLD]")
+        .hint("contend")
+        .on(&[Screen::Locks, Screen::Queue, Screen::Contend]),
+    control(Command::Crash, "crash", &[Key::Char('K')], "Kill the process: its session lives on")
+        .takes(CLIENT)
+        .hint("crash"),
+    control(Command::Freeze, "freeze", &[Key::Char('z')], "Stop the process, or let it go on")
+        .takes(CLIENT)
+        .hint("freeze"),
+    control(Command::Cut, "cut", &[Key::Char('-')], "Cut the link to the servers").takes(CLIENT).hint("cut"),
+    control(Command::Heal, "heal", &[Key::Char('+')], "Make the link whole again").takes(CLIENT).hint("heal"),
+    control(Command::Delay, "delay", &[Key::Char('d')], "Delay the link: 50 ms, 250 ms, no more")
+        .takes("[WHO TIME]")
+        .hint("delay"),
+    control(Command::Stop, "stop", &[Key::Char('X')], "Stop all test clients").hint("stop"),
+    control(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
+    control(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave").takes(CLIENT).hint("remove"),
+    control(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
     entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
     entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),

@@ -8,13 +8,17 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`]: what keys do and what pages say, as data; pure.
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`]: what keys do and what pages say, as data;
+//!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
-//! - [`run()`], [`terminal`], [`input`], [`frames`]: the loop and what it touches.
+//! - [`run()`], [`terminal`], [`input`], [`frames`], [`fleets`]: the loop and what it touches.
 
 pub mod app;
+pub mod asked;
 pub mod banner;
+pub mod beliefs;
 pub mod details;
+pub mod fleets;
 pub mod frames;
 pub mod help;
 pub mod input;
@@ -29,10 +33,12 @@ pub mod widget;
 mod testing;
 
 use std::error::Error;
+use std::io::{self, Write};
 
 use crossterm::event::EventStream;
 
 use self::app::{App, Settings};
+use self::fleets::Fleets;
 use self::input::Orders;
 use self::run::{Console, now};
 use self::terminal::Taken;
@@ -97,6 +103,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
     let settings = Settings {
         connect: options.observe.connection.connect.clone(),
+        roots: options.observe.roots.clone(),
         named: options.observe.named.clone(),
         write: options.write,
         utc: options.utc,
@@ -107,15 +114,23 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
-    let mut observer = Observer::start(options.observe);
-    let mut console = Console::new(app, theme, surface, taken);
-    let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders).await;
-    let gone = !terminal::is_there();
-    drop(console);
-    observer.stop().await;
-    match ended {
+    let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
+    let observer = Observer::start(options.observe);
+    let work = async |fleets: &mut Fleets| {
+        let (mut observer, mut console) = (observer, Console::new(app, theme, surface, taken));
+        let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders, fleets).await;
+        let gone = !terminal::is_there();
+        drop(console);
+        if fleets.are_running() && !gone {
+            // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
+            let _ = writeln!(io::stderr(), "The test clients are leaving.");
+        }
+        observer.stop().await;
+        (ended, gone)
+    };
+    match fleets.around(work).await {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
-        Err(TuiError::Terminal(_)) if gone => Ok(()),
-        ended => ended,
+        (Err(TuiError::Terminal(_)), true) => Ok(()),
+        (ended, _) => ended,
     }
 }

@@ -19,12 +19,13 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use super::TuiError;
-use super::app::{App, Effect, Event};
+use super::app::{App, Effect, Event, Side};
 use super::frames::Frames;
 use super::input::{Order, translate};
 use super::terminal::Outside;
 use super::theme::Theme;
 use super::view::draw;
+use crate::contend::{self, Scenario};
 use crate::observe::{Observed, Observer};
 use crate::znode::Timestamp;
 
@@ -55,6 +56,18 @@ impl System for super::input::Orders {
     fn next(&mut self) -> impl Future<Output = Order> {
         super::input::Orders::next(self)
     }
+}
+
+/// Where test clients are started.
+pub trait Crews {
+    /// What the fleets tell next; never comes as long as there is none. Cancel safe.
+    fn next(&mut self) -> impl Future<Output = Event>;
+    /// Starts a fleet on that side.
+    fn start(&mut self, side: Side, scenario: Scenario);
+    /// Does something to the fleet on that side.
+    fn order(&mut self, side: Side, order: contend::Order);
+    /// Stops the fleet on that side; its end is told.
+    fn stop(&mut self, side: Side);
 }
 
 /// This machine's clock.
@@ -126,13 +139,14 @@ where
         input: &mut I,
         changes: &mut impl Changes,
         system: &mut impl System,
+        fleets: &mut impl Crews,
     ) -> Result<(), TuiError>
     where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
     {
         loop {
-            let turn = self.turn(input, changes, system).await;
-            if self.take(turn).await?.is_break() {
+            let turn = self.turn(input, changes, system, fleets).await;
+            if self.take(turn, fleets).await?.is_break() {
                 return Ok(());
             }
             if !self.outside.is_taken() {
@@ -142,7 +156,13 @@ where
     }
 
     /// Waits for what comes first, by its rank.
-    async fn turn<I>(&mut self, input: &mut I, changes: &mut impl Changes, system: &mut impl System) -> Turn
+    async fn turn<I>(
+        &mut self,
+        input: &mut I,
+        changes: &mut impl Changes,
+        system: &mut impl System,
+        fleets: &mut impl Crews,
+    ) -> Turn
     where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
     {
@@ -155,13 +175,14 @@ where
             event = input.next() => Turn::Input(event),
             Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
             () = until(tick) => Turn::Tick,
+            event = fleets.next() => Turn::Done(event),
             () = until(frame) => Turn::Frame,
             () = std::future::ready(()), if !idle => Turn::Slice,
             batch = changes.next(), if idle && !self.ended => Turn::Changes(batch),
         }
     }
 
-    async fn take(&mut self, turn: Turn) -> Result<ControlFlow<()>, TuiError> {
+    async fn take(&mut self, turn: Turn, fleets: &mut impl Crews) -> Result<ControlFlow<()>, TuiError> {
         let event = match turn {
             Turn::System(Order::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
             Turn::System(Order::Continue) => {
@@ -198,14 +219,14 @@ where
             self.frames.request();
         }
         for effect in update.effects {
-            if self.carry_out(effect).await?.is_break() {
+            if self.carry_out(effect, fleets).await?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    async fn carry_out(&mut self, effect: Effect) -> Result<ControlFlow<()>, TuiError> {
+    async fn carry_out(&mut self, effect: Effect, fleets: &mut impl Crews) -> Result<ControlFlow<()>, TuiError> {
         match effect {
             Effect::Quit => return Ok(ControlFlow::Break(())),
             Effect::Copy(text) => self.outside.copy(&text).map_err(TuiError::terminal)?,
@@ -217,6 +238,9 @@ where
                 return self.redraw();
             }
             Effect::Redraw => return self.redraw(),
+            Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
+            Effect::Order { side, order } => fleets.order(side, order),
+            Effect::StopFleet(side) => fleets.stop(side),
         }
         Ok(ControlFlow::Continue(()))
     }

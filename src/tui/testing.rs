@@ -1,5 +1,7 @@
 //! A small ensemble for the tests of the screen: changes as an observer would bring them.
 
+pub mod fleets;
+
 use super::app::{App, Event, Key, Settings, Update};
 use crate::observe::Observed;
 use crate::queue::{Change, Link};
@@ -12,8 +14,12 @@ pub const OWN: SessionId = SessionId(0x0100_0a2b_3c40_0b31);
 
 /// A console of that size, not yet connected.
 pub fn app(size: (u16, u16)) -> App {
-    let settings = Settings { connect: "zk1:2181,zk2:2181/prod".to_owned(), utc: true, ..Settings::default() };
-    App::new(settings, size, NOW)
+    App::new(settings(), size, NOW)
+}
+
+/// What the tests' console is started with.
+pub fn settings() -> Settings {
+    Settings { connect: "zk1:2181,zk2:2181/prod".to_owned(), utc: true, ..Settings::default() }
 }
 
 /// The path with that text.

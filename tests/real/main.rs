@@ -13,6 +13,7 @@ mod locks;
 mod observe;
 mod relay_faults;
 mod relays;
+mod sandbox;
 mod server_view;
 mod servers;
 mod shown;

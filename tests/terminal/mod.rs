@@ -1,5 +1,6 @@
 //! The program in a real terminal.
 
+mod contend;
 mod endings;
 mod hostile;
 mod pictures;

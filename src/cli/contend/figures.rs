@@ -57,7 +57,11 @@ fn traffic(outcome: &Outcome) -> Vec<Row> {
             let parts = format!("{} for children, {} for deleted nodes", count(server.children), count(server.deleted));
             ("", count(server.children.saturating_add(server.deleted)), format!("as the servers count: {parts}"))
         }
-        None => ("", UNKNOWN.to_owned(), "as the servers count: they do not tell".to_owned()),
+        None => (
+            "",
+            UNKNOWN.to_owned(),
+            format!("as the servers count: {}", outcome.server_silence.as_deref().unwrap_or("they do not tell")),
+        ),
     };
     vec![
         ("acquisitions", count(outcome.acquisitions), rate),

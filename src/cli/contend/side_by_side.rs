@@ -206,7 +206,7 @@ mod tests {
 
     fn comparison(sizes: &[u32], herd_costs_more_from: Option<u32>) -> Comparison {
         let runs = sizes.iter().copied().map(run).collect();
-        Comparison { schema: 1, runs, herd_costs_more_from, interrupted: false }
+        Comparison { schema: 1, runs, unpaired: None, herd_costs_more_from, interrupted: false }
     }
 
     #[test]

@@ -40,6 +40,7 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
         bytes: Bytes { up: 123_456, down: 1_234_567 },
         wait_ms: waits,
         hold_ms: Quantiles { p50: Duration::ZERO, p90: Duration::from_micros(430), ..waits },
+        server_silence: None,
         server: Some(if is_herd {
             ServerEvents { children: events, deleted: 0 }
         } else {

@@ -14,6 +14,9 @@ use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, survey_once};
 use crate::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
+/// How often the servers are asked at most.
+const SURVEYS: usize = 3;
+
 /// The node's stat; `None` when there is no such node.
 pub(super) async fn stat(
     client: &Client,
@@ -48,15 +51,28 @@ pub(super) async fn plan(settings: &Settings, path: &ZnodePath, stat: &ZnodeStat
 
 /// The lock's parent and what the servers say.
 async fn look(settings: &Settings, path: &ZnodePath) -> Result<LockTable, CliError> {
-    let survey = SurveyOptions::new(settings.connect_options()?);
+    let options = settings.survey_options()?;
     let near = Settings { roots: near(path), ..settings.clone() };
     // The servers' lists have to be younger than the node to tell anything about its owner, and both are.
-    let (table, view) = tokio::join!(read(&near), survey_once(&survey, false));
+    let (table, view) = tokio::join!(read(&near), survey(&options));
     let mut table = table?;
-    // A connect string that cannot be read was refused before.
-    let view = view.unwrap_or_else(|_| ServerView::default());
     table.apply(Change::Surveyed { view: view.into() }, now());
     Ok(table)
+}
+
+/// What the servers say. While connections come and go a server counts and lists different ones, and its list cannot be taken
+/// for whole: then it is asked again.
+async fn survey(options: &SurveyOptions) -> ServerView {
+    let mut view = ServerView::default();
+    for _ in 0..SURVEYS {
+        // A connect string that cannot be read was refused before.
+        view = survey_once(options, false).await.unwrap_or_default();
+        let in_part = view.members.iter().any(|member| member.connections.is_some() && !member.knows_connections());
+        if !in_part {
+            break;
+        }
+    }
+    view
 }
 
 async fn read(settings: &Settings) -> Result<LockTable, CliError> {
@@ -67,7 +83,7 @@ async fn read(settings: &Settings) -> Result<LockTable, CliError> {
             return Err(error);
         }
     }
-    Ok(follower.stop().await)
+    Ok(follower.stop().await.0)
 }
 
 /// Where the node's lock can be: its parent, and where a semaphore's other half would be.

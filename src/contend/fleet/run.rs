@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 use super::super::chief::Chief;
 use super::super::client::Fleetwide;
 use super::super::roster::Roster;
-use super::super::tally::Tally;
+use super::super::tally::{Deletions, Tally};
 use super::super::{Doing, Order, Outcome, Scenario, ServerEvents, Status};
 use super::{ContendError, FleetOptions};
 use crate::zk::Dialer;
@@ -50,8 +50,13 @@ pub(super) struct Runner {
 }
 
 impl Runner {
-    pub(super) fn new(options: FleetOptions, scenario: Arc<Scenario>, publish: watch::Sender<Published>) -> Self {
-        let tally = Mutex::new(Tally::new(scenario.algorithm));
+    pub(super) fn new(
+        options: FleetOptions,
+        scenario: Arc<Scenario>,
+        deletions: Deletions,
+        publish: watch::Sender<Published>,
+    ) -> Self {
+        let tally = Mutex::new(Tally::new(scenario.algorithm, deletions));
         let fleet = Arc::new(Fleetwide {
             connection: options.connection.clone(),
             chroot: String::new(),
@@ -191,13 +196,17 @@ impl Runner {
             self.ask().await;
         }
         let mut status = self.status();
-        let Some(roster) = &mut self.roster else { return Outcome::of(&status, None) };
-        roster.disband(LEAVING).await;
-        let (cost, passed) = roster.cost();
-        status.totals = self.fleet.tally().totals(cost, passed);
-        let Some(chief) = &mut self.chief else { return Outcome::of(&status, None) };
+        if let Some(roster) = &mut self.roster {
+            roster.disband(LEAVING).await;
+            let (cost, passed) = roster.cost();
+            status.totals = self.fleet.tally().totals(cost, passed);
+        }
+        let Some(chief) = self.chief.take() else { return Outcome::of(&status, None) };
         let looking_back = async {
-            let left = chief.left_behind(&self.fleet.scenario, roster.sessions()).await;
+            let left = match &self.roster {
+                Some(roster) => chief.left_behind(&self.fleet.scenario, roster.sessions()).await,
+                None => None,
+            };
             chief.clear().await;
             left
         };

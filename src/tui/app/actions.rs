@@ -15,8 +15,11 @@ impl Update {
 
 impl App {
     pub(super) fn key(&mut self, key: Key) -> Update {
+        if self.asks_to_quit {
+            return self.answer(key);
+        }
         if key == Key::Ctrl('c') {
-            return Update::effect(Effect::Quit);
+            return self.quit();
         }
         if self.prompt.is_some() && self.layout().is_some() {
             return self.type_key(key);
@@ -51,6 +54,10 @@ impl App {
             Screen::Locks => (self.locks.top() + row, self.locks.rank(), world.locks().len()),
             Screen::Queue => (self.contenders.top() + row, self.contenders.rank(), world.queue_rows().len()),
             Screen::Timeline => (self.moments.top() + row, self.moments.rank(), world.timeline_rows().len()),
+            Screen::Contend => {
+                let cursor = self.client_cursor();
+                (cursor.top() + row, cursor.rank(), self.fleets().clients(self.side).len())
+            }
             Screen::Help | Screen::Unreadable => return Update::default(),
         };
         if rank >= len {
@@ -62,6 +69,7 @@ impl App {
         match self.screen {
             Screen::Locks => self.locks.go(rank, world.locks()),
             Screen::Queue => self.contenders.go(rank, &world.queue_rows()),
+            Screen::Contend => self.with_clients(|cursor, clients| cursor.go(rank, &clients)),
             _ => self.moments.go(rank, &world.timeline_rows()),
         }
         Update::redraw()
@@ -71,7 +79,9 @@ impl App {
         let Some(mut prompt) = self.prompt.take() else { return Update::default() };
         match (key, prompt.purpose) {
             (Key::Esc, Purpose::Filter) => self.set_filter(""),
-            (Key::Esc, Purpose::Command) | (Key::Enter, Purpose::Filter) => {}
+            (Key::Esc, _) | (Key::Enter, Purpose::Filter) => {}
+            (Key::Enter, Purpose::Clients) => return self.start_pair(prompt.text()),
+            (Key::Enter, Purpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
             (Key::Enter, Purpose::Command) => return self.obey(prompt.text()),
             (Key::Up, Purpose::Filter) => {
                 self.prompt = Some(prompt);
@@ -127,9 +137,10 @@ impl App {
             Command::Right => self.right(),
             Command::Open => self.open_selected(),
             Command::Back => self.back(),
-            Command::NextPane => self.turn_pane(),
+            Command::NextPane => self.next_pane(),
             Command::Locks => self.go(Screen::Locks),
             Command::Queue => self.go_to_queue(),
+            Command::Contend => self.go(Screen::Contend),
             Command::Timeline => self.go(Screen::Timeline),
             Command::Help => self.toggle(Screen::Help),
             Command::Unreadable => self.toggle(Screen::Unreadable),
@@ -144,7 +155,17 @@ impl App {
             Command::CommandLine => self.prompt = Some(Prompt::new(Purpose::Command, "")),
             Command::Redraw => return Update::effect(Effect::Redraw),
             Command::Suspend => return Update::effect(Effect::Suspend),
-            Command::Quit => return Update::effect(Effect::Quit),
+            Command::Quit => return self.quit(),
+            Command::Start => return self.start(argument),
+            Command::Stop => return self.stop_fleets(),
+            Command::Holder => self.select_holder(),
+            Command::Join
+            | Command::Leave
+            | Command::Crash
+            | Command::Freeze
+            | Command::Cut
+            | Command::Heal
+            | Command::Delay => return self.order(command, argument),
         }
         Update::redraw()
     }

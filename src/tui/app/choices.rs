@@ -9,7 +9,8 @@ impl App {
         match self.screen {
             Screen::Queue => world.queue_filter(),
             Screen::Timeline => world.timeline_filter(),
-            Screen::Locks | Screen::Help | Screen::Unreadable => world.locks().filter(),
+            Screen::Locks => world.locks().filter(),
+            Screen::Contend | Screen::Help | Screen::Unreadable => &self.no_filter,
         }
     }
 
@@ -26,7 +27,7 @@ impl App {
             Screen::Locks => world.arrange(|locks, table| locks.set_filter(filter.clone(), table, now)),
             Screen::Queue => world.filter_queue(filter.clone()),
             Screen::Timeline => world.filter_timeline(filter.clone()),
-            Screen::Help | Screen::Unreadable => {}
+            Screen::Contend | Screen::Help | Screen::Unreadable => {}
         });
     }
 
@@ -60,7 +61,12 @@ impl App {
     /// is bounded however long it lasts, and all of that moment can be looked at.
     pub(super) fn turn_pause(&mut self) {
         if self.paused.take().is_none() {
-            self.paused = Some(Box::new(Paused { at: self.now, missed: 0, world: self.live.clone() }));
+            self.paused = Some(Box::new(Paused {
+                at: self.now,
+                missed: 0,
+                world: self.live.clone(),
+                fleets: self.fleets.clone(),
+            }));
         }
     }
 
@@ -81,6 +87,9 @@ impl App {
                 .selected(&world.timeline_rows())
                 .and_then(|number| world.timeline().get(number)?.lock.as_ref())
                 .map(|lock| lock.path.to_string()),
+            Screen::Contend => {
+                self.selected_client().and_then(|client| client.session).map(|session| session.to_string())
+            }
             Screen::Help | Screen::Unreadable => None,
         };
         let Some(text) = text else {

@@ -1,5 +1,8 @@
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use super::Side;
+use crate::contend::{Order, Outcome, Scenario, Status};
 use crate::observe::Observed;
 
 /// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
@@ -93,6 +96,29 @@ pub enum Event {
     ExportDone(Result<PathBuf, String>),
     /// The observer ended by itself and will bring nothing more.
     ObserverEnded,
+    /// A fleet tells how it stands.
+    Fleet {
+        /// Which.
+        side: Side,
+        /// How it stands.
+        status: Arc<Status>,
+    },
+    /// A fleet could not run, and is no more.
+    FleetFailed {
+        /// Which.
+        side: Side,
+        /// Why, and what to do: a sentence without a full stop.
+        why: String,
+    },
+    /// A fleet has ended because it was stopped: its clients are gone.
+    FleetEnded {
+        /// Which.
+        side: Side,
+        /// What it came to.
+        outcome: Box<Outcome>,
+    },
+    /// A fleet had too much to do and dropped an order.
+    FleetBusy(Side),
 }
 
 /// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
@@ -113,6 +139,22 @@ pub enum Effect {
     Suspend,
     /// Draw everything anew: something else wrote to the terminal.
     Redraw,
+    /// Start test clients. There is no fleet on that side, or it has ended.
+    StartFleet {
+        /// Where the fleet will stand.
+        side: Side,
+        /// What it plays.
+        scenario: Box<Scenario>,
+    },
+    /// Do something to a fleet.
+    Order {
+        /// Which.
+        side: Side,
+        /// What.
+        order: Order,
+    },
+    /// Stop a fleet: its clients go, with their sessions and nodes.
+    StopFleet(Side),
 }
 
 /// What an event led to.

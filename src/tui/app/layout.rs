@@ -6,6 +6,9 @@ pub const SMALLEST: (u16, u16) = (60, 16);
 /// Lines that the banner may take.
 const MOST_BANNER: u16 = 4;
 
+/// Lines of a list of three rows, with its border and titles.
+const LEAST_LIST: u16 = 6;
+
 /// A part of the terminal: column, line, columns, lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
@@ -25,6 +28,8 @@ pub struct Area {
 /// header                       1 line
 /// tabs                         1 line
 /// banner                       1 to 4 lines, only when something is wrong with the connection
+/// fleets: boxes side by side   only on Contend
+/// beliefs                      a few lines, only on Contend, when two believed that they hold
 /// main: a box with the list    what is left
 /// side: a box below it         Locks: watch events; Queue: details
 /// footer                       1 line
@@ -37,6 +42,10 @@ pub struct Layout {
     pub tabs: Area,
     /// What is wrong; without lines when nothing is.
     pub banner: Area,
+    /// The figures of the fleets, with their borders; without lines where there are none.
+    pub fleets: Area,
+    /// Who believed what; without lines when nobody was wrong.
+    pub beliefs: Area,
     /// The list or the text, with its border.
     pub main: Area,
     /// The box below it; without lines where there is none.
@@ -46,8 +55,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a screen below a banner of some lines; `None` when the terminal is too small for it.
-    pub fn of(size: (u16, u16), screen: Screen, banner: u16) -> Option<Self> {
+    /// The layout of a screen below a banner of some lines, and on Contend with some lines of beliefs; `None` when the
+    /// terminal is too small for it.
+    pub fn of(size: (u16, u16), screen: Screen, banner: u16, beliefs: u16) -> Option<Self> {
         let (width, height) = size;
         if width < SMALLEST.0 || height < SMALLEST.1 {
             return None;
@@ -55,6 +65,17 @@ impl Layout {
         let line = |y, height| Area { x: 0, y, width, height };
         let banner = line(2, banner.min(MOST_BANNER));
         let body = line(2 + banner.height, height - 3 - banner.height);
+        let fleets = line(
+            body.y,
+            match screen {
+                Screen::Contend => fleets_height(body.height),
+                _ => 0,
+            },
+        );
+        // At least three clients show below.
+        let room = body.height.saturating_sub(fleets.height + LEAST_LIST);
+        let beliefs = line(fleets.y + fleets.height, if screen == Screen::Contend { beliefs.min(room) } else { 0 });
+        let body = line(beliefs.y + beliefs.height, body.height - fleets.height - beliefs.height);
         let below = match screen {
             Screen::Locks if body.height >= 12 => 4,
             Screen::Queue if body.height >= 34 => 11,
@@ -66,6 +87,8 @@ impl Layout {
             header: line(0, 1),
             tabs: line(1, 1),
             banner,
+            fleets,
+            beliefs,
             main: line(body.y, body.height - below),
             side: line(body.y + body.height - below, below),
             footer: line(height - 1, 1),
@@ -83,6 +106,16 @@ impl Layout {
     }
 }
 
+/// Lines of the boxes of the fleets.
+fn fleets_height(body: u16) -> u16 {
+    match body {
+        34.. => 13,
+        19.. => 8,
+        13.. => 7,
+        _ => body.saturating_sub(LEAST_LIST),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,12 +123,12 @@ mod tests {
     #[test]
     fn every_line_of_the_terminal_belongs_to_one_part() {
         for screen in Screen::ALL {
-            for banner in 0..=MOST_BANNER + 1 {
+            for (banner, beliefs) in (0..=MOST_BANNER + 1).zip([0, 1, 2, 4, 0, 9]) {
                 for height in SMALLEST.1..90 {
-                    let layout = Layout::of((80, height), screen, banner).unwrap();
-                    let Layout { header, tabs, banner, main, side, footer } = layout;
+                    let layout = Layout::of((80, height), screen, banner, beliefs).unwrap();
+                    let Layout { header, tabs, banner, fleets, beliefs, main, side, footer } = layout;
                     let mut next = 0;
-                    for part in [header, tabs, banner, main, side, footer] {
+                    for part in [header, tabs, banner, fleets, beliefs, main, side, footer] {
                         assert_eq!(part.y, next, "{screen:?} {height} {part:?}");
                         next += part.height;
                     }
@@ -109,7 +142,7 @@ mod tests {
     #[test]
     fn a_terminal_that_is_too_small_has_no_layout() {
         for size in [(0, 0), (1, 1), (20, 5), (59, 50), (200, 15)] {
-            assert_eq!(Layout::of(size, Screen::Locks, 0), None);
+            assert_eq!(Layout::of(size, Screen::Locks, 0, 0), None);
         }
     }
 }

@@ -8,6 +8,7 @@
 
 mod actions;
 mod choices;
+mod contend;
 mod cursor;
 mod event;
 mod export;
@@ -26,6 +27,9 @@ mod tests;
 
 use std::time::Duration;
 
+pub use contend::{
+    Crew, DEFAULT_CLIENTS, Destination, Figures, Fleets, NoPlace, Phase, SECONDS, Side, Wanted, is_living,
+};
 pub use cursor::{Cursor, Rows};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
@@ -36,6 +40,7 @@ pub use screen::Screen;
 pub use sorted::{SortBy, SortedLocks};
 pub use world::World;
 
+use crate::contend::ClientId;
 use crate::observe::Observed;
 use crate::queue::{Link, LockId, LockName};
 use crate::znode::{Timestamp, ZnodePath};
@@ -50,6 +55,8 @@ const WHEEL: isize = 3;
 pub struct Settings {
     /// The connect string.
     pub connect: String,
+    /// Below which nodes locks are looked for; none is the whole chroot.
+    pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks though their names do not tell.
     pub named: Vec<ZnodePath>,
     /// Whether it may change the ensemble.
@@ -78,6 +85,7 @@ pub struct Paused {
     /// Changes that came since.
     pub missed: u64,
     world: World,
+    fleets: Fleets,
 }
 
 /// The panes of Queue.
@@ -106,6 +114,11 @@ pub struct App {
     pane: Pane,
     /// The first line that shows of a text: Help, Unreadable, the details.
     scrolled: usize,
+    fleets: Fleets,
+    side: Side,
+    clients: [Cursor<ClientId>; 2],
+    asks_to_quit: bool,
+    no_filter: Filter,
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
@@ -128,6 +141,11 @@ impl App {
             open: None,
             pane: Pane::List,
             scrolled: 0,
+            fleets: Fleets::default(),
+            side: Side::Left,
+            clients: [Cursor::first(), Cursor::first()],
+            asks_to_quit: false,
+            no_filter: Filter::default(),
             prompt: None,
             notice: None,
             observing: true,
@@ -157,6 +175,10 @@ impl App {
                 self.observing = false;
                 Update { redraw: true, effects: Vec::new() }
             }
+            Event::Fleet { side, status } => self.fleet_told(side, status),
+            Event::FleetFailed { side, why } => self.fleet_failed(side, why),
+            Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
+            Event::FleetBusy(side) => self.fleet_busy(side),
         };
         if update.redraw {
             self.settle();
@@ -192,13 +214,16 @@ impl App {
         if self.notice.is_some() || self.paused.is_some() {
             return true;
         }
+        if self.screen == Screen::Contend && self.fleets.is_active() {
+            return true;
+        }
         if !self.is_live() {
             return matches!(self.link(), Link::Connecting { next_try: Some(_), .. });
         }
         match self.screen {
             Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
             Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
-            Screen::Timeline | Screen::Help | Screen::Unreadable => false,
+            Screen::Contend | Screen::Timeline | Screen::Help | Screen::Unreadable => false,
         }
     }
 
@@ -216,6 +241,7 @@ impl App {
             Screen::Locks => self.locks.settle(world.locks(), height),
             Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
             Screen::Timeline => self.moments.settle(&world.timeline_rows(), height),
+            Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
             Screen::Help | Screen::Unreadable => {}
         }
     }

@@ -1,6 +1,6 @@
 //! Moving in lists and texts, and going from screen to screen.
 
-use super::{App, Cursor, Filter, Pane, Rows, Screen};
+use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
 use crate::queue::LockId;
 use crate::tui::{details, help};
 use crate::znode::ZnodePath;
@@ -34,6 +34,10 @@ impl App {
                 self.moments.step(by, &world.timeline_rows());
                 self.moments.reveal(&world.timeline_rows(), height);
             }
+            (Screen::Contend, _) => self.with_clients(|cursor, clients| {
+                cursor.step(by, &clients);
+                cursor.reveal(&clients, height);
+            }),
             (Screen::Queue | Screen::Help | Screen::Unreadable, _) => {
                 self.scrolled = self.scrolled.saturating_add_signed(by).min(self.scroll_end());
             }
@@ -59,6 +63,9 @@ impl App {
             (Screen::Locks, _) => self.locks = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Queue, Pane::List) => self.contenders = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Timeline, _) => self.moments = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Contend, _) => {
+                self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
+            }
             (Screen::Queue | Screen::Help | Screen::Unreadable, _) => self.step(if last { FAR } else { -FAR }),
         }
     }
@@ -66,6 +73,7 @@ impl App {
     pub(super) fn left(&mut self) {
         match (self.screen, self.pane) {
             (Screen::Queue, Pane::Details) => self.turn_pane(),
+            (Screen::Contend, _) if self.side == Side::Right => self.turn_side(),
             (Screen::Locks, _) => {}
             _ => self.leave(),
         }
@@ -74,8 +82,13 @@ impl App {
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
             (Screen::Locks | Screen::Timeline, _) | (Screen::Queue, Pane::List) => self.open_selected(),
+            (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}
         }
+    }
+
+    pub(super) fn next_pane(&mut self) {
+        if self.screen == Screen::Contend { self.turn_side() } else { self.turn_pane() }
     }
 
     pub(super) fn turn_pane(&mut self) {
@@ -91,7 +104,7 @@ impl App {
             },
             Screen::Queue if self.pane == Pane::List => self.turn_pane(),
             Screen::Timeline => self.open_happening(),
-            Screen::Queue | Screen::Help | Screen::Unreadable => {}
+            Screen::Queue | Screen::Contend | Screen::Help | Screen::Unreadable => {}
         }
     }
 

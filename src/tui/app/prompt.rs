@@ -12,6 +12,10 @@ pub enum Purpose {
     Filter,
     /// A command by its name.
     Command,
+    /// How many clients a herd and a chain get.
+    Clients,
+    /// How many clients stand in the queue that is open.
+    ClientsIntoQueue,
 }
 
 /// A line that is being typed.

@@ -5,6 +5,8 @@ pub enum Screen {
     Locks,
     /// One lock's queue.
     Queue,
+    /// Test clients.
+    Contend,
     /// What happened.
     Timeline,
     /// What the keys do.
@@ -15,13 +17,14 @@ pub enum Screen {
 
 impl Screen {
     /// Every screen.
-    pub const ALL: [Self; 5] = [Self::Locks, Self::Queue, Self::Timeline, Self::Help, Self::Unreadable];
+    pub const ALL: [Self; 6] = [Self::Locks, Self::Queue, Self::Contend, Self::Timeline, Self::Help, Self::Unreadable];
 
     /// Its name, for people and for file names.
     pub fn title(self) -> &'static str {
         match self {
             Self::Locks => "Locks",
             Self::Queue => "Queue",
+            Self::Contend => "Contend",
             Self::Timeline => "Timeline",
             Self::Help => "Help",
             Self::Unreadable => "Unreadable",

@@ -3,6 +3,7 @@
 use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
+use crate::tui::beliefs;
 use crate::znode::{Timestamp, ZnodePath};
 
 impl App {
@@ -119,6 +120,7 @@ impl App {
     /// Where everything stands; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
         let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
-        Layout::of(self.size, self.screen, banner)
+        let beliefs = if self.screen == Screen::Contend { beliefs::lines(self, self.size.0).len() } else { 0 };
+        Layout::of(self.size, self.screen, banner, u16::try_from(beliefs).unwrap_or(u16::MAX))
     }
 }

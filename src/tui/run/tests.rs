@@ -39,6 +39,17 @@ impl System for Silent {
     }
 }
 
+struct NoFleets;
+
+impl Crews for NoFleets {
+    async fn next(&mut self) -> Event {
+        std::future::pending().await
+    }
+    fn start(&mut self, _: Side, _: Scenario) {}
+    fn order(&mut self, _: Side, _: contend::Order) {}
+    fn stop(&mut self, _: Side) {}
+}
+
 /// Writes down what was wanted of it.
 #[derive(Clone, Default)]
 struct Notes {
@@ -104,8 +115,8 @@ async fn until_it_shows(
 ) {
     let waiting = async {
         while !screen(console).contains(text) {
-            let turn = console.turn(input, changes, &mut Silent).await;
-            assert!(console.take(turn).await.unwrap().is_continue());
+            let turn = console.turn(input, changes, &mut Silent, &mut NoFleets).await;
+            assert!(console.take(turn, &mut NoFleets).await.unwrap().is_continue());
         }
     };
     let shown = timeout(PATIENCE, waiting).await;
@@ -124,7 +135,7 @@ async fn from_the_start_to_the_end_as_a_user_sees_it() {
     press(&keys, "y");
     until_it_shows(&mut console, &mut input, &mut changes, "Copied").await;
     press(&keys, "q");
-    timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent)).await.unwrap().unwrap();
+    timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent, &mut NoFleets)).await.unwrap().unwrap();
     let written = notes.written.lock().unwrap().clone();
     assert!(written[0].starts_with("copy /locks/orders/"), "{written:?}");
 }
@@ -139,11 +150,11 @@ async fn a_key_is_not_kept_waiting_by_ten_thousand_changes() {
     let mut changes = Given(VecDeque::from([batch(burst)]));
     // The first slice is under way when the key comes.
     for _ in 0..3 {
-        let turn = console.turn(&mut input, &mut changes, &mut Silent).await;
-        let _ = console.take(turn).await.unwrap();
+        let turn = console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
+        let _ = console.take(turn, &mut NoFleets).await.unwrap();
     }
     press(&keys, "q");
-    timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent)).await.unwrap().unwrap();
+    timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent, &mut NoFleets)).await.unwrap().unwrap();
     assert!(console.waiting.len() > 5_000, "the key came first: {} changes still wait", console.waiting.len());
 }
 
@@ -158,7 +169,7 @@ async fn when_nothing_changes_nothing_is_drawn_and_nothing_wakes_it() {
     assert!(!console.app().ticks(), "seconds are counted");
     // Without a frame and a second to wait for, only a key, a change or the system could end this turn.
     assert!(
-        console.turn(&mut input, &mut changes, &mut Silent).now_or_never().is_none(),
+        console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).now_or_never().is_none(),
         "it woke up without a reason"
     );
 }
@@ -168,14 +179,18 @@ async fn the_end_of_the_input_ends_the_program() {
     let mut console = console(Notes::default());
     let (keys, mut input) = input();
     drop(keys);
-    timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent)).await.unwrap().unwrap();
+    timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent, &mut NoFleets))
+        .await
+        .unwrap()
+        .unwrap();
 }
 
 #[tokio::test]
 async fn a_panic_elsewhere_that_gave_the_terminal_back_ends_the_program() {
     let mut console = console(Notes { lost: true, ..Notes::default() });
     let (_keys, mut input) = input();
-    let ended = timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent)).await;
+    let ended =
+        timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent, &mut NoFleets)).await;
     assert!(matches!(ended.unwrap(), Err(TuiError::Panicked)));
 }
 
@@ -191,8 +206,8 @@ async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again
     let mut console = console(notes.clone());
     let (keys, mut input) = input();
     let mut changes = Given(VecDeque::new());
-    let turn = console.turn(&mut input, &mut changes, &mut Continued(false)).await;
-    assert!(console.take(turn).await.unwrap().is_continue());
+    let turn = console.turn(&mut input, &mut changes, &mut Continued(false), &mut NoFleets).await;
+    assert!(console.take(turn, &mut NoFleets).await.unwrap().is_continue());
     assert_eq!(*notes.written.lock().unwrap(), ["retake"]);
     until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
     press(&keys, "q");

@@ -4,13 +4,20 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
-use crate::tui::app::{Pane, Prompt, Purpose, Screen};
-use crate::tui::keymap::{COMMANDS, Command, Entry};
+use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, Purpose, Screen};
+use crate::tui::asked::question;
+use crate::tui::keymap::{COMMANDS, Command, Entry, Group};
 use crate::tui::theme::Theme;
 use crate::tui::widget::text::{Keep, width};
 
 /// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
+    if let Some(question) = question(view.app) {
+        let text = view.fit(&question, usize::from(area.width).saturating_sub(4), Keep::Start);
+        let text = format!(" {} {text} ", view.theme.signs.warning);
+        Line::from(Span::styled(text, view.theme.mark)).render(area, buffer);
+        return None;
+    }
     if let Some(prompt) = view.app.prompt() {
         return Some(draw_prompt(view, prompt, area, buffer));
     }
@@ -34,6 +41,8 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let (label, help) = match prompt.purpose {
         Purpose::Filter => (" /", "  Enter keeps it, Esc clears it"),
         Purpose::Command => (" :", "  Enter runs it, Esc leaves"),
+        Purpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
+        Purpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
     };
     let room = usize::from(area.width).saturating_sub(width(label) + 1);
     let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
@@ -43,8 +52,14 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let at = width(label) + width(&before);
     let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
     let used = at + width(&after);
+    let usual = match prompt.purpose {
+        Purpose::Clients | Purpose::ClientsIntoQueue if prompt.text().is_empty() => DEFAULT_CLIENTS.to_string(),
+        _ => String::new(),
+    };
+    let used = used + width(&usual);
     let mut spans =
         vec![Span::styled(label, view.theme.accent), Span::styled(format!("{before}{after}"), view.theme.text)];
+    spans.push(Span::styled(usual, view.theme.dim));
     if used + help.len() < usize::from(area.width) {
         spans.push(Span::styled(help, view.theme.dim));
     }
@@ -85,7 +100,19 @@ fn hints(view: View<'_>, columns: usize) -> Line<'static> {
 fn applies(view: View<'_>, entry: &Entry) -> bool {
     let app = view.app;
     let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
-    entry.hint.is_some() && entry.is_on(app.screen()) && (entry.command != Command::Back || somewhere_to_go)
+    // Keys that would only be refused now would take the room of those that work.
+    let useful = match entry.command {
+        Command::Back => somewhere_to_go && !(app.screen() == Screen::Contend && app.has_fleets()),
+        Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
+        Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
+        Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
+        Command::Export if app.screen() == Screen::Contend => {
+            !app.has_fleets() && app.fleets().crews().next().is_some()
+        }
+        _ if entry.group == Group::Clients && app.screen() == Screen::Contend => app.has_fleets(),
+        _ => true,
+    };
+    entry.hint.is_some() && entry.is_on(app.screen()) && useful
 }
 
 /// The word of a hint; some say what the key would do now.
@@ -94,6 +121,8 @@ fn word(view: View<'_>, entry: &Entry) -> &'static str {
     match entry.command {
         Command::Back if !app.filter().is_empty() => "clear filter",
         Command::Pause if app.paused().is_some() => "go on",
+        Command::NextPane if app.screen() == Screen::Contend => "side",
+        Command::Start if app.screen() == Screen::Contend => "start",
         Command::NextPane if app.pane() == Pane::Details => "queue",
         _ => entry.hint.unwrap_or_default(),
     }

@@ -67,6 +67,7 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let tabs = [
         (Command::Locks, Screen::Locks),
         (Command::Queue, Screen::Queue),
+        (Command::Contend, Screen::Contend),
         (Command::Timeline, Screen::Timeline),
         (Command::Help, Screen::Help),
     ];
@@ -79,14 +80,21 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let style = if app.screen() == screen { theme.selected } else { theme.dim };
         spans.push(Span::styled(format!(" {} {} ", key.label(true), screen.title()), style));
     }
+    let mut used: usize = spans.iter().map(Span::width).sum();
+    if app.has_fleets() {
+        let clients = plural(app.living_clients(), "test client", "test clients");
+        let badge = Span::styled(format!("  {} {clients}", theme.signs.warning), theme.wait);
+        used += badge.width();
+        spans.push(badge);
+    }
     Line::from(spans).render(area, buffer);
     if let Some(paused) = app.paused() {
         let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
-        let text = format!(
-            " PAUSED  as of {}, {} since ",
-            time_of_day(paused.at, app.settings().utc),
-            plural(missed, "change", "changes")
-        );
+        let as_of = format!(" PAUSED  as of {}", time_of_day(paused.at, app.settings().utc));
+        let text = format!("{as_of}, {} since ", plural(missed, "change", "changes"));
+        let room = usize::from(area.width).saturating_sub(used);
+        let text = [text, format!("{as_of} "), " PAUSED ".to_owned()].into_iter().find(|text| width(text) <= room);
+        let text = text.unwrap_or_default();
         let area = right(area, width(&text));
         Line::from(Span::styled(text, theme.mark)).right_aligned().render(area, buffer);
     }

@@ -14,7 +14,7 @@ use crate::tui::widget::text::Keep;
 /// Columns of the keys.
 const KEYS: usize = 15;
 /// Columns of the names.
-const NAMES: usize = 16;
+const NAMES: usize = 17;
 
 /// All commands.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {

@@ -2,8 +2,12 @@
 //!
 //! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
 
+mod asked;
 mod banner;
+mod clients;
+mod contend;
 mod details;
+mod fleet_figures;
 mod footer;
 mod header;
 mod help;
@@ -23,7 +27,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::app::{App, Area, SMALLEST, Screen};
+use super::app::{App, Area, SMALLEST, Screen, Side};
+use super::asked::question;
 use super::theme::Theme;
 use super::widget::text::{Keep, fit};
 
@@ -40,7 +45,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let view = View { app, theme };
     frame.buffer_mut().set_style(area, theme.text);
     let Some(layout) = app.layout() else {
-        too_small(area, frame.buffer_mut(), theme);
+        too_small(area, frame.buffer_mut(), app, theme);
         return;
     };
     let buffer = frame.buffer_mut();
@@ -59,20 +64,34 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
             queue::draw(view, main, buffer);
             details::draw(view, side, buffer);
         }
+        Screen::Contend => {
+            let (fleets, beliefs) = (place(layout.fleets), place(layout.beliefs));
+            if app.fleets().crew(Side::Left).is_some() {
+                contend::draw(view, fleets, buffer);
+                contend::draw_beliefs(view, beliefs, buffer);
+                clients::draw(view, main, buffer);
+            } else {
+                clients::draw_nothing(view, fleets.union(main), buffer);
+            }
+        }
         Screen::Timeline => timeline::draw(view, main, buffer),
         Screen::Help => help::draw(view, main, buffer),
         Screen::Unreadable => unreadable::draw(view, main, buffer),
     }
+    let body = layout.tabs.y + layout.tabs.height;
+    let body = Area { y: body, height: layout.footer.y - body, ..layout.tabs };
+    asked::draw(view, place(body), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }
 }
 
-fn too_small(area: Rect, buffer: &mut Buffer, theme: &Theme) {
-    let sentence = format!(
+fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
+    let needs = format!(
         "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. q quits.",
         SMALLEST.0, SMALLEST.1, area.width, area.height
     );
+    let sentence = question(app).unwrap_or(needs);
     Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
 }
 

@@ -1,5 +1,7 @@
 //! Every screen as it looks at 80x24 and at 160x45, and what must hold at any size.
 
+mod contend;
+
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -118,9 +120,12 @@ fn help_looks() {
 
 #[test]
 fn no_sentence_of_help_is_cut_at_eighty_columns() {
-    let app = after(live((80, 24)), "?");
-    let all = picture(&app, (80, 24)) + &picture(&after(live((80, 24)), "?G"), (80, 24));
-    assert!(!all.lines().any(|line| line.starts_with('│') && line.contains('…')), "{all}");
+    let mut app = after(live((80, 24)), "?");
+    for _ in 0..crate::tui::help::lines().len() {
+        let all = picture(&app, (80, 24));
+        assert!(!all.lines().any(|line| line.starts_with('│') && line.contains('…')), "{all}");
+        press(&mut app, "j");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::member::{Told, Watched};
+use super::told::{Figures, Timed, Told, Wanted};
 use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, Mode};
 use crate::zk::admin::{AdminError, AdminUrl, Reply, get};
@@ -29,40 +29,53 @@ pub(super) async fn by_http(
     url: &AdminUrl,
     host: &str,
     limits: Limits,
-    watchers: bool,
+    wanted: Wanted,
     load: &mut Load,
 ) -> Result<Told, AdminError> {
     let told = Told { asked_by: AskedBy::Http, ..Told::default() };
     let mut asking = ByHttp { url, host, limits, load, told };
-    let asked = asking.ask("monitor").await;
-    asking.told.monitor = asking.take(asked, admin::monitor)?;
-    asking.the_rest(watchers).await;
+    let asked = asking.ask("server_stats").await;
+    asking.told.what = asking.take(asked, admin::server_stats)?;
+    asking.the_rest(wanted).await;
     Ok(asking.told)
 }
 
 impl ByHttp<'_> {
-    async fn the_rest(&mut self, watchers: bool) {
-        let mode = self.told.monitor.state.as_deref().and_then(Mode::named);
+    async fn the_rest(&mut self, wanted: Wanted) {
+        let mode = self.told.what.mode.as_deref().and_then(Mode::named);
         let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
         let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
-        let (connections, totals, dump, watched) = tokio::join!(
+        let (connections, sessions, monitor, totals, watched) = tokio::join!(
             self.ask("connections"),
-            self.ask("watch_summary"),
             when(keeps_sessions, "dump"),
-            when(watchers, "watches_by_path")
+            when(wanted.figures, "monitor"),
+            when(wanted.figures, "watch_summary"),
+            when(wanted.watchers, "watches_by_path")
         );
         self.told.connections = self.take_or_complain(connections, admin::connections).map(|found| (found, true));
-        self.told.watch_totals = self.take_or_complain(totals, admin::watch_summary);
         self.told.sessions =
-            dump.and_then(|asked| self.take_or_complain(asked, admin::dump)).map(|found| (found, true));
-        if let Some(asked) = watched {
-            let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
-            let cost = self.told.cost;
-            let found = self.take_or_complain(asked, admin::watches_by_path);
-            self.told.watched = Some(Watched { found, took });
-            // The dear question has a pace of its own.
-            self.told.cost = cost;
+            sessions.and_then(|asked| self.take_or_complain(asked, admin::dump)).map(|found| (found, true));
+        if let (Some(monitor), Some(totals)) = (monitor, totals) {
+            self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
         }
+        if let Some(asked) = watched {
+            self.told.watched = Some(self.apart(|this| this.take_or_complain(asked, admin::watches_by_path)));
+        }
+    }
+
+    /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
+    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> Timed<T> {
+        let rest = (std::mem::take(&mut self.told.cost), self.told.problem.take());
+        let found = take(self);
+        let (took, problem) = (self.told.cost, self.told.problem.take());
+        (self.told.cost, self.told.problem) = rest;
+        Timed { found, took, problem }
+    }
+
+    fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
+        let monitor = self.take_or_complain(monitor, admin::monitor).unwrap_or_default();
+        let totals = self.take_or_complain(totals, admin::watch_summary);
+        Figures { watches: monitor.watches, totals, fired: monitor.fired }
     }
 
     async fn ask(&self, command: &str) -> Asked {

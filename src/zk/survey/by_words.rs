@@ -3,8 +3,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
-use super::member::{Told, Watched};
-use crate::server_view::{AskedBy, Load, Mode, Monitor, words};
+use super::told::{Figures, Timed, Told, Wanted};
+use crate::server_view::{AskedBy, Load, Mode, WatchedPath, words};
 use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
 
 /// One server, while it is asked by words.
@@ -29,56 +29,63 @@ pub(super) async fn by_words(
     tls: Option<&TlsConnector>,
     address: &str,
     limits: Limits,
-    watchers: bool,
+    wanted: Wanted,
     load: &mut Load,
 ) -> Result<Told, AskError> {
     let told = Told { asked_by: AskedBy::Words, ..Told::default() };
     let mut asking = ByWords { tls, address, limits, load, told };
-    asking.what_it_is().await?;
-    asking.the_rest(watchers).await;
+    let asked = asking.ask(Word::Srvr).await;
+    asking.told.what = words::srvr(&asking.take(asked)?.text);
+    if asking.told.what.version.is_none() {
+        return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
+    }
+    asking.the_rest(wanted).await;
     Ok(asking.told)
 }
 
 impl ByWords<'_> {
-    async fn what_it_is(&mut self) -> Result<(), AskError> {
-        let asked = self.ask(Word::Mntr).await;
-        let monitor = match self.take(asked) {
-            Ok(answer) => words::mntr(&answer.text),
-            Err(refused @ AskError::NotAllowed { .. }) => {
-                self.told.complain(refused.to_string());
-                let asked = self.ask(Word::Srvr).await;
-                let srvr = words::srvr(&self.take(asked)?.text);
-                Monitor { version: srvr.version, state: srvr.mode, connections: srvr.connections, ..Monitor::default() }
-            }
-            Err(error) => return Err(error),
-        };
-        if monitor.version.is_none() && monitor.state.is_none() {
-            return Err(AskError::Foreign { address: self.address.to_owned(), word: Word::Mntr });
-        }
-        self.told.monitor = monitor;
-        Ok(())
-    }
-
-    async fn the_rest(&mut self, watchers: bool) {
-        let mode = self.told.monitor.state.as_deref().and_then(Mode::named);
+    async fn the_rest(&mut self, wanted: Wanted) {
+        let mode = self.told.what.mode.as_deref().and_then(Mode::named);
         let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
-        let (connections, totals, sessions, watched) = tokio::join!(
+        let (connections, sessions, monitor, totals, watched) = tokio::join!(
             self.ask(Word::Cons),
-            self.ask(Word::Wchs),
             when(keeps_sessions, Word::Dump),
-            when(watchers, Word::Wchp)
+            when(wanted.figures, Word::Mntr),
+            when(wanted.figures, Word::Wchs),
+            when(wanted.watchers, Word::Wchp)
         );
         self.take_connections(connections);
-        if let Ok(answer) = self.take_or_complain(totals) {
-            self.told.watch_totals = words::wchs(&answer.text);
-        }
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
             self.told.sessions = words::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
-        if let Some(asked) = watched {
-            self.take_watched(asked);
+        if let (Some(monitor), Some(totals)) = (monitor, totals) {
+            self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
         }
+        if let Some(asked) = watched {
+            self.told.watched = Some(self.apart(|this| this.take_watched(asked)));
+        }
+    }
+
+    /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
+    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> Timed<T> {
+        let rest = (std::mem::take(&mut self.told.cost), self.told.problem.take());
+        let found = take(self);
+        let (took, problem) = (self.told.cost, self.told.problem.take());
+        (self.told.cost, self.told.problem) = rest;
+        Timed { found, took, problem }
+    }
+
+    fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
+        let monitor = self.take_or_complain(monitor).map(|answer| words::mntr(&answer.text)).unwrap_or_default();
+        let totals = self.take_or_complain(totals).ok().and_then(|answer| words::wchs(&answer.text));
+        Figures { watches: monitor.watches, totals, fired: monitor.fired }
+    }
+
+    fn take_watched(&mut self, asked: Asked) -> Option<(Vec<WatchedPath>, bool)> {
+        let answer = self.take_or_complain(asked).ok()?;
+        let (found, whole) = words::wchp(&answer.text);
+        Some((found, whole && !answer.cut))
     }
 
     fn take_connections(&mut self, asked: Asked) {
@@ -86,29 +93,14 @@ impl ByWords<'_> {
         let found = words::cons(&answer.text);
         // The server lists only the connections of the port on which it is asked, but counts those of all its ports.
         let listed = found.with_session.len() as u64 + found.without_session;
-        let all = self.told.monitor.connections.is_some_and(|counted| counted <= listed);
-        if found.whole && !all && self.told.monitor.connections.is_some() {
+        let all = self.told.what.connections.is_some_and(|counted| counted <= listed);
+        if found.whole && !all && self.told.what.connections.is_some() {
             self.told.complain(format!(
                 "{} has connections on another port, which it does not tell here: let its AdminServer be asked",
                 self.address
             ));
         }
         self.told.connections = Some((found.with_session, found.whole && !answer.cut && all));
-    }
-
-    fn take_watched(&mut self, asked: Asked) {
-        let elapsed = asked.elapsed;
-        let cost = self.told.cost;
-        self.told.watched = Some(match self.take_or_complain(asked) {
-            Ok(answer) => {
-                let (found, whole) = words::wchp(&answer.text);
-                Watched { found: Some((found, whole && !answer.cut)), took: answer.took }
-            }
-            // Asked in vain, which may have cost the server as much.
-            Err(()) => Watched { found: None, took: elapsed },
-        });
-        // The dear question has a pace of its own.
-        self.told.cost = cost;
     }
 
     async fn ask(&self, word: Word) -> Asked {

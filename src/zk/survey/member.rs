@@ -5,48 +5,17 @@ use tokio::time::Instant;
 use super::by_http::by_http;
 use super::by_words::by_words;
 use super::own::{Own, now};
-use super::pace::Pace;
+use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
 use super::roster::Seat;
+use super::told::{Timed, Told, Wanted};
 use super::{SurveyOptions, ViewBy};
-use crate::server_view::{
-    AskedBy, Connection, Keyed, Listing, Load, MemberView, Mode, Monitor, ServerClock, Session, WatchTotals,
-    WatchedPath,
-};
+use crate::server_view::{AskedBy, Keyed, Listing, Load, MemberView, Mode, ServerClock, WatchedPath};
 use crate::zk::tls;
 use crate::zk::words::AskError;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long an AdminServer that did not answer is left alone.
 const HTTP_AGAIN: Duration = Duration::from_secs(30);
-
-/// What one round brought.
-#[derive(Debug, Default)]
-pub(super) struct Told {
-    pub(super) asked_by: AskedBy,
-    pub(super) monitor: Monitor,
-    pub(super) connections: Option<(Vec<Connection>, bool)>,
-    pub(super) sessions: Option<(Vec<Session>, bool)>,
-    pub(super) watch_totals: Option<WatchTotals>,
-    /// When it was asked for.
-    pub(super) watched: Option<Watched>,
-    /// What is wrong and what to change: the first thing that was found.
-    pub(super) problem: Option<String>,
-    /// How long the server was busy with the cheap questions.
-    pub(super) cost: Duration,
-}
-
-impl Told {
-    pub(super) fn complain(&mut self, problem: String) {
-        self.problem.get_or_insert(problem);
-    }
-}
-
-/// The answer to the dear question, and how long it took.
-#[derive(Debug)]
-pub(super) struct Watched {
-    pub(super) found: Option<(Vec<WatchedPath>, bool)>,
-    pub(super) took: Duration,
-}
 
 /// A member of the ensemble and what is known of it.
 #[derive(Debug)]
@@ -56,32 +25,36 @@ pub(super) struct Member {
     chroot: Option<ZnodePath>,
     view: MemberView,
     clock: ServerClock,
-    pace: Pace,
+    clients: Pace,
+    figures: Pace,
+    watchers: Pace,
+    /// What was wrong with each of the latter two when they were asked last.
+    problems: [Option<String>; 2],
     /// When to ask next, counted from the end of the last round.
     wait: Duration,
     /// The way that told something last.
     way: AskedBy,
-    /// Not before then an AdminServer that did not answer.
-    http_from: Instant,
-    /// Not before then the dear question.
-    dear_from: Instant,
+    /// When its AdminServer did not answer, and why.
+    http_failed: Option<(Instant, String)>,
 }
 
 impl Member {
     pub(super) fn new(seat: Seat, options: &SurveyOptions, chroot: Option<ZnodePath>) -> Self {
         let view = MemberView::unasked(seat.address.clone());
-        let (options, now) = (options.clone(), Instant::now());
+        let options = options.clone();
         Self {
             seat,
             options,
             chroot,
             view,
             clock: ServerClock::default(),
-            pace: Pace::default(),
+            clients: Pace::new(CLIENTS),
+            figures: Pace::new(FIGURES),
+            watchers: Pace::new(WATCHERS),
+            problems: [None, None],
             wait: Duration::ZERO,
             way: AskedBy::None,
-            http_from: now,
-            dear_from: now,
+            http_failed: None,
         }
     }
 
@@ -98,19 +71,17 @@ impl Member {
         self.wait
     }
 
-    /// Asks it all, and who watches what if that is wanted and not too early. Takes at most four times the limit of a question.
+    /// Asks who is connected, what it counts if that is not too early, and who watches what if that is wanted and not too early.
+    /// Takes at most four times the limit of a question.
     pub(super) async fn ask(&mut self, own: &Own, watchers: bool) -> Load {
         let mut load = Load::default();
         let anchor = own.touch(&mut load).await;
         let asked_at = now();
-        let dear = watchers && Instant::now() >= self.dear_from;
-        match self.by_any_way(dear, &mut load).await {
+        let wanted = Wanted { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
+        match self.by_any_way(wanted, &mut load).await {
             Ok(mut told) => {
-                self.wait = self.pace.answered(told.cost);
-                if let Some(watched) = &told.watched {
-                    self.dear_from = Instant::now() + Pace::dear(watched.took);
-                }
                 let answered_at = now();
+                self.wait = self.clients.answered(told.cost);
                 if let Some((connections, _)) = &mut told.connections {
                     self.clock.learn(connections, answered_at);
                     self.clock.place(connections, answered_at);
@@ -118,10 +89,11 @@ impl Member {
                 if let Some((sessions, _)) = &mut told.sessions {
                     self.clock.date(sessions, anchor);
                 }
-                self.take(told, asked_at, answered_at, watchers);
+                self.take(told, asked_at, watchers);
+                self.view.answered_at = Some(answered_at);
             }
             Err(problem) => {
-                self.wait = self.pace.failed();
+                self.wait = self.clients.failed();
                 self.clock = ServerClock::default();
                 let answered_at = self.view.answered_at;
                 let unasked = MemberView::unasked(self.seat.address.clone());
@@ -131,83 +103,108 @@ impl Member {
         load
     }
 
-    fn take(&mut self, told: Told, asked_at: Timestamp, answered_at: Timestamp, watchers: bool) {
-        let Told { asked_by, monitor, connections, sessions, watch_totals, watched, problem, .. } = told;
-        let before = self.view.watched.take().filter(|_| watchers);
-        let chroot = self.chroot.as_ref();
-        let watched = watched.map_or(before, |watched| {
-            watched.found.map(|(paths, whole)| {
-                let within = paths.into_iter().filter_map(|watched| below(chroot, watched)).collect();
-                Listing::new(within, whole, asked_at)
-            })
-        });
-        self.way = asked_by;
-        self.view = MemberView {
-            address: self.seat.address.clone(),
-            mode: monitor.state.as_deref().and_then(Mode::named),
-            version: monitor.version,
-            asked_by,
-            error: problem,
-            answered_at: Some(answered_at),
-            connections: listing(connections, asked_at),
-            sessions: listing(sessions, asked_at),
-            watched,
-            watch_totals,
-            watch_count: monitor.watches,
-            fired: monitor.fired,
-        };
+    /// Replaces what was told; what was not asked this time stays, unless nobody looks at it.
+    fn take(&mut self, told: Told, at: Timestamp, watchers: bool) {
+        let view = &mut self.view;
+        self.way = told.asked_by;
+        view.asked_by = told.asked_by;
+        view.mode = told.what.mode.as_deref().and_then(Mode::named);
+        view.version = told.what.version;
+        view.connections = listing(told.connections, at);
+        view.sessions = listing(told.sessions, at);
+        if let Some(Timed { found, took, problem }) = told.figures {
+            self.figures.answered(took);
+            self.problems[0] = problem;
+            (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
+            view.counted_at = Some(at);
+        }
+        if let Some(Timed { found, took, problem }) = told.watched {
+            self.watchers.answered(took);
+            self.problems[1] = problem;
+            let chroot = self.chroot.as_ref();
+            let within = |paths: Vec<_>| paths.into_iter().filter_map(|watched| below(chroot, watched)).collect();
+            view.watched = found.map(|(paths, whole)| Listing::new(within(paths), whole, at));
+        } else if !watchers {
+            view.watched = None;
+            self.problems[1] = None;
+        }
+        view.error = told.problem.or_else(|| self.problems.iter().flatten().next().cloned());
     }
 
-    async fn by_any_way(&mut self, dear: bool, load: &mut Load) -> Result<Told, String> {
+    async fn by_any_way(&mut self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
         match self.options.by {
-            ViewBy::Words | ViewBy::Off => self.words(dear, load).await,
-            ViewBy::Http => self.http(dear, load).await,
-            ViewBy::Auto if self.way == AskedBy::Http => match self.http(dear, load).await {
-                Ok(told) => Ok(told),
-                Err(_) => self.words(dear, load).await,
-            },
-            ViewBy::Auto => self.words_else_http(dear, load).await,
-        }
-    }
-
-    async fn words_else_http(&mut self, dear: bool, load: &mut Load) -> Result<Told, String> {
-        let words = self.words(dear, load).await;
-        let complete = words.as_ref().is_ok_and(|told| told.problem.is_none());
-        // Who does not answer by words for being away or busy does not answer by HTTP either.
-        if complete || Instant::now() < self.http_from || words.as_ref().is_err_and(|_| self.seat.words.is_some()) {
-            return words;
-        }
-        match self.http(dear, load).await {
-            Ok(told) => Ok(told),
-            Err(http) => {
-                self.http_from = Instant::now() + HTTP_AGAIN;
-                match words {
-                    Ok(mut told) => {
-                        told.problem =
-                            told.problem.map(|problem| format!("{problem}, or let AdminServer answer: {http}"));
-                        Ok(told)
-                    }
-                    Err(problem) => Err(format!("{problem}, or let AdminServer answer: {http}")),
+            ViewBy::Words | ViewBy::Off => self.words(wanted, load).await.map_err(|fault| fault.sentence),
+            ViewBy::Http => self.http(wanted, load).await,
+            ViewBy::Auto => {
+                if self.way == AskedBy::Http
+                    && let Ok(told) = self.http(wanted, load).await
+                {
+                    return Ok(told);
                 }
+                self.words_else_http(wanted, load).await
             }
         }
     }
 
-    async fn words(&self, dear: bool, load: &mut Load) -> Result<Told, String> {
-        let Some(address) = &self.seat.words else { return Err(self.seat.why_no_words()) };
-        // Only the servers of a connect string that was given the files are spoken to over TLS.
-        let tls = match self.options.connection.tls.as_ref().filter(|_| self.seat.tls) {
-            Some(files) => Some(tls::connector(files).await.map_err(|error| error.to_string())?),
-            None => None,
+    /// By words; where they don't tell everything, by AdminServer; where that doesn't answer, says that too.
+    async fn words_else_http(&mut self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
+        let mut words = self.words(wanted, load).await;
+        if words.as_mut().is_ok_and(|told| told.problems().next().is_none()) {
+            return words.map_err(|fault| fault.sentence);
+        }
+        let tried = self.http_failed.as_ref().filter(|(at, _)| at.elapsed() < HTTP_AGAIN);
+        let http = match tried {
+            Some((_, error)) => error.clone(),
+            None => match self.http(wanted, load).await {
+                Ok(told) => return Ok(told),
+                Err(error) => error,
+            },
         };
-        by_words(tls.as_ref(), address, self.options.limits, dear, load)
-            .await
-            .map_err(|error: AskError| error.to_string())
+        if tried.is_none() {
+            self.http_failed = Some((Instant::now(), http.clone()));
+        }
+        match words {
+            Ok(mut told) => {
+                told.problems().for_each(|problem| *problem = format!("{problem}, or let AdminServer answer: {http}"));
+                Ok(told)
+            }
+            Err(Fault { sentence, away: true }) => Err(sentence),
+            Err(Fault { sentence, away: false }) => Err(format!("{sentence}, or let AdminServer answer: {http}")),
+        }
     }
 
-    async fn http(&self, dear: bool, load: &mut Load) -> Result<Told, String> {
+    async fn words(&self, wanted: Wanted, load: &mut Load) -> Result<Told, Fault> {
+        let Some(address) = &self.seat.words else { return Err(Fault::here(self.seat.why_no_words())) };
+        // Only the servers of a connect string that was given the files are spoken to over TLS.
+        let tls = match self.options.connection.tls.as_ref().filter(|_| self.seat.tls) {
+            Some(files) => Some(tls::connector(files).await.map_err(|error| Fault::here(error.to_string()))?),
+            None => None,
+        };
+        let told = by_words(tls.as_ref(), address, self.options.limits, wanted, load).await;
+        told.map_err(|error| {
+            let away =
+                matches!(error, AskError::Refused { .. } | AskError::Silent { .. } | AskError::NotServing { .. });
+            Fault { sentence: error.to_string(), away }
+        })
+    }
+
+    async fn http(&self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
         let Some(host) = &self.seat.http else { return Err(self.seat.why_no_http()) };
-        by_http(&self.options.admin, host, self.options.limits, dear, load).await.map_err(|error| error.to_string())
+        by_http(&self.options.admin, host, self.options.limits, wanted, load).await.map_err(|error| error.to_string())
+    }
+}
+
+/// Why words told nothing.
+#[derive(Debug)]
+struct Fault {
+    sentence: String,
+    /// Whether the server itself is away or busy, and not only its words.
+    away: bool,
+}
+
+impl Fault {
+    fn here(sentence: String) -> Self {
+        Self { sentence, away: false }
     }
 }
 

@@ -1,43 +1,71 @@
 use std::time::Duration;
 
-/// A cheap round may take one part in so many of a server's time: 1.4 %.
-const CHEAP: u32 = 70;
+use tokio::time::Instant;
 
-/// The dear question may take one part in so many: 0.5 %.
-const DEAR: u32 = 200;
+/// A kind of question and how much of a server's time it may take. Together they are half of a fiftieth, which leaves room for
+/// what cannot be seen from outside: several threads at work for one question, and garbage to be collected after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Share {
+    /// It may take one part in so many of a server's time.
+    parts: u32,
+    longest: Duration,
+}
+
+/// Who is connected, and which sessions there are: about 0.7 %.
+pub(super) const CLIENTS: Share = Share { parts: 150, longest: Duration::from_secs(60) };
+
+/// How many watches there are, and how many events were sent: about 0.17 %. A server computes hundreds of figures for that.
+pub(super) const FIGURES: Share = Share { parts: 600, longest: Duration::from_secs(60) };
+
+/// Who watches what: about 0.17 %.
+pub(super) const WATCHERS: Share = Share { parts: 600, longest: Duration::from_secs(300) };
 
 const SHORTEST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(60);
-
-/// The longest time between two dear questions: on such a server, each takes a second and a half.
-const LONGEST_DEAR: Duration = Duration::from_secs(300);
 
 /// The longest time until a server that does not answer is asked again.
 const LONGEST_RETRY: Duration = Duration::from_secs(10);
 
-/// When to ask a server again.
-#[derive(Clone, Copy, Debug, Default)]
+/// A server that was never asked before takes long for the first answer, and that says nothing of the next.
+const COLD: Duration = Duration::from_millis(20);
+
+/// When to ask a server the same again.
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
+    share: Share,
     failures: u32,
+    before: Duration,
+    due: Option<Instant>,
 }
 
 impl Pace {
-    /// After an answer that took that long.
+    pub(super) fn new(share: Share) -> Self {
+        Self { share, failures: 0, before: COLD, due: None }
+    }
+
+    /// Whether it is time to ask.
+    pub(super) fn is_due(&self) -> bool {
+        self.due.is_none_or(|due| Instant::now() >= due)
+    }
+
+    /// After an answer that took that long. Of two in a row the shorter counts: a server that collects its garbage during one
+    /// is not slow.
     pub(super) fn answered(&mut self, took: Duration) -> Duration {
         self.failures = 0;
-        (took * CHEAP).clamp(SHORTEST, LONGEST)
+        let cost = took.min(std::mem::replace(&mut self.before, took));
+        self.wait((cost * self.share.parts).clamp(SHORTEST, self.share.longest))
     }
 
     /// After no answer: a second, then twice as long each time.
     pub(super) fn failed(&mut self) -> Duration {
         let wait = SHORTEST * (1 << self.failures.min(4));
         self.failures = self.failures.saturating_add(1);
-        wait.min(LONGEST_RETRY)
+        self.wait(wait.min(LONGEST_RETRY))
     }
 
-    /// After the dear question, which took that long.
-    pub(super) fn dear(took: Duration) -> Duration {
-        (took * DEAR).clamp(SHORTEST, LONGEST_DEAR)
+    fn wait(&mut self, wait: Duration) -> Duration {
+        // A little early is in time for the round that comes then.
+        self.due = Some(Instant::now() + wait * 9 / 10);
+        wait
     }
 }
 
@@ -47,16 +75,32 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_longer_is_asked_less_often() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(CLIENTS);
         assert_eq!(pace.answered(Duration::from_millis(1)), SHORTEST);
-        assert_eq!(pace.answered(Duration::from_millis(100)), Duration::from_secs(7));
-        assert_eq!(pace.answered(Duration::from_secs(5)), LONGEST);
-        assert_eq!(Pace::dear(Duration::from_millis(100)), Duration::from_secs(20));
+        pace.answered(Duration::from_millis(100));
+        assert_eq!(pace.answered(Duration::from_millis(200)), Duration::from_secs(15));
+        pace.answered(Duration::from_secs(5));
+        assert_eq!(pace.answered(Duration::from_secs(5)), CLIENTS.longest);
+    }
+
+    #[test]
+    fn one_slow_answer_does_not_blind_us() {
+        let mut pace = Pace::new(CLIENTS);
+        assert!(pace.answered(Duration::from_secs(2)) < Duration::from_secs(4), "the first");
+        pace.answered(Duration::from_millis(2));
+        assert_eq!(pace.answered(Duration::from_secs(2)), SHORTEST);
+        assert_eq!(pace.answered(Duration::from_secs(2)), CLIENTS.longest);
+    }
+
+    #[test]
+    fn all_questions_together_take_less_than_half_of_a_fiftieth() {
+        let taken: f64 = [CLIENTS, FIGURES, WATCHERS].iter().map(|share| 1.0 / f64::from(share.parts)).sum();
+        assert!(taken <= 0.0101, "{taken}");
     }
 
     #[test]
     fn a_server_that_does_not_answer_is_asked_less_and_less_often_up_to_a_bound() {
-        let mut pace = Pace::default();
+        let mut pace = Pace::new(CLIENTS);
         let waits: Vec<u64> = (0..6).map(|_| pace.failed().as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
         pace.answered(Duration::ZERO);

@@ -145,7 +145,10 @@ async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
     assert!(told.contains("recursively"), "{told}");
     zk::delete_all(&scene.client, nodes).await;
     let told = scene.delete(&scene.lock, &["--yes"]).await.json();
-    assert_eq!((&told["outcome"]["result"], &told["plan"]["nodes"][0]["what"]), (&"deleted".into(), &"empty-parent".into()));
+    assert_eq!(
+        (&told["outcome"]["result"], &told["plan"]["nodes"][0]["what"]),
+        (&"deleted".into(), &"empty-parent".into())
+    );
     assert!(!scene.is_there(&scene.lock).await);
 }
 
@@ -161,7 +164,10 @@ async fn what_is_no_lock_is_not_deleted() {
     assert!(told.contains("no lock parent"), "{told}");
     assert!(scene.is_there(&service).await && scene.is_there(&data).await);
     let told = scene.delete(&service, &["--yes", "--even-if-live", "--lock", &service]).await.json();
-    assert_eq!((&told["outcome"]["result"], &told["plan"]["nodes"][0]["recipe"]), (&"deleted".into(), &"single-node".into()));
+    assert_eq!(
+        (&told["outcome"]["result"], &told["plan"]["nodes"][0]["recipe"]),
+        (&"deleted".into(), &"single-node".into())
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

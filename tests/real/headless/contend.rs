@@ -15,7 +15,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// The fields that the contract promises, and those that were added.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "schema",
     "recipe",
     "path",
@@ -34,6 +34,7 @@ const FIELDS: [&str; 22] = [
     "wait_ms",
     "hold_ms",
     "server",
+    "server_silence",
     "left_behind",
     "interrupted",
     "overlaps",

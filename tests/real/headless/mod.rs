@@ -4,5 +4,6 @@ mod access;
 mod contend;
 mod hostile;
 pub mod program;
+mod server_view;
 mod snapshot;
 mod watch;

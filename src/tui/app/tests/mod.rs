@@ -1,5 +1,6 @@
 //! What a user could notice, without a terminal.
 
+mod contend;
 mod live;
 mod locks;
 mod property;

@@ -76,6 +76,19 @@ fn exporting_writes_what_is_listed_under_the_names_of_the_headless_commands() {
 }
 
 #[test]
+fn figures_of_test_clients_are_exported_as_contend_prints_them() {
+    let mut app = crate::tui::testing::fleets::running(SIZE, 5);
+    let update = press(&mut app, "e");
+    let [Effect::Export { name, text }] = update.effects.as_slice() else { panic!("{update:?}") };
+    assert!(name.starts_with("lockscope-contend-"), "{name}");
+    let json: serde_json::Value = serde_json::from_str(text).unwrap();
+    assert_eq!(json["fleets"][0]["recipe"], "herd");
+    assert_eq!(json["fleets"][1]["acquisitions"], 1430);
+    assert_eq!(json["fleets"][1]["watch_events"]["per_acquisition"], 1.0);
+    assert_eq!(press(&mut live(SIZE), "5e").effects, [], "there is nothing yet");
+}
+
+#[test]
 fn the_command_line_takes_the_same_commands_as_the_keys() {
     let mut app = live(SIZE);
     assert_eq!(press(&mut app, ":q\n").effects, [Effect::Quit]);

@@ -1,0 +1,104 @@
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::suspicion::{Ledger, Suspicion, Verdicts};
+use super::{Code, Finding, Sight, Thresholds, checks};
+use crate::queue::{LockId, LockTable};
+use crate::znode::Timestamp;
+
+/// What one look changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changed {
+    /// Findings that are new, or more severe than they were.
+    pub raised: Vec<Finding>,
+    /// Findings that no longer stand.
+    pub cleared: Vec<Finding>,
+}
+
+/// Why locks are stuck: the findings of this moment, and what must be remembered to be sure of them.
+///
+/// What a sound hand-over also shows for a moment is a finding only when it lasts: see [`Thresholds`].
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    thresholds: Thresholds,
+    memory: checks::Memory,
+    ledger: Ledger,
+    findings: Vec<Arc<Finding>>,
+    by_lock: FxHashMap<LockId, Vec<Arc<Finding>>>,
+}
+
+impl Diagnosis {
+    /// Nothing was looked at yet.
+    pub fn new(thresholds: Thresholds) -> Self {
+        Self {
+            thresholds,
+            memory: checks::Memory::default(),
+            ledger: Ledger::default(),
+            findings: Vec::new(),
+            by_lock: FxHashMap::default(),
+        }
+    }
+
+    /// From when on something is a finding.
+    pub fn thresholds(&self) -> &Thresholds {
+        &self.thresholds
+    }
+
+    /// Looks at the table and what its servers told. To be called about once a second and after each new view: one that comes
+    /// more often costs without telling more. Linear in the number of contenders.
+    ///
+    /// A table that is not live has no findings: all that stood are cleared.
+    pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> Changed {
+        if !table.is_live() {
+            self.memory = checks::Memory::default();
+            self.ledger.forget_all();
+            return self.replace(Verdicts::default());
+        }
+        let sight = Sight::new(table, now);
+        let suspicions: Vec<Suspicion> = checks::all(sight, &self.thresholds, &mut self.memory);
+        let verdicts = self.ledger.judge(suspicions);
+        self.replace(verdicts)
+    }
+
+    /// All findings, the most severe first.
+    pub fn findings(&self) -> impl ExactSizeIterator<Item = &Finding> {
+        self.findings.iter().map(|finding| &**finding)
+    }
+
+    /// The findings of a lock, the most severe first.
+    pub fn of(&self, lock: LockId) -> impl ExactSizeIterator<Item = &Finding> {
+        self.by_lock.get(&lock).map_or(&[][..], Vec::as_slice).iter().map(|finding| &**finding)
+    }
+
+    /// The most severe finding of a lock.
+    pub fn worst(&self, lock: LockId) -> Option<&Finding> {
+        self.of(lock).next()
+    }
+
+    fn replace(&mut self, verdicts: Verdicts) -> Changed {
+        let Verdicts { mut standing, raised } = verdicts;
+        standing.sort_by(|a, b| order(a).cmp(&order(b)));
+        let stands: FxHashSet<Identity> = standing.iter().map(|finding| identity(finding)).collect();
+        let before = std::mem::take(&mut self.findings);
+        let gone = before.iter().filter(|finding| !stands.contains(&identity(finding)));
+        let cleared = gone.map(|finding| Finding::clone(finding)).collect();
+        self.by_lock.clear();
+        for finding in &standing {
+            self.by_lock.entry(finding.lock.id).or_default().push(Arc::clone(finding));
+        }
+        self.findings = standing;
+        Changed { raised, cleared }
+    }
+}
+
+type Identity = (LockId, Code, Option<Arc<str>>);
+
+fn identity(finding: &Finding) -> Identity {
+    (finding.lock.id, finding.code, finding.node.clone())
+}
+
+fn order(finding: &Finding) -> impl Ord + '_ {
+    (Reverse(finding.severity), finding.code, &finding.lock.path, &finding.lock.name, &finding.node)
+}

@@ -1,0 +1,115 @@
+//! What a check sees at one moment, and the memory that makes a finding of what lasts.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+
+use super::{Code, Finding, Severity};
+use crate::queue::{LockId, LockQueue};
+use crate::znode::Timestamp;
+
+/// What a check sees at one moment. It becomes a finding when it was seen often and long enough.
+#[derive(Clone, Debug)]
+pub(super) struct Suspicion {
+    pub finding: Finding,
+    /// What must stay the same for it to be the same state, besides lock, code and node.
+    pub state: i64,
+    /// When the evidence was gathered: what was gathered at one time is one view, however often it is looked at.
+    pub gathered: Timestamp,
+    /// How far apart the first and the last view of it must be.
+    pub lasts: Duration,
+    /// When its client was last heard of, where only the word of a client that is awake counts.
+    pub heard: Option<Timestamp>,
+}
+
+impl Suspicion {
+    /// What was gathered at that time, and must be seen in two views so far apart.
+    pub fn new(finding: Finding, gathered: Timestamp, lasts: Duration) -> Self {
+        Self { finding, state: 0, gathered, lasts, heard: None }
+    }
+
+    /// It is about the same state only as long as this number is the same.
+    pub fn of_state(self, state: i64) -> Self {
+        Self { state, ..self }
+    }
+
+    /// It counts only when the client was heard of after the first view of it.
+    pub fn of_client_heard(self, heard: Option<Timestamp>) -> Self {
+        Self { heard, ..self }
+    }
+
+    fn key(&self) -> Key {
+        (self.finding.lock.id, self.finding.code, self.finding.node.clone(), self.state)
+    }
+}
+
+type Key = (LockId, Code, Option<Arc<str>>, i64);
+
+/// How a finding about a lock is begun.
+pub(super) fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
+    let (summary, remedy) = (String::new(), String::new());
+    Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), summary, remedy }
+}
+
+impl Finding {
+    pub(super) fn because(self, summary: String, remedy: impl Into<String>) -> Self {
+        Self { summary, remedy: remedy.into(), ..self }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Seen {
+    first: Timestamp,
+    last: Timestamp,
+    round: u64,
+    raised: Option<Severity>,
+}
+
+/// What is under suspicion, since when.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ledger {
+    seen: FxHashMap<Key, Seen>,
+    round: u64,
+}
+
+/// What came of one look.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Verdicts {
+    /// All that stands now.
+    pub standing: Vec<Arc<Finding>>,
+    /// What of it is new, or worse than before.
+    pub raised: Vec<Finding>,
+}
+
+impl Ledger {
+    /// Takes all that is seen at this moment. What is not among it is forgotten.
+    pub fn judge(&mut self, suspicions: Vec<Suspicion>) -> Verdicts {
+        self.round += 1;
+        let round = self.round;
+        let mut verdicts = Verdicts::default();
+        for suspicion in suspicions {
+            let fresh = Seen { first: suspicion.gathered, last: suspicion.gathered, round, raised: None };
+            let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
+            seen.round = round;
+            seen.last = seen.last.max(suspicion.gathered);
+            let awake = suspicion.heard.is_none_or(|heard| heard > seen.first);
+            let lasted = seen.last > seen.first && seen.last.since(seen.first) >= suspicion.lasts && awake;
+            if seen.raised.is_none() && !lasted {
+                continue;
+            }
+            let severity = suspicion.finding.severity;
+            if seen.raised.is_none_or(|before| severity > before) {
+                verdicts.raised.push(suspicion.finding.clone());
+            }
+            seen.raised = Some(severity);
+            verdicts.standing.push(Arc::new(suspicion.finding));
+        }
+        self.seen.retain(|_, seen| seen.round == round);
+        verdicts
+    }
+
+    pub fn forget_all(&mut self) {
+        self.seen.clear();
+    }
+}

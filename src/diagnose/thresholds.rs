@@ -1,0 +1,35 @@
+use std::time::Duration;
+
+/// From when on something is called a finding. Each of these only makes findings later or rarer, never bolder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Thresholds {
+    /// How long a lock may be held while others wait, before it is called stuck. By default 60 s: longer than an application
+    /// waits for a lock of short work. Who holds locks for longer by design raises it.
+    pub stuck_after: Duration,
+    /// How long a state must last that also occurs for a moment in sound hand-overs: a waiter that watches nothing,
+    /// sessions that wait for each other. By default 3 s, which is at least three rounds of asking the servers.
+    pub settled_after: Duration,
+    /// How long a node must outlive its session before it is called a ghost. By default 10 s: the session's end is one
+    /// transaction with the deletion of its nodes, and no server that answers is that far behind.
+    pub ghost_after: Duration,
+    /// How long a lock parent must have been seen empty. By default 10 minutes: ZooKeeper removes empty container nodes
+    /// once a minute, so that what stays is none.
+    pub empty_after: Duration,
+    /// How many numbers must be left of the 2,147,483,648 that a parent gives. By default ten million.
+    pub numbers_left: i64,
+    /// How many watches on vanished nodes of one queue are more than a curiosity. By default a thousand.
+    pub leaked_watches: usize,
+}
+
+impl Default for Thresholds {
+    fn default() -> Self {
+        Self {
+            stuck_after: Duration::from_secs(60),
+            settled_after: Duration::from_secs(3),
+            ghost_after: Duration::from_secs(10),
+            empty_after: Duration::from_secs(600),
+            numbers_left: 10_000_000,
+            leaked_watches: 1_000,
+        }
+    }
+}

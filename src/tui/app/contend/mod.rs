@@ -1,0 +1,206 @@
+//! Test clients on the screen: up to two fleets side by side, as their statuses tell.
+
+mod destination;
+mod figures;
+mod orders;
+mod reports;
+mod start;
+
+use std::sync::Arc;
+
+pub use destination::{Destination, NoPlace};
+pub use figures::{Figures, SECONDS};
+pub use start::{DEFAULT_CLIENTS, Wanted};
+
+use super::Rows;
+use crate::contend::{ClientId, ClientStatus, Doing, Outcome, Scenario, Status};
+use crate::znode::Zxid;
+
+/// Where a fleet stands on the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The herd beside a chain, or the only fleet.
+    #[default]
+    Left,
+    /// The chain beside a herd.
+    Right,
+}
+
+impl Side {
+    /// Both, from left to right.
+    pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
+
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Left => Self::Right,
+            Self::Right => Self::Left,
+        }
+    }
+}
+
+/// How far a fleet is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Its clients connect or contend.
+    Running,
+    /// It was asked to stop.
+    Stopping,
+    /// It has ended.
+    Ended(Box<Outcome>),
+    /// It could not run: why, and what to do.
+    Failed(String),
+}
+
+/// One fleet.
+#[derive(Clone, Debug)]
+pub struct Crew {
+    scenario: Arc<Scenario>,
+    phase: Phase,
+    status: Option<Arc<Status>>,
+    figures: Figures,
+    living: usize,
+    holder: Option<(ClientId, Zxid)>,
+}
+
+impl Crew {
+    fn new(scenario: Arc<Scenario>) -> Self {
+        let living = usize::try_from(scenario.clients).unwrap_or(usize::MAX);
+        Self { scenario, phase: Phase::Running, status: None, figures: Figures::default(), living, holder: None }
+    }
+
+    /// What it plays.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// How far it is.
+    pub fn phase(&self) -> &Phase {
+        &self.phase
+    }
+
+    /// What it said last; `None` as long as it has said nothing.
+    pub fn status(&self) -> Option<&Status> {
+        self.status.as_deref()
+    }
+
+    /// Figures over time.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// How many of its clients live: none of a fleet that has ended.
+    pub fn living(&self) -> usize {
+        if self.is_active() { self.living } else { 0 }
+    }
+
+    /// Who holds the lock with which token, as far as is known; of several, whoever got it last.
+    pub fn holder(&self) -> Option<(ClientId, Zxid)> {
+        self.holder.filter(|_| self.is_active())
+    }
+
+    /// Whether there is something to stop: it runs, or is being stopped.
+    pub fn is_active(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Stopping)
+    }
+
+    /// What it has come to so far, or in the end; `None` as long as it has said nothing.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match (&self.phase, &self.status) {
+            (Phase::Ended(outcome), _) => Some((**outcome).clone()),
+            (_, status) => status.as_deref().map(Status::so_far),
+        }
+    }
+
+    /// Its clients, by number; none of a fleet that has ended.
+    pub fn clients(&self) -> &[ClientStatus] {
+        self.status.as_deref().filter(|_| self.is_active()).map_or(&[], |status| &status.clients)
+    }
+
+    /// A client; `None` when it has gone.
+    pub fn client(&self, id: ClientId) -> Option<&ClientStatus> {
+        self.clients().rank(&id).and_then(|rank| self.clients().get(rank))
+    }
+
+    fn take(&mut self, status: Arc<Status>) {
+        self.figures.take(&status);
+        self.living = status.clients.iter().filter(|client| is_living(client)).count();
+        let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
+        self.holder = tokens.max_by_key(|(_, token)| *token);
+        self.status = Some(status);
+    }
+}
+
+/// Whether a client has a process that does something, or is stopped.
+pub fn is_living(client: &ClientStatus) -> bool {
+    !matches!(client.doing, Doing::Crashed | Doing::Failed)
+}
+
+impl Rows<ClientId> for &[ClientStatus] {
+    fn len(&self) -> usize {
+        <[ClientStatus]>::len(self)
+    }
+
+    fn rank(&self, id: &ClientId) -> Option<usize> {
+        self.binary_search_by_key(id, |client| client.id).ok()
+    }
+
+    fn id(&self, rank: usize) -> Option<ClientId> {
+        self.get(rank).map(|client| client.id)
+    }
+}
+
+/// The fleets of the screen. A clone is what a paused screen shows.
+#[derive(Clone, Debug, Default)]
+pub struct Fleets {
+    left: Option<Crew>,
+    right: Option<Crew>,
+}
+
+impl Fleets {
+    /// The fleet on that side.
+    pub fn crew(&self, side: Side) -> Option<&Crew> {
+        match side {
+            Side::Left => self.left.as_ref(),
+            Side::Right => self.right.as_ref(),
+        }
+    }
+
+    fn crew_mut(&mut self, side: Side) -> Option<&mut Crew> {
+        match side {
+            Side::Left => self.left.as_mut(),
+            Side::Right => self.right.as_mut(),
+        }
+    }
+
+    /// The clients on that side.
+    pub fn clients(&self, side: Side) -> &[ClientStatus] {
+        self.crew(side).map_or(&[], Crew::clients)
+    }
+
+    /// Both sides that have a fleet, running or not.
+    pub fn crews(&self) -> impl Iterator<Item = (Side, &Crew)> {
+        Side::BOTH.into_iter().filter_map(|side| Some((side, self.crew(side)?)))
+    }
+
+    /// Whether two stand side by side.
+    pub fn is_pair(&self) -> bool {
+        self.left.is_some() && self.right.is_some()
+    }
+
+    /// Whether any runs or is being stopped.
+    pub fn is_active(&self) -> bool {
+        self.crews().any(|(_, crew)| crew.is_active())
+    }
+
+    /// How many clients live.
+    pub fn living(&self) -> usize {
+        self.crews().map(|(_, crew)| crew.living()).sum()
+    }
+
+    fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
+        self.left = Some(Crew::new(Arc::new(left)));
+        self.right = right.map(|scenario| Crew::new(Arc::new(scenario)));
+    }
+}

@@ -1,0 +1,174 @@
+//! What is done to test clients while they run.
+
+use std::time::Duration;
+
+use super::{Crew, Phase, Side};
+use crate::contend::{ClientId, ClientStatus, Doing, MOST_CLIENTS, Order};
+use crate::tui::app::{App, Cursor, Effect, Fleets, Update};
+use crate::tui::keymap::Command;
+
+/// The delays that `d` goes through.
+const DELAYS: [Duration; 3] = [Duration::ZERO, Duration::from_millis(50), Duration::from_millis(250)];
+/// The word for whoever holds the lock at that moment.
+const HOLDER: &str = "holder";
+
+/// What the command line said: which client, and how long.
+#[derive(Default)]
+struct Said<'a> {
+    client: Option<&'a str>,
+    delay: Option<Duration>,
+}
+
+impl<'a> Said<'a> {
+    fn parse(argument: Option<&'a str>, takes_delay: bool) -> Result<Self, String> {
+        let mut said = Self::default();
+        for word in argument.unwrap_or_default().split_whitespace() {
+            let delay = humantime::parse_duration(word).ok().filter(|_| takes_delay && word.parse::<u32>().is_err());
+            match delay {
+                Some(delay) if said.delay.is_none() => said.delay = Some(delay),
+                None if said.client.is_none() => said.client = Some(word),
+                _ => return Err(format!("`{word}` is too much after this command.")),
+            }
+        }
+        Ok(said)
+    }
+}
+
+impl App {
+    /// What the screen shows of the fleets: as they are, or as they were when the screen was paused.
+    pub fn fleets(&self) -> &Fleets {
+        self.paused.as_ref().map_or(&self.fleets, |paused| &paused.fleets)
+    }
+
+    /// How many test clients live, paused or not.
+    pub fn living_clients(&self) -> usize {
+        self.fleets.living()
+    }
+
+    /// Whether there are test clients to stop, paused or not.
+    pub fn has_fleets(&self) -> bool {
+        self.fleets.is_active()
+    }
+
+    /// The side whose clients are listed.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// The selection among the clients of the chosen side.
+    pub fn client_cursor(&self) -> &Cursor<ClientId> {
+        &self.clients[self.side as usize]
+    }
+
+    /// The selected client.
+    pub fn selected_client(&self) -> Option<&ClientStatus> {
+        self.fleets().clients(self.side).get(self.client_cursor().rank())
+    }
+
+    pub(in crate::tui::app) fn turn_side(&mut self) {
+        if self.fleets.is_pair() {
+            self.side = self.side.other();
+        }
+    }
+
+    /// Does to the fleet of the chosen side what the command says.
+    pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
+        if !self.fleets.crew(self.side).is_some_and(|crew| *crew.phase() == Phase::Running) {
+            return self.refuse("No test clients run here: c starts some.".to_owned());
+        }
+        let order = match command {
+            Command::Join => self.join(argument),
+            _ => self.order_for_client(command, argument),
+        };
+        match order {
+            Ok(order) => Update::effect(Effect::Order { side: self.side, order }),
+            Err(why) => self.refuse(why),
+        }
+    }
+
+    fn join(&self, argument: Option<&str>) -> Result<Order, String> {
+        let more = argument.map_or(Ok(1), |text| {
+            text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is no number of clients."))
+        })?;
+        let there = self.fleets.clients(self.side).len();
+        let all = u32::try_from(there).unwrap_or(u32::MAX).saturating_add(more);
+        if all > MOST_CLIENTS {
+            return Err(format!("{all} clients would be too many: a fleet has at most {MOST_CLIENTS}."));
+        }
+        Ok(Order::Join(more))
+    }
+
+    fn order_for_client(&self, command: Command, argument: Option<&str>) -> Result<Order, String> {
+        let said = Said::parse(argument, command == Command::Delay)?;
+        let client = self.meant(said.client)?;
+        let id = client.id;
+        if command == Command::Leave {
+            return Ok(Order::Leave(id));
+        }
+        match client.doing {
+            Doing::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
+            Doing::Leaving => return Err(format!("Client {id} is leaving already.")),
+            Doing::Failed => return Err(format!("Client {id} got no session: nothing can be done to it.")),
+            _ => {}
+        }
+        Ok(match command {
+            Command::Crash => Order::Crash(id),
+            Command::Freeze if client.frozen => Order::Thaw(id),
+            Command::Freeze => Order::Freeze(id),
+            Command::Cut => Order::Cut(id),
+            Command::Heal => Order::Heal(id),
+            _ => Order::Delay(id, said.delay.unwrap_or_else(|| next_delay(client.delay))),
+        })
+    }
+
+    /// The client that was meant: by its number, as the holder, or the selected one.
+    fn meant(&self, word: Option<&str>) -> Result<&ClientStatus, String> {
+        let crew = self.fleets.crew(self.side);
+        match word {
+            None => {
+                let selected = self.selected_client().map(|client| client.id);
+                let client = selected.and_then(|id| crew?.client(id));
+                client.ok_or_else(|| "There is no client to do that to.".to_owned())
+            }
+            Some(HOLDER) => crew
+                .and_then(|crew| crew.client(crew.holder()?.0))
+                .ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
+            Some(word) => {
+                let id = word.parse().map_err(|_| format!("`{word}` is no client: give its number, or `{HOLDER}`."))?;
+                crew.and_then(|crew| crew.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
+            }
+        }
+    }
+
+    /// Selects whoever holds the lock.
+    pub(in crate::tui::app) fn select_holder(&mut self) {
+        let Some((id, _)) = self.fleets().crew(self.side).and_then(Crew::holder) else {
+            return self.fail("Nobody holds the lock right now.".to_owned());
+        };
+        self.clients[self.side as usize] = Cursor::on(id);
+    }
+
+    /// Stops all fleets.
+    pub(in crate::tui::app) fn stop_fleets(&mut self) -> Update {
+        let mut effects = Vec::new();
+        for side in Side::BOTH {
+            if let Some(crew) = self.fleets.crew_mut(side).filter(|crew| *crew.phase() == Phase::Running) {
+                crew.phase = Phase::Stopping;
+                effects.push(Effect::StopFleet(side));
+            }
+        }
+        if effects.is_empty() {
+            return self.refuse("No test clients run.".to_owned());
+        }
+        Update { redraw: true, effects }
+    }
+
+    pub(in crate::tui::app) fn with_clients(&mut self, with: impl FnOnce(&mut Cursor<ClientId>, &[ClientStatus])) {
+        let fleets = self.paused.as_ref().map_or(&self.fleets, |paused| &paused.fleets);
+        with(&mut self.clients[self.side as usize], fleets.clients(self.side));
+    }
+}
+
+fn next_delay(now: Duration) -> Duration {
+    DELAYS.into_iter().find(|delay| *delay > now).unwrap_or_default()
+}

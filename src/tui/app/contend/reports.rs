@@ -1,0 +1,70 @@
+//! What the fleets say of themselves, and the question before one leaves them.
+
+use std::sync::Arc;
+
+use super::{Phase, Side};
+use crate::contend::{Outcome, Status};
+use crate::tui::app::{App, Effect, Key, Screen, Update};
+
+impl App {
+    pub(in crate::tui::app) fn fleet_told(&mut self, side: Side, status: Arc<Status>) -> Update {
+        let before = self.fleets.living();
+        if let Some(crew) = self.fleets.crew_mut(side).filter(|crew| crew.is_active()) {
+            crew.take(status);
+        }
+        let shows = self.screen == Screen::Contend && self.paused.is_none();
+        Update { redraw: shows || self.fleets.living() != before, effects: Vec::new() }
+    }
+
+    pub(in crate::tui::app) fn fleet_failed(&mut self, side: Side, why: String) -> Update {
+        self.fail(format!("The test clients cannot run: {why}."));
+        self.end(side, Phase::Failed(why))
+    }
+
+    pub(in crate::tui::app) fn fleet_ended(&mut self, side: Side, outcome: Outcome) -> Update {
+        let path = &outcome.path;
+        match outcome.left_behind {
+            Some(0) => self.tell(format!("The test clients of {path} are gone, and their nodes with them.")),
+            Some(left) => self.fail(format!("Test clients left {left} nodes in {path}: they go with their sessions.")),
+            None => self.fail(format!("Whether test clients left nodes in {path} could not be found out.")),
+        }
+        self.end(side, Phase::Ended(Box::new(outcome)))
+    }
+
+    fn end(&mut self, side: Side, phase: Phase) -> Update {
+        if let Some(crew) = self.fleets.crew_mut(side) {
+            crew.phase = phase;
+        }
+        // A pause keeps the figures of its moment, but there is nobody left to give orders to.
+        self.asks_to_quit &= self.fleets.is_active();
+        Update::redraw()
+    }
+
+    pub(in crate::tui::app) fn fleet_busy(&mut self, side: Side) -> Update {
+        let at = self.fleets.crew(side).map_or_else(String::new, |crew| format!(" of {}", crew.scenario().path));
+        self.refuse(format!("The test clients{at} have too much to do: that was not done."))
+    }
+
+    /// Ends the program; asks first while test clients run.
+    pub(in crate::tui::app) fn quit(&mut self) -> Update {
+        if self.fleets.crews().any(|(_, crew)| *crew.phase() == Phase::Running) {
+            self.asks_to_quit = true;
+            return Update::redraw();
+        }
+        Update::effect(Effect::Quit)
+    }
+
+    /// Whether the question is open that is asked before the program leaves running clients.
+    pub fn asks_to_quit(&self) -> bool {
+        self.asks_to_quit
+    }
+
+    pub(in crate::tui::app) fn answer(&mut self, key: Key) -> Update {
+        match key {
+            Key::Char('y' | 'Y') | Key::Ctrl('c') => return Update::effect(Effect::Quit),
+            Key::Char('n' | 'N') | Key::Esc => self.asks_to_quit = false,
+            _ => {}
+        }
+        Update::redraw()
+    }
+}

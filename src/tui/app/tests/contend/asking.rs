@@ -1,0 +1,74 @@
+use crate::tui::app::tests::SIZE;
+use crate::tui::app::{App, Effect, Event, Key, Side};
+use crate::tui::asked::question;
+use crate::tui::testing::fleets::{outcome, running, writing};
+use crate::tui::testing::{NOW, press};
+
+fn end(app: &mut App, side: Side) {
+    let scenario = app.fleets().crew(side).unwrap().scenario().clone();
+    app.update(Event::FleetEnded { side, outcome: Box::new(outcome(&scenario, Some(0))) }, NOW);
+}
+
+#[test]
+fn quitting_asks_while_clients_run_and_y_quits() {
+    for quit in [Key::Char('q'), Key::Ctrl('c')] {
+        let mut app = running(SIZE, 25);
+        assert_eq!(app.update(Event::Key(quit), NOW).effects, []);
+        assert_eq!(question(&app).unwrap(), "50 test clients run: stop them and quit? y/n");
+        assert_eq!(press(&mut app, "x1?\n").effects, [], "other keys are no answer");
+        assert!(app.asks_to_quit());
+        assert_eq!(press(&mut app, "y").effects, [Effect::Quit]);
+    }
+}
+
+#[test]
+fn n_and_esc_stay() {
+    for no in ["n", "\u{1b}"] {
+        let mut app = running(SIZE, 2);
+        press(&mut app, &format!("q{no}"));
+        assert!(!app.asks_to_quit() && app.has_fleets());
+        assert_eq!(press(&mut app, "K").effects.len(), 1, "keys work again");
+    }
+}
+
+#[test]
+fn a_second_control_c_is_a_yes() {
+    let mut app = running(SIZE, 2);
+    app.update(Event::Key(Key::Ctrl('c')), NOW);
+    assert_eq!(app.update(Event::Key(Key::Ctrl('c')), NOW).effects, [Effect::Quit]);
+}
+
+#[test]
+fn it_asks_on_every_screen_and_in_a_terminal_that_is_too_small() {
+    for keys in ["1", "1\n", "6", "?", "u", ":", ":quit\n"] {
+        let mut app = running(SIZE, 2);
+        press(&mut app, keys);
+        assert_eq!(
+            app.update(Event::Key(Key::Ctrl('c')), NOW).effects,
+            if keys.contains("quit") { vec![Effect::Quit] } else { vec![] }
+        );
+    }
+    let mut app = running(SIZE, 2);
+    app.update(Event::Resize(20, 5), NOW);
+    assert_eq!(press(&mut app, "q").effects, []);
+    assert!(app.asks_to_quit());
+}
+
+#[test]
+fn without_clients_to_stop_nothing_is_asked() {
+    assert_eq!(press(&mut writing(SIZE), "q").effects, [Effect::Quit]);
+    let mut app = running(SIZE, 2);
+    press(&mut app, "q");
+    end(&mut app, Side::Left);
+    assert!(app.asks_to_quit(), "the chain runs");
+    end(&mut app, Side::Right);
+    assert!(!app.asks_to_quit(), "nobody is left to ask about");
+    assert_eq!(press(&mut app, "q").effects, [Effect::Quit]);
+}
+
+#[test]
+fn clients_that_leave_already_hold_nobody_up() {
+    let mut app = running(SIZE, 2);
+    press(&mut app, "X");
+    assert_eq!(press(&mut app, "q").effects, [Effect::Quit]);
+}

@@ -1,0 +1,185 @@
+//! Fleets of test clients as their statuses tell, without any.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{NOW, at, ensemble, press, session, settings};
+use crate::contend::{
+    ClientId, ClientStatus, Count, Delivered, Doing, LinkState, Outcome, Overlap, Quantiles, Scenario, ServerEvents,
+    Status, Totals,
+};
+use crate::tui::app::{App, Effect, Event, Settings, Side, Update};
+use crate::znode::Zxid;
+
+/// A console that may write, in step with the small ensemble.
+pub fn writing(size: (u16, u16)) -> App {
+    with(Settings { write: true, ..settings() }, size)
+}
+
+/// A console with these settings, in step with the small ensemble.
+pub fn with(settings: Settings, size: (u16, u16)) -> App {
+    let mut app = App::new(settings, size, NOW);
+    app.update(at(NOW, ensemble()), NOW);
+    app
+}
+
+/// The scenarios that were started, from left to right.
+pub fn started(update: &Update) -> Vec<Scenario> {
+    let scenario = |effect: &Effect| match effect {
+        Effect::StartFleet { scenario, .. } => Some((**scenario).clone()),
+        _ => None,
+    };
+    update.effects.iter().filter_map(scenario).collect()
+}
+
+/// A client that has done something.
+pub fn client(id: u32, doing: Doing) -> ClientStatus {
+    let work = u64::from(id);
+    ClientStatus {
+        id: ClientId(id),
+        doing,
+        frozen: false,
+        since: Duration::from_secs(9),
+        session: Some(session(0x100 + i64::from(id))),
+        expired: 0,
+        link: LinkState::Whole,
+        delay: Duration::ZERO,
+        token: (doing == Doing::Holding).then_some(Zxid(8_589_934_000 + i64::from(id))),
+        events: 120 * work,
+        requests: 140 * work,
+        acquisitions: 3 * work,
+        held: Duration::from_millis(61 * work),
+        longest_wait: Duration::from_millis(900 + work),
+        waits: Quantiles::default(),
+        holds: Quantiles::default(),
+        trouble: None,
+    }
+}
+
+/// So many clients: the first holds and the others wait.
+pub fn clients(many: u32) -> Vec<ClientStatus> {
+    (1..=many).map(|id| client(id, if id == 1 { Doing::Holding } else { Doing::Waiting })).collect()
+}
+
+/// Figures after so many acquisitions, each of which cost so many events.
+pub fn totals(acquisitions: u64, events_each: u64) -> Totals {
+    let millis = |millis| Duration::from_millis(millis);
+    let waits =
+        Quantiles { count: acquisitions, p50: millis(105), p90: millis(240), p99: millis(390), max: millis(4_400) };
+    let holds = Quantiles {
+        count: acquisitions,
+        p50: Duration::from_micros(420),
+        p90: millis(1),
+        p99: millis(2),
+        max: millis(12),
+    };
+    Totals {
+        acquisitions,
+        requests: acquisitions * (events_each + 3),
+        events: acquisitions * events_each,
+        wire_requests: acquisitions * (events_each + 3),
+        wire_events: acquisitions * events_each,
+        bytes_up: acquisitions * 700,
+        bytes_down: acquisitions * 31_000,
+        modelled_herd: acquisitions * 60,
+        modelled_chain: acquisitions,
+        waits,
+        holds,
+        ..Totals::default()
+    }
+}
+
+/// A fleet that has contended for a second less than its age.
+pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, totals: Totals) -> Status {
+    let server = ServerEvents { children: totals.events, deleted: totals.events };
+    Status {
+        scenario: Arc::new(scenario.clone()),
+        elapsed: Duration::from_millis(age_ms.saturating_sub(1_000)),
+        age: Duration::from_millis(age_ms),
+        connected: u32::try_from(clients.len()).expect("few"),
+        finished: false,
+        clients,
+        totals,
+        overlaps: Vec::new(),
+        server: Some(server),
+        server_silence: None,
+    }
+}
+
+/// A fleet tells how it stands.
+pub fn tell(app: &mut App, side: Side, status: Status) -> Update {
+    let now = app.clock();
+    app.update(Event::Fleet { side, status: Arc::new(status) }, now)
+}
+
+/// A herd and a chain that have run for twelve seconds.
+pub fn running(size: (u16, u16), many: u32) -> App {
+    run(writing(size), many)
+}
+
+/// The same on a given console.
+pub fn run(mut app: App, many: u32) -> App {
+    let update = press(&mut app, &format!("5c{many} 20ms\n"));
+    let scenarios = started(&update);
+    for tenth in 0..=120_u64 {
+        for (side, scenario, pace, each) in [(Side::Left, &scenarios[0], 3, 50), (Side::Right, &scenarios[1], 13, 1)] {
+            let acquisitions = tenth.saturating_sub(10) * pace;
+            tell(&mut app, side, status(scenario, tenth * 100, clients(many), totals(acquisitions, each)));
+        }
+    }
+    app
+}
+
+/// Client 1 froze while it held, and client 2 has got the lock.
+pub fn outlived(scenario: &Scenario) -> Status {
+    let mut all = clients(10);
+    let first = Zxid(8_589_934_001);
+    (all[0].frozen, all[0].link) = (true, LinkState::Paused);
+    (all[1].doing, all[1].token) = (Doing::Holding, Some(Zxid(8_589_934_777)));
+    let mut status = status(scenario, 12_500, all, Totals { outlived: 1, ..totals(400, 1) });
+    status.overlaps = vec![Overlap {
+        after: Duration::from_secs(12),
+        first: ClientId(1),
+        first_token: first,
+        second: ClientId(2),
+        second_token: Zxid(8_589_934_777),
+        outlived: true,
+    }];
+    status
+}
+
+/// What a fleet came to.
+pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> Outcome {
+    let totals = totals(412, 50);
+    Outcome {
+        schema: 1,
+        recipe: scenario.algorithm.name(),
+        path: scenario.path.clone(),
+        clients: scenario.clients,
+        rounds: None,
+        seed: 0,
+        acquisitions: totals.acquisitions,
+        elapsed: Duration::from_secs(15),
+        acquisitions_per_second: 27.5,
+        violations: 0,
+        outlived: 0,
+        expired_sessions: 0,
+        watch_events: Delivered {
+            delivered: totals.events,
+            per_acquisition: 50.0,
+            on_the_wire: totals.events,
+            modelled_herd: totals.modelled_herd,
+            modelled_chain: totals.modelled_chain,
+        },
+        requests: Count { total: totals.requests, per_acquisition: 53.0 },
+        bytes: crate::contend::Bytes { up: totals.bytes_up, down: totals.bytes_down },
+        wait_ms: totals.waits,
+        hold_ms: totals.holds,
+        server: None,
+        server_silence: Some("zk1:2181 does not answer mntr".to_owned()),
+        left_behind,
+        interrupted: true,
+        overlaps: Vec::new(),
+        troubles: Vec::new(),
+    }
+}

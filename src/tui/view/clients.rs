@@ -1,0 +1,217 @@
+//! The clients of the chosen fleet.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+
+use super::fleet_figures::short;
+use super::{View, window};
+use crate::contend::{ClientStatus, Doing, LinkState};
+use crate::tui::app::{Crew, Phase, Screen};
+use crate::tui::widget::figure::{count, duration, plural};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::text::{Keep, session};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Mark,
+    Id,
+    State,
+    Since,
+    Session,
+    Expired,
+    Link,
+    Token,
+    Events,
+    Requests,
+    Acquired,
+    Held,
+    Longest,
+    Median,
+    Slowest,
+    Trouble,
+}
+
+const COLUMNS: &[Column<Key>] = &[
+    Column::text(Key::Mark, "", 1, 1, 0),
+    Column::number(Key::Id, "ID", 4, 0),
+    Column::text(Key::State, "STATE", 15, 15, 0),
+    Column::number(Key::Since, "SINCE", 6, 6),
+    Column::text(Key::Session, "SESSION", 9, 18, 1),
+    Column::number(Key::Expired, "EXPIRED", 7, 7),
+    Column::text(Key::Link, "LINK", 10, 12, 0),
+    Column::number(Key::Token, "TOKEN", 12, 9),
+    Column::number(Key::Events, "EVENTS", 7, 0),
+    Column::number(Key::Acquired, "ACQ", 6, 0),
+    Column::number(Key::Held, "HELD", 6, 3),
+    Column::number(Key::Median, "WAIT p50", 8, 5),
+    Column::number(Key::Slowest, "p99", 6, 4),
+    Column::number(Key::Longest, "LONGEST", 7, 2),
+    Column::number(Key::Requests, "REQUESTS", 8, 8),
+    Column::text(Key::Trouble, "TROUBLE", 16, 60, 10),
+];
+
+/// The clients, or why there are none.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let crew = app.fleets().crew(app.side());
+    let clients = app.fleets().clients(app.side());
+    let inner = panel(view, crew).draw(area, buffer, theme);
+    let Some(crew) = crew.filter(|_| !clients.is_empty() && inner.height >= 2) else {
+        view.placeholder(&why_empty(view, crew), inner, buffer);
+        return;
+    };
+    let placed = place(COLUMNS, inner.width);
+    titles(buffer, inner, &placed, |_| theme.title);
+    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = app.client_cursor();
+    for (rank, line) in window(cursor.top(), clients.len(), list) {
+        if let Some(client) = clients.get(rank) {
+            row(buffer, line, &placed, |column| cell(view, crew, client, column));
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, app.screen() == Screen::Contend);
+        }
+    }
+}
+
+/// Nothing runs, and nothing has run: the whole screen tells how to start.
+pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let title = ("Contend".to_owned(), view.theme.strong);
+    let inner = Panel { left: vec![title], ..Panel::default() }.draw(area, buffer, view.theme);
+    let ground = view.app.ground();
+    let lines = if view.app.settings().write {
+        vec![
+            "No test clients run.".to_owned(),
+            String::new(),
+            format!("c starts a herd and a chain side by side, below {}.", view.fit(ground.as_str(), 30, Keep::End)),
+            "c on a lock's queue sends test clients into that very queue.".to_owned(),
+        ]
+    } else {
+        vec![
+            "No test clients run: this console is read-only.".to_owned(),
+            String::new(),
+            "Start it as `lockscope --write`, and c starts a herd beside a chain.".to_owned(),
+            "`lockscope contend` and `lockscope compare` need no screen for it.".to_owned(),
+        ]
+    };
+    view.placeholder(&lines, inner, buffer);
+}
+
+fn panel(view: View<'_>, crew: Option<&Crew>) -> Panel {
+    let (app, theme) = (view.app, view.theme);
+    let name = crew.map_or("", |crew| crew.scenario().algorithm.name());
+    let mut left = vec![(format!("Clients of the {name}"), theme.strong)];
+    let dead = app.fleets().clients(app.side()).len().saturating_sub(crew.map_or(0, Crew::living));
+    if dead > 0 {
+        left.push((format!("{} out of action", count(dead as u64)), theme.bad));
+    }
+    if app.fleets().is_pair() {
+        left.push(("Tab: the other".to_owned(), theme.dim));
+    }
+    let bottom = app.selected_client().and_then(|client| {
+        let trouble = client.trouble.as_deref()?;
+        let room = usize::from(app.layout()?.main.width).saturating_sub(6);
+        let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
+        Some((view.fit(&text, room, Keep::Start), theme.wait))
+    });
+    let right = crew.and_then(Crew::holder).map(|(id, token)| {
+        let (sign, dot) = (theme.signs.holds, theme.signs.dot);
+        (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
+    });
+    Panel { left, right, bottom, focused: false }
+}
+
+fn why_empty(view: View<'_>, crew: Option<&Crew>) -> Vec<String> {
+    let again = "c starts new ones.";
+    match crew.map(Crew::phase) {
+        Some(Phase::Running) => match crew.and_then(Crew::status) {
+            None => vec!["The test clients connect.".to_owned()],
+            Some(_) => vec!["There is no client: a adds one, X ends the fleet.".to_owned()],
+        },
+        Some(Phase::Stopping) => vec!["The test clients are leaving.".to_owned()],
+        Some(Phase::Failed(_)) => vec!["There are no clients.".to_owned(), again.to_owned()],
+        Some(Phase::Ended(outcome)) => {
+            let left = match outcome.left_behind {
+                Some(0) => "The test clients are gone, and their nodes with them.".to_owned(),
+                Some(left) => format!(
+                    "They left {} behind.",
+                    plural(usize::try_from(left).unwrap_or(usize::MAX), "node", "nodes")
+                ),
+                None => "Whether they left nodes behind is not known.".to_owned(),
+            };
+            let trouble = outcome.troubles.first().map(|trouble| view.fit(trouble, 76, Keep::Start));
+            [Some(left), trouble, Some(again.to_owned())].into_iter().flatten().collect()
+        }
+        None => vec![again.to_owned()],
+    }
+}
+
+fn cell(view: View<'_>, crew: &Crew, client: &ClientStatus, column: Placed<Key>) -> Cell {
+    let theme = view.theme;
+    let signs = &theme.signs;
+    let width = usize::from(column.width);
+    let figure = |number: u64| Cell::new(count(number), if number == 0 { theme.dim } else { theme.text });
+    match column.key {
+        Key::Mark => Cell::new(" ", theme.text),
+        Key::Id => Cell::new(client.id.to_string(), theme.strong),
+        Key::State => state(view, client),
+        Key::Since => {
+            let age = crew.status().map_or(std::time::Duration::ZERO, |status| status.age);
+            Cell::new(duration(age.saturating_sub(client.since)), theme.dim)
+        }
+        Key::Session => {
+            let id = client.session.map_or_else(|| "none".to_owned(), |id| session(id, width, signs.charset));
+            Cell::new(id, if client.session.is_some() { theme.text } else { theme.dim })
+        }
+        Key::Expired => {
+            Cell::new(count(client.expired.into()), if client.expired == 0 { theme.dim } else { theme.bad })
+        }
+        Key::Link => link(view, client),
+        Key::Token => Cell::new(client.token.map_or_else(String::new, |token| token.to_string()), theme.good),
+        Key::Events => figure(client.events),
+        Key::Requests => figure(client.requests),
+        Key::Acquired => figure(client.acquisitions),
+        Key::Held | Key::Longest | Key::Median | Key::Slowest if client.acquisitions == 0 => Cell::new("-", theme.dim),
+        Key::Held => Cell::new(short(client.held), theme.text),
+        Key::Longest => Cell::new(short(client.longest_wait), theme.text),
+        Key::Median => Cell::new(short(client.waits.p50), theme.text),
+        Key::Slowest => Cell::new(short(client.waits.p99), theme.text),
+        Key::Trouble => {
+            let trouble = client.trouble.as_deref().unwrap_or_default();
+            Cell::new(view.fit(trouble, width, Keep::Start), theme.wait)
+        }
+    }
+}
+
+/// What it does, with a sign. A stopped process believes what it believed.
+fn state(view: View<'_>, client: &ClientStatus) -> Cell {
+    let theme = view.theme;
+    let signs = &theme.signs;
+    let (sign, word, style): (&str, &str, Style) = match (client.doing, client.frozen) {
+        (Doing::Holding, true) => (signs.warning, "frozen, holds", theme.bad),
+        (Doing::Waiting, true) => (signs.warning, "frozen, waits", theme.bad),
+        (Doing::Crashed, _) => (signs.bad, "crashed", theme.bad),
+        (Doing::Failed, _) => (signs.bad, "failed", theme.bad),
+        (_, true) => (signs.warning, "frozen", theme.bad),
+        (Doing::Connecting, _) => (signs.busy, "connecting", theme.wait),
+        (Doing::Ready, _) => (signs.busy, "ready", theme.wait),
+        (Doing::Waiting, _) => (signs.waits, "waits", theme.wait),
+        (Doing::Holding, _) => (signs.holds, "holds", theme.good),
+        (Doing::Done, _) => (signs.dot, "done", theme.dim),
+        (Doing::Leaving, _) => (signs.dot, "leaving", theme.dim),
+    };
+    Cell::new(format!("{sign} {word}"), style)
+}
+
+fn link(view: View<'_>, client: &ClientStatus) -> Cell {
+    let theme = view.theme;
+    let delay = short(client.delay);
+    match client.link {
+        LinkState::Whole => Cell::new("whole", theme.dim),
+        LinkState::Delayed => Cell::new(format!("late {delay}"), theme.wait),
+        LinkState::Paused => Cell::new(format!("{} paused", theme.signs.warning), theme.bad),
+        LinkState::Cut => Cell::new(format!("{} cut", theme.signs.bad), theme.bad),
+    }
+}

@@ -1,0 +1,144 @@
+//! ```text
+//! ┌ ▸ herd ── 50 clients ── /lockscope/herd ── 14s ┐┌ chain ── 50 clients ── /lockscope/chain ─ 14s ┐
+//! │ acquisitions       412       27/s              ││ acquisitions     1 904      127/s            │
+//! │ watch events    21 115       51.2 each         ││ watch events     1 903        1.0 each       │
+//! │ ▁▂▄▆█▇█▇▆▇█▇                           1 400/s ││ ▁▁▁▁▁▁▁▁▁▁▁▁                           127/s │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::View;
+use super::fleet_figures::{FigureLine, figures};
+use crate::tui::app::{Crew, Phase, Side};
+use crate::tui::beliefs;
+use crate::tui::widget::figure::{duration, plural};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::spark;
+use crate::tui::widget::text::{Keep, width, wrap_words};
+
+/// Columns of the rate behind a sparkline.
+const RATE: usize = 10;
+
+/// The fleets, side by side, on one scale.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let fleets = view.app.fleets();
+    let highest = fleets.crews().map(|(_, crew)| crew.figures().highest()).max().unwrap_or(0);
+    let halves = if fleets.is_pair() {
+        let left = area.width / 2;
+        [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
+    } else {
+        [area, area]
+    };
+    for (side, crew) in fleets.crews() {
+        draw_crew(view, (side, crew), highest, halves[side as usize], buffer);
+    }
+}
+
+fn draw_crew(view: View<'_>, (side, crew): (Side, &Crew), highest: u64, area: Rect, buffer: &mut Buffer) {
+    let theme = view.theme;
+    let inner = panel(view, side, crew, area.width).draw(area, buffer, theme);
+    let room = usize::from(inner.width).saturating_sub(2);
+    let lines: Vec<FigureLine> = match (crew.phase(), crew.status()) {
+        (Phase::Failed(why), _) => {
+            let why = wrap_words(&format!("{why}."), room, theme.signs.charset);
+            why.into_iter().map(|text| FigureLine::Words(text, theme.bad)).collect()
+        }
+        (Phase::Running | Phase::Stopping, None) => {
+            vec![FigureLine::Words("The clients connect.".to_owned(), theme.wait)]
+        }
+        (_, status) => match status.filter(|status| status.elapsed.is_zero() && crew.is_active()) {
+            Some(status) => {
+                let text = format!("{} of {} have a session.", status.connected, status.scenario.clients);
+                vec![FigureLine::Words(text, theme.wait)]
+            }
+            None => figures(view, crew, inner.width, inner.height),
+        },
+    };
+    for (line, y) in lines.into_iter().zip(inner.top()..inner.bottom()) {
+        let area = Rect { y, height: 1, ..inner };
+        match line {
+            FigureLine::Spark => sparkline(view, crew, highest, area, buffer),
+            FigureLine::Figure { label, value, note, style } => {
+                let note = view.fit(&note, room.saturating_sub(width(label) + width(&value)), Keep::Start);
+                Line::from(vec![
+                    Span::styled(format!(" {label}"), theme.title),
+                    Span::styled(value, theme.strong),
+                    Span::styled(note, style),
+                ])
+                .render(area, buffer);
+            }
+            FigureLine::Words(text, style) => {
+                Line::from(Span::styled(format!(" {}", view.fit(&text, room, Keep::Start)), style))
+                    .render(area, buffer);
+            }
+        }
+    }
+}
+
+fn panel(view: View<'_>, side: Side, crew: &Crew, columns: u16) -> Panel {
+    let (app, theme) = (view.app, view.theme);
+    let focused = app.fleets().is_pair() && app.side() == side;
+    let name = crew.scenario().algorithm.name();
+    let name = if focused { format!("{} {name}", theme.signs.cursor) } else { name.to_owned() };
+    let (clients, right, style) = match crew.phase() {
+        Phase::Running => (crew.living(), time(crew), theme.good),
+        Phase::Stopping => (crew.living(), "stopping".to_owned(), theme.wait),
+        Phase::Ended(_) => (crew.scenario().clients as usize, "stopped".to_owned(), theme.dim),
+        Phase::Failed(_) => (crew.scenario().clients as usize, "failed".to_owned(), theme.bad),
+    };
+    let path = view.fit(crew.scenario().path.as_str(), usize::from(columns / 3), Keep::End);
+    let mut left = vec![(name, theme.strong), (plural(clients, "client", "clients"), theme.text), (path, theme.text)];
+    let hold = crew.scenario().hold;
+    if !hold.is_zero() {
+        left.push((format!("hold {}", super::fleet_figures::short(hold)), theme.dim));
+    }
+    Panel { left, right: Some((right, style)), bottom: None, focused }
+}
+
+/// How long it has run.
+fn time(crew: &Crew) -> String {
+    match crew.status() {
+        Some(status) if !status.elapsed.is_zero() => duration(status.elapsed),
+        _ => "connecting".to_owned(),
+    }
+}
+
+/// Watch events of the last minute, on the scale of both fleets, and how many a second they are now.
+fn sparkline(view: View<'_>, crew: &Crew, highest: u64, area: Rect, buffer: &mut Buffer) {
+    let theme = view.theme;
+    let rate = crew.figures().events().filter(|_| crew.is_active());
+    let rate = rate.map_or_else(String::new, |rate| format!("{}/s", crate::tui::widget::figure::rate(rate)));
+    let seconds = crew.figures().seconds();
+    let room = usize::from(area.width).saturating_sub(RATE + 3);
+    let line = spark::line(&seconds, room.min(crate::tui::app::SECONDS), highest, &theme.signs.levels);
+    let style = if highest == 0 { theme.dim } else { style_of(view, crew) };
+    Line::from(vec![Span::raw(" "), Span::styled(line, style)]).render(area, buffer);
+    Line::from(Span::styled(format!("{rate} "), theme.strong)).right_aligned().render(area, buffer);
+}
+
+/// What every waiter hears costs.
+fn style_of(view: View<'_>, crew: &Crew) -> Style {
+    use crate::lock::Algorithm;
+    match crew.scenario().algorithm {
+        Algorithm::Chain | Algorithm::SharedChain(_) => view.theme.good,
+        _ => view.theme.wait,
+    }
+}
+
+/// Who believed what.
+pub fn draw_beliefs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let theme = view.theme;
+    if area.height == 0 {
+        return;
+    }
+    for (line, y) in beliefs::lines(view.app, area.width).into_iter().zip(area.top()..area.bottom()) {
+        let (sign, style) =
+            if line.violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
+        let sign = if line.first { sign } else { " " };
+        Line::from(Span::styled(format!(" {sign} {}", line.text), style)).render(Rect { y, height: 1, ..area }, buffer);
+    }
+}

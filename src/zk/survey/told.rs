@@ -1,0 +1,63 @@
+use std::time::Duration;
+
+use crate::server_view::words::Srvr;
+use crate::server_view::{AskedBy, Connection, Session, WatchEventTotals, WatchTotals, WatchedPath};
+
+/// What is asked besides who is connected.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    /// How many watches there are, and how many events were sent.
+    pub(super) figures: bool,
+    /// Who watches what.
+    pub(super) watchers: bool,
+}
+
+/// A list, and whether it is whole.
+pub(super) type Found<T> = (Vec<T>, bool);
+
+/// What one round brought.
+#[derive(Debug, Default)]
+pub(super) struct Told {
+    pub(super) asked_by: AskedBy,
+    pub(super) what: Srvr,
+    pub(super) connections: Option<Found<Connection>>,
+    pub(super) sessions: Option<Found<Session>>,
+    /// `None` when that was not asked.
+    pub(super) figures: Option<Timed<Figures>>,
+    pub(super) watched: Option<Timed<Option<Found<WatchedPath>>>>,
+    /// What is wrong with the rest and what to change: the first thing that was found.
+    pub(super) problem: Option<String>,
+    /// How long the server was busy with the questions that have no pace of their own.
+    pub(super) cost: Duration,
+}
+
+impl Told {
+    pub(super) fn complain(&mut self, problem: String) {
+        self.problem.get_or_insert(problem);
+    }
+
+    /// What is wrong with each of the groups of questions.
+    pub(super) fn problems(&mut self) -> impl Iterator<Item = &mut String> {
+        let figures = self.figures.as_mut().and_then(|timed| timed.problem.as_mut());
+        let watched = self.watched.as_mut().and_then(|timed| timed.problem.as_mut());
+        self.problem.as_mut().into_iter().chain(figures).chain(watched)
+    }
+}
+
+/// An answer to questions with a pace of their own, or its absence.
+#[derive(Debug)]
+pub(super) struct Timed<T> {
+    pub(super) found: T,
+    /// How long the server was busy with it, in vain or not.
+    pub(super) took: Duration,
+    /// What is wrong with it and what to change.
+    pub(super) problem: Option<String>,
+}
+
+/// What a server counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Figures {
+    pub(super) watches: Option<u64>,
+    pub(super) totals: Option<WatchTotals>,
+    pub(super) fired: Option<WatchEventTotals>,
+}

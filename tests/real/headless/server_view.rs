@@ -1,0 +1,90 @@
+//! What snapshot and watch make of the servers' own view.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::program::{Running, lockscope, run};
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+use crate::harness::settings::Settings;
+use crate::harness::wait::{PATIENCE, eventually};
+use crate::harness::zk;
+
+async fn snapshot(at: &str, more: &[&str]) -> Value {
+    let arguments = [&["snapshot", "--connect", at, "--format", "json"], more].concat();
+    run(lockscope(&arguments)).await.json()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_contender_shows_its_client_its_life_and_what_it_watches() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let mut kazoo = Foreign::kazoo(&at);
+    let (first, second) = (kazoo.connect("a").await, kazoo.connect("b").await);
+    kazoo.start("a", "one", "lock", "/locks/billing").await;
+    kazoo.held("one").await;
+    kazoo.start("b", "two", "lock", "/locks/billing").await;
+    let shot = eventually("the waiter watches", async || {
+        let shot = snapshot(&at, &[]).await;
+        let watches = &shot["locks"][0]["contenders"][1]["watches"];
+        if watches == "predecessor" { Ok(shot) } else { Err(shot) }
+    })
+    .await;
+    let contenders = shot["locks"][0]["contenders"].as_array().expect("contenders");
+    for (contender, session) in contenders.iter().zip([first, second]) {
+        assert_eq!(contender["liveness"], "live", "{contender}");
+        assert_eq!(contender["session"], session.to_string());
+        let client = contender["client"].as_str().expect("it is known");
+        let of_session = |line: &&str| line.contains(&format!("sid={session},"));
+        assert!(server.words("cons").lines().find(of_session).is_some_and(|line| line.contains(client)), "{contender}");
+        assert!(contender["session_timeout_ms"].as_u64().is_some_and(|timeout| timeout > 0), "{contender}");
+    }
+    let told = &shot["ensemble"]["servers"][0];
+    assert_eq!((&told["view"], &told["mode"], &told["error"]), (&"words".into(), &"standalone".into(), &Value::Null));
+    let untold = snapshot(&at, &["--server-view", "off"]).await;
+    assert_eq!(untold["ensemble"]["servers"][0]["view"], "none");
+    assert_eq!(untold["locks"][0]["contenders"][0]["liveness"], "unknown");
+    kazoo.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_tell_is_named_with_what_to_change_and_nothing_is_claimed() {
+    let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/locks".to_owned()]).await;
+    let wish = [("/locks/_c_d83b7d22-9b4b-4ccf-973c-09c524b9be5d-lock-".to_owned(), Vec::new())];
+    zk::create_all(&client, zookeeper_client::CreateMode::EphemeralSequential, wish).await;
+    let shot = snapshot(&server.connect_string(), &["--server-view", "words"]).await;
+    let told = &shot["ensemble"]["servers"][0];
+    assert!(told["error"].as_str().is_some_and(|error| error.contains("4lw.commands.whitelist")), "{told}");
+    let contender = &shot["locks"][0]["contenders"][0];
+    assert_eq!((&contender["liveness"], &contender["client"]), (&"unknown".into(), &Value::Null));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_holder_whose_process_was_killed_is_told_to_have_expired_not_to_have_released() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let mut kazoo = Foreign::kazoo(&at);
+    kazoo.connect_within("a", Duration::from_secs(6)).await;
+    kazoo.start("a", "one", "lock", "/locks/billing").await;
+    kazoo.held("one").await;
+    let mut watching = Running::start(lockscope(&["watch", "--connect", &at, "--format", "json"]));
+    let mut lines = Vec::new();
+    let told = timeout(PATIENCE, async {
+        loop {
+            let line: Value = serde_json::from_str(&watching.line().await.expect("it goes on")).expect("JSON");
+            match line["event"].as_str() {
+                Some("lock-found") => drop(std::mem::replace(&mut kazoo, Foreign::kazoo(&at))),
+                Some("expired") => return line,
+                Some("released" | "left") => panic!("{line} after {lines:?}"),
+                _ => {}
+            }
+            lines.push(line);
+        }
+    });
+    let told = told.await.expect("it is told in time");
+    assert_eq!(told["lock"], "/locks/billing");
+}
