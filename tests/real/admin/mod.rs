@@ -3,7 +3,5 @@
 mod access;
 mod command;
 mod faults;
-mod killed;
 mod race;
-mod revoke;
 mod scene;
