@@ -3,5 +3,7 @@
 mod access;
 mod command;
 mod faults;
+mod killed;
 mod race;
+mod revoke;
 mod scene;
