@@ -42,8 +42,7 @@ async fn an_intent_and_its_outcome_are_one_entry_and_an_intent_alone_says_so() {
         .iter()
         .map(|entry| (&*entry.subject.path, entry.intended, entry.outcome.as_ref().map(|told| &*told.result)))
         .collect();
-    let expected =
-        [("/a", true, Some("deleted")), ("/b\n\u{1b}[2J", true, None), ("/c", false, Some("live"))];
+    let expected = [("/a", true, Some("deleted")), ("/b\n\u{1b}[2J", true, None), ("/c", false, Some("live"))];
     assert_eq!((told, read.damaged, read.cut), (expected.to_vec(), 0, false));
     assert_eq!(read.entries[0].who, Who::here("zk1:2181"));
     assert_eq!(read.entries[0].confirmed_by.as_deref(), Some("yes"));

@@ -106,12 +106,7 @@ fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {
     for (owner, told, life, confirmation) in [
         (None, view(&[], &[], true), Life::Ownerless, Confirmation::Yes),
         (Some(1), view(&[], &[], true), Life::Ghost, Confirmation::Yes),
-        (
-            Some(1),
-            view(&[1], &[], true),
-            Life::Expiring { within: Some(Duration::from_secs(12)) },
-            Confirmation::Yes,
-        ),
+        (Some(1), view(&[1], &[], true), Life::Expiring { within: Some(Duration::from_secs(12)) }, Confirmation::Yes),
         (Some(1), view(&[1], &[1], true), Life::Live, number()),
         (Some(1), view(&[1], &[], false), Life::Suspect, number()),
         (Some(1), view(&[], &[], false), Life::Suspect, number()),
@@ -143,8 +138,24 @@ fn the_sentences_name_the_evidence_and_the_countdown() {
             says(Some(1), ServerView::default()),
         ]
         .join("\n"),
-        @""
+        @r"
+        no session owns it, so that it stays until somebody deletes it
+        session 0x1 is in no server's list, and every server told: nobody can release it
+        session 0x1 has no connection to any server: it goes by itself in 12s, unless its client comes back
+        session 0x1 is connected from 10.0.0.1:4711 to zk1:2181
+        no server that told holds a connection of session 0x1, but zk1:2181 did not tell all that it has
+        session 0x1 is in no list of sessions, but zk1:2181 did not tell all that it has
+        the servers told too little of session 0x1 to say whether its client lives
+        "
     );
+}
+
+#[test]
+fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_told() {
+    let table = queued(&[Some(1), Some(1)], view(&[1], &[1], true));
+    let plan = plan(&table, &[HEAD]).unwrap();
+    assert_eq!(plan.nodes()[0].life, Life::Live);
+    assert!(plan.nodes()[0].evidence.ends_with("; its session queues again as lock-0000000001"));
 }
 
 #[test]

@@ -156,6 +156,31 @@ async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
+    let scene = Scene::new("delete-semaphore").await;
+    let (curators, kazoos) = (format!("{}/curators", scene.lock), format!("{}/kazoos", scene.lock));
+    zk::make(&scene.client, [format!("{curators}/locks"), format!("{curators}/leases"), kazoos.clone()]).await;
+    zk::make(&scene.client, [format!("{kazoos}-__lock__")]).await;
+    let id = "c3d2e1f000004000800000000000000a";
+    let contender = |path: String| zk::create_all(&scene.client, CreateMode::Ephemeral, [(path, Vec::new())]);
+    for (node, lock, recipe) in [
+        (
+            format!("{curators}/leases/{}0000000000", curator().replace("-lock-", "-lease-")),
+            &curators,
+            "curator-semaphore",
+        ),
+        (format!("{curators}/locks/{}0000000001", curator()), &curators, "curator-semaphore"),
+        (format!("{kazoos}/{id}"), &kazoos, "kazoo-semaphore"),
+        (format!("{kazoos}-__lock__/{id}__lock__0000000000"), &kazoos, "kazoo-semaphore"),
+    ] {
+        contender(node.clone()).await;
+        let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        let planned = &plan["plan"]["nodes"][0];
+        assert_eq!((planned["lock"].as_str(), planned["recipe"].as_str()), (Some(&**lock), Some(recipe)), "{plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_lock_is_not_deleted() {
     let scene = Scene::new("delete-no-lock").await;
     let (service, data) = (format!("{}/worker", scene.lock), format!("{}/settings", scene.lock));

@@ -24,7 +24,9 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
     let node = if numbered { format!("{root}/{name}{sequence}") } else { format!("{root}/{name}") };
     let plan = plan(&other, &[&node]).await;
     relay.arm(&[fault]);
-    let ending = end_of(&client, plan, &audit).await;
+    let log = audit.clone();
+    // A task of its own, as the screen has for it.
+    let ending = tokio::spawn(async move { end_of(&client, plan, &log).await }).await.expect("it ends");
     assert!(relay.disarm(), "{fault:?} struck");
     let history = lockscope::admin::audit::read(audit.path(), lockscope::admin::audit::Limits::default());
     let history = history.expect("it can be read");
