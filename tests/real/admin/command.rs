@@ -19,6 +19,7 @@ use crate::observe::watched::curator;
 
 /// A place with a lock parent, and an audit log for it.
 struct Scene {
+    connect: String,
     client: Client,
     lock: String,
     folder: TempDir,
@@ -27,9 +28,12 @@ struct Scene {
 impl Scene {
     async fn new(subject: &str) -> Self {
         let (client, root) = place(subject).await;
-        let lock = format!("{root}/lock");
+        Self::at(Server::shared(), client, format!("{root}/lock")).await
+    }
+
+    async fn at(server: &Server, client: Client, lock: String) -> Self {
         zk::make(&client, [lock.clone()]).await;
-        Self { client, lock, folder: tempfile::tempdir().expect("a folder") }
+        Self { connect: server.connect_string(), client, lock, folder: tempfile::tempdir().expect("a folder") }
     }
 
     fn log(&self) -> PathBuf {
@@ -53,8 +57,7 @@ impl Scene {
     }
 
     async fn delete_logged(&self, log: &Path, node: &str, more: &[&str]) -> Ended {
-        let connect = Server::shared().connect_string();
-        let common = ["delete", node, "--connect", &connect, "--audit-log", log.to_str().expect("text")];
+        let common = ["delete", node, "--connect", &self.connect, "--audit-log", log.to_str().expect("text")];
         run(lockscope(&[&common, more].concat())).await
     }
 
@@ -153,6 +156,31 @@ async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
+    let scene = Scene::new("delete-semaphore").await;
+    let (curators, kazoos) = (format!("{}/curators", scene.lock), format!("{}/kazoos", scene.lock));
+    zk::make(&scene.client, [format!("{curators}/locks"), format!("{curators}/leases"), kazoos.clone()]).await;
+    zk::make(&scene.client, [format!("{kazoos}-__lock__")]).await;
+    let id = "c3d2e1f000004000800000000000000a";
+    let contender = |path: String| zk::create_all(&scene.client, CreateMode::Ephemeral, [(path, Vec::new())]);
+    for (node, lock, recipe) in [
+        (
+            format!("{curators}/leases/{}0000000000", curator().replace("-lock-", "-lease-")),
+            &curators,
+            "curator-semaphore",
+        ),
+        (format!("{curators}/locks/{}0000000001", curator()), &curators, "curator-semaphore"),
+        (format!("{kazoos}/{id}"), &kazoos, "kazoo-semaphore"),
+        (format!("{kazoos}-__lock__/{id}__lock__0000000000"), &kazoos, "kazoo-semaphore"),
+    ] {
+        contender(node.clone()).await;
+        let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        let planned = &plan["plan"]["nodes"][0];
+        assert_eq!((planned["lock"].as_str(), planned["recipe"].as_str()), (Some(&**lock), Some(recipe)), "{plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_lock_is_not_deleted() {
     let scene = Scene::new("delete-no-lock").await;
     let (service, data) = (format!("{}/worker", scene.lock), format!("{}/settings", scene.lock));
@@ -172,8 +200,9 @@ async fn what_is_no_lock_is_not_deleted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes() {
-    let scene = Scene::new("delete-expiring").await;
-    let relay = Relay::start(&Server::shared().connect_string()).await;
+    let server = Server::start();
+    let scene = Scene::at(&server, zk::connect(&server.connect_string()).await, "/lock".to_owned()).await;
+    let relay = Relay::start(&scene.connect).await;
     let owner = zk::connect(&relay.connect_string()).await;
     let node = format!("{}/lock-", scene.lock);
     let (_, sequence) =
@@ -182,6 +211,7 @@ async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes(
     relay.refuse().await;
     let plan = eventually("an owner that is seen to be away", async || {
         let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        // Until the server has noticed the cut it is live.
         if plan["plan"]["nodes"][0]["liveness"] == "expiring" { Ok(plan) } else { Err(plan) }
     })
     .await;
