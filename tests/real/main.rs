@@ -6,6 +6,7 @@ mod harness;
 mod terminal;
 
 mod contend;
+mod failures;
 mod foreign_clients;
 mod headless;
 mod locks;
