@@ -85,7 +85,7 @@ mod tests {
     /// 1 holds from a host, is cut off, and the host comes back with session 7.
     fn come_back(address: &str) -> World {
         let mut world = World::new();
-        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(3);
         world.client(1).connected = false;

@@ -66,8 +66,8 @@ mod tests {
     /// Two sessions, two locks, each held by one and awaited by the other.
     fn crossed(a: &str, b: &str) -> (World, ZnodePath) {
         let mut world = World::new();
-        let first = world.create(&curator(a, 1), 1);
-        let second = world.create(&curator(b, 2), 2);
+        world.create(&curator(a, 1), 1);
+        world.create(&curator(b, 2), 2);
         let victim = world.create(&curator(b, 3), 1);
         world.create(&curator(a, 4), 2);
         (world, victim)

@@ -67,7 +67,7 @@ mod tests {
 
     fn held(path: &str) -> World {
         let mut world = World::new();
-        let head = world.create(&curator(path, 1), 1);
+        world.create(&curator(path, 1), 1);
         world.create(&curator(path, 2), 2);
         world
     }

@@ -7,6 +7,7 @@ mod terminal;
 
 mod admin;
 mod contend;
+mod failures;
 mod foreign_clients;
 mod headless;
 mod locks;
