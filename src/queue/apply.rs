@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::lock::Departed;
-use super::table::{Parent, Phase};
+use super::lock::{Departed, RanOut};
+use super::table::{Parent, ParentNode, Phase};
 use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
 use crate::recipe::{Kind, Place, Role, Shape};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat};
@@ -65,6 +65,8 @@ impl LockTable {
         let parent = self.parents.entry(path.clone()).or_default();
         parent.epoch = epoch;
         parent.next_sequence = Some(stat.next_sequence());
+        parent.listed =
+            Some(ParentNode { czxid: stat.czxid, created_at: stat.ctime, ephemeral: stat.ephemeral_owner.is_some() });
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
                 lock.next_sequence = Some(stat.next_sequence());
@@ -291,6 +293,9 @@ impl LockTable {
             true => Event::Released,
             false => Event::Left,
         };
+        if let (true, true, Some(session)) = (ran_out, contender.holds, session) {
+            lock.ran_out = Some(Box::new(RanOut { at: now, node: Arc::clone(&contender.node), session }));
+        }
         Self::flush_departed(lock, now, out);
         if heads_semaphore && live && event == Event::Left {
             // It may have gone because it has its lease, whose node we are about to see.

@@ -29,8 +29,7 @@ pub enum Group {
 
 impl Group {
     /// Every group, in the order of Help.
-    pub const ALL: [Self; 7] =
-        [Self::Move, Self::Go, Self::Look, Self::Take, Self::Clients, Self::Tour, Self::Program];
+    pub const ALL: [Self; 7] = [Self::Move, Self::Go, Self::Look, Self::Take, Self::Clients, Self::Tour, Self::Program];
 
     /// The heading.
     pub fn title(self) -> &'static str {

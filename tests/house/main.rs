@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -17,9 +17,11 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
     ("demo", &["contend", "lock", "zk", "znode"]),
+    ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
         &[
+            "admin",
             "demo",
             "sandbox",
             "contend",
@@ -35,11 +37,27 @@ const ROOMS: [(&str, &[&str]); 14] = [
             "tui",
         ],
     ),
-    ("tui", &["demo", "contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    (
+        "tui",
+        &[
+            "demo",
+            "admin",
+            "contend",
+            "lock",
+            "observe",
+            "zk",
+            "report",
+            "diagnose",
+            "queue",
+            "recipe",
+            "server_view",
+            "znode",
+        ],
+    ),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 15] = [
+const PURE: [&str; 17] = [
     "znode",
     "recipe",
     "server_view",
@@ -49,6 +67,8 @@ const PURE: [&str; 15] = [
     "tui/app",
     "demo/script",
     "observe/follow",
+    "admin/plan",
+    "admin/guard",
     "sandbox/tree",
     "sandbox/watch",
     "sandbox/session",

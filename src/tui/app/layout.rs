@@ -138,7 +138,8 @@ mod tests {
             for (banner, beliefs) in (0..=MOST_BANNER + 1).zip([0, 1, 2, 4, 0, 9]) {
                 for height in SMALLEST.1..90 {
                     let told = height % 6;
-                    let layout = Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, beliefs));
+                    let layout =
+                        Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, beliefs));
                     let layout = layout.unwrap();
                     let Layout { header, tabs, banner, fleets, beliefs, main, side, caption, footer } = layout;
                     let mut next = 0;

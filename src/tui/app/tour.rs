@@ -208,9 +208,9 @@ impl App {
         if let Some(left) = scenarios.next() {
             let right = scenarios.next();
             let both = Side::BOTH.into_iter().zip([Some(left.clone()), right.clone()]);
-            effects.extend(both.filter_map(|(side, scenario)| {
-                Some(Effect::StartFleet { side, scenario: Box::new(scenario?) })
-            }));
+            effects.extend(
+                both.filter_map(|(side, scenario)| Some(Effect::StartFleet { side, scenario: Box::new(scenario?) })),
+            );
             self.fleets.replace(left, right);
         }
         self.side = Side::Left;
