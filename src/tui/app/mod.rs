@@ -217,8 +217,9 @@ impl App {
 
     fn tick(&mut self) -> Update {
         let redraw = self.counts_seconds();
+        self.live.tick(self.now);
         if self.is_live() {
-            self.live.tick(self.now);
+            self.live.examine(self.now);
         }
         if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
             self.notice = None;

@@ -108,14 +108,13 @@ impl World {
         }
     }
 
-    /// A second passed. Work follows the number of contenders.
+    /// A second passed.
     pub fn tick(&mut self, now: Timestamp) {
         self.locks.fade(&self.table, &self.diagnosis, now);
-        self.examine(now);
     }
 
-    /// Looks what is wrong with the locks.
-    fn examine(&mut self, now: Timestamp) {
+    /// Looks what is wrong with the locks. Work follows the number of contenders.
+    pub fn examine(&mut self, now: Timestamp) {
         let live = self.table.is_live();
         let Findings { raised, cleared } = self.diagnosis.examine(&self.table, now);
         let moved: Vec<LockId> = self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id).collect();
