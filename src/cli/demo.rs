@@ -14,6 +14,7 @@ use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tui::app::Tour;
 use crate::tui::{self, TuiError, TuiOptions};
 use crate::zk::ConnectOptions;
+use crate::zk::survey::{SurveyOptions, ViewBy};
 use crate::znode::ZnodePath;
 
 /// The node of the sandbox below which the tour lies.
@@ -30,7 +31,9 @@ pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), C
         tls: None,
     };
     let tour = Tour::new(Script::own(), ZnodePath::root().child(GROUND), true, plays);
-    let shown = tui::run(options(settings, connection, ZnodePath::root(), tour)).await;
+    // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
+    let survey = SurveyOptions { by: ViewBy::Words, ..SurveyOptions::new(connection.clone()) };
+    let shown = tui::run(options(settings, connection, survey, ZnodePath::root(), tour)).await;
     sandbox.stop().await;
     Ok(shown?)
 }
@@ -40,19 +43,28 @@ pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<(), 
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
     }
-    let connection = settings.connect_options()?;
+    let (connection, survey) = (settings.connect_options()?, settings.survey_options()?);
     let ground = Ground::make(connection.clone()).await?;
     let path = ground.path().clone();
     let tour = Tour::new(Script::own(), path.clone(), false, plays);
-    let shown = AssertUnwindSafe(tui::run(options(settings, connection, path, tour))).catch_unwind().await;
+    let options = options(settings, connection, survey, path, tour);
+    let shown = AssertUnwindSafe(tui::run(options)).catch_unwind().await;
     let removed = ground.remove().await;
     shown.unwrap_or_else(|panic| resume_unwind(panic))?;
     Ok(removed?)
 }
 
-fn options(settings: &Settings, connection: ConnectOptions, root: ZnodePath, tour: Tour) -> TuiOptions {
+fn options(
+    settings: &Settings,
+    connection: ConnectOptions,
+    survey: SurveyOptions,
+    root: ZnodePath,
+    tour: Tour,
+) -> TuiOptions {
     TuiOptions {
+        survey,
         observe: ObserveOptions { connection, roots: vec![root], named: Vec::new() },
+        thresholds: settings.thresholds,
         ascii: settings.ascii,
         theme: settings.theme,
         mouse: settings.mouse,

@@ -158,6 +158,8 @@ pub enum Effect {
         /// What.
         order: Order,
     },
+    /// Ask the servers who watches what, which is dear, or no longer.
+    LookAtWatchers(bool),
     /// Stop a fleet: its clients go, with their sessions and nodes.
     StopFleet(Side),
     /// All fleets leave in the background, and nothing more is heard of them.

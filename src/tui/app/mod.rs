@@ -15,6 +15,7 @@ mod export;
 mod filter;
 mod layout;
 mod matches;
+mod moment;
 mod moves;
 mod prompt;
 mod screen;
@@ -36,6 +37,7 @@ pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
+pub use moment::Moment;
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
 pub use sorted::{SortBy, SortedLocks};
@@ -43,8 +45,9 @@ pub use tour::Tour;
 pub use world::World;
 
 use crate::contend::ClientId;
+use crate::diagnose::Thresholds;
 use crate::observe::Observed;
-use crate::queue::{Link, LockId, LockName};
+use crate::queue::{Change, Link, LockId, LockName};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -53,6 +56,7 @@ const NOTICE: Duration = Duration::from_secs(6);
 const WHEEL: isize = 3;
 
 /// What the console was started with.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The connect string.
@@ -67,6 +71,10 @@ pub struct Settings {
     pub utc: bool,
     /// Whether only ASCII is drawn.
     pub ascii: bool,
+    /// Whether the servers are asked about themselves.
+    pub asks_servers: bool,
+    /// From when on something is called a finding.
+    pub thresholds: Thresholds,
 }
 
 /// A sentence in the footer.
@@ -125,13 +133,15 @@ pub struct App {
     notice: Option<Notice>,
     observing: bool,
     tour: Option<Box<Tour>>,
+    /// Whether it was last wanted to be asked who watches what.
+    looks: bool,
 }
 
 impl App {
     /// The console before anything is known.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         Self {
-            live: World::new(&settings.named),
+            live: World::new(&settings.named, settings.thresholds),
             settings,
             size,
             now,
@@ -153,6 +163,7 @@ impl App {
             notice: None,
             observing: true,
             tour: None,
+            looks: false,
         }
     }
 
@@ -187,15 +198,20 @@ impl App {
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::StageTrouble(why) => self.stage_troubled(why),
         };
-        let update = self.follow_tour(update, second);
+        let mut update = self.follow_tour(update, second);
         if update.redraw {
             self.settle();
+        }
+        let looks = self.screen.shows_watchers() && self.paused.is_none();
+        if looks != self.looks {
+            self.looks = looks;
+            update.effects.push(Effect::LookAtWatchers(looks));
         }
         update
     }
 
     fn changes(&mut self, changes: Vec<Observed>) -> Update {
-        let count = changes.len() as u64;
+        let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
         self.live.apply(changes);
         if let Some(open) = &self.open {
             self.live.reopen(open);
@@ -208,17 +224,25 @@ impl App {
     }
 
     fn tick(&mut self) -> Update {
-        let redraw = self.ticks();
+        let redraw = self.counts_seconds();
         self.live.tick(self.now);
+        if self.is_live() {
+            self.live.examine(self.now);
+        }
         if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
             self.notice = None;
         }
         Update { redraw, effects: Vec::new() }
     }
 
-    /// Whether something on the screen changes with time alone: then, and only then, a [`Event::Tick`] is due every
-    /// second.
+    /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
+    /// waited for too long.
     pub fn ticks(&self) -> bool {
+        self.counts_seconds() || (self.is_live() && self.live.table().contender_count() > 0)
+    }
+
+    /// Whether something on the screen changes with time alone.
+    pub fn counts_seconds(&self) -> bool {
         let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
         if self.notice.is_some() || self.paused.is_some() || playing {
             return true;
