@@ -4,6 +4,8 @@ use super::app::{App, Tour};
 use super::keymap::{COMMANDS, Command};
 use super::widget::text::{Charset, wrap_words};
 
+/// From how many columns on there is room for more than the bare facts.
+const ROOMY: u16 = 100;
 /// Lines of a caption at the most.
 const MOST_LINES: usize = 5;
 
@@ -11,7 +13,7 @@ const MOST_LINES: usize = 5;
 pub fn lines(app: &App, tour: &Tour, columns: u16) -> Vec<String> {
     let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
     let text = match tour.trouble() {
-        Some(why) => format!("This scene cannot be played: {why}. The next one may do better."),
+        Some(why) => format!("This scene cannot be played: {why}"),
         None => tour.beat().caption.clone(),
     };
     let mut lines = wrap_words(&text, room(columns), charset);
@@ -34,8 +36,13 @@ fn room(columns: u16) -> usize {
 }
 
 /// What stands above the caption on the left: where it is played, which scene, and which step of it.
-pub fn title(tour: &Tour) -> [String; 3] {
-    let place = if tour.is_on_sandbox() { " SANDBOX ".to_owned() } else { format!(" DEMO in {} ", tour.ground()) };
+pub fn title(tour: &Tour, columns: u16) -> [String; 3] {
+    let place = match tour.is_on_sandbox() {
+        true => " SANDBOX ".to_owned(),
+        // Every lock's path tells it too.
+        false if columns < ROOMY => " DEMO ".to_owned(),
+        false => format!(" DEMO in {} ", tour.ground()),
+    };
     let ((scene, scenes), (beat, beats)) = (tour.scene_number(), tour.beat_number());
     [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{beat} of {beats}")]
 }
@@ -48,7 +55,7 @@ pub fn keys(app: &App, tour: &Tour) -> String {
         format!("{} {word}", key.unwrap_or_default())
     };
     let plays = match tour.next_in(app.clock()) {
-        Some(left) => format!("{}, next in {}s", key(Command::TourPlay, "stop"), left.as_millis().div_ceil(1000)),
+        Some(left) => format!("{} {}s", key(Command::TourPlay, "stop"), left.as_millis().div_ceil(1000)),
         None => key(Command::TourPlay, "play"),
     };
     format!("{}  {}  {plays}", key(Command::TourNext, "next"), key(Command::TourBack, "back"))

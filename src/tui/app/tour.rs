@@ -8,6 +8,9 @@ use crate::contend::{ClientId, ClientStatus, Doing, Order, Scenario};
 use crate::demo::{Act, Beat, Direction, Look, Play, Scene, Script};
 use crate::znode::{Timestamp, ZnodePath};
 
+/// How long a step waits until what it does can be done.
+const ACTS_WITHIN: Duration = Duration::from_secs(10);
+
 /// Where the tour is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tour {
@@ -274,13 +277,21 @@ impl App {
 
     /// What is done to the test clients for this step; `None` as long as it cannot be done.
     fn act_when_possible(&mut self) -> Option<Vec<Effect>> {
-        let act = self.tour.as_ref()?.act?;
+        let now = self.now;
+        let tour = self.tour.as_mut()?;
+        if now.since(tour.since) > ACTS_WITHIN {
+            tour.act = None;
+        }
+        let act = tour.act?;
         let crew = self.fleets.crew(Side::Left)?;
         let orders: Vec<Order> = match act {
             Act::CrashHolder => vec![Order::Crash(fresh_holder(crew.clients(), crew)?)],
             Act::FreezeHolder => vec![Order::Freeze(fresh_holder(crew.clients(), crew)?)],
             _ => crew.clients().iter().filter(|client| client.frozen).map(|client| Order::Thaw(client.id)).collect(),
         };
+        if orders.is_empty() {
+            return None;
+        }
         if let [Order::Crash(id) | Order::Freeze(id)] = orders[..] {
             self.clients[Side::Left as usize] = Cursor::on(id);
         }

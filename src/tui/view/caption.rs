@@ -27,17 +27,18 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let keys = format!(" {} ", keys(app, tour));
     let columns = usize::from(top.width);
     let keys = Some(keys).filter(|keys| width(keys) + LEAST < columns);
-    let [place, scene, step] = title(tour);
+    let [place, scene, step] = title(tour, area.width);
     let mut room = columns.saturating_sub(keys.as_deref().map_or(0, width) + 3);
     let mut spans = vec![Span::styled(across, theme.focus)];
     let words = [(place, theme.mark), (format!(" {scene} "), theme.strong), (format!(" {step} "), theme.dim)];
     for (at, (text, style)) in words.into_iter().enumerate() {
+        // Half of a step's number would be a wrong one.
+        if at == 2 && width(&text) > room {
+            break;
+        }
         let text = view.fit(&text, room, Keep::Start);
         room = room.saturating_sub(width(&text) + 1);
-        if at > 0 && !text.is_empty() {
-            spans.push(Span::styled(across, theme.focus));
-        }
-        spans.push(Span::styled(text, style));
+        spans.extend([Span::styled(text, style), Span::styled(across, theme.focus)]);
     }
     Line::from(spans).render(top, buffer);
     if let Some(keys) = keys {

@@ -6,6 +6,7 @@ mod locks;
 mod property;
 mod queue;
 mod screens;
+mod tour;
 
 use std::time::Duration;
 
