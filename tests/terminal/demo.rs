@@ -56,7 +56,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.shows_all(&["2 of 3"]);
     terminal.press("n");
-    terminal.shows_all(&["3 of 3", "Timeline", "This was the tour"]);
+    terminal.shows_all(&["3 of 3", "Timeline", "b goes back"]);
     terminal.press("n");
     terminal.shows("This is the last step");
 }
@@ -160,7 +160,7 @@ fn however_it_ends_nothing_of_it_stays_on_a_real_ensemble() {
         terminal.shows_all(&["2/6", "4 waiting"]);
         if ending == "TERM" {
             // A scene of sessions of its own.
-            terminal.press("nnnnn");
+            terminal.press("nnnnnn");
             terminal.shows("worker 2");
         }
         match ending {

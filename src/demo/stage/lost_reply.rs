@@ -31,18 +31,15 @@ pub(super) async fn play(
     hold: Duration,
     mut acts: mpsc::Receiver<Act>,
 ) -> Result<(), String> {
-    let dialer = troupe.dialer().await?;
-    let chroot = dialer.chroot().map(ToString::to_string).unwrap_or_default();
-    let link = Arc::new(LossyLink::start(dialer).await.map_err(|error| error.to_string())?);
     let slips = Arc::new(AtomicBool::new(false));
     let mut crew = Vec::new();
     for number in 1..=workers {
-        let unlucky = number == UNLUCKY;
-        let session = match unlucky {
-            true => troupe.joins_by(&link.address().to_string(), &chroot).await?,
-            false => troupe.joins().await?,
+        let (session, slip) = if number == UNLUCKY {
+            let (session, link) = troupe.joins_by_link().await?;
+            (session, Some(Slip { link, due: Arc::clone(&slips) }))
+        } else {
+            (troupe.joins().await?, None)
         };
-        let slip = unlucky.then(|| Slip { link: Arc::clone(&link), due: Arc::clone(&slips) });
         crew.push(Worker { session, lock: lock.clone(), number, hold, slip });
     }
     let obeying = async {

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
+use super::link::LossyLink;
 use super::{Act, Play};
 use crate::contend::close;
 use crate::zk::{self, ConnectOptions, Dialer};
@@ -126,7 +127,7 @@ async fn perform(
     stop: CancellationToken,
     tell: mpsc::Sender<String>,
 ) {
-    let mut troupe = Troupe { connection, sessions: Vec::new() };
+    let mut troupe = Troupe { connection, sessions: Vec::new(), links: Vec::new() };
     let played = stop.run_until_cancelled(troupe.perform(play, &locks, acts)).await;
     if let Some(Err(why)) = played {
         let _ = tell.try_send(why);
@@ -140,6 +141,8 @@ async fn perform(
 struct Troupe {
     connection: ConnectOptions,
     sessions: Vec<Client>,
+    /// They stay until the sessions behind them are closed.
+    links: Vec<Arc<LossyLink>>,
 }
 
 impl Troupe {
@@ -162,20 +165,22 @@ impl Troupe {
         self.joins_with(&self.connection.clone()).await
     }
 
-    /// A session more, through an address of its own.
-    async fn joins_by(&mut self, address: &str, chroot: &str) -> Result<Client, String> {
-        let connection = ConnectOptions { connect: format!("{address}{chroot}"), tls: None, ..self.connection.clone() };
-        self.joins_with(&connection).await
+    /// A session more, through a link of its own that can lose replies.
+    async fn joins_by_link(&mut self) -> Result<(Client, Arc<LossyLink>), String> {
+        let dialer = Dialer::new(&self.connection).await.map(Arc::new).map_err(|error| error.to_string())?;
+        let chroot = dialer.chroot().map(ToString::to_string).unwrap_or_default();
+        let link = Arc::new(LossyLink::start(dialer).await.map_err(|error| error.to_string())?);
+        self.links.push(Arc::clone(&link));
+        // The link speaks TLS with the servers, where they want it.
+        let connect = format!("{}{chroot}", link.address());
+        let connection = ConnectOptions { connect, tls: None, ..self.connection.clone() };
+        Ok((self.joins_with(&connection).await?, link))
     }
 
     async fn joins_with(&mut self, connection: &ConnectOptions) -> Result<Client, String> {
         let session = zk::connect(connection).await.map_err(|error| error.to_string())?;
         self.sessions.push(session.clone());
         Ok(session)
-    }
-
-    async fn dialer(&self) -> Result<Arc<Dialer>, String> {
-        Dialer::new(&self.connection).await.map(Arc::new).map_err(|error| error.to_string())
     }
 
     /// Closes one session; its nodes go with it.
