@@ -256,6 +256,8 @@ fn format(settings: &Settings) -> Format {
 async fn open_screen(settings: &Settings) -> Result<(), CliError> {
     let options = TuiOptions {
         observe: settings.observe_options()?,
+        survey: settings.survey_options()?,
+        thresholds: settings.thresholds,
         ascii: settings.ascii,
         theme: settings.theme,
         mouse: settings.mouse,

@@ -19,6 +19,11 @@ impl Screen {
     /// Every screen.
     pub const ALL: [Self; 6] = [Self::Locks, Self::Queue, Self::Contend, Self::Timeline, Self::Help, Self::Unreadable];
 
+    /// Whether it tells who watches what.
+    pub fn shows_watchers(self) -> bool {
+        matches!(self, Self::Queue)
+    }
+
     /// Its name, for people and for file names.
     pub fn title(self) -> &'static str {
         match self {
