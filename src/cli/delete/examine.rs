@@ -12,7 +12,7 @@ use crate::queue::{Change, LockTable};
 use crate::recipe::Shape;
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, survey_once};
-use crate::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// How often the servers are asked at most.
 const SURVEYS: usize = 3;
@@ -89,6 +89,10 @@ async fn read(settings: &Settings) -> Result<LockTable, CliError> {
 /// Where the node's lock can be: its parent, and where a semaphore's other half would be.
 fn near(path: &ZnodePath) -> Vec<ZnodePath> {
     let Some(parent) = path.parent() else { return vec![path.clone()] };
+    if parent.is_root() && Sequence::split(path.name()).is_none() {
+        // A single node at the top: the rest of the tree has nothing to do with it.
+        return vec![path.clone()];
+    }
     let mut near = vec![parent.clone()];
     if !parent.is_root() {
         near.extend(Shape::hints_beside(&parent));
