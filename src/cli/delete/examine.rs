@@ -1,7 +1,7 @@
 //! What the node is: its stat, the queue that it stands in, and what the servers say about its owner.
 
 use tokio::time::timeout;
-use zookeeper_client::{Client, Error, Stat};
+use zookeeper_client::{Client, Error};
 
 use super::super::CliError;
 use super::super::follow::Follower;
@@ -11,8 +11,9 @@ use crate::diagnose::Sight;
 use crate::queue::{Change, LockTable};
 use crate::recipe::Shape;
 use crate::server_view::ServerView;
+use crate::zk::stat_of;
 use crate::zk::survey::{SurveyOptions, survey_once};
-use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::znode::{Sequence, Timestamp, ZnodePath, ZnodeStat};
 
 /// How often the servers are asked at most.
 const SURVEYS: usize = 3;
@@ -100,22 +101,6 @@ fn near(path: &ZnodePath) -> Vec<ZnodePath> {
         near.extend(Shape::regrouped_by(&parent));
     }
     near
-}
-
-fn stat_of(stat: &Stat) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(stat.czxid),
-        mzxid: Zxid(stat.mzxid),
-        pzxid: Zxid(stat.pzxid),
-        ctime: Timestamp(stat.ctime),
-        mtime: Timestamp(stat.mtime),
-        version: stat.version,
-        cversion: stat.cversion,
-        aversion: stat.aversion,
-        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
-        data_length: stat.data_length,
-        num_children: stat.num_children,
-    }
 }
 
 fn now() -> Timestamp {
