@@ -122,7 +122,13 @@ fn one(
             since: look.now(),
         }),
     );
-    (indifferent || sight.child_watches_beside(session) == Some(0)).then(|| Unwatched {
+    // Who watches children is told by no list, but may be told by their number: that is counted less often.
+    let gathered = match sight.child_watches_beside(session) {
+        _ if indifferent => gathered,
+        Some((0, counted)) if counted >= since.plus(NEW) => gathered.min(counted),
+        _ => return None,
+    };
+    Some(Unwatched {
         position: row.position,
         session,
         behind: Arc::clone(&behind.contender.node),

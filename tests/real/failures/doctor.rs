@@ -228,5 +228,7 @@ impl Doctor {
 /// Of when what a view tells is at the least.
 fn oldest_answer(view: &ServerView) -> Option<Timestamp> {
     let watched = view.members.iter().map(|member| member.watched.as_ref().map(|watched| watched.at));
-    Some(view.sessions_as_of()?.min(watched.collect::<Option<Vec<_>>>()?.into_iter().min()?))
+    let counted = view.members.iter().map(|member| member.counted_at);
+    let apart: Option<Vec<_>> = watched.chain(counted).collect();
+    Some(view.sessions_as_of()?.min(apart?.into_iter().min()?))
 }
