@@ -66,6 +66,10 @@ pub struct Signs {
     pub bad: &'static str,
     /// Right again; as it should be.
     pub good: &'static str,
+    /// Watches nothing.
+    pub nothing: &'static str,
+    /// Watches the parent.
+    pub herd: &'static str,
     /// Worth knowing.
     pub info: &'static str,
     /// Under way.
@@ -99,6 +103,8 @@ const UNICODE: Signs = Signs {
     unknown: "?",
     bad: "✖",
     good: "✓",
+    nothing: "✗",
+    herd: "~",
     info: "i",
     busy: "◌",
     warning: "!",
@@ -120,6 +126,8 @@ const ASCII: Signs = Signs {
     unknown: "?",
     bad: "x",
     good: "+",
+    nothing: "x",
+    herd: "~",
     info: "i",
     busy: "~",
     warning: "!",

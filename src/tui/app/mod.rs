@@ -13,6 +13,7 @@ mod cursor;
 mod event;
 mod export;
 mod filter;
+mod fired;
 mod layout;
 mod matches;
 mod moment;
@@ -34,6 +35,7 @@ pub use contend::{
 pub use cursor::{Cursor, Rows};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
+pub use fired::Fired;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
 pub use moment::Moment;
@@ -103,6 +105,8 @@ pub enum Pane {
     List,
     /// The details of the selected contender.
     Details,
+    /// Why the lock is stuck.
+    Why,
 }
 
 /// The state of the screen.

@@ -2,7 +2,7 @@
 
 use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
 use crate::queue::LockId;
-use crate::tui::{details, help};
+use crate::tui::{details, help, why};
 use crate::znode::ZnodePath;
 
 /// Rows further than any list is long.
@@ -51,8 +51,12 @@ impl App {
             Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
             _ => {
-                let lines = details::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
-                return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
+                let (details, why) = self.panes();
+                let (lines, pane) = match self.pane {
+                    Pane::Why => (why::lines(self, usize::from(why.width.saturating_sub(6))).len(), why),
+                    _ => (details::lines(self, usize::from(details.width.saturating_sub(4))).len(), details),
+                };
+                return lines.saturating_sub(usize::from(pane.height.saturating_sub(2)));
             }
         };
         lines.saturating_sub(layout.lines())
@@ -72,7 +76,8 @@ impl App {
 
     pub(super) fn left(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Queue, Pane::Details) => self.turn_pane(),
+            (Screen::Queue, Pane::Why) => self.go_to_pane(Pane::Details),
+            (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::List),
             (Screen::Contend, _) if self.side == Side::Right => self.turn_side(),
             (Screen::Locks, _) => {}
             _ => self.leave(),
@@ -82,6 +87,7 @@ impl App {
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
             (Screen::Locks | Screen::Timeline, _) | (Screen::Queue, Pane::List) => self.open_selected(),
+            (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}
         }
@@ -92,8 +98,16 @@ impl App {
     }
 
     pub(super) fn turn_pane(&mut self) {
+        self.go_to_pane(match self.pane {
+            Pane::List => Pane::Details,
+            Pane::Details => Pane::Why,
+            Pane::Why => Pane::List,
+        });
+    }
+
+    fn go_to_pane(&mut self, pane: Pane) {
         self.scrolled = 0;
-        self.pane = if self.pane == Pane::List { Pane::Details } else { Pane::List };
+        self.pane = pane;
     }
 
     pub(super) fn open_selected(&mut self) {
@@ -102,7 +116,7 @@ impl App {
                 Some(id) => self.open_lock(id),
                 None => self.fail("There is no lock to open.".to_owned()),
             },
-            Screen::Queue if self.pane == Pane::List => self.turn_pane(),
+            Screen::Queue if self.pane == Pane::List => self.go_to_pane(Pane::Details),
             Screen::Timeline => self.open_happening(),
             Screen::Queue | Screen::Contend | Screen::Help | Screen::Unreadable => {}
         }
@@ -186,8 +200,8 @@ impl App {
     }
 
     pub(super) fn back(&mut self) {
-        if self.screen == Screen::Queue && self.pane == Pane::Details {
-            self.turn_pane();
+        if self.screen == Screen::Queue && self.pane != Pane::List {
+            self.go_to_pane(Pane::List);
         } else if !self.filter().is_empty() {
             self.set_filter("");
         } else {

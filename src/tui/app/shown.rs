@@ -1,6 +1,6 @@
 //! What the views read.
 
-use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
+use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
 use crate::tui::beliefs;
@@ -85,6 +85,22 @@ impl App {
     /// The pane of Queue that has the keys.
     pub fn pane(&self) -> Pane {
         self.pane
+    }
+
+    /// Where the details of Queue stand, and where it says why the lock is stuck. One of them has no lines where there is no
+    /// room for both: then what is wrong comes first, unless the details are asked for.
+    pub fn panes(&self) -> (Area, Area) {
+        let Some(layout) = self.layout() else { return (Area::default(), Area::default()) };
+        if let Some(panes) = layout.panes() {
+            return panes;
+        }
+        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let nothing = Area { height: 0, ..layout.side };
+        match self.pane {
+            Pane::Why => (nothing, layout.side),
+            Pane::List if wrong() => (nothing, layout.side),
+            Pane::List | Pane::Details => (layout.side, nothing),
+        }
     }
 
     /// The selection in Locks.

@@ -1,5 +1,6 @@
 use super::Moment;
 use super::filter::Filter;
+use super::fired::Fired;
 use super::matches::{Changed, Matches, Moments, QueueRows, TimelineRows};
 use super::sorted::SortedLocks;
 use crate::diagnose::{Changed as Findings, Diagnosis, Sight, Thresholds};
@@ -18,6 +19,7 @@ pub struct World {
     table: LockTable,
     timeline: Timeline<Moment>,
     diagnosis: Diagnosis,
+    fired: Fired,
     locks: SortedLocks,
     matches: Matches,
     moments: Moments,
@@ -30,6 +32,7 @@ impl World {
             table: LockTable::new(named.iter().cloned()),
             timeline: Timeline::new(REMEMBERED),
             diagnosis: Diagnosis::new(thresholds),
+            fired: Fired::default(),
             locks: SortedLocks::default(),
             matches: Matches::default(),
             moments: Moments::default(),
@@ -49,6 +52,11 @@ impl World {
     /// Why locks are stuck.
     pub fn diagnosis(&self) -> &Diagnosis {
         &self.diagnosis
+    }
+
+    /// The watch events that the servers say they sent.
+    pub fn fired(&self) -> &Fired {
+        &self.fired
     }
 
     /// The table and what the servers told, as of a time.
@@ -92,7 +100,10 @@ impl World {
         let mut told = false;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
-            told |= matches!(change, Change::Surveyed { .. });
+            if let Change::Surveyed { view } = &change {
+                self.fired.take(view);
+                told = true;
+            }
             let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
                 self.push(Moment::Happening(happening));
