@@ -82,6 +82,12 @@ pub struct Signs {
     pub next: &'static str,
     /// From a waiter to a row further up.
     pub far: &'static str,
+    /// Beside what stands below a branch that is followed by another.
+    pub trunk: &'static str,
+    /// To one that is followed by another.
+    pub branch: &'static str,
+    /// To the last.
+    pub last_branch: &'static str,
     /// At most.
     pub at_most: &'static str,
     /// Between two words of a line.
@@ -111,6 +117,9 @@ const UNICODE: Signs = Signs {
     cursor: "▸",
     next: "╰─▶",
     far: "╰──▶",
+    trunk: "│  ",
+    branch: "├─ ",
+    last_branch: "╰─ ",
     at_most: "≤",
     dot: "·",
     order: ["▲", "▼"],
@@ -134,6 +143,9 @@ const ASCII: Signs = Signs {
     cursor: ">",
     next: "`->",
     far: "`-->",
+    trunk: "|  ",
+    branch: "|- ",
+    last_branch: "`- ",
     at_most: "<",
     dot: "-",
     order: ["^", "v"],

@@ -1,10 +1,10 @@
 //! What the views read.
 
-use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
+use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
 use crate::tui::beliefs;
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 impl App {
     /// What the screen shows: the ensemble now, or as it was when the screen was paused.
@@ -116,6 +116,16 @@ impl App {
     /// The selection in Timeline.
     pub fn moment_cursor(&self) -> &Cursor<u64> {
         &self.moments
+    }
+
+    /// The selection in Sessions.
+    pub fn session_cursor(&self) -> &Cursor<SessionId> {
+        &self.sessions
+    }
+
+    /// The selection in Waits.
+    pub fn wait_cursor(&self) -> &Cursor<WaitId> {
+        &self.waits
     }
 
     /// How many lines of a text are above what shows.

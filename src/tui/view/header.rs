@@ -90,6 +90,8 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let tabs = [
         (Command::Locks, Screen::Locks),
         (Command::Queue, Screen::Queue),
+        (Command::Sessions, Screen::Sessions),
+        (Command::Waits, Screen::Waits),
         (Command::Contend, Screen::Contend),
         (Command::Timeline, Screen::Timeline),
         (Command::Help, Screen::Help),

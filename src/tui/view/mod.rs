@@ -13,8 +13,11 @@ mod header;
 mod help;
 mod locks;
 mod queue;
+mod servers;
+mod sessions;
 mod timeline;
 mod unreadable;
+mod waits;
 mod watch_events;
 mod who;
 mod why;
@@ -78,6 +81,9 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
                 clients::draw_nothing(view, fleets.union(main), buffer);
             }
         }
+        Screen::Sessions => sessions::draw(view, main, buffer),
+        Screen::Waits => waits::draw(view, main, buffer),
+        Screen::Servers => servers::draw(view, main, buffer),
         Screen::Timeline => timeline::draw(view, main, buffer),
         Screen::Help => help::draw(view, main, buffer),
         Screen::Unreadable => unreadable::draw(view, main, buffer),
