@@ -2,7 +2,7 @@
 
 use super::checks::{Kept, Look};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity};
+use super::{Code, Severity, election};
 use crate::queue::LockId;
 use crate::recipe::Kind;
 use crate::znode::Timestamp;
@@ -16,7 +16,7 @@ pub(super) type Memory = Kept<LockId, Timestamp>;
 /// Parents that were empty already when they were first seen are not known to be any lock's.
 pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = look.lock;
-    if !lock.is_empty() || lock.kind() == Kind::SingleNode || lock.name().is_some() {
+    if !lock.is_empty() || lock.kind() == Kind::SingleNode || lock.name().is_some() || election::is_registry(lock) {
         return;
     }
     let empty = look.now().since(*memory.see(lock.id(), || look.now()));
@@ -26,7 +26,7 @@ pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspic
     let summary =
         format!("nobody has contended for {} min, and no container node stays empty for so long", empty.as_secs() / 60);
     let finding = finding(Code::EmptyParent, Severity::Info, lock, None).because(summary, REMEDY);
-    found.push(Suspicion::new(finding, look.now(), std::time::Duration::ZERO));
+    found.push(Suspicion::proved(finding, look.now()));
 }
 
 #[cfg(test)]

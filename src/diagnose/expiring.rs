@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::checks::{Look, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Life, Severity};
+use super::{Code, Finding, Life, Severity, election};
 use crate::queue::Row;
 use crate::znode::escaped;
 
@@ -22,7 +22,8 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
 }
 
 fn describe(look: &Look<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
-    let severity = if look.waiting() > 0 { Severity::Warning } else { Severity::Info };
+    let severity =
+        if look.waiting() > 0 && !election::is_registry(look.lock) { Severity::Warning } else { Severity::Info };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let when = left.map_or_else(String::new, |left| format!(" and expires in {} s", left.as_secs()));
     let summary = format!(

@@ -1,7 +1,5 @@
 //! The holder before this one lost the lock to the end of its session: it may not know.
 
-use std::time::Duration;
-
 use super::checks::Look;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
@@ -24,11 +22,13 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
         format!("nothing is to be deleted: let what the lock protects refuse fencing tokens below {}", holder.czxid);
     let finding =
         finding(Code::HeadChangedByExpiry, Severity::Info, look.lock, Some(&holder.node)).because(summary, remedy);
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(holder.czxid.0));
+    found.push(Suspicion::proved(finding, look.now()).of_state(holder.czxid.0));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::diagnose::testing::{World, curator};
 

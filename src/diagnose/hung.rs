@@ -1,7 +1,5 @@
 //! A holder that sends heartbeats and nothing else.
 
-use std::time::Duration;
-
 use super::checks::{Kept, Look, NodeKey};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, election};
@@ -26,7 +24,7 @@ pub(super) struct Silence {
 
 pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = look.lock;
-    if look.waiting() == 0 || election::is_likely(lock) {
+    if look.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
         return;
     }
     for row in lock.rows(0..lock.holding().min(MOST_HOLDERS)) {
@@ -57,7 +55,7 @@ fn suspicion(look: &Look<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Susp
     );
     let finding =
         finding(Code::HungHolder, Severity::Warning, look.lock, Some(&row.contender.node)).because(summary, REMEDY);
-    Some(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0))
+    Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 
 #[cfg(test)]

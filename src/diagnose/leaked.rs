@@ -1,7 +1,5 @@
 //! Watches on nodes that are gone and never come back: `exists` leaves them.
 
-use std::time::Duration;
-
 use rustc_hash::FxHashMap;
 
 use super::checks::{Kept, Look};
@@ -60,7 +58,7 @@ pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspic
             escaped(path.name())
         );
         let finding = finding(Code::LeakedWatch, severity, lock, None).because(summary, REMEDY);
-        found.push(Suspicion::new(finding, gathered, Duration::ZERO));
+        found.push(Suspicion::proved(finding, gathered));
     }
 }
 

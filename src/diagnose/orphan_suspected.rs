@@ -2,7 +2,7 @@
 
 use super::checks::{Look, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
-use super::unwatched::{Unwatched, unwatched};
+use super::unwatched::Unwatched;
 use super::{Code, Severity};
 use crate::queue::Row;
 use crate::znode::escaped;
@@ -13,22 +13,18 @@ const REMEDY: &str = "ask the owner; if it does not wait for the earlier node, d
 /// earlier node that holds needs no watch: `self_blocked` tells of that.
 pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
     let mut suspects = 0;
-    for positions in look.repeated.values() {
+    for seen in &look.unwatched {
+        let last = look.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
         // The last is no orphan: it may have lost its wake-up.
-        for position in positions.iter().rev().skip(1) {
-            let Some(row) = look.lock.row(*position) else { continue };
-            let Some(seen) = unwatched(look, &row) else { continue };
+        let Some(last) = last.filter(|last| *last != seen.position && suspects < MOST_OF_A_KIND) else { continue };
+        if let (Some(row), Some(last)) = (look.lock.row(seen.position), look.lock.row(last)) {
             suspects += 1;
-            if suspects > MOST_OF_A_KIND {
-                return;
-            }
-            let last = positions.last().and_then(|last| look.lock.row(*last));
-            found.extend(last.map(|last| suspicion(look, &row, &last, seen)));
+            found.push(suspicion(look, &row, &last, seen));
         }
     }
 }
 
-fn suspicion(look: &Look<'_>, row: &Row<'_>, last: &Row<'_>, seen: Unwatched) -> Suspicion {
+fn suspicion(look: &Look<'_>, row: &Row<'_>, last: &Row<'_>, seen: &Unwatched) -> Suspicion {
     let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
     let summary = format!(
         "session {} queues again as {last}, and nothing watches for {node}, which waits for {behind}",

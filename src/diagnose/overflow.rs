@@ -1,7 +1,5 @@
 //! The numbers of a queue run out.
 
-use std::time::Duration;
-
 use super::checks::Look;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
@@ -33,7 +31,7 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
         (severity, format!("only {left} of {NUMBERS} numbers are left for nodes of this queue"))
     };
     let finding = finding(Code::SequenceOverflow, severity, lock, None).because(summary, REMEDY);
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO));
+    found.push(Suspicion::proved(finding, look.now()));
 }
 
 /// A listing shows how many children were created and deleted together, in 32 bits: of half of that, the highest bit is lost.

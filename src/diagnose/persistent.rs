@@ -1,7 +1,5 @@
 //! Contenders that no session's end deletes.
 
-use std::time::Duration;
-
 use super::checks::Look;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity};
@@ -21,7 +19,7 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
     let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
     let Some(first) = ownerless.next() else { return };
     let finding = describe(lock, &first, 1 + ownerless.count());
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(first.contender.czxid.0));
+    found.push(Suspicion::proved(finding, look.now()).of_state(first.contender.czxid.0));
 }
 
 fn describe(lock: &LockQueue, first: &Row<'_>, count: usize) -> Finding {

@@ -18,7 +18,7 @@ pub(super) type Memory = Kept<NodeKey, Timestamp>;
 /// One finding for each lock, about who has held longest.
 pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = look.lock;
-    if look.waiting() == 0 {
+    if look.waiting() == 0 || election::is_registry(lock) {
         return;
     }
     // Holders that are no lease took the lock together, or nearly so.

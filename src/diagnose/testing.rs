@@ -174,6 +174,7 @@ impl World {
                 sessions: Some(Listing::new(sessions, true, at)),
                 watched: self.lists_watches.then(|| Listing::new(watched, true, at)),
                 watch_totals: Some(WatchTotals { connections: 1, paths: 1, watches }),
+                counted_at: Some(at),
                 // Before 3.9 the observer's recursive watch counts too.
                 watch_count: Some(watches + self.child_watches + 1),
                 ..member

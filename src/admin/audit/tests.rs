@@ -92,7 +92,7 @@ async fn of_a_long_log_the_end_is_read_and_no_more() {
         (read.entries.first().map(|entry| entry.subject.path.clone()), read.entries.len(), read.cut)
     };
     assert_eq!(last(Limits { bytes: length, entries: 5 }), (Some("/15".to_owned()), 5, true));
-    assert_eq!(last(Limits { bytes: length, entries: 20 }).2, false);
+    assert!(!last(Limits { bytes: length, entries: 20 }).2);
     let (first, count, cut) = last(Limits { bytes: length / 2, entries: 20 });
     assert!(cut && (9..=10).contains(&count) && first.is_some(), "{count}");
     assert_eq!(last(Limits { bytes: 3, entries: 20 }), (None, 0, true));

@@ -96,10 +96,9 @@ impl<'a> Hand<'a> {
 
     async fn try_delete(&mut self) -> Result<Step, Error> {
         let (data, stat) = match self.look().await? {
-            Found::None if self.lost => return Ok(Step::End(Ending::GoneUnseen)),
+            // Where another one has the name, the node is gone too.
+            Found::None | Found::Other(_) if self.lost => return Ok(Step::End(Ending::GoneUnseen)),
             Found::None => return Ok(Step::End(Ending::Gone)),
-            // The name was free in between: our node is gone.
-            Found::Other(_) if self.lost => return Ok(Step::End(Ending::GoneUnseen)),
             Found::Other(stat) => return Ok(Step::End(changed_hands(&stat, false))),
             Found::Same(data, stat) => (data, stat),
         };

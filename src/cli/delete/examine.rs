@@ -1,7 +1,7 @@
 //! What the node is: its stat, the queue that it stands in, and what the servers say about its owner.
 
 use tokio::time::timeout;
-use zookeeper_client::{Client, Error, Stat};
+use zookeeper_client::{Client, Error};
 
 use super::super::CliError;
 use super::super::follow::Follower;
@@ -11,8 +11,9 @@ use crate::diagnose::Sight;
 use crate::queue::{Change, LockTable};
 use crate::recipe::Shape;
 use crate::server_view::ServerView;
+use crate::zk::stat_of;
 use crate::zk::survey::{SurveyOptions, survey_once};
-use crate::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::znode::{Sequence, Timestamp, ZnodePath, ZnodeStat};
 
 /// How often the servers are asked at most.
 const SURVEYS: usize = 3;
@@ -89,6 +90,10 @@ async fn read(settings: &Settings) -> Result<LockTable, CliError> {
 /// Where the node's lock can be: its parent, and where a semaphore's other half would be.
 fn near(path: &ZnodePath) -> Vec<ZnodePath> {
     let Some(parent) = path.parent() else { return vec![path.clone()] };
+    if parent.is_root() && Sequence::split(path.name()).is_none() {
+        // A single node at the top: the rest of the tree has nothing to do with it.
+        return vec![path.clone()];
+    }
     let mut near = vec![parent.clone()];
     if !parent.is_root() {
         near.extend(Shape::hints_beside(&parent));
@@ -96,22 +101,6 @@ fn near(path: &ZnodePath) -> Vec<ZnodePath> {
         near.extend(Shape::regrouped_by(&parent));
     }
     near
-}
-
-fn stat_of(stat: &Stat) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(stat.czxid),
-        mzxid: Zxid(stat.mzxid),
-        pzxid: Zxid(stat.pzxid),
-        ctime: Timestamp(stat.ctime),
-        mtime: Timestamp(stat.mtime),
-        version: stat.version,
-        cversion: stat.cversion,
-        aversion: stat.aversion,
-        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
-        data_length: stat.data_length,
-        num_children: stat.num_children,
-    }
 }
 
 fn now() -> Timestamp {

@@ -13,15 +13,18 @@ mod cursor;
 mod event;
 mod export;
 mod filter;
+mod fired;
 mod layout;
 mod matches;
 mod moment;
 mod moves;
 mod prompt;
 mod screen;
+mod sessions;
 mod shown;
 mod sorted;
 mod tour;
+mod waits;
 mod world;
 
 #[cfg(test)]
@@ -35,20 +38,23 @@ pub use contend::{
 pub use cursor::{Cursor, Rows};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
+pub use fired::Fired;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
 pub use moment::Moment;
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
+pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
 pub use sorted::{SortBy, SortedLocks};
 pub use tour::Tour;
+pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
 use crate::contend::ClientId;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, Link, LockId, LockName};
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const NOTICE: Duration = Duration::from_secs(6);
@@ -105,6 +111,8 @@ pub enum Pane {
     List,
     /// The details of the selected contender.
     Details,
+    /// Why the lock is stuck.
+    Why,
 }
 
 /// The state of the screen.
@@ -120,6 +128,8 @@ pub struct App {
     locks: Cursor<LockId>,
     contenders: Cursor<ZnodePath>,
     moments: Cursor<u64>,
+    sessions: Cursor<SessionId>,
+    waits: Cursor<WaitId>,
     open: Option<LockName>,
     pane: Pane,
     /// The first line that shows of a text: Help, Unreadable, the details.
@@ -151,6 +161,8 @@ impl App {
             locks: Cursor::first(),
             contenders: Cursor::first(),
             moments: Cursor::last(),
+            sessions: Cursor::first(),
+            waits: Cursor::first(),
             open: None,
             pane: Pane::List,
             scrolled: 0,
@@ -171,6 +183,12 @@ impl App {
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
         let second = event == Event::Tick;
+        let before = (self.screen, self.paused.is_some());
+        let looked = match &event {
+            Event::Tick => true,
+            Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
+            _ => false,
+        };
         let update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
@@ -200,6 +218,9 @@ impl App {
         };
         let mut update = self.follow_tour(update, second);
         if update.redraw {
+            if looked || before != (self.screen, self.paused.is_some()) {
+                self.list_anew();
+            }
             self.settle();
         }
         let looks = self.screen.shows_watchers() && self.paused.is_none();
@@ -256,6 +277,8 @@ impl App {
         match self.screen {
             Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
             Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
+            Screen::Sessions | Screen::Waits => self.live.table().contender_count() > 0,
+            Screen::Servers => self.settings.asks_servers,
             Screen::Contend | Screen::Timeline | Screen::Help | Screen::Unreadable => false,
         }
     }
@@ -274,8 +297,26 @@ impl App {
             Screen::Locks => self.locks.settle(world.locks(), height),
             Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
             Screen::Timeline => self.moments.settle(&world.timeline_rows(), height),
+            Screen::Sessions => self.sessions.settle(world.sessions(), height),
+            Screen::Waits => self.waits.settle(world.waits(), height),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
-            Screen::Help | Screen::Unreadable => {}
+            Screen::Help | Screen::Unreadable | Screen::Servers => {}
+        }
+    }
+
+    /// Lists anew what is not kept up change by change: what is shown of the sessions and of who waits for whom is at most a
+    /// second old.
+    fn list_anew(&mut self) {
+        let (now, screen) = (self.now(), self.screen);
+        // What is not true any more stays as it was.
+        if !self.shows_truth() {
+            return;
+        }
+        let world = self.paused.as_mut().map_or(&mut self.live, |paused| &mut paused.world);
+        match screen {
+            Screen::Sessions => world.list_sessions(now),
+            Screen::Waits => world.draw_waits(now),
+            _ => {}
         }
     }
 

@@ -264,7 +264,8 @@ impl App {
                 self.open_lock(id);
                 self.contenders = Cursor::first();
             }
-            Look::Locks | Look::Waits => self.go(Screen::Locks),
+            Look::Locks => self.go(Screen::Locks),
+            Look::Waits => self.go(Screen::Waits),
             Look::Contend => self.go(Screen::Contend),
             Look::Timeline => {
                 self.go(Screen::Timeline);

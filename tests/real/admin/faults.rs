@@ -1,9 +1,10 @@
 //! The connection is lost, or the session, at each request of a deletion: what is said of it is true.
 
 use lockscope::admin::Ending;
+use lockscope::admin::audit::{Limits, read};
 use zookeeper_client::CreateMode;
 
-use super::scene::{end_of, log, place, plan};
+use super::scene::{carry_out, end_of, log, place, plan};
 use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::zk;
@@ -28,13 +29,30 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
     // A task of its own, as the screen has for it.
     let ending = tokio::spawn(async move { end_of(&client, plan, &log).await }).await.expect("it ends");
     assert!(relay.disarm(), "{fault:?} struck");
-    let history = lockscope::admin::audit::read(audit.path(), lockscope::admin::audit::Limits::default());
-    let history = history.expect("it can be read");
+    let history = read(audit.path(), Limits::default()).expect("it can be read");
     let told = history.entries[0].outcome.as_ref().expect("an outcome");
     assert_eq!((history.entries.len(), told.result.as_str()), (1, ending.id()));
     let there = other.check_stat(&node).await.expect("an answer").is_some();
     zk::delete_all(&other, [node]).await;
     (ending, there)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue_to_its_head() {
+    let (client, root) = place("several").await;
+    let (_folder, audit) = log();
+    let wishes = (0..4).map(|_| (format!("{root}/lock-"), Vec::new()));
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let plan = plan(&client, &[&nodes[0], &nodes[1], &nodes[2]]).await;
+    zk::delete_all(&client, [nodes[1].clone()]).await;
+    let endings: Vec<Ending> = carry_out(&client, plan, &audit).await.into_iter().map(|one| one.ending).collect();
+    let deleted = || Ending::Deleted { window: false };
+    assert_eq!(endings, [deleted(), Ending::Gone, deleted()]);
+    assert_eq!(client.list_children(&root).await.expect("it is there").len(), 1);
+    let history = read(audit.path(), Limits::default()).expect("it can be read");
+    let told: Vec<_> = history.entries.iter().map(|entry| entry.subject.path.clone()).collect();
+    let from_the_end = [&nodes[2], &nodes[1], &nodes[0]].map(String::clone);
+    assert_eq!(told, from_the_end, "so that nobody acquires who is deleted next");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use lockscope::admin::audit::{History, Limits, read};
 use zookeeper_client::{Client, CreateMode};
 
 use super::scene::place;
-use crate::harness::relay::{Fault, Place, Relay, Then, op};
+use crate::harness::relay::{Fault, Passed, Place, Relay, Then, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -61,7 +61,7 @@ async fn whenever_it_is_killed_nothing_was_changed_without_an_intent_on_the_disk
     first.relay.record();
     let ended = first.start().ended().await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    let sent = first.relay.recorded().into_iter().filter_map(|passed| passed.request()).count();
+    let sent = first.relay.recorded().into_iter().filter_map(Passed::request).count();
     assert_eq!(first.relay.requests().get(&op::DELETE), Some(&1));
     let places = (sent.saturating_sub(LAST) + 1..=sent).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]);
     let killed = places.enumerate().map(|(number, at)| {

@@ -104,7 +104,7 @@ async fn whoever_takes_the_name_meanwhile_lives_whenever_that_is() {
                 let node = format!("{root}/{number}-{round}.lock");
                 // Whoever has the name now may write into its node at once, and so raise the version too.
                 let after = [&b"new"[..], b"newer", b"newest"];
-                let after = &after[..1 + round % 3];
+                let after = &after[..=round % 3];
                 let (ending, new) = track.replaced_at(&node, *at, b"old", after).await;
                 track.check(&node, *at, after[round % 3], &ending, &new).await;
             }

@@ -56,11 +56,10 @@ pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
     let mut table = LockTable::new([]);
     let link = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
     let mut changes = vec![link, Change::Syncing];
-    for node in nodes {
-        let (data, stat) = client.get_data(node).await.unwrap_or_else(|error| panic!("{node}: {error}"));
-        let stat = stat_of(&stat);
-        let node = Node { stat, data: NodeData::keep(&data) };
-        changes.push(Change::Seen { path: path(&nodes[changes.len() - 2]), node });
+    for name in nodes {
+        let (data, stat) = client.get_data(name).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let node = Node { stat: stat_of(&stat), data: NodeData::keep(&data) };
+        changes.push(Change::Seen { path: path(name), node });
     }
     changes.push(Change::Synced);
     let now = Timestamp(chrono::Utc::now().timestamp_millis());

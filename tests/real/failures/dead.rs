@@ -41,7 +41,7 @@ async fn a_killed_holder_is_told_with_its_countdown_until_its_session_expires() 
     doctor.until("a live owner", |doctor| doctor.life(&path) == Life::Live).await;
     assert!(doctor.suspicions(&path).is_empty());
     signal(&holder, "KILL");
-    let found = doctor.finds_within(Duration::from_secs(3), Code::ExpiringHolder, Severity::Warning).await;
+    let found = doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     assert!(found.summary.contains("expires in "), "{}", found.summary);
     assert_eq!(doctor.life(&path), Life::Expiring);
@@ -60,7 +60,7 @@ async fn a_paused_holder_that_lost_its_lock_is_told_as_long_as_its_successor_hol
     doctor.until_contenders(2).await;
     signal(&holder, "STOP");
     doctor.until_contenders(1).await;
-    let found = doctor.finds_within(Duration::from_secs(1), Code::HeadChangedByExpiry, Severity::Info).await;
+    let found = doctor.finds_within(&[0], Code::HeadChangedByExpiry, Severity::Info).await;
     assert!(found.summary.contains(&node) && found.remedy.contains("fencing tokens"), "{found:?}");
     signal(&holder, "CONT");
     assert!(holder.holds("first").await, "it believes so");
@@ -87,9 +87,9 @@ async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_told() {
     let holders = doctor.viewed;
     doctor.until("a view of the holder", |doctor| doctor.viewed > holders).await;
     drop(holder);
-    doctor.finds_within(Duration::from_secs(3), Code::ExpiringHolder, Severity::Warning).await;
+    doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
     let newer = zk::connect_within(&connect, TIMEOUT).await;
-    let found = doctor.finds_within(Duration::from_secs(3), Code::AdoptedNode, Severity::Info).await;
+    let found = doctor.finds_within(&[0, 0], Code::AdoptedNode, Severity::Info).await;
     assert!(found.summary.contains(&zk::session_of(&newer).to_string()), "{}", found.summary);
     doctor.until_contenders(1).await;
     doctor.clears(Code::AdoptedNode).await;
@@ -107,7 +107,7 @@ async fn a_holder_that_only_sends_heartbeats_is_told_until_it_goes_on() {
     java.start("a", "first", "mutex", "/lock").await;
     let node = java.held("first").await;
     java.start("b", "second", "mutex", "/lock").await;
-    let found = doctor.finds_within(Duration::from_secs(8), Code::HungHolder, Severity::Warning).await;
+    let found = doctor.finds_within(&[0, 5], Code::HungHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     java.release("first").await;
     doctor.clears(Code::HungHolder).await;

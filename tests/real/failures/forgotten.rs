@@ -57,7 +57,7 @@ async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_o
     let second = enqueue(&client, &curator("/lock", 1)).await;
     let _watch = watch(&client, &orphan).await;
     doctor.until_contenders(2).await;
-    let found = doctor.finds_within(Duration::from_secs(1), Code::Orphan, Severity::Critical).await;
+    let found = doctor.finds_within(&[0, 0], Code::Orphan, Severity::Critical).await;
     assert_eq!(found.node.as_deref(), orphan.strip_prefix("/lock/"));
     assert!(!doctor.suspicions(&orphan).is_empty());
     other.delete(&orphan, None).await.expect("it is there");
@@ -74,7 +74,7 @@ async fn a_waiter_that_its_session_forgot_and_queued_again_is_suspect() {
     let forgotten = enqueue(&client, &curator("/lock", 2)).await;
     enqueue(&client, &curator("/lock", 3)).await;
     let _watch = watch(&client, &forgotten).await;
-    let found = doctor.finds_within(Duration::from_secs(8), Code::OrphanSuspected, Severity::Warning).await;
+    let found = doctor.finds_within(&[1, 5], Code::OrphanSuspected, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), forgotten.strip_prefix("/lock/"));
     assert_eq!(doctor.suspicions(&forgotten).len(), 2, "{:?}", doctor.suspicions(&forgotten));
     let _remembered = watch(&client, &head).await;
@@ -91,10 +91,10 @@ async fn a_waiter_that_watches_nothing_is_found_and_again_when_its_turn_has_come
     let next = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     enqueue(&next, &curator("/lock", 3)).await;
     let _watch = watch(&next, &lost).await;
-    let found = doctor.finds_within(Duration::from_secs(8), Code::LostWakeUp, Severity::Warning).await;
+    let found = doctor.finds_within(&[1, 5], Code::LostWakeUp, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), lost.strip_prefix("/lock/"));
     holder.delete(&head, None).await.expect("it is there");
-    let found = doctor.finds_within(Duration::from_secs(6), Code::LostWakeUp, Severity::Critical).await;
+    let found = doctor.finds_within(&[0, 2, 0], Code::LostWakeUp, Severity::Critical).await;
     assert!(found.summary.contains("it is the turn of"), "{}", found.summary);
     client.delete(&lost, None).await.expect("it is there");
     doctor.clears(Code::LostWakeUp).await;

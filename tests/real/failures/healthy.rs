@@ -55,76 +55,100 @@ async fn visitors(at: &str, path: &str, algorithm: Algorithm, visits: usize) -> 
     count
 }
 
-/// Curator's and kazoo's clients, each in processes of their own.
-async fn foreign(at: &str) -> usize {
-    let (mut java, mut kazoo) = (Foreign::java(at), Foreign::kazoo(at));
-    let curators = async {
-        let churns = [
+/// A process with threads of a foreign library: recipe, path, threads and rounds of each crowd.
+async fn foreign(mut process: Foreign, crowds: &[(&str, &str, usize, usize)]) -> usize {
+    for (recipe, path, threads, rounds) in crowds {
+        process.churn(&format!("{recipe}{path}"), recipe, path, *threads, *rounds).await;
+    }
+    let mut count = 0;
+    for (recipe, path, ..) in crowds {
+        count += process.churned(&format!("{recipe}{path}")).await;
+    }
+    process.quit().await;
+    count
+}
+
+/// Crowds at one server.
+struct Crowds {
+    at: String,
+    tasks: JoinSet<usize>,
+}
+
+impl Crowds {
+    fn new(at: &str) -> Self {
+        Self { at: at.to_owned(), tasks: JoinSet::new() }
+    }
+
+    fn spawn(&mut self, path: &'static str, algorithm: Algorithm, clients: usize, rounds: usize) {
+        let at = self.at.clone();
+        self.tasks.spawn(async move { crowd(&at, path, algorithm, clients, rounds).await });
+    }
+}
+
+/// Clients that never watch children, so that whoever watches nothing would be seen.
+fn chains(at: &str) -> JoinSet<usize> {
+    let mut crowds = Crowds::new(at);
+    crowds.spawn("/curator", Algorithm::Chain, 4, 150);
+    crowds.spawn("/chain", Algorithm::Chain, 8, 500);
+    crowds.spawn("/single", Algorithm::Mutex, 4, 60);
+    crowds.spawn("/shared", Algorithm::SharedChain(Access::Read), 3, 100);
+    crowds.spawn("/shared", Algorithm::SharedChain(Access::Write), 2, 100);
+    for path in ["/chain", "/curator"] {
+        let at = at.to_owned();
+        crowds.tasks.spawn(async move { visitors(&at, path, Algorithm::Chain, 60).await });
+    }
+    for path in ["/threads", "/chain"] {
+        let at = at.to_owned();
+        crowds.tasks.spawn(async move { threads(&at, path, 5, 60).await });
+    }
+    let at = at.to_owned();
+    crowds.tasks.spawn(async move {
+        let curators = [
             ("mutex", "/curator", 6, 400),
             ("read", "/rw", 2, 100),
             ("write", "/rw", 2, 100),
             ("write-lock", "/x", 3, 60),
-            ("semaphore", "/cs", 3, 60),
         ];
-        for (recipe, path, threads, rounds) in churns {
-            java.churn(&format!("{recipe}{path}"), recipe, path, threads, rounds).await;
-        }
-        let mut count = 0;
-        for (recipe, path, ..) in churns {
-            count += java.churned(&format!("{recipe}{path}")).await;
-        }
-        java.quit().await;
-        count
-    };
-    let kazoos = async {
-        let churns = [("lock", "/kazoo", 4, 150), ("semaphore", "/ks", 3, 40)];
-        for (recipe, path, threads, rounds) in churns {
-            kazoo.churn(&format!("{recipe}{path}"), recipe, path, threads, rounds).await;
-        }
-        let mut count = 0;
-        for (recipe, path, ..) in churns {
-            count += kazoo.churned(&format!("{recipe}{path}")).await;
-        }
-        kazoo.quit().await;
-        count
-    };
-    let (curators, kazoos) = join(curators, kazoos).await;
-    curators + kazoos
+        let (java, kazoo) = (Foreign::java(&at), Foreign::kazoo(&at));
+        let (curators, kazoos) = join(foreign(java, &curators), foreign(kazoo, &[("lock", "/kazoo", 4, 150)])).await;
+        curators + kazoos
+    });
+    crowds.tasks
+}
+
+/// Herds, and semaphores, whose clients watch children.
+fn herds(at: &str) -> JoinSet<usize> {
+    let mut crowds = Crowds::new(at);
+    crowds.spawn("/herd", Algorithm::Herd, 8, 80);
+    crowds.spawn("/leases", Algorithm::Semaphore(NonZeroU32::new(2).expect("two")), 4, 60);
+    crowds.spawn("/chain", Algorithm::Chain, 4, 150);
+    let visited = at.to_owned();
+    crowds.tasks.spawn(async move { visitors(&visited, "/herd", Algorithm::Herd, 60).await });
+    let at = at.to_owned();
+    crowds.tasks.spawn(async move {
+        let (java, kazoo) = (Foreign::java(&at), Foreign::kazoo(&at));
+        let (curators, kazoos) =
+            ([("semaphore", "/cs", 3, 60)], [("semaphore", "/ks", 3, 40), ("lock", "/kazoo", 3, 40)]);
+        let (curators, kazoos) = join(foreign(java, &curators), foreign(kazoo, &kazoos)).await;
+        curators + kazoos
+    });
+    crowds.tasks
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_acquisitions_of_healthy_clients_raise_nothing_worth_a_warning() {
-    let server = Server::start();
-    let at = server.connect_string();
-    let mut doctor = Doctor::start(&at, Thresholds::default()).await;
-    let began = Instant::now();
-    let mut crowds = JoinSet::new();
-    let spawn = |crowds: &mut JoinSet<usize>, path: &'static str, algorithm, clients, rounds| {
-        let at = at.clone();
-        crowds.spawn(async move { crowd(&at, path, algorithm, clients, rounds).await });
-    };
-    spawn(&mut crowds, "/curator", Algorithm::Chain, 4, 150);
-    spawn(&mut crowds, "/chain", Algorithm::Chain, 8, 500);
-    spawn(&mut crowds, "/herd", Algorithm::Herd, 8, 80);
-    spawn(&mut crowds, "/single", Algorithm::Mutex, 4, 60);
-    spawn(&mut crowds, "/shared", Algorithm::SharedChain(Access::Read), 3, 100);
-    spawn(&mut crowds, "/shared", Algorithm::SharedChain(Access::Write), 2, 100);
-    spawn(&mut crowds, "/leases", Algorithm::Semaphore(NonZeroU32::new(2).expect("two")), 4, 60);
-    for (path, algorithm) in [("/chain", Algorithm::Chain), ("/herd", Algorithm::Herd), ("/curator", Algorithm::Chain)]
-    {
-        let at = at.clone();
-        crowds.spawn(async move { visitors(&at, path, algorithm, 60).await });
+    let mut count = 0;
+    for crowds in [chains, herds] {
+        let server = Server::start();
+        let at = server.connect_string();
+        let mut doctor = Doctor::start(&at, Thresholds::default()).await;
+        let began = Instant::now();
+        let done: usize = doctor.during(crowds(&at).join_all()).await.into_iter().sum();
+        // What the last of them left behind would show now.
+        doctor.during(sleep(Duration::from_secs(3))).await;
+        println!("{done} acquisitions in {:?}; {:#?}", began.elapsed(), doctor.raised_at_least(Severity::Info));
+        assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
+        count += done;
     }
-    for path in ["/threads", "/chain"] {
-        let at = at.clone();
-        crowds.spawn(async move { threads(&at, path, 5, 60).await });
-    }
-    let theirs = at.clone();
-    crowds.spawn(async move { foreign(&theirs).await });
-    let count: usize = doctor.during(crowds.join_all()).await.into_iter().sum();
-    // What the last of them left behind would show now.
-    doctor.during(sleep(Duration::from_secs(3))).await;
-    println!("{count} acquisitions in {:?}; {:#?}", began.elapsed(), doctor.raised_at_least(Severity::Info));
     assert!(count >= ENOUGH, "{count}");
-    assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
 }

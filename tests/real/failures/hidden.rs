@@ -89,8 +89,7 @@ async fn a_node_whose_session_is_in_no_list_is_a_ghost_until_it_is_deleted() {
     doctor.until_contenders(2).await;
     doctor.until("an end of its connection", |doctor| doctor.life(&head) == Life::Expiring).await;
     mask.hidden.send_replace(Some(session));
-    let found =
-        doctor.finds_within(hasty().ghost_after + Duration::from_secs(2), Code::Ghost, Severity::Critical).await;
+    let found = doctor.finds_within(&[2, 4], Code::Ghost, Severity::Critical).await;
     assert_eq!(found.node.as_deref(), head.strip_prefix("/lock/"));
     assert_eq!(doctor.life(&head), Life::Ghost);
     waiter.delete(&head, None).await.expect("it is there");
