@@ -5,5 +5,6 @@ mod demo;
 mod endings;
 mod hostile;
 mod pictures;
+mod recording;
 mod suspend;
 mod walk;
