@@ -70,7 +70,14 @@ impl Entry {
     }
 }
 
-const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Timeline];
+const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline];
+
+const FILTERED: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Timeline];
+
+const SORTED: &[Screen] = &[Screen::Locks, Screen::Sessions];
+
+const TAKEN: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline];
 
 /// Builds a line of the table.
 const fn entry(command: Command, name: &'static str, keys: &'static [Key], group: Group, help: &'static str) -> Entry {
@@ -117,6 +124,9 @@ pub const COMMANDS: &[Entry] = &[
         .on(LISTS),
     entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear the filter, else go back").hint("back").on(&[
         Screen::Queue,
+        Screen::Sessions,
+        Screen::Waits,
+        Screen::Servers,
         Screen::Contend,
         Screen::Timeline,
         Screen::Help,
@@ -128,27 +138,30 @@ pub const COMMANDS: &[Entry] = &[
         .on(&[Screen::Queue, Screen::Contend]),
     entry(Command::Locks, "locks", &[Key::Char('1')], Group::Go, "All locks"),
     entry(Command::Queue, "queue", &[Key::Char('2')], Group::Go, "The queue of the selected lock"),
+    entry(Command::Sessions, "sessions", &[Key::Char('3')], Group::Go, "Who holds and who waits, by session"),
+    entry(Command::Waits, "waits", &[Key::Char('4')], Group::Go, "Who waits for whom, and who holds others up"),
     entry(Command::Contend, "contend", &[Key::Char('5')], Group::Go, "Test clients: a herd beside a chain"),
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
+    entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells, and what to change there"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
-        .on(LISTS),
+        .on(FILTERED),
     entry(Command::Sort, "sort", &[Key::Char('s')], Group::Look, "Sort by the next column, or a named one")
         .takes("[COLUMN]")
         .hint("sort")
-        .on(&[Screen::Locks]),
-    entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(&[Screen::Locks]),
+        .on(SORTED),
+    entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(SORTED),
     entry(Command::Pause, "pause", &[Key::Char('p')], Group::Look, "Freeze what is shown, or go on").hint("pause"),
     entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
     entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path (or session) selected")
         .hint("copy")
-        .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline]),
+        .on(TAKEN),
     entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is shown to a JSON file here")
         .hint("export")
-        .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline]),
+        .on(TAKEN),
     entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "A herd beside a chain; Queue: join it")
         .takes("[N HOLD]")
         .hint("contend")

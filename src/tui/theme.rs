@@ -4,6 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
 use super::widget::text::Charset;
+use crate::diagnose::Severity;
 
 /// Which colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
@@ -63,6 +64,14 @@ pub struct Signs {
     pub unknown: &'static str,
     /// Wrong.
     pub bad: &'static str,
+    /// Right again; as it should be.
+    pub good: &'static str,
+    /// Watches nothing.
+    pub nothing: &'static str,
+    /// Watches the parent.
+    pub herd: &'static str,
+    /// Worth knowing.
+    pub info: &'static str,
     /// Under way.
     pub busy: &'static str,
     /// Careful.
@@ -73,6 +82,12 @@ pub struct Signs {
     pub next: &'static str,
     /// From a waiter to a row further up.
     pub far: &'static str,
+    /// Beside what stands below a branch that is followed by another.
+    pub trunk: &'static str,
+    /// To one that is followed by another.
+    pub branch: &'static str,
+    /// To the last.
+    pub last_branch: &'static str,
     /// At most.
     pub at_most: &'static str,
     /// Between two words of a line.
@@ -93,11 +108,18 @@ const UNICODE: Signs = Signs {
     waits: "○",
     unknown: "?",
     bad: "✖",
+    good: "✓",
+    nothing: "✗",
+    herd: "~",
+    info: "i",
     busy: "◌",
     warning: "!",
     cursor: "▸",
     next: "╰─▶",
     far: "╰──▶",
+    trunk: "│  ",
+    branch: "├─ ",
+    last_branch: "╰─ ",
     at_most: "≤",
     dot: "·",
     order: ["▲", "▼"],
@@ -112,11 +134,18 @@ const ASCII: Signs = Signs {
     waits: "o",
     unknown: "?",
     bad: "x",
+    good: "+",
+    nothing: "x",
+    herd: "~",
+    info: "i",
     busy: "~",
     warning: "!",
     cursor: ">",
     next: "`->",
     far: "`-->",
+    trunk: "|  ",
+    branch: "|- ",
+    last_branch: "`- ",
     at_most: "<",
     dot: "-",
     order: ["^", "v"],
@@ -134,7 +163,27 @@ const ASCII: Signs = Signs {
     },
 };
 
+impl Signs {
+    /// How bad a finding is.
+    pub fn severity(&self, severity: Severity) -> &'static str {
+        match severity {
+            Severity::Critical => self.bad,
+            Severity::Warning => self.warning,
+            Severity::Info => self.info,
+        }
+    }
+}
+
 impl Theme {
+    /// How bad a finding is.
+    pub fn severity(&self, severity: Severity) -> Style {
+        match severity {
+            Severity::Critical => self.bad,
+            Severity::Warning => self.wait,
+            Severity::Info => self.dim,
+        }
+    }
+
     /// The theme of that name.
     pub fn new(name: ThemeName, ascii: bool) -> Self {
         let signs = if ascii { ASCII } else { UNICODE };

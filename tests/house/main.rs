@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -16,9 +16,11 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
+    ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
         &[
+            "admin",
             "sandbox",
             "contend",
             "lock",
@@ -33,11 +35,14 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "tui",
         ],
     ),
-    ("tui", &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    (
+        "tui",
+        &["admin", "contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"],
+    ),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 14] = [
+const PURE: [&str; 16] = [
     "znode",
     "recipe",
     "server_view",
@@ -46,6 +51,8 @@ const PURE: [&str; 14] = [
     "report",
     "tui/app",
     "observe/follow",
+    "admin/plan",
+    "admin/guard",
     "sandbox/tree",
     "sandbox/watch",
     "sandbox/session",

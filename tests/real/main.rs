@@ -5,6 +5,7 @@ mod harness;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 
+mod admin;
 mod contend;
 mod failures;
 mod foreign_clients;

@@ -58,7 +58,9 @@ impl App {
                 let cursor = self.client_cursor();
                 (cursor.top() + row, cursor.rank(), self.fleets().clients(self.side).len())
             }
-            Screen::Help | Screen::Unreadable => return Update::default(),
+            Screen::Sessions => (self.sessions.top() + row, self.sessions.rank(), world.sessions().len()),
+            Screen::Waits => (self.waits.top() + row, self.waits.rank(), world.waits().len()),
+            Screen::Help | Screen::Unreadable | Screen::Servers => return Update::default(),
         };
         if rank >= len {
             return Update::default();
@@ -69,6 +71,8 @@ impl App {
         match self.screen {
             Screen::Locks => self.locks.go(rank, world.locks()),
             Screen::Queue => self.contenders.go(rank, &world.queue_rows()),
+            Screen::Sessions => self.sessions.go(rank, world.sessions()),
+            Screen::Waits => self.waits.go(rank, world.waits()),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.go(rank, &clients)),
             _ => self.moments.go(rank, &world.timeline_rows()),
         }
@@ -144,10 +148,13 @@ impl App {
             Command::Timeline => self.go(Screen::Timeline),
             Command::Help => self.toggle(Screen::Help),
             Command::Unreadable => self.toggle(Screen::Unreadable),
+            Command::Servers => self.toggle(Screen::Servers),
+            Command::Sessions => self.go(Screen::Sessions),
+            Command::Waits => self.go(Screen::Waits),
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),
-            Command::Reverse => self.sort(self.world().locks().by(), !self.world().locks().reversed()),
+            Command::Reverse => self.turn_order(),
             Command::Pause => self.turn_pause(),
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),

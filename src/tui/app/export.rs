@@ -1,11 +1,14 @@
 //! What is seen, as a JSON file: the same fields as the headless commands.
 
+mod waiting;
+
 use serde::Serialize;
 
-use super::{App, Effect, Rows, Screen, Update};
+use self::waiting::{SessionFacts, WaitFacts};
+use super::{App, Effect, Moment, Rows, Screen, Update};
 use crate::contend::Outcome;
 use crate::queue::Link;
-use crate::report::{Ensemble, HappeningLine, SCHEMA, Snapshot, rfc3339};
+use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, rfc3339};
 
 /// The timeline as one object.
 #[derive(Serialize)]
@@ -13,7 +16,42 @@ struct Exported<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
-    happenings: Vec<HappeningLine<'a>>,
+    happenings: Vec<Line<'a>>,
+}
+
+/// The sessions as one object.
+#[derive(Serialize)]
+struct Listed<'a> {
+    schema: u32,
+    taken_at: Option<String>,
+    ensemble: &'a Ensemble,
+    sessions: Vec<SessionFacts<'a>>,
+}
+
+/// The wait-for graph as one object.
+#[derive(Serialize)]
+struct Awaited<'a> {
+    schema: u32,
+    taken_at: Option<String>,
+    ensemble: &'a Ensemble,
+    #[serde(flatten)]
+    waits: WaitFacts<'a>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Happening(HappeningLine<'a>),
+    Finding(FindingLine<'a>),
+}
+
+impl<'a> Line<'a> {
+    fn new(moment: &'a Moment) -> Self {
+        match moment {
+            Moment::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
+            Moment::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+        }
+    }
 }
 
 /// The test clients' figures as one object, each fleet as `lockscope contend` prints it.
@@ -53,9 +91,10 @@ impl App {
             Link::Connected { session, .. } => Some(*session),
             _ => None,
         };
-        let ensemble = Ensemble::new(&self.settings().connect, session);
+        let ensemble = Ensemble::new(&self.settings().connect, session).with_view(world.table().view());
         let snapshot = |locks| {
-            let snapshot = Snapshot::new(&ensemble, world.table(), now).with_locks(locks);
+            let snapshot =
+                Snapshot::new(&ensemble, world.table(), now).with_locks(locks).with_diagnosis(world.diagnosis());
             serde_json::to_string_pretty(&snapshot).map(Some)
         };
         match self.screen() {
@@ -63,7 +102,7 @@ impl App {
             Screen::Timeline => {
                 let rows = world.timeline_rows();
                 let seen = (0..rows.len()).filter_map(|rank| world.timeline().get(rows.id(rank)?));
-                let happenings = seen.map(|happening| HappeningLine::new(happening, None)).collect();
+                let happenings = seen.map(Line::new).collect();
                 let exported = Exported { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
                 serde_json::to_string_pretty(&exported).map(Some)
             }
@@ -75,7 +114,18 @@ impl App {
                 let exported = Contended { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
                 serde_json::to_string_pretty(&exported).map(Some)
             }
-            Screen::Locks | Screen::Help | Screen::Unreadable => {
+            Screen::Sessions => {
+                let sight = world.sight(now);
+                let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, sight)).collect();
+                let exported = Listed { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
+                serde_json::to_string_pretty(&exported).map(Some)
+            }
+            Screen::Waits => {
+                let waits = WaitFacts::new(world.waits().waits(), world.table());
+                let exported = Awaited { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
+                serde_json::to_string_pretty(&exported).map(Some)
+            }
+            Screen::Locks | Screen::Help | Screen::Unreadable | Screen::Servers => {
                 let locks = world.locks();
                 snapshot(locks.window(0..locks.len()).filter_map(|id| world.table().lock(id)).collect())
             }

@@ -1,4 +1,5 @@
-use crate::queue::{Contender, Happening, LockQueue};
+use super::Moment;
+use crate::queue::{Contender, LockQueue};
 use crate::znode::SessionId;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
@@ -29,7 +30,7 @@ impl Filter {
         !other.is_empty() && self.folded.contains(&other.folded)
     }
 
-    fn is_in(&self, text: &str) -> bool {
+    pub(super) fn is_in(&self, text: &str) -> bool {
         if self.folded.is_empty() {
             return true;
         }
@@ -66,6 +67,11 @@ impl Filter {
             || lock.first_holder().is_some_and(|holder| self.takes_contender(holder))
     }
 
+    /// Whether a session's id passes.
+    pub fn takes_session(&self, session: SessionId) -> bool {
+        self.is_empty() || self.is_in_session(Some(session))
+    }
+
     /// Whether a contender passes: by its node, its session or its data.
     pub fn takes_contender(&self, contender: &Contender) -> bool {
         self.is_empty()
@@ -74,15 +80,18 @@ impl Filter {
             || self.is_in_bytes(contender.data.bytes())
     }
 
-    /// Whether a happening passes: by its kind, its lock, its node or its session.
-    pub fn takes_happening(&self, happening: &Happening) -> bool {
+    /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
+    pub fn takes_moment(&self, moment: &Moment) -> bool {
         self.is_empty()
-            || self.is_in(happening.event.id())
-            || happening.node.as_deref().is_some_and(|node| self.is_in(node))
-            || self.is_in_session(happening.session)
-            || happening.lock.as_ref().is_some_and(|lock| {
+            || self.is_in(moment.event())
+            || moment.node().is_some_and(|node| self.is_in(node))
+            || moment.lock().is_some_and(|lock| {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })
+            || match moment {
+                Moment::Happening(happening) => self.is_in_session(happening.session),
+                Moment::Finding { finding, .. } => self.is_in(finding.code.id()) || self.is_in(&finding.summary),
+            }
     }
 }
 

@@ -13,13 +13,17 @@ mod cursor;
 mod event;
 mod export;
 mod filter;
+mod fired;
 mod layout;
 mod matches;
+mod moment;
 mod moves;
 mod prompt;
 mod screen;
+mod sessions;
 mod shown;
 mod sorted;
+mod waits;
 mod world;
 
 #[cfg(test)]
@@ -33,17 +37,22 @@ pub use contend::{
 pub use cursor::{Cursor, Rows};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
+pub use fired::Fired;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
+pub use moment::Moment;
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
+pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
 pub use sorted::{SortBy, SortedLocks};
+pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
 use crate::contend::ClientId;
+use crate::diagnose::Thresholds;
 use crate::observe::Observed;
-use crate::queue::{Link, LockId, LockName};
-use crate::znode::{Timestamp, ZnodePath};
+use crate::queue::{Change, Link, LockId, LockName};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const NOTICE: Duration = Duration::from_secs(6);
@@ -51,6 +60,7 @@ const NOTICE: Duration = Duration::from_secs(6);
 const WHEEL: isize = 3;
 
 /// What the console was started with.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The connect string.
@@ -65,6 +75,10 @@ pub struct Settings {
     pub utc: bool,
     /// Whether only ASCII is drawn.
     pub ascii: bool,
+    /// Whether the servers are asked about themselves.
+    pub asks_servers: bool,
+    /// From when on something is called a finding.
+    pub thresholds: Thresholds,
 }
 
 /// A sentence in the footer.
@@ -95,6 +109,8 @@ pub enum Pane {
     List,
     /// The details of the selected contender.
     Details,
+    /// Why the lock is stuck.
+    Why,
 }
 
 /// The state of the screen.
@@ -110,6 +126,8 @@ pub struct App {
     locks: Cursor<LockId>,
     contenders: Cursor<ZnodePath>,
     moments: Cursor<u64>,
+    sessions: Cursor<SessionId>,
+    waits: Cursor<WaitId>,
     open: Option<LockName>,
     pane: Pane,
     /// The first line that shows of a text: Help, Unreadable, the details.
@@ -122,13 +140,15 @@ pub struct App {
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
+    /// Whether it was last wanted to be asked who watches what.
+    looks: bool,
 }
 
 impl App {
     /// The console before anything is known.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         Self {
-            live: World::new(&settings.named),
+            live: World::new(&settings.named, settings.thresholds),
             settings,
             size,
             now,
@@ -138,6 +158,8 @@ impl App {
             locks: Cursor::first(),
             contenders: Cursor::first(),
             moments: Cursor::last(),
+            sessions: Cursor::first(),
+            waits: Cursor::first(),
             open: None,
             pane: Pane::List,
             scrolled: 0,
@@ -149,13 +171,20 @@ impl App {
             prompt: None,
             notice: None,
             observing: true,
+            looks: false,
         }
     }
 
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
-        let update = match event {
+        let before = (self.screen, self.paused.is_some());
+        let looked = match &event {
+            Event::Tick => true,
+            Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
+            _ => false,
+        };
+        let mut update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Resize(width, height) => {
@@ -181,13 +210,21 @@ impl App {
             Event::FleetBusy(side) => self.fleet_busy(side),
         };
         if update.redraw {
+            if looked || before != (self.screen, self.paused.is_some()) {
+                self.list_anew();
+            }
             self.settle();
+        }
+        let looks = self.screen.shows_watchers() && self.paused.is_none();
+        if looks != self.looks {
+            self.looks = looks;
+            update.effects.push(Effect::LookAtWatchers(looks));
         }
         update
     }
 
     fn changes(&mut self, changes: Vec<Observed>) -> Update {
-        let count = changes.len() as u64;
+        let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
         self.live.apply(changes);
         if let Some(open) = &self.open {
             self.live.reopen(open);
@@ -200,17 +237,25 @@ impl App {
     }
 
     fn tick(&mut self) -> Update {
-        let redraw = self.ticks();
+        let redraw = self.counts_seconds();
         self.live.tick(self.now);
+        if self.is_live() {
+            self.live.examine(self.now);
+        }
         if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
             self.notice = None;
         }
         Update { redraw, effects: Vec::new() }
     }
 
-    /// Whether something on the screen changes with time alone: then, and only then, a [`Event::Tick`] is due every
-    /// second.
+    /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
+    /// waited for too long.
     pub fn ticks(&self) -> bool {
+        self.counts_seconds() || (self.is_live() && self.live.table().contender_count() > 0)
+    }
+
+    /// Whether something on the screen changes with time alone.
+    pub fn counts_seconds(&self) -> bool {
         if self.notice.is_some() || self.paused.is_some() {
             return true;
         }
@@ -223,6 +268,8 @@ impl App {
         match self.screen {
             Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
             Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
+            Screen::Sessions | Screen::Waits => self.live.table().contender_count() > 0,
+            Screen::Servers => self.settings.asks_servers,
             Screen::Contend | Screen::Timeline | Screen::Help | Screen::Unreadable => false,
         }
     }
@@ -241,8 +288,26 @@ impl App {
             Screen::Locks => self.locks.settle(world.locks(), height),
             Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
             Screen::Timeline => self.moments.settle(&world.timeline_rows(), height),
+            Screen::Sessions => self.sessions.settle(world.sessions(), height),
+            Screen::Waits => self.waits.settle(world.waits(), height),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
-            Screen::Help | Screen::Unreadable => {}
+            Screen::Help | Screen::Unreadable | Screen::Servers => {}
+        }
+    }
+
+    /// Lists anew what is not kept up change by change: what is shown of the sessions and of who waits for whom is at most a
+    /// second old.
+    fn list_anew(&mut self) {
+        let (now, screen) = (self.now(), self.screen);
+        // What is not true any more stays as it was.
+        if !self.shows_truth() {
+            return;
+        }
+        let world = self.paused.as_mut().map_or(&mut self.live, |paused| &mut paused.world);
+        match screen {
+            Screen::Sessions => world.list_sessions(now),
+            Screen::Waits => world.draw_waits(now),
+            _ => {}
         }
     }
 

@@ -1,5 +1,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
@@ -23,7 +24,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let signs = &theme.signs;
     let (state, style) = match app.link() {
-        _ if app.is_live() => (format!("{} live", signs.holds), theme.good),
+        _ if app.is_live() => live(view, area.width >= ROOMY),
         Link::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
         Link::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
         Link::Connecting { reason: None, .. } if app.is_observing() => {
@@ -54,10 +55,32 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
     Line::from(spans).render(area, buffer);
     // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
-    if app.ticks() && app.paused().is_none() {
+    if app.counts_seconds() && app.paused().is_none() {
         let zone = if app.settings().utc { "Z" } else { "" };
         let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
         Line::from(Span::styled(time, theme.text)).right_aligned().render(right(area, TIME), buffer);
+    }
+}
+
+/// `live`, and how many of the servers told everything about themselves.
+fn live(view: View<'_>, roomy: bool) -> (String, Style) {
+    let (app, theme) = (view.app, view.theme);
+    let servers = app.world().table().view();
+    let all = servers.members.len();
+    if all == 0 {
+        return (format!("{} live", theme.signs.holds), theme.good);
+    }
+    let telling = all - servers.missing().count();
+    let word = match (roomy, all) {
+        (false, _) => "",
+        (true, 1) => " server",
+        (true, _) => " servers",
+    };
+    if telling == all && servers.members_known {
+        (format!("{} live {telling}/{all}{word}", theme.signs.holds), theme.good)
+    } else {
+        // It is as live as the others; what the missing ones could tell is not known.
+        (format!("{} live {}{telling}/{all}{word}", theme.signs.holds, theme.signs.warning), theme.wait)
     }
 }
 
@@ -67,6 +90,8 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let tabs = [
         (Command::Locks, Screen::Locks),
         (Command::Queue, Screen::Queue),
+        (Command::Sessions, Screen::Sessions),
+        (Command::Waits, Screen::Waits),
         (Command::Contend, Screen::Contend),
         (Command::Timeline, Screen::Timeline),
         (Command::Help, Screen::Help),

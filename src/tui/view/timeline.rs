@@ -5,13 +5,14 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{View, filter_title, window};
-use crate::queue::{Event, Happening};
-use crate::tui::app::Rows;
+use crate::diagnose::Finding;
+use crate::queue::{Event, Happening, LockName};
+use crate::tui::app::{Moment, Rows};
 use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 use crate::tui::widget::text::{Keep, session};
-use crate::znode::Sequence;
+use crate::znode::{Sequence, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
@@ -70,8 +71,12 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     for (rank, line) in window(cursor.top(), rows.len(), list) {
-        if let Some(happening) = rows.id(rank).and_then(|number| timeline.get(number)) {
-            row(buffer, line, &placed, |column| cell(view, happening, column));
+        match rows.id(rank).and_then(|number| timeline.get(number)) {
+            Some(Moment::Happening(happening)) => row(buffer, line, &placed, |column| cell(view, happening, column)),
+            Some(Moment::Finding { at, finding, raised }) => {
+                found(view, *at, finding, *raised, (line, &placed), buffer)
+            }
+            None => {}
         }
         if rank == cursor.rank() {
             view.select(line, buffer, true);
@@ -101,11 +106,8 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
         Key::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
         Key::Event => event(view, happening.event),
         Key::Lock => {
-            let name = happening.lock.as_ref().map(|lock| match &lock.name {
-                Some(name) => format!("{} [{name}]", lock.path),
-                None => lock.path.to_string(),
-            });
-            Cell::new(view.fit(&name.unwrap_or_default(), width, Keep::End), theme.strong)
+            let name = happening.lock.as_ref().map(name_of).unwrap_or_default();
+            Cell::new(view.fit(&name, width, Keep::End), theme.strong)
         }
         Key::Sequence => {
             let sequence = happening.node.as_deref().and_then(Sequence::split).map(|(_, Sequence(number))| number);
@@ -127,6 +129,44 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
         }
         Key::Mark | Key::Held | Key::Queue | Key::Herd | Key::Chain => Cell::new("", theme.text),
     }
+}
+
+fn name_of(lock: &LockName) -> String {
+    match &lock.name {
+        Some(name) => format!("{} [{name}]", lock.path),
+        None => lock.path.to_string(),
+    }
+}
+
+/// A finding: behind its lock there stands what was found, and not in columns.
+fn found(
+    view: View<'_>,
+    at: Timestamp,
+    finding: &Finding,
+    raised: bool,
+    (line, placed): (Rect, &[Placed<Key>]),
+    buffer: &mut Buffer,
+) {
+    let theme = view.theme;
+    let (sign, word, style) = match raised {
+        true => (theme.signs.severity(finding.severity), "raised", theme.severity(finding.severity)),
+        false => (theme.signs.good, "cleared", theme.good),
+    };
+    let mut end = 0;
+    row(buffer, line, placed, |column| {
+        let cell = match column.key {
+            Key::Time => Cell::new(exact_time(at, view.app.settings().utc), theme.dim),
+            Key::Event => Cell::new(format!("{sign} {word}"), style),
+            Key::Lock => Cell::new(view.fit(&name_of(&finding.lock), column.width.into(), Keep::End), theme.strong),
+            _ => return Cell::new("", theme.text),
+        };
+        end = column.x + column.width + 1;
+        cell
+    });
+    let room = usize::from(line.width.saturating_sub(end));
+    let text = view.fit(&format!("{}: {}", finding.code, finding.summary), room, Keep::Start);
+    let style = if raised { theme.text } else { theme.dim };
+    buffer.set_stringn(line.x + end, line.y, text, room, style);
 }
 
 /// Its sign and its name.

@@ -28,6 +28,8 @@ async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
     let outcome = Play { fleet }.finish().await;
     assert_eq!((outcome.acquisitions, outcome.violations, outcome.left_behind), (50, 0, Some(0)), "{outcome:#?}");
     assert_eq!(outcome.watch_events.delivered, outcome.watch_events.on_the_wire, "{outcome:#?}");
+    let server_says = outcome.server.expect("it tells over TLS too");
+    assert_eq!(outcome.watch_events.delivered, server_says.deleted, "{outcome:#?}");
     // What it made on the way to the lock is gone with it.
     let client = zk::connect(&server.connect_string()).await;
     assert_eq!(client.list_children("/rooms/one").await.expect("it is there"), Vec::<String>::new());
