@@ -143,7 +143,7 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Contend, "contend", &[Key::Char('5')], Group::Go, "Test clients: a herd beside a chain"),
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
-    entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells, and what to change there"),
+    entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells of itself"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
