@@ -25,6 +25,9 @@ use crate::znode::{SessionId, Timestamp};
 /// Columns of a client's address and its session.
 const WHO: usize = 32;
 
+/// From how many columns on there is room for what could be read from the next row too.
+const ROOMY: usize = 90;
+
 /// The wait-for graph.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
@@ -88,8 +91,10 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
     let (text, style) = match row.kind {
         WaitKind::Circle(sessions) => (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad),
         WaitKind::InCircle(next) => {
-            let lock = path(view, row.lock, room / 2);
-            (format!("{} {}  waits for {lock}, held by {}", signs.waits, someone(), short(view, next)), theme.text)
+            // The next row is about the one who holds it.
+            let held = if room < ROOMY { String::new() } else { format!(", held by {}", short(view, next)) };
+            let lock = path(view, row.lock, room.saturating_sub(WHO + 13 + held.len()).max(12));
+            (format!("{} {}  waits for {lock}{held}", signs.waits, someone()), theme.text)
         }
         WaitKind::SelfBlocked => {
             let lock = path(view, row.lock, room / 2);
