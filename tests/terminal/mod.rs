@@ -5,4 +5,5 @@ mod endings;
 mod hostile;
 mod pictures;
 mod suspend;
+mod trouble;
 mod walk;

@@ -123,7 +123,8 @@ fn word(view: View<'_>, entry: &Entry) -> &'static str {
         Command::Pause if app.paused().is_some() => "go on",
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
-        Command::NextPane if app.pane() == Pane::Details => "queue",
+        Command::NextPane if app.pane() == Pane::Details => "why",
+        Command::NextPane if app.pane() == Pane::Why => "queue",
         _ => entry.hint.unwrap_or_default(),
     }
 }
