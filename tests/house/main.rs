@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 12] = [
+const ROOMS: [(&str, &[&str]); 13] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -15,15 +15,43 @@ const ROOMS: [(&str, &[&str]); 12] = [
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
+    ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
-        &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode", "tui"],
+        &[
+            "admin",
+            "contend",
+            "lock",
+            "observe",
+            "zk",
+            "report",
+            "diagnose",
+            "queue",
+            "recipe",
+            "server_view",
+            "znode",
+            "tui",
+        ],
     ),
-    ("tui", &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    (
+        "tui",
+        &["admin", "contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"],
+    ),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 8] = ["znode", "recipe", "server_view", "queue", "diagnose", "report", "tui/app", "observe/follow"];
+const PURE: [&str; 10] = [
+    "znode",
+    "recipe",
+    "server_view",
+    "queue",
+    "diagnose",
+    "report",
+    "tui/app",
+    "observe/follow",
+    "admin/plan",
+    "admin/guard",
+];
 
 /// What a pure room must not name.
 const IMPURE: [&str; 7] =
