@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use serde::Deserialize;
 
 use super::contend::{CompareOptions, ContendOptions};
+use super::delete::DeleteOptions;
 use super::span;
 use crate::diagnose::Severity;
 use crate::tui::ThemeName;
@@ -49,7 +50,7 @@ fn closing() -> String {
 /// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
 /// Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
 /// ensemble, unless --write permits it to the screen. contend and compare let test clients make and delete nodes
-/// of their own, below the path they are given.
+/// of their own, below the path they are given; delete deletes one node.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -127,6 +128,20 @@ pub(super) enum Command {
         options: Options,
         #[command(flatten)]
         compare: CompareOptions,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
+    /// Delete a contender or an empty lock parent, if it is still the one that was seen
+    ///
+    /// Shows what exactly, who owns it, whether that lives, who acquires next and what may go wrong; then asks, or
+    /// takes --yes. If the node changed hands meanwhile, nothing is deleted. Intent and outcome go into the audit log;
+    /// without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was.
+    #[command(mut_arg("root", |arg| arg.hide(true)))]
+    Delete {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        delete: DeleteOptions,
         #[command(flatten)]
         headless: HeadlessOptions,
     },
@@ -223,6 +238,9 @@ pub(super) struct ScreenOptions {
     /// Let the screen change the ensemble: start test clients and delete nodes; without it the screen only reads
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub write: Option<bool>,
+    /// Write what is changed in other people's locks to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
 }
 
 /// What only the commands without a screen know.

@@ -55,6 +55,7 @@ impl Layer {
                 theme: screen.theme.or(below.screen.theme),
                 mouse: screen.mouse.or(below.screen.mouse),
                 write: screen.write.or(below.screen.write),
+                audit_log: screen.audit_log.or(below.screen.audit_log),
             },
             headless: HeadlessOptions {
                 format: headless.format.or(below.headless.format),
@@ -130,6 +131,8 @@ pub(super) struct Settings {
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
+    /// `None`: where it usually is.
+    pub audit_log: Option<PathBuf>,
     /// `None`: by what the output is.
     pub format: Option<Format>,
     pub timeout: Duration,
@@ -170,6 +173,7 @@ impl Settings {
             theme: screen.theme.unwrap_or_default(),
             mouse: screen.mouse.unwrap_or(false),
             write: screen.write.unwrap_or(false),
+            audit_log: screen.audit_log,
             format: headless.format,
             timeout: headless.timeout.unwrap_or(TIMEOUT),
         })
@@ -280,6 +284,7 @@ mod tests {
                 theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
                 mouse: Some(yes),
                 write: Some(yes),
+                audit_log: Some(text.into()),
             },
             headless: HeadlessOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),

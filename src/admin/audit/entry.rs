@@ -31,7 +31,7 @@ pub struct Subject {
 
 impl Subject {
     /// What a plan says of a node.
-    pub(in crate::admin) fn of(node: &PlannedNode) -> Self {
+    pub fn of(node: &PlannedNode) -> Self {
         Self {
             lock: node.lock.to_string(),
             path: node.path.to_string(),
