@@ -69,6 +69,8 @@ pub struct Signs {
     pub warning: &'static str,
     /// Before the selected row.
     pub cursor: &'static str,
+    /// Beside a tagged row.
+    pub tag: &'static str,
     /// From a waiter to the row right above it.
     pub next: &'static str,
     /// From a waiter to a row further up.
@@ -96,6 +98,7 @@ const UNICODE: Signs = Signs {
     busy: "◌",
     warning: "!",
     cursor: "▸",
+    tag: "◆",
     next: "╰─▶",
     far: "╰──▶",
     at_most: "≤",
@@ -115,6 +118,7 @@ const ASCII: Signs = Signs {
     busy: "~",
     warning: "!",
     cursor: ">",
+    tag: "+",
     next: "`->",
     far: "`-->",
     at_most: "<",

@@ -10,6 +10,7 @@ impl App {
             Screen::Queue => world.queue_filter(),
             Screen::Timeline => world.timeline_filter(),
             Screen::Locks => world.locks().filter(),
+            Screen::Audit => self.audit.filter(),
             Screen::Contend | Screen::Help | Screen::Unreadable => &self.no_filter,
         }
     }
@@ -23,11 +24,14 @@ impl App {
 
     pub(super) fn set_filter(&mut self, text: &str) {
         let (filter, now, screen) = (Filter::new(text), self.now, self.screen);
+        if screen == Screen::Audit {
+            return self.audit.set_filter(filter);
+        }
         self.each_world(|world| match screen {
             Screen::Locks => world.arrange(|locks, table| locks.set_filter(filter.clone(), table, now)),
             Screen::Queue => world.filter_queue(filter.clone()),
             Screen::Timeline => world.filter_timeline(filter.clone()),
-            Screen::Contend | Screen::Help | Screen::Unreadable => {}
+            Screen::Contend | Screen::Audit | Screen::Help | Screen::Unreadable => {}
         });
     }
 
@@ -90,6 +94,10 @@ impl App {
             Screen::Contend => {
                 self.selected_client().and_then(|client| client.session).map(|session| session.to_string())
             }
+            Screen::Audit => self.selected_entry().and_then(|entry| match self.pane {
+                Pane::Details => entry.subject.owner.clone(),
+                Pane::List => Some(entry.subject.path.clone()),
+            }),
             Screen::Help | Screen::Unreadable => None,
         };
         let Some(text) = text else {

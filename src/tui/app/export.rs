@@ -75,7 +75,7 @@ impl App {
                 let exported = Contended { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
                 serde_json::to_string_pretty(&exported).map(Some)
             }
-            Screen::Locks | Screen::Help | Screen::Unreadable => {
+            Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable => {
                 let locks = world.locks();
                 snapshot(locks.window(0..locks.len()).filter_map(|id| world.table().lock(id)).collect())
             }

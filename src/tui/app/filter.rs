@@ -1,4 +1,6 @@
+use crate::admin::audit::Entry;
 use crate::queue::{Contender, Happening, LockQueue};
+use crate::tui::audited::NO_OUTCOME;
 use crate::znode::SessionId;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
@@ -72,6 +74,16 @@ impl Filter {
             || self.is_in(&contender.node)
             || self.is_in_session(contender.session)
             || self.is_in_bytes(contender.data.bytes())
+    }
+
+    /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
+    pub fn takes_entry(&self, entry: &Entry) -> bool {
+        let (subject, who) = (&entry.subject, &entry.who);
+        let texts = [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
+        self.is_empty()
+            || texts.into_iter().chain(&subject.owner).chain(&who.identities).any(|text| self.is_in(text))
+            || entry.outcome.as_ref().is_some_and(|told| self.is_in(&told.result) || self.is_in(&told.reason))
+            || (entry.outcome.is_none() && self.is_in(NO_OUTCOME))
     }
 
     /// Whether a happening passes: by its kind, its lock, its node or its session.

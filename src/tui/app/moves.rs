@@ -2,7 +2,7 @@
 
 use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
 use crate::queue::LockId;
-use crate::tui::{details, help};
+use crate::tui::{audited, details, help};
 use crate::znode::ZnodePath;
 
 /// Rows further than any list is long.
@@ -38,7 +38,12 @@ impl App {
                 cursor.step(by, &clients);
                 cursor.reveal(&clients, height);
             }),
-            (Screen::Queue | Screen::Help | Screen::Unreadable, _) => {
+            (Screen::Audit, Pane::List) => {
+                self.entries.step(by, &self.audit);
+                self.entries.reveal(&self.audit, height);
+                self.scrolled = 0;
+            }
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable, _) => {
                 self.scrolled = self.scrolled.saturating_add_signed(by).min(self.scroll_end());
             }
         }
@@ -50,8 +55,12 @@ impl App {
         let lines = match self.screen {
             Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
-            _ => {
-                let lines = details::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
+            screen => {
+                let columns = usize::from(layout.side.width.saturating_sub(4));
+                let lines = match screen {
+                    Screen::Audit => audited::lines(self, columns).len(),
+                    _ => details::lines(self, columns).len(),
+                };
                 return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
             }
         };
@@ -66,13 +75,14 @@ impl App {
             (Screen::Contend, _) => {
                 self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
             }
-            (Screen::Queue | Screen::Help | Screen::Unreadable, _) => self.step(if last { FAR } else { -FAR }),
+            (Screen::Audit, Pane::List) => self.entries = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable, _) => self.step(if last { FAR } else { -FAR }),
         }
     }
 
     pub(super) fn left(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Queue, Pane::Details) => self.turn_pane(),
+            (Screen::Queue | Screen::Audit, Pane::Details) => self.turn_pane(),
             (Screen::Contend, _) if self.side == Side::Right => self.turn_side(),
             (Screen::Locks, _) => {}
             _ => self.leave(),
@@ -81,7 +91,7 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Locks | Screen::Timeline, _) | (Screen::Queue, Pane::List) => self.open_selected(),
+            (Screen::Locks | Screen::Timeline, _) | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}
         }
@@ -102,9 +112,9 @@ impl App {
                 Some(id) => self.open_lock(id),
                 None => self.fail("There is no lock to open.".to_owned()),
             },
-            Screen::Queue if self.pane == Pane::List => self.turn_pane(),
+            Screen::Queue | Screen::Audit if self.pane == Pane::List => self.turn_pane(),
             Screen::Timeline => self.open_happening(),
-            Screen::Queue | Screen::Contend | Screen::Help | Screen::Unreadable => {}
+            Screen::Queue | Screen::Contend | Screen::Audit | Screen::Help | Screen::Unreadable => {}
         }
     }
 
@@ -149,6 +159,7 @@ impl App {
         let Some(name) = self.world().table().lock(id).map(crate::queue::LockQueue::lock_name) else { return };
         if self.open.as_ref() != Some(&name) {
             self.contenders = Cursor::first();
+            self.tags.clear();
             self.each_world(|world| {
                 world.filter_queue(Filter::default());
                 world.open(Some(id));
@@ -186,8 +197,10 @@ impl App {
     }
 
     pub(super) fn back(&mut self) {
-        if self.screen == Screen::Queue && self.pane == Pane::Details {
+        if matches!(self.screen, Screen::Queue | Screen::Audit) && self.pane == Pane::Details {
             self.turn_pane();
+        } else if self.screen == Screen::Queue && !self.tags.is_empty() {
+            self.tags.clear();
         } else if !self.filter().is_empty() {
             self.set_filter("");
         } else {

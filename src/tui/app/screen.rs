@@ -9,6 +9,8 @@ pub enum Screen {
     Contend,
     /// What happened.
     Timeline,
+    /// What was changed from here.
+    Audit,
     /// What the keys do.
     Help,
     /// Where the server does not let us look.
@@ -17,7 +19,8 @@ pub enum Screen {
 
 impl Screen {
     /// Every screen.
-    pub const ALL: [Self; 6] = [Self::Locks, Self::Queue, Self::Contend, Self::Timeline, Self::Help, Self::Unreadable];
+    pub const ALL: [Self; 7] =
+        [Self::Locks, Self::Queue, Self::Contend, Self::Timeline, Self::Audit, Self::Help, Self::Unreadable];
 
     /// Its name, for people and for file names.
     pub fn title(self) -> &'static str {
@@ -26,6 +29,7 @@ impl Screen {
             Self::Queue => "Queue",
             Self::Contend => "Contend",
             Self::Timeline => "Timeline",
+            Self::Audit => "Audit",
             Self::Help => "Help",
             Self::Unreadable => "Unreadable",
         }

@@ -31,6 +31,8 @@ pub enum Command {
     Contend,
     /// Shows what happened.
     Timeline,
+    /// Shows what was changed from here.
+    Audit,
     /// Shows this table.
     Help,
     /// Shows where the server does not let us look.
@@ -51,6 +53,10 @@ pub enum Command {
     Copy,
     /// Writes what is seen to a file.
     Export,
+    /// Opens the plan to delete what is tagged or selected.
+    Delete,
+    /// Tags a contender.
+    Tag,
     /// Starts test clients.
     Start,
     /// Stops them all.

@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
+use crate::admin::Action;
 use crate::queue::Link;
 use crate::report::Ensemble;
 use crate::tui::app::Screen;
@@ -69,6 +70,7 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         (Command::Queue, Screen::Queue),
         (Command::Contend, Screen::Contend),
         (Command::Timeline, Screen::Timeline),
+        (Command::Audit, Screen::Audit),
         (Command::Help, Screen::Help),
     ];
     let mut spans = Vec::new();
@@ -84,6 +86,16 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if app.has_fleets() {
         let clients = plural(app.living_clients(), "test client", "test clients");
         let badge = Span::styled(format!("  {} {clients}", theme.signs.warning), theme.wait);
+        used += badge.width();
+        spans.push(badge);
+    }
+    if let Some(working) = app.working() {
+        let nodes = plural(working.count(), "node", "nodes");
+        let doing = match working.action() {
+            Action::Delete => format!("deleting {nodes}"),
+            Action::Revoke => format!("asking for {nodes}"),
+        };
+        let badge = Span::styled(format!("  {} {doing}", theme.signs.busy), theme.wait);
         used += badge.width();
         spans.push(badge);
     }

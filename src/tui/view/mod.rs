@@ -3,9 +3,11 @@
 //! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
 
 mod asked;
+mod audit;
 mod banner;
 mod clients;
 mod contend;
+mod delete;
 mod details;
 mod fleet_figures;
 mod footer;
@@ -75,12 +77,17 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
             }
         }
         Screen::Timeline => timeline::draw(view, main, buffer),
+        Screen::Audit => {
+            audit::draw(view, main, buffer);
+            audit::draw_details(view, side, buffer);
+        }
         Screen::Help => help::draw(view, main, buffer),
         Screen::Unreadable => unreadable::draw(view, main, buffer),
     }
     let body = layout.tabs.y + layout.tabs.height;
     let body = Area { y: body, height: layout.footer.y - body, ..layout.tabs };
     asked::draw(view, place(body), buffer);
+    delete::draw(view, place(body), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }
