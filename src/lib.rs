@@ -17,7 +17,8 @@
 //! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `server_view`, `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
-//! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `znode` |
+//! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `server_view`, `znode` |
+//! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
 //! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
@@ -40,6 +41,7 @@
 //! - What a change means or costs: `queue::apply`, `queue::chain`.
 //! - When the ensemble is asked what: `observe::follow`.
 //! - A key or a command: the one table in `tui::keymap`; footer and help follow.
+//! - What the sandbox answers to a request: `sandbox::machine`, one file a family; what is on the wire: `sandbox::wire`.
 //! - A field of the JSON: [`report`]; names are added, never renamed.
 
 pub mod admin;
@@ -51,6 +53,7 @@ pub mod observe;
 pub mod queue;
 pub mod recipe;
 pub mod report;
+pub mod sandbox;
 pub mod server_view;
 pub mod tui;
 pub mod zk;

@@ -145,6 +145,17 @@ pub(super) enum Command {
         #[command(flatten)]
         headless: HeadlessOptions,
     },
+    /// Serve a ZooKeeper of one server from memory, for demos and tests
+    ///
+    /// Any ZooKeeper client of this machine can connect. The first line of output is a JSON object with the address. It
+    /// serves until it is interrupted, and then forgets everything: it never stands in for a real ensemble.
+    Sandbox {
+        #[command(flatten)]
+        sandbox: SandboxOptions,
+        /// Write a log of lockscope's own work to this file
+        #[arg(long, value_name = "FILE")]
+        log_file: Option<PathBuf>,
+    },
     /// Print the completions for a shell
     Completions {
         /// Which shell
@@ -300,6 +311,21 @@ impl From<ServerViewBy> for ViewBy {
             ServerViewBy::Off => Self::Off,
         }
     }
+}
+
+/// What only the sandbox knows.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Server")]
+pub(super) struct SandboxOptions {
+    /// Port of 127.0.0.1 to listen on; 0 takes any that is free
+    #[arg(long, value_name = "PORT", default_value_t = 2181)]
+    pub port: u16,
+    /// The shortest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "200ms")]
+    pub min_session_timeout: Duration,
+    /// The longest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "1m")]
+    pub max_session_timeout: Duration,
 }
 
 /// How facts are printed.

@@ -17,6 +17,7 @@ mod follow;
 mod generate;
 mod human;
 mod log;
+mod sandbox;
 mod settings;
 mod snapshot;
 mod span;
@@ -40,6 +41,7 @@ use settings::{Environment, Layer, Settings};
 use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
+use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
 
 /// How a command ended that did what it was asked for.
@@ -92,6 +94,9 @@ pub enum CliError {
     /// The screen ended with an error.
     #[error(transparent)]
     Screen(#[from] TuiError),
+    /// The sandbox does not start.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {
@@ -165,6 +170,13 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
         Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
         Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
         Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
+        Command::Sandbox { sandbox, log_file } => {
+            if let Some(path) = log_file.or(options.log_file) {
+                let environment = Environment::read(|name| std::env::var_os(name))?;
+                log::start(&path, environment.log_filter.as_deref())?;
+            }
+            sandbox::run(&sandbox, &mut io::stdout().lock()).await?;
+        }
         Command::Snapshot { options: own, headless } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
             snapshot::run(&settings, format(&settings), &mut io::stdout().lock()).await?;
@@ -244,6 +256,8 @@ fn format(settings: &Settings) -> Format {
 async fn open_screen(settings: &Settings) -> Result<(), CliError> {
     let options = TuiOptions {
         observe: settings.observe_options()?,
+        survey: settings.survey_options()?,
+        thresholds: settings.thresholds,
         ascii: settings.ascii,
         theme: settings.theme,
         mouse: settings.mouse,

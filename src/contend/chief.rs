@@ -2,6 +2,7 @@
 //! own counts, and looks what was left behind.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
 use zookeeper_client::{Acls, Client as Session, CreateMode, Error};
@@ -10,8 +11,8 @@ use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
 use crate::server_view::{WatchEventTotals, words};
-use crate::zk;
-use crate::zk::words::{Limits, Word, ask};
+use crate::zk::words::{Answer, AskError, Word};
+use crate::zk::{self, Dialer};
 use crate::znode::{SessionId, ZnodePath};
 
 /// Of more children than this nobody asks who owns them.
@@ -29,7 +30,7 @@ pub(super) struct Chief {
     session: Session,
     /// Parents that were made, the uppermost first.
     made: Vec<ZnodePath>,
-    servers: Vec<String>,
+    dialer: Arc<Dialer>,
     own_watches: u64,
     /// What each server said at first.
     at_first: Vec<Counts>,
@@ -44,11 +45,9 @@ struct Counts {
 }
 
 impl Chief {
-    pub(super) async fn connect(options: &FleetOptions) -> Result<Self, ContendError> {
+    pub(super) async fn connect(options: &FleetOptions, dialer: Arc<Dialer>) -> Result<Self, ContendError> {
         let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
-        let (servers, _) =
-            zk::servers(&options.connection.connect).map_err(|error| ContendError::connect(error.into()))?;
-        Ok(Self { session, made: Vec::new(), servers, own_watches: options.own_watches.into(), at_first: Vec::new() })
+        Ok(Self { session, made: Vec::new(), dialer, own_watches: options.own_watches.into(), at_first: Vec::new() })
     }
 
     /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
@@ -107,15 +106,13 @@ impl Chief {
     }
 
     async fn ask(&self) -> Result<Vec<Counts>, String> {
-        let answers = self.servers.iter().map(|server| async move {
-            let answer = ask(server, Word::Mntr, Limits::default()).await.map_err(|error| error.to_string())?;
-            let monitor = words::mntr(&answer.text);
+        let read = |(server, answer): (String, Result<Answer, AskError>)| {
+            let monitor = words::mntr(&answer.map_err(|error| error.to_string())?.text);
             let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
-            let fired =
-                monitor.fired.ok_or_else(|| format!("{server} does not count watch events: it is older than 3.6.0"))?;
-            Ok(Counts { fired, weight })
-        });
-        futures::future::join_all(answers).await.into_iter().collect()
+            let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
+            Ok(Counts { fired: monitor.fired.ok_or_else(silent)?, weight })
+        };
+        self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
     }
 
     /// How many nodes of these sessions are there still; `None` when that cannot be found out.

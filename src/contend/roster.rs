@@ -30,10 +30,10 @@ pub(super) struct Roster {
 }
 
 impl Roster {
-    pub(super) fn new(fleet: Arc<Fleetwide>, dialer: Dialer) -> Self {
+    pub(super) fn new(fleet: Arc<Fleetwide>, dialer: Arc<Dialer>) -> Self {
         Self {
             fleet,
-            dialer: Arc::new(dialer),
+            dialer,
             seats: BTreeMap::new(),
             tasks: JoinSet::new(),
             last: 0,

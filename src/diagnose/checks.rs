@@ -1,32 +1,159 @@
-//! The checks, and what they remember from one look to the next.
+//! The checks, what they look at, and what they remember from one look to the next.
+
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::Suspicion;
-use super::{Sight, Thresholds, ghost};
-use crate::queue::LockQueue;
+use super::{
+    Sight, Thresholds, Waits, adopted, deadlock, empty, expiring, foreign, ghost, head_expired, hung, leaked,
+    lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck,
+};
+use crate::queue::{LockId, LockQueue, State};
+use crate::recipe::Kind;
+use crate::znode::{SessionId, Timestamp};
 
-/// What the checks remember.
+/// Suspicions of one kind told at most of one lock: what is wrong a hundred times has one cause.
+pub(super) const MOST_OF_A_KIND: usize = 100;
+
+/// What the checks remember. Each forgets what it no longer sees.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {}
+pub(super) struct Memory {
+    pub hung: hung::Memory,
+    pub stuck: stuck::Memory,
+    pub adopted: adopted::Memory,
+    pub lost: lost_wake_up::Memory,
+    pub leaked: leaked::Memory,
+    pub empty: empty::Memory,
+}
 
-/// A look: what is seen, and from when on it counts.
-#[derive(Clone, Copy, Debug)]
+/// A look at one lock.
 pub(super) struct Look<'a> {
     pub sight: Sight<'a>,
     pub thresholds: &'a Thresholds,
+    pub lock: &'a LockQueue,
+    /// The sessions that stand in this queue more than once, with their positions.
+    pub repeated: FxHashMap<SessionId, Vec<usize>>,
+    /// The sessions that watch a node of this queue, as far as the servers told.
+    pub watching: FxHashSet<SessionId>,
 }
 
-/// One kind of finding.
-pub(super) trait Check {
-    /// Adds what it sees in one lock.
-    fn check(look: Look<'_>, lock: &LockQueue, found: &mut Vec<Suspicion>);
+impl<'a> Look<'a> {
+    fn new(sight: Sight<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue) -> Self {
+        let waits = lock.waiting() > 0 && lock.kind() != Kind::SingleNode;
+        let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
+        let watching = if waits { watching(sight, lock) } else { FxHashSet::default() };
+        Self { sight, thresholds, lock, repeated, watching }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.sight.now()
+    }
+
+    /// How many wait for this lock: who watches a single node waits for it.
+    pub fn waiting(&self) -> usize {
+        match self.lock.kind() {
+            Kind::SingleNode => self.sight.waiters(self.lock).map_or(0, |watchers| watchers.sessions.len()),
+            _ => self.lock.waiting(),
+        }
+    }
+
+    /// How long the first in line has waited. Nobody knows since when a single node is watched; it is enough that it is.
+    pub fn first_waits(&self) -> Option<Duration> {
+        if self.lock.kind() == Kind::SingleNode {
+            return (self.waiting() > 0).then_some(Duration::MAX);
+        }
+        let first = self.lock.rows(self.lock.holding()..self.lock.len()).find(|row| row.state == State::Waits)?;
+        Some(self.now().since(first.contender.contends_since(self.sight.table().clock_ahead_ms())))
+    }
+}
+
+fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
+    let mut first: FxHashMap<SessionId, usize> = FxHashMap::default();
+    let mut repeated: FxHashMap<SessionId, Vec<usize>> = FxHashMap::default();
+    for row in lock.rows(0..lock.len()) {
+        let Some(session) = row.contender.session else { continue };
+        if let Some(before) = first.insert(session, row.position) {
+            repeated.entry(session).or_insert_with(|| vec![before]).push(row.position);
+        }
+    }
+    repeated
+}
+
+fn watching(sight: Sight<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
+    let watched = sight.view().watched_below(&lock.queue_path());
+    watched.flat_map(|(_, watched)| watched.sessions.iter().copied()).collect()
 }
 
 /// Everything that all checks see.
-pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, _memory: &mut Memory) -> Vec<Suspicion> {
-    let look = Look { sight, thresholds };
+pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory) -> Vec<Suspicion> {
     let mut found = Vec::new();
+    memory.hung.begin();
+    memory.stuck.begin();
+    memory.adopted.begin();
+    memory.lost.begin();
+    memory.leaked.begin();
+    memory.empty.begin();
     for lock in sight.table().locks() {
-        ghost::Ghost::check(look, lock, &mut found);
+        let look = Look::new(sight, thresholds, lock);
+        ghost::check(&look, &mut found);
+        persistent::check(&look, &mut found);
+        overflow::check(&look, &mut found);
+        orphan::check(&look, &mut found);
+        orphan_suspected::check(&look, &mut found);
+        lost_wake_up::check(&look, &mut memory.lost, &mut found);
+        expiring::check(&look, &mut found);
+        adopted::check(&look, &mut memory.adopted, &mut found);
+        head_expired::check(&look, &mut found);
+        hung::check(&look, &mut memory.hung, &mut found);
+        stuck::check(&look, &mut memory.stuck, &mut found);
+        leaked::check(&look, &mut memory.leaked, &mut found);
+        empty::check(&look, &mut memory.empty, &mut found);
     }
+    foreign::check(sight, &mut found);
+    let waits = Waits::of(sight.table());
+    deadlock::check(sight, thresholds, &waits, &mut found);
+    self_blocked::check(sight, thresholds, &waits, &mut found);
     found
 }
+
+/// What a check remembers under a key, as long as it sees it again at each look.
+#[derive(Clone, Debug)]
+pub(super) struct Kept<K, V> {
+    kept: FxHashMap<K, (u64, V)>,
+    round: u64,
+}
+
+impl<K, V> Default for Kept<K, V> {
+    fn default() -> Self {
+        Self { kept: FxHashMap::default(), round: 0 }
+    }
+}
+
+impl<K: std::hash::Hash + Eq, V> Kept<K, V> {
+    /// A look begins: what was not seen at the last one is forgotten.
+    pub fn begin(&mut self) {
+        let round = self.round;
+        self.kept.retain(|_, (seen, _)| *seen == round);
+        self.round += 1;
+    }
+
+    /// What is remembered under a key, made when there is nothing. It is kept for the next look.
+    pub fn see(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
+        let (seen, value) = self.kept.entry(key).or_insert_with(|| (0, make()));
+        *seen = self.round;
+        value
+    }
+
+    /// What is remembered under a key. It is kept for the next look.
+    pub fn recall(&mut self, key: &K) -> Option<&mut V> {
+        let round = self.round;
+        self.kept.get_mut(key).map(|(seen, value)| {
+            *seen = round;
+            value
+        })
+    }
+}
+
+/// A lock's node, told from all that ever bore its name.
+pub(super) type NodeKey = (LockId, i64);

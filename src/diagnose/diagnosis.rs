@@ -4,7 +4,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::{Ledger, Suspicion, Verdicts};
-use super::{Code, Finding, Sight, Thresholds, checks};
+use super::{Code, Finding, Severity, Sight, Thresholds, checks};
 use crate::queue::{LockId, LockTable};
 use crate::znode::Timestamp;
 
@@ -58,8 +58,8 @@ impl Diagnosis {
         }
         let sight = Sight::new(table, now);
         let suspicions: Vec<Suspicion> = checks::all(sight, &self.thresholds, &mut self.memory);
-        let verdicts = self.ledger.judge(suspicions);
-        self.replace(verdicts)
+        let verdicts = self.ledger.judge(suspicions, now);
+        self.replace(explained(verdicts))
     }
 
     /// All findings, the most severe first.
@@ -91,6 +91,29 @@ impl Diagnosis {
         self.findings = standing;
         Changed { raised, cleared }
     }
+}
+
+/// Leaves out that a lock is stuck where it is known why.
+fn explained(mut verdicts: Verdicts) -> Verdicts {
+    let why = verdicts.standing.iter().filter(|finding| finding.severity > Severity::Info && explains(finding.code));
+    let known: FxHashSet<LockId> = why.map(|finding| finding.lock.id).collect();
+    let is_new = |finding: &Finding| !is_vague(finding.code) || !known.contains(&finding.lock.id);
+    verdicts.standing.retain(|finding| is_new(finding));
+    verdicts.raised.retain(is_new);
+    verdicts
+}
+
+fn is_vague(code: Code) -> bool {
+    matches!(code, Code::Stuck | Code::StuckLease)
+}
+
+/// Whether a finding says why nobody gets the lock.
+fn explains(code: Code) -> bool {
+    use Code::{Deadlock, ExpiringHolder, Ghost, HungHolder, LostWakeUp, Orphan, PersistentContender, SelfBlocked};
+    matches!(
+        code,
+        Deadlock | Ghost | Orphan | SelfBlocked | LostWakeUp | ExpiringHolder | HungHolder | PersistentContender
+    )
 }
 
 type Identity = (LockId, Code, Option<Arc<str>>);

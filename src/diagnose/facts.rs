@@ -3,7 +3,7 @@ use std::time::Duration;
 use crate::queue::{Contender, Link, LockQueue, LockTable, Row, State};
 use crate::recipe::{self, Kind};
 use crate::server_view::{Connection, Liveness, ServerView, Watchers};
-use crate::znode::{SessionId, Timestamp, ZnodePath, escaped};
+use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 
 /// How long a session must have been in nobody's list before its node is a ghost: members answer one after the other, and a
 /// follower may lag.
@@ -189,11 +189,11 @@ impl<'a> Sight<'a> {
     pub fn suspicions(&self, lock: &LockQueue, row: &Row<'a>) -> Vec<String> {
         let mut found = Vec::new();
         let Some(session) = row.contender.session else { return found };
-        let attempt = attempt_id(&row.contender.node);
+        let own = attempt(&row.contender.node);
         let others = lock.rows(0..lock.len()).filter(|other| other.position != row.position);
         for other in others.filter(|other| other.contender.session == Some(session)) {
             let node = escaped(&other.contender.node);
-            if attempt.is_some() && attempt_id(&other.contender.node) == attempt {
+            if own.is_some() && attempt(&other.contender.node) == own {
                 found
                     .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
             } else if other.position > row.position && lock.kind() != Kind::Semaphore {
@@ -219,9 +219,10 @@ fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
     }
 }
 
-/// The id that a node's maker gave one attempt; `None` for names without, and for sessions' ids, which all attempts of a
-/// session share.
-pub(super) fn attempt_id(node: &str) -> Option<&str> {
+/// What a node's name says of the attempt that made it, its number left out; `None` for names without an id, and for
+/// those with a session's id, which all attempts of a session share.
+pub(super) fn attempt(node: &str) -> Option<&str> {
     let id = recipe::read(node)?.attempt?;
-    (id.bytes().filter(u8::is_ascii_hexdigit).count() == 32).then_some(id)
+    let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
+    (digits == 32).then_some(Sequence::split(node)?.0)
 }

@@ -1,32 +1,74 @@
 //! A node whose session no longer exists.
 
-use super::checks::{Check, Look};
+use super::checks::{Look, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Life, Severity};
-use crate::queue::{LockQueue, Row, State};
+use crate::queue::{Row, State};
 use crate::znode::escaped;
 
-pub(super) struct Ghost;
+const REMEDY: &str = "compare the node on each server, since one may lag behind; then delete it, guarded by its czxid";
 
-impl Check for Ghost {
-    fn check(look: Look<'_>, lock: &LockQueue, found: &mut Vec<Suspicion>) {
-        let Some(gathered) = look.sight.view().sessions_as_of() else { return };
-        for row in lock.rows(0..lock.len()) {
-            if look.sight.life(row.contender).0 == Life::Ghost {
-                found.push(
-                    Suspicion::new(describe(lock, &row), gathered, look.thresholds.ghost_after)
-                        .of_state(row.contender.czxid.0),
-                );
-            }
-        }
-    }
+/// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
+/// servers.
+pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
+    let Some(gathered) = look.sight.view().sessions_as_of() else { return };
+    let rows = look.lock.rows(0..look.lock.len());
+    let ghosts = rows.filter(|row| look.sight.life(row.contender).0 == Life::Ghost).take(MOST_OF_A_KIND);
+    found.extend(ghosts.map(|row| {
+        let lasts = look.thresholds.ghost_after;
+        Suspicion::new(describe(look, &row), gathered, lasts).of_state(row.contender.czxid.0)
+    }));
 }
 
-fn describe(lock: &LockQueue, row: &Row<'_>) -> Finding {
-    let blocks = row.state == State::Holds && lock.waiting() > 0;
+fn describe(look: &Look<'_>, row: &Row<'_>) -> Finding {
+    let blocks = row.state == State::Holds && look.waiting() > 0;
     let severity = if blocks { Severity::Critical } else { Severity::Warning };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let summary = format!("{} belongs to session {session}, which no server knows", escaped(&row.contender.node));
-    finding(Code::Ghost, severity, lock, Some(&row.contender.node))
-        .because(summary, "compare the node on each server, then delete it, guarded by its czxid")
+    finding(Code::Ghost, severity, look.lock, Some(&row.contender.node)).because(summary, REMEDY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    #[test]
+    fn a_node_that_outlives_its_session_is_a_ghost_and_blocks_those_behind_it() {
+        let mut world = World::new();
+        let ghost = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Warning), []);
+        let client = world.client(1);
+        (client.connected, client.listed) = (false, false);
+        assert_eq!(world.pass(9), (vec![], vec![]));
+        assert_eq!(world.pass(4).0, [Code::Ghost]);
+        assert_eq!(world.severity(Code::Ghost), Some(Severity::Critical));
+        world.delete(&ghost);
+        assert_eq!(world.pass(1).1, [Code::Ghost]);
+    }
+
+    #[test]
+    fn a_session_that_only_some_servers_could_know_is_no_ghost() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        let client = world.client(1);
+        (client.connected, client.listed) = (false, false);
+        world.answers = false;
+        world.pass(30);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn a_node_that_goes_soon_after_its_session_was_none() {
+        let mut world = World::new();
+        let node = world.create(&curator("/l", 1), 1);
+        world.pass(5);
+        let client = world.client(1);
+        (client.connected, client.listed) = (false, false);
+        world.pass(5);
+        world.delete(&node);
+        assert_eq!(world.pass(20), (vec![], vec![]));
+    }
 }

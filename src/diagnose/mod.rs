@@ -6,13 +6,32 @@
 //! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown, and
 //! what a sound hand-over shows for a moment is a finding only when it lasts.
 
+mod adopted;
 mod checks;
+mod deadlock;
 mod diagnosis;
+mod election;
+mod empty;
+mod expiring;
 mod facts;
 mod finding;
+mod foreign;
 mod ghost;
+mod head_expired;
+mod hung;
+mod leaked;
+mod lost_wake_up;
+mod orphan;
+mod orphan_suspected;
+mod overflow;
+mod persistent;
+mod self_blocked;
+mod stuck;
 mod suspicion;
+#[cfg(test)]
+mod testing;
 mod thresholds;
+mod unwatched;
 mod waits;
 
 pub use diagnosis::{Changed, Diagnosis};

@@ -84,12 +84,15 @@ pub(super) struct Verdicts {
 
 impl Ledger {
     /// Takes all that is seen at this moment. What is not among it is forgotten.
-    pub fn judge(&mut self, suspicions: Vec<Suspicion>) -> Verdicts {
+    ///
+    /// Servers are asked one after the other, and a view may be put together from answers of which some are older than others:
+    /// what was gathered counts as a second view only when all of it is newer than the first look.
+    pub fn judge(&mut self, suspicions: Vec<Suspicion>, now: Timestamp) -> Verdicts {
         self.round += 1;
         let round = self.round;
         let mut verdicts = Verdicts::default();
         for suspicion in suspicions {
-            let fresh = Seen { first: suspicion.gathered, last: suspicion.gathered, round, raised: None };
+            let fresh = Seen { first: now, last: suspicion.gathered, round, raised: None };
             let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
             seen.round = round;
             seen.last = seen.last.max(suspicion.gathered);

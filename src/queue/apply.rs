@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::lock::Departed;
+use super::lock::{Departed, RanOut};
 use super::table::{Parent, ParentNode, Phase};
 use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
 use crate::recipe::{Kind, Place, Role, Shape};
@@ -293,6 +293,9 @@ impl LockTable {
             true => Event::Released,
             false => Event::Left,
         };
+        if let (true, true, Some(session)) = (ran_out, contender.holds, session) {
+            lock.ran_out = Some(Box::new(RanOut { at: now, node: Arc::clone(&contender.node), session }));
+        }
         Self::flush_departed(lock, now, out);
         if heads_semaphore && live && event == Event::Left {
             // It may have gone because it has its lease, whose node we are about to see.

@@ -65,6 +65,18 @@ pub struct LockQueue {
     pub(super) activity: Activity,
     /// Who headed a semaphore's queue and left without a lease that we have seen: it may be about to show.
     pub(super) departed: Option<Departed>,
+    pub(super) ran_out: Option<Box<RanOut>>,
+}
+
+/// A holder that lost its lock to the end of its session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RanOut {
+    /// When its node was seen to go, by this machine's clock.
+    pub at: Timestamp,
+    /// Its node.
+    pub node: Arc<str>,
+    /// Its session.
+    pub session: SessionId,
 }
 
 /// A semaphore's contender between its queue node and its lease.
@@ -95,6 +107,7 @@ impl LockQueue {
             maximum: None,
             activity: Activity::default(),
             departed: None,
+            ran_out: None,
         }
     }
 
@@ -183,6 +196,11 @@ impl LockQueue {
     /// Since when the first holder holds.
     pub fn held(&self) -> Held {
         self.first_holder().map_or(Held::Free, Contender::held)
+    }
+
+    /// The last holder that lost this lock to the end of its session, since the table is fed.
+    pub fn ran_out(&self) -> Option<&RanOut> {
+        self.ran_out.as_deref()
     }
 
     /// The number that the next contender gets, where known.

@@ -26,7 +26,7 @@ pub use change::Change;
 pub use contender::{Contender, State};
 pub use happening::{Event, Happening, LockName, WatchEvents};
 pub use link::Link;
-pub use lock::{Held, LockId, LockQueue, Row};
+pub use lock::{Held, LockId, LockQueue, RanOut, Row};
 pub use rate::{History, Rates, Totals};
 pub use table::{LockTable, ParentNode};
 pub use timeline::Timeline;

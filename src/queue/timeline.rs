@@ -2,22 +2,22 @@ use std::collections::VecDeque;
 
 use super::Happening;
 
-/// The last happenings, oldest first, at most a fixed number of them.
+/// The last happenings, oldest first, at most a fixed number of them; or what else stands between them.
 #[derive(Clone, Debug)]
-pub struct Timeline {
-    kept: VecDeque<Happening>,
+pub struct Timeline<T = Happening> {
+    kept: VecDeque<T>,
     capacity: usize,
     dropped: u64,
 }
 
-impl Timeline {
+impl<T> Timeline<T> {
     /// Keeps the last `capacity` happenings.
     pub fn new(capacity: usize) -> Self {
         Self { kept: VecDeque::new(), capacity: capacity.max(1), dropped: 0 }
     }
 
     /// Adds one, and forgets the oldest when there are too many.
-    pub fn push(&mut self, happening: Happening) {
+    pub fn push(&mut self, happening: T) {
         if self.kept.len() == self.capacity {
             self.kept.pop_front();
             self.dropped += 1;
@@ -41,12 +41,12 @@ impl Timeline {
     }
 
     /// The one with that number; `None` once it is forgotten.
-    pub fn get(&self, number: u64) -> Option<&Happening> {
+    pub fn get(&self, number: u64) -> Option<&T> {
         self.kept.get(usize::try_from(number.checked_sub(self.dropped)?).ok()?)
     }
 
     /// All that are kept, oldest first.
-    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Happening> + ExactSizeIterator {
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + ExactSizeIterator {
         self.kept.iter()
     }
 }

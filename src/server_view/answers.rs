@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{AskedBy, Connection, MemberView, ServerView, Session};
+use super::{AskedBy, Connection, MemberView, ServerView, Session, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// What is known of a session's life.
@@ -104,6 +104,35 @@ impl ServerView {
         sessions.dedup();
         let whole = self.members_known && self.members.iter().all(|member| tells_of(member, path));
         Some(Watchers { sessions, whole })
+    }
+
+    /// The paths below a node that somebody watches by getData or exists, with the server that holds the watches, as far as
+    /// they were told. Logarithmic in what was told, and linear in what is found.
+    pub fn watched_below<'a>(
+        &'a self,
+        path: &ZnodePath,
+    ) -> impl Iterator<Item = (&'a MemberView, &'a WatchedPath)> + use<'a> {
+        let first = path.child("");
+        let below = path.clone();
+        self.members.iter().filter_map(|member| Some((member, member.watched.as_ref()?))).flat_map(
+            move |(member, listing)| {
+                let items = listing.items();
+                let from = items.partition_point(|watched| watched.path < first);
+                let below = below.clone();
+                items[from..]
+                    .iter()
+                    .take_while(move |watched| watched.path.is_within(&below))
+                    .map(move |watched| (member, watched))
+            },
+        )
+    }
+
+    /// When the server that holds a session's connection was asked who watches what; `None` unless it told all, and held
+    /// that connection then.
+    pub fn watches_as_of(&self, session: SessionId) -> Option<Timestamp> {
+        let (member, connection) = self.connection_of(session)?;
+        let asked = member.watched.as_ref().filter(|watched| watched.whole)?.at;
+        connection.established.is_some_and(|made| asked.since(made) > CLOCKS_DIFFER).then_some(asked)
     }
 
     /// Whether a session watches a path by getData or exists; `None` when that is not known. A session's watches are with

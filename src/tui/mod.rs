@@ -11,7 +11,7 @@
 //! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
-//! - [`run()`], [`terminal`], [`input`], [`frames`], [`fleets`]: the loop and what it touches.
+//! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleets`]: the loop and what it touches.
 
 pub mod app;
 pub mod asked;
@@ -27,6 +27,7 @@ pub mod help;
 pub mod input;
 pub mod keymap;
 pub mod run;
+pub mod sources;
 pub mod terminal;
 pub mod theme;
 pub mod view;
@@ -49,10 +50,14 @@ use self::fleets::Fleets;
 use self::hands::Hands;
 use self::input::Orders;
 use self::run::{Console, now};
+use self::sources::Sources;
 use self::terminal::Taken;
 use self::theme::Theme;
 pub use self::theme::ThemeName;
+use crate::diagnose::Thresholds;
 use crate::observe::{ObserveOptions, Observer};
+use crate::zk::BadConnectString;
+use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 
 /// How long the end of the program waits for a deletion that was confirmed.
 const FINISHING: Duration = Duration::from_secs(12);
@@ -66,6 +71,10 @@ const FINISHING: Duration = Duration::from_secs(12);
 pub struct TuiOptions {
     /// What to observe.
     pub observe: ObserveOptions,
+    /// How to ask the servers about themselves.
+    pub survey: SurveyOptions,
+    /// From when on something is called a finding.
+    pub thresholds: Thresholds,
     /// Draw with ASCII only: for terminals without UTF-8.
     pub ascii: bool,
     /// Which colours. `NO_COLOR` in the environment makes it [`ThemeName::Mono`].
@@ -89,6 +98,9 @@ pub enum TuiError {
     /// The terminal cannot be used.
     #[error("The terminal cannot be used: {0}.")]
     Terminal(String),
+    /// The connect string is malformed.
+    #[error(transparent)]
+    Connect(#[from] BadConnectString),
     /// A part of the program panicked.
     #[error("lockscope ended because a part of it failed; the message above tells where.")]
     Panicked,
@@ -103,7 +115,8 @@ impl TuiError {
 /// Shows the locks until the user leaves, a signal ends the program, or the terminal is closed. The terminal is
 /// given back as it was on every way out.
 ///
-/// Costs the ensemble what [`Observer`] costs, and nothing for being looked at. Not to be cancelled: the session
+/// Costs the ensemble what [`Observer`] and [`Surveyor`] cost; the dear question, who watches what, is asked only while a screen
+/// tells it. Not to be cancelled: the session
 /// would be left to its time-out.
 pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     if !terminal::is_there() {
@@ -122,6 +135,8 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         audit_log: options.audit_log.clone(),
         utc: options.utc,
         ascii: options.ascii,
+        asks_servers: options.survey.by != ViewBy::Off,
+        thresholds: options.thresholds,
     };
     let mut orders = Orders::listen().map_err(TuiError::terminal)?;
     let taken = Taken::take(options.mouse).map_err(TuiError::terminal)?;
@@ -130,10 +145,14 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let app = App::new(settings, (size.width, size.height), now());
     let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
     let hands = Hands::new(options.observe.connection.clone(), options.audit_log, options.write);
-    let observer = Observer::start(options.observe);
+    let surveyor = match options.survey.by {
+        ViewBy::Off => None,
+        _ => Some(Surveyor::start(options.survey)?),
+    };
+    let sources = Sources::new(Observer::start(options.observe), surveyor);
     let work = async |fleets: &mut Fleets| {
-        let (mut observer, mut console) = (observer, Console::new(app, theme, surface, taken).with_hands(hands));
-        let ended = console.run(&mut EventStream::new(), &mut observer, &mut orders, fleets).await;
+        let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken).with_hands(hands));
+        let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();
         let tasks = console.leave();
@@ -144,7 +163,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
             // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
-        observer.stop().await;
+        sources.stop().await;
         (ended, gone)
     };
     match fleets.around(work).await {

@@ -27,7 +27,7 @@ use super::terminal::Outside;
 use super::theme::Theme;
 use super::view::draw;
 use crate::contend::{self, Scenario};
-use crate::observe::{Observed, Observer};
+use crate::observe::Observed;
 use crate::znode::Timestamp;
 
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
@@ -39,13 +39,10 @@ const SECOND: Duration = Duration::from_secs(1);
 pub trait Changes {
     /// The next ones; `None` when no more will come. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
+    /// Whether to ask the servers who watches what, which is dear.
+    fn look_at_watchers(&mut self, wanted: bool);
 }
 
-impl Changes for Observer {
-    fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>> {
-        Observer::next(self)
-    }
-}
 
 /// Where the orders of the system come from.
 pub trait System {
@@ -160,7 +157,7 @@ where
     {
         loop {
             let turn = self.turn(input, changes, system, fleets).await;
-            if self.take(turn, fleets).await?.is_break() {
+            if self.take(turn, changes, fleets).await?.is_break() {
                 return Ok(());
             }
             if !self.outside.is_taken() {
@@ -196,7 +193,12 @@ where
         }
     }
 
-    async fn take(&mut self, turn: Turn, fleets: &mut impl Crews) -> Result<ControlFlow<()>, TuiError> {
+    async fn take(
+        &mut self,
+        turn: Turn,
+        changes: &mut impl Changes,
+        fleets: &mut impl Crews,
+    ) -> Result<ControlFlow<()>, TuiError> {
         let event = match turn {
             Turn::System(Order::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
             Turn::System(Order::Continue) => {
@@ -233,14 +235,19 @@ where
             self.frames.request();
         }
         for effect in update.effects {
-            if self.carry_out(effect, fleets).await?.is_break() {
+            if self.carry_out(effect, changes, fleets).await?.is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
         Ok(ControlFlow::Continue(()))
     }
 
-    async fn carry_out(&mut self, effect: Effect, fleets: &mut impl Crews) -> Result<ControlFlow<()>, TuiError> {
+    async fn carry_out(
+        &mut self,
+        effect: Effect,
+        changes: &mut impl Changes,
+        fleets: &mut impl Crews,
+    ) -> Result<ControlFlow<()>, TuiError> {
         match effect {
             Effect::Quit => return Ok(ControlFlow::Break(())),
             Effect::Copy(text) => self.outside.copy(&text).map_err(TuiError::terminal)?,
@@ -261,6 +268,7 @@ where
             Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
             Effect::Order { side, order } => fleets.order(side, order),
             Effect::StopFleet(side) => fleets.stop(side),
+            Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
         }
         Ok(ControlFlow::Continue(()))
     }

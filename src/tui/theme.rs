@@ -4,6 +4,7 @@ use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
 use super::widget::text::Charset;
+use crate::diagnose::Severity;
 
 /// Which colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
@@ -63,6 +64,10 @@ pub struct Signs {
     pub unknown: &'static str,
     /// Wrong.
     pub bad: &'static str,
+    /// Right again; as it should be.
+    pub good: &'static str,
+    /// Worth knowing.
+    pub info: &'static str,
     /// Under way.
     pub busy: &'static str,
     /// Careful.
@@ -95,6 +100,8 @@ const UNICODE: Signs = Signs {
     waits: "○",
     unknown: "?",
     bad: "✖",
+    good: "✓",
+    info: "i",
     busy: "◌",
     warning: "!",
     cursor: "▸",
@@ -115,6 +122,8 @@ const ASCII: Signs = Signs {
     waits: "o",
     unknown: "?",
     bad: "x",
+    good: "+",
+    info: "i",
     busy: "~",
     warning: "!",
     cursor: ">",
@@ -138,7 +147,27 @@ const ASCII: Signs = Signs {
     },
 };
 
+impl Signs {
+    /// How bad a finding is.
+    pub fn severity(&self, severity: Severity) -> &'static str {
+        match severity {
+            Severity::Critical => self.bad,
+            Severity::Warning => self.warning,
+            Severity::Info => self.info,
+        }
+    }
+}
+
 impl Theme {
+    /// How bad a finding is.
+    pub fn severity(&self, severity: Severity) -> Style {
+        match severity {
+            Severity::Critical => self.bad,
+            Severity::Warning => self.wait,
+            Severity::Info => self.dim,
+        }
+    }
+
     /// The theme of that name.
     pub fn new(name: ThemeName, ascii: bool) -> Self {
         let signs = if ascii { ASCII } else { UNICODE };

@@ -8,6 +8,7 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::connect_string::{ConnectString, Server};
+use super::words::{self, Answer, AskError, Limits, Word};
 use super::{ConnectError, ConnectOptions, tls};
 use crate::znode::ZnodePath;
 
@@ -63,6 +64,18 @@ impl Dialer {
             }
         }
         Err(last)
+    }
+
+    /// Asks every server one word, all at once, with the usual limits. Cancel safe.
+    pub(crate) async fn ask_each(&self, word: Word) -> Vec<(String, Result<Answer, AskError>)> {
+        let ask = |server: &Server| {
+            let (address, tls) = (server.address(), self.tls.as_ref().filter(|_| server.tls));
+            async move {
+                let answer = words::ask_over(tls, &address, word, Limits::default()).await;
+                (address, answer)
+            }
+        };
+        futures::future::join_all(self.servers.iter().map(ask)).await
     }
 
     async fn open(&self, server: &Server) -> io::Result<Box<dyn Stream>> {

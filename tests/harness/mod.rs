@@ -4,10 +4,12 @@
 //! What the tests need beyond Rust is installed by `tests/run`.
 
 pub mod certificates;
+pub mod contend;
 pub mod ensemble;
 pub mod foreign;
 pub mod picture;
 pub mod process;
+pub mod raw;
 pub mod relay;
 pub mod server;
 pub mod settings;

@@ -51,6 +51,10 @@ const ATTEMPTS: usize = 8;
 /// How long a server that may still be starting gets to answer, before it is asked again.
 const STARTING: Duration = Duration::from_millis(500);
 
+/// When this variable says `sandbox`, every server that needs nothing special is this crate's own sandbox, in a process: so
+/// the suites run on either. What a sandbox cannot do by its nature, as keeping its data over a restart, fails then.
+const KIND: &str = "LOCKSCOPE_SERVER";
+
 /// A running server. It ends, and its folder goes, with this value.
 #[derive(Debug)]
 pub struct Server {
@@ -169,6 +173,23 @@ impl Server {
 
     /// Starts the JVM and waits until it serves; `false` when it ended instead.
     fn launch(&mut self) -> bool {
+        let sandbox = std::env::var(KIND).is_ok_and(|kind| kind == "sandbox") && self.settings.is_plain();
+        let command = if sandbox { self.settings.sandbox(self.port()) } else { self.real() };
+        let process = Supervised::start(&self.folder, &command);
+        let port = self.port();
+        let ours = format!("dataDir={}/", self.folder.join("data").display());
+        let is_ours = |answer: &str| if sandbox { process.runs() } else { answer.contains(&ours) };
+        let serves = eventually_blocking("a server that serves", || match words::ask(port, "conf", STARTING) {
+            Ok(answer) if is_ours(&answer) && self.listens_securely() => Ok(true),
+            _ if !process.runs() => Ok(false),
+            other => Err(other),
+        });
+        self.process = Some(process);
+        serves
+    }
+
+    /// What starts a real server, whose configuration it writes.
+    fn real(&self) -> Vec<String> {
         let config = self.folder.join("zoo.cfg");
         let write = |path: &Path, text: String| fs::write(path, text).expect("the folder is writable");
         write(&config, self.settings.zoo_cfg(&self.folder, self.ports));
@@ -180,16 +201,7 @@ impl Server {
         command.extend(["-cp".to_owned(), class_path(&JARS)]);
         command.push("org.apache.zookeeper.server.ZooKeeperServerMain".to_owned());
         command.push(config.display().to_string());
-        let process = Supervised::start(&self.folder, &command);
-        let port = self.port();
-        let ours = format!("dataDir={}/", self.folder.join("data").display());
-        let serves = eventually_blocking("a server that serves", || match words::ask(port, "conf", STARTING) {
-            Ok(answer) if answer.contains(&ours) && self.listens_securely() => Ok(true),
-            _ if !process.runs() => Ok(false),
-            other => Err(other),
-        });
-        self.process = Some(process);
-        serves
+        command
     }
 
     /// Whether the port for TLS, which opens after the plain one, accepts connections; `true` without TLS.

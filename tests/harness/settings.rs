@@ -34,6 +34,7 @@ pub struct Settings {
     jute_maxbuffer: Option<u32>,
     sasl_users: Vec<(String, String)>,
     lines: Vec<String>,
+    properties: Vec<String>,
 }
 
 impl Default for Settings {
@@ -45,6 +46,7 @@ impl Default for Settings {
             jute_maxbuffer: None,
             sasl_users: Vec::new(),
             lines: Vec::new(),
+            properties: Vec::new(),
         }
     }
 }
@@ -86,9 +88,29 @@ impl Settings {
         self
     }
 
+    /// A system property of the JVM, as `NAME=VALUE`.
+    pub fn property(mut self, property: &str) -> Self {
+        self.properties.push(property.to_owned());
+        self
+    }
+
     /// Starts a server so set up.
     pub fn start(self) -> Server {
         Server::with(self)
+    }
+
+    /// Whether a sandbox can be what is wanted here.
+    pub(super) fn is_plain(&self) -> bool {
+        let special = self.tls.is_some() || self.jute_maxbuffer.is_some();
+        !special && self.sasl_users.is_empty() && self.lines.is_empty() && self.properties.is_empty()
+    }
+
+    /// What starts a sandbox on a port.
+    pub(super) fn sandbox(&self, port: u16) -> Vec<String> {
+        let least = format!("{}ms", (self.tick * 2).as_millis());
+        [env!("CARGO_BIN_EXE_lockscope"), "sandbox", "--port", &port.to_string(), "--min-session-timeout", &least]
+            .map(str::to_owned)
+            .to_vec()
     }
 
     /// The text of `zoo.cfg`.
@@ -139,6 +161,7 @@ impl Settings {
         if !self.sasl_users.is_empty() {
             properties.push(format!("-Djava.security.auth.login.config={}", folder.join("jaas.conf").display()));
         }
+        properties.extend(self.properties.iter().map(|property| format!("-D{property}")));
         properties.extend(self.jute_maxbuffer.map(|bytes| format!("-Djute.maxbuffer={bytes}")));
         properties
     }

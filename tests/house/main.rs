@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 14] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -15,11 +15,13 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
+    ("sandbox", &["znode"]),
     ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
         &[
             "admin",
+            "sandbox",
             "contend",
             "lock",
             "observe",
@@ -40,7 +42,7 @@ const ROOMS: [(&str, &[&str]); 13] = [
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 10] = [
+const PURE: [&str; 16] = [
     "znode",
     "recipe",
     "server_view",
@@ -51,6 +53,12 @@ const PURE: [&str; 10] = [
     "observe/follow",
     "admin/plan",
     "admin/guard",
+    "sandbox/tree",
+    "sandbox/watch",
+    "sandbox/session",
+    "sandbox/wire",
+    "sandbox/machine",
+    "sandbox/words",
 ];
 
 /// What a pure room must not name.

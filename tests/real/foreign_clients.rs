@@ -43,7 +43,8 @@ async fn hand_over(foreign: &mut Foreign, client: &Client, recipe: &str, nodes: 
     queued(client, &path, 0).await;
 }
 
-async fn hand_overs(mut foreign: Foreign, connect: &str, recipes: &[(&str, usize)]) {
+/// Two sessions hand over a lock of each recipe.
+pub async fn hand_overs(mut foreign: Foreign, connect: &str, recipes: &[(&str, usize)]) {
     let client = zk::connect(connect).await;
     assert_ne!(foreign.connect("a").await, foreign.connect("b").await);
     for (recipe, nodes) in recipes {

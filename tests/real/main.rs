@@ -12,6 +12,7 @@ mod locks;
 mod observe;
 mod relay_faults;
 mod relays;
+mod sandbox;
 mod server_view;
 mod servers;
 mod shown;

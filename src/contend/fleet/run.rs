@@ -110,11 +110,11 @@ impl Runner {
     }
 
     async fn prepare(&mut self) -> Result<(), ContendError> {
-        let dialer = Dialer::new(&self.options.connection).await.map_err(ContendError::connect)?;
+        let dialer = Arc::new(Dialer::new(&self.options.connection).await.map_err(ContendError::connect)?);
         if let (Some(chroot), Some(fleet)) = (dialer.chroot(), Arc::get_mut(&mut self.fleet)) {
             fleet.chroot = chroot.to_string();
         }
-        let chief = self.chief.insert(Chief::connect(&self.options).await?);
+        let chief = self.chief.insert(Chief::connect(&self.options, Arc::clone(&dialer)).await?);
         chief.prepare(&self.fleet.scenario).await?;
         self.silence = chief.count().await.err();
         let clients = self.fleet.scenario.clients;

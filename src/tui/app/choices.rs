@@ -28,7 +28,9 @@ impl App {
             return self.audit.set_filter(filter);
         }
         self.each_world(|world| match screen {
-            Screen::Locks => world.arrange(|locks, table| locks.set_filter(filter.clone(), table, now)),
+            Screen::Locks => world.arrange(|locks, table, diagnosis| {
+                locks.set_filter(filter.clone(), table, diagnosis, now);
+            }),
             Screen::Queue => world.filter_queue(filter.clone()),
             Screen::Timeline => world.filter_timeline(filter.clone()),
             Screen::Contend | Screen::Audit | Screen::Help | Screen::Unreadable => {}
@@ -49,7 +51,7 @@ impl App {
 
     pub(super) fn sort(&mut self, by: SortBy, reversed: bool) {
         let now = self.now;
-        self.each_world(|world| world.arrange(|locks, table| locks.sort(by, reversed, table, now)));
+        self.each_world(|world| world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now)));
         self.locks = Cursor::first();
     }
 
@@ -89,7 +91,7 @@ impl App {
             Screen::Timeline => self
                 .moments
                 .selected(&world.timeline_rows())
-                .and_then(|number| world.timeline().get(number)?.lock.as_ref())
+                .and_then(|number| world.timeline().get(number)?.lock())
                 .map(|lock| lock.path.to_string()),
             Screen::Contend => {
                 self.selected_client().and_then(|client| client.session).map(|session| session.to_string())

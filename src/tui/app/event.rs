@@ -164,6 +164,8 @@ pub enum Effect {
         /// What.
         order: Order,
     },
+    /// Ask the servers who watches what, which is dear, or no longer.
+    LookAtWatchers(bool),
     /// Stop a fleet: its clients go, with their sessions and nodes.
     StopFleet(Side),
 }

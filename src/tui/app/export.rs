@@ -2,10 +2,10 @@
 
 use serde::Serialize;
 
-use super::{App, Effect, Rows, Screen, Update};
+use super::{App, Effect, Moment, Rows, Screen, Update};
 use crate::contend::Outcome;
 use crate::queue::Link;
-use crate::report::{Ensemble, HappeningLine, SCHEMA, Snapshot, rfc3339};
+use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, rfc3339};
 
 /// The timeline as one object.
 #[derive(Serialize)]
@@ -13,7 +13,47 @@ struct Exported<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
-    happenings: Vec<HappeningLine<'a>>,
+    happenings: Vec<Line<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Line<'a> {
+    Happening(HappeningLine<'a>),
+    Finding(FindingLine<'a>),
+    Deletion(DeletionLine<'a>),
+}
+
+/// What came of a deletion from this console.
+#[derive(Serialize)]
+struct DeletionLine<'a> {
+    at: Option<String>,
+    event: &'static str,
+    lock: Option<&'a str>,
+    name: Option<&'a str>,
+    node: &'a str,
+    session: Option<String>,
+    result: &'static str,
+    reason: String,
+}
+
+impl<'a> Line<'a> {
+    fn new(moment: &'a Moment) -> Self {
+        match moment {
+            Moment::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
+            Moment::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+            Moment::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
+                at: rfc3339(*at),
+                event: moment.event(),
+                lock: lock.as_ref().map(|lock| lock.path.as_str()),
+                name: lock.as_ref().and_then(|lock| lock.name.as_deref()),
+                node,
+                session: session.map(|session| session.to_string()),
+                result: ending.id(),
+                reason: format!("{node} {ending}"),
+            }),
+        }
+    }
 }
 
 /// The test clients' figures as one object, each fleet as `lockscope contend` prints it.
@@ -53,9 +93,9 @@ impl App {
             Link::Connected { session, .. } => Some(*session),
             _ => None,
         };
-        let ensemble = Ensemble::new(&self.settings().connect, session);
+        let ensemble = Ensemble::new(&self.settings().connect, session).with_view(world.table().view());
         let snapshot = |locks| {
-            let snapshot = Snapshot::new(&ensemble, world.table(), now).with_locks(locks);
+            let snapshot = Snapshot::new(&ensemble, world.table(), now).with_locks(locks).with_diagnosis(world.diagnosis());
             serde_json::to_string_pretty(&snapshot).map(Some)
         };
         match self.screen() {
@@ -63,7 +103,7 @@ impl App {
             Screen::Timeline => {
                 let rows = world.timeline_rows();
                 let seen = (0..rows.len()).filter_map(|rank| world.timeline().get(rows.id(rank)?));
-                let happenings = seen.map(|happening| HappeningLine::new(happening, None)).collect();
+                let happenings = seen.map(Line::new).collect();
                 let exported = Exported { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
                 serde_json::to_string_pretty(&exported).map(Some)
             }

@@ -1,5 +1,6 @@
+use super::Moment;
 use crate::admin::audit::Entry;
-use crate::queue::{Contender, Happening, LockQueue};
+use crate::queue::{Contender, LockQueue};
 use crate::tui::audited::NO_OUTCOME;
 use crate::znode::SessionId;
 
@@ -86,15 +87,19 @@ impl Filter {
             || (entry.outcome.is_none() && self.is_in(NO_OUTCOME))
     }
 
-    /// Whether a happening passes: by its kind, its lock, its node or its session.
-    pub fn takes_happening(&self, happening: &Happening) -> bool {
+    /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
+    pub fn takes_moment(&self, moment: &Moment) -> bool {
         self.is_empty()
-            || self.is_in(happening.event.id())
-            || happening.node.as_deref().is_some_and(|node| self.is_in(node))
-            || self.is_in_session(happening.session)
-            || happening.lock.as_ref().is_some_and(|lock| {
+            || self.is_in(moment.event())
+            || moment.node().is_some_and(|node| self.is_in(node))
+            || moment.lock().is_some_and(|lock| {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })
+            || match moment {
+                Moment::Happening(happening) => self.is_in_session(happening.session),
+                Moment::Deletion { session, ending, .. } => self.is_in_session(*session) || self.is_in(ending.id()),
+                Moment::Finding { finding, .. } => self.is_in(finding.code.id()) || self.is_in(&finding.summary),
+            }
     }
 }
 

@@ -3,6 +3,7 @@ use std::collections::VecDeque;
 use indexset::BTreeSet;
 use rustc_hash::FxHashMap;
 
+use super::Moment;
 use super::cursor::Rows;
 use super::filter::Filter;
 use crate::queue::{Change, Contender, LockId, LockQueue, LockTable, Row, Timeline};
@@ -206,17 +207,17 @@ impl Moments {
     }
 
     /// Starts anew for a filter. Work follows what the timeline keeps.
-    pub fn build(&mut self, filter: Filter, timeline: &Timeline) {
+    pub fn build(&mut self, filter: Filter, timeline: &Timeline<Moment>) {
         self.filter = filter;
         self.numbers.clear();
         if !self.filter.is_empty() {
             let numbered = (timeline.first()..).zip(timeline.iter());
-            self.numbers = numbered.filter(|(_, what)| self.filter.takes_happening(what)).map(|(at, _)| at).collect();
+            self.numbers = numbered.filter(|(_, what)| self.filter.takes_moment(what)).map(|(at, _)| at).collect();
         }
     }
 
     /// Looks at the newest happening, and drops what the timeline has forgotten.
-    pub fn pushed(&mut self, timeline: &Timeline) {
+    pub fn pushed(&mut self, timeline: &Timeline<Moment>) {
         if self.filter.is_empty() {
             return;
         }
@@ -224,7 +225,7 @@ impl Moments {
             self.numbers.pop_front();
         }
         let newest = timeline.first() + timeline.len() as u64 - 1;
-        if timeline.get(newest).is_some_and(|happening| self.filter.takes_happening(happening)) {
+        if timeline.get(newest).is_some_and(|moment| self.filter.takes_moment(moment)) {
             self.numbers.push_back(newest);
         }
     }
@@ -233,13 +234,13 @@ impl Moments {
 /// The rows of Timeline: all that it keeps, or what passes the filter.
 #[derive(Clone, Copy)]
 pub struct TimelineRows<'a> {
-    timeline: &'a Timeline,
+    timeline: &'a Timeline<Moment>,
     moments: &'a Moments,
 }
 
 impl<'a> TimelineRows<'a> {
     /// The rows of this timeline.
-    pub fn new(timeline: &'a Timeline, moments: &'a Moments) -> Self {
+    pub fn new(timeline: &'a Timeline<Moment>, moments: &'a Moments) -> Self {
         Self { timeline, moments }
     }
 }

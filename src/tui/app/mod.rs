@@ -17,6 +17,7 @@ mod export;
 mod filter;
 mod layout;
 mod matches;
+mod moment;
 mod moves;
 mod prompt;
 mod screen;
@@ -40,14 +41,16 @@ pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
+pub use moment::Moment;
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
 pub use sorted::{SortBy, SortedLocks};
 pub use world::World;
 
 use crate::contend::ClientId;
+use crate::diagnose::Thresholds;
 use crate::observe::Observed;
-use crate::queue::{Link, LockId, LockName};
+use crate::queue::{Change, Link, LockId, LockName};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -56,6 +59,7 @@ const NOTICE: Duration = Duration::from_secs(6);
 const WHEEL: isize = 3;
 
 /// What the console was started with.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The connect string.
@@ -72,6 +76,10 @@ pub struct Settings {
     pub utc: bool,
     /// Whether only ASCII is drawn.
     pub ascii: bool,
+    /// Whether the servers are asked about themselves.
+    pub asks_servers: bool,
+    /// From when on something is called a finding.
+    pub thresholds: Thresholds,
 }
 
 /// A sentence in the footer.
@@ -134,13 +142,15 @@ pub struct App {
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
+    /// Whether it was last wanted to be asked who watches what.
+    looks: bool,
 }
 
 impl App {
     /// The console before anything is known.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         Self {
-            live: World::new(&settings.named),
+            live: World::new(&settings.named, settings.thresholds),
             settings,
             size,
             now,
@@ -166,13 +176,14 @@ impl App {
             prompt: None,
             notice: None,
             observing: true,
+            looks: false,
         }
     }
 
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
-        let update = match event {
+        let mut update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Resize(width, height) => {
@@ -202,11 +213,16 @@ impl App {
         if update.redraw {
             self.settle();
         }
+        let looks = self.screen.shows_watchers() && self.paused.is_none();
+        if looks != self.looks {
+            self.looks = looks;
+            update.effects.push(Effect::LookAtWatchers(looks));
+        }
         update
     }
 
     fn changes(&mut self, changes: Vec<Observed>) -> Update {
-        let count = changes.len() as u64;
+        let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
         self.live.apply(changes);
         if let Some(open) = &self.open {
             self.live.reopen(open);
@@ -220,8 +236,11 @@ impl App {
     }
 
     fn tick(&mut self) -> Update {
-        let redraw = self.ticks();
+        let redraw = self.counts_seconds();
         self.live.tick(self.now);
+        if self.is_live() {
+            self.live.examine(self.now);
+        }
         self.tick_deletion();
         if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
             self.notice = None;
@@ -229,9 +248,14 @@ impl App {
         Update { redraw, effects: Vec::new() }
     }
 
-    /// Whether something on the screen changes with time alone: then, and only then, a [`Event::Tick`] is due every
-    /// second.
+    /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
+    /// waited for too long.
     pub fn ticks(&self) -> bool {
+        self.counts_seconds() || (self.is_live() && self.live.table().contender_count() > 0)
+    }
+
+    /// Whether something on the screen changes with time alone.
+    pub fn counts_seconds(&self) -> bool {
         if self.notice.is_some() || self.paused.is_some() || self.deletion.is_some() {
             return true;
         }

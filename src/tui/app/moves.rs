@@ -121,13 +121,13 @@ impl App {
     /// Opens the lock of the selected happening, on the contender that it was about when that is still there.
     pub(super) fn open_happening(&mut self) {
         let world = self.world();
-        let Some(happening) =
+        let Some(moment) =
             self.moments.selected(&world.timeline_rows()).and_then(|number| world.timeline().get(number))
         else {
             return;
         };
-        let node = happening.node.clone();
-        match happening.lock.as_ref().map(|lock| (lock.id, world.table().lock(lock.id).is_some(), lock.path.clone())) {
+        let node = moment.node().cloned();
+        match moment.lock().map(|lock| (lock.id, world.table().lock(lock.id).is_some(), lock.path.clone())) {
             Some((id, true, path)) => {
                 self.open_lock(id);
                 let node = node.map(|node| path.child(&node));

@@ -22,6 +22,11 @@ impl Screen {
     pub const ALL: [Self; 7] =
         [Self::Locks, Self::Queue, Self::Contend, Self::Timeline, Self::Audit, Self::Help, Self::Unreadable];
 
+    /// Whether it tells who watches what.
+    pub fn shows_watchers(self) -> bool {
+        matches!(self, Self::Queue)
+    }
+
     /// Its name, for people and for file names.
     pub fn title(self) -> &'static str {
         match self {

@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Rows;
 use super::filter::Filter;
+use crate::diagnose::{Diagnosis, Severity};
 use crate::queue::{Held, LockId, LockQueue, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -20,8 +21,10 @@ pub enum SortBy {
     Holder,
     /// Held longest first; free locks last.
     Held,
-    /// The longest queue first.
+    /// Those with the worst findings first, then the longest queue.
     #[default]
+    Severity,
+    /// The longest queue first.
     Waiting,
     /// The one whose first waiter waits longest first.
     Oldest,
@@ -35,7 +38,8 @@ pub enum SortBy {
 
 impl SortBy {
     /// Every column, in the order in which `s` goes through them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
+        Self::Severity,
         Self::Waiting,
         Self::Held,
         Self::Oldest,
@@ -50,6 +54,7 @@ impl SortBy {
     /// The name on the command line and in the title.
     pub fn id(self) -> &'static str {
         match self {
+            Self::Severity => "severity",
             Self::Lock => "lock",
             Self::Recipe => "recipe",
             Self::Holder => "holder",
@@ -85,6 +90,7 @@ impl SortBy {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Primary {
     Number(i64),
+    Worst(i64, i64),
     Path(ZnodePath),
     PathDown(Reverse<ZnodePath>),
 }
@@ -127,38 +133,47 @@ impl SortedLocks {
     }
 
     /// Sorts anew. Work follows the number of locks.
-    pub fn sort(&mut self, by: SortBy, reversed: bool, table: &LockTable, now: Timestamp) {
+    pub fn sort(&mut self, by: SortBy, reversed: bool, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         (self.by, self.reversed) = (by, reversed);
-        self.rebuild(table, now);
+        self.rebuild(table, diagnosis, now);
     }
 
     /// Filters anew. Work follows the number of locks.
-    pub fn set_filter(&mut self, filter: Filter, table: &LockTable, now: Timestamp) {
+    pub fn set_filter(&mut self, filter: Filter, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.filter = filter;
-        self.rebuild(table, now);
+        self.rebuild(table, diagnosis, now);
     }
 
-    fn rebuild(&mut self, table: &LockTable, now: Timestamp) {
+    fn rebuild(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.order.clear();
         self.keys.clear();
         for lock in table.locks().filter(|lock| self.filter.takes_lock(lock)) {
-            let key = self.key(lock, now);
+            let key = self.key(lock, diagnosis, now);
             self.order.insert(key.clone());
             self.keys.insert(lock.id(), key);
         }
     }
 
     /// Puts the locks that changed, came or went into their places.
-    pub fn touch(&mut self, touched: &[LockId], table: &LockTable, now: Timestamp) {
+    pub fn touch(&mut self, touched: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         for id in touched {
             self.active.insert(*id);
-            self.place(*id, table, now);
+            self.place(*id, table, diagnosis, now);
+        }
+    }
+
+    /// Puts the locks with other findings than before into their places.
+    pub fn place_anew(&mut self, locks: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        if self.by == SortBy::Severity {
+            for id in locks {
+                self.place(*id, table, diagnosis, now);
+            }
         }
     }
 
     /// Puts the locks whose rates fade into their places, when they are sorted by a rate. Work follows the number of
     /// locks that were active within the last seconds.
-    pub fn fade(&mut self, table: &LockTable, now: Timestamp) {
+    pub fn fade(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         let active: Vec<_> = self.active.iter().copied().collect();
         for id in active {
             let quiet = table.lock(id).is_none_or(|lock| {
@@ -169,13 +184,13 @@ impl SortedLocks {
                 self.active.remove(&id);
             }
             if self.by.fades() {
-                self.place(id, table, now);
+                self.place(id, table, diagnosis, now);
             }
         }
     }
 
-    fn place(&mut self, id: LockId, table: &LockTable, now: Timestamp) {
-        let key = table.lock(id).filter(|lock| self.filter.takes_lock(lock)).map(|lock| self.key(lock, now));
+    fn place(&mut self, id: LockId, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        let key = table.lock(id).filter(|lock| self.filter.takes_lock(lock)).map(|lock| self.key(lock, diagnosis, now));
         if self.keys.get(&id) == key.as_ref() {
             return;
         }
@@ -188,20 +203,32 @@ impl SortedLocks {
         }
     }
 
-    fn key(&self, lock: &LockQueue, now: Timestamp) -> SortKey {
+    fn key(&self, lock: &LockQueue, diagnosis: &Diagnosis, now: Timestamp) -> SortKey {
         let primary = match self.by {
             SortBy::Lock if self.reversed => Primary::PathDown(Reverse(lock.path().clone())),
             SortBy::Lock => Primary::Path(lock.path().clone()),
+            SortBy::Severity => self.worst(lock, diagnosis),
             _ => self.number(lock, now),
         };
         let name = lock.lock_name();
         SortKey { primary, path: name.path, name: name.name, id: name.id }
     }
 
+    fn worst(&self, lock: &LockQueue, diagnosis: &Diagnosis) -> Primary {
+        let severity = match diagnosis.worst(lock.id()).map(|finding| finding.severity) {
+            Some(Severity::Critical) => -3,
+            Some(Severity::Warning) => -2,
+            Some(Severity::Info) => -1,
+            None => 0,
+        };
+        let waiting = -i64::try_from(lock.waiting()).unwrap_or(i64::MAX);
+        if self.reversed { Primary::Worst(-severity, -waiting) } else { Primary::Worst(severity, waiting) }
+    }
+
     /// A number by which small ones come first; what does not apply comes last in either direction.
     fn number(&self, lock: &LockQueue, now: Timestamp) -> Primary {
         let number = match self.by {
-            SortBy::Lock => Some(0),
+            SortBy::Lock | SortBy::Severity => Some(0),
             SortBy::Recipe => Some(lock.recipe() as i64),
             SortBy::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
             SortBy::Held => match lock.held() {

@@ -1,8 +1,10 @@
+use super::Moment;
 use super::filter::Filter;
 use super::matches::{Changed, Matches, Moments, QueueRows, TimelineRows};
 use super::sorted::SortedLocks;
+use crate::diagnose::{Changed as Findings, Diagnosis, Sight, Thresholds};
 use crate::observe::Observed;
-use crate::queue::{LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
@@ -14,7 +16,8 @@ const REMEMBERED: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct World {
     table: LockTable,
-    timeline: Timeline,
+    timeline: Timeline<Moment>,
+    diagnosis: Diagnosis,
     locks: SortedLocks,
     matches: Matches,
     moments: Moments,
@@ -22,10 +25,11 @@ pub struct World {
 
 impl World {
     /// Nothing is known yet.
-    pub fn new(named: &[ZnodePath]) -> Self {
+    pub fn new(named: &[ZnodePath], thresholds: Thresholds) -> Self {
         Self {
             table: LockTable::new(named.iter().cloned()),
             timeline: Timeline::new(REMEMBERED),
+            diagnosis: Diagnosis::new(thresholds),
             locks: SortedLocks::default(),
             matches: Matches::default(),
             moments: Moments::default(),
@@ -38,8 +42,18 @@ impl World {
     }
 
     /// What happened.
-    pub fn timeline(&self) -> &Timeline {
+    pub fn timeline(&self) -> &Timeline<Moment> {
         &self.timeline
+    }
+
+    /// Why locks are stuck.
+    pub fn diagnosis(&self) -> &Diagnosis {
+        &self.diagnosis
+    }
+
+    /// The table and what the servers told, as of a time.
+    pub fn sight(&self, now: Timestamp) -> Sight<'_> {
+        Sight::new(&self.table, now)
     }
 
     /// The locks in the order of the screen.
@@ -75,29 +89,55 @@ impl World {
     /// Takes changes in.
     pub fn apply(&mut self, changes: Vec<Observed>) {
         let mut newest = None;
+        let mut told = false;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
+            told |= matches!(change, Change::Surveyed { .. });
             let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
-                self.timeline.push(happening);
-                self.moments.pushed(&self.timeline);
+                self.push(Moment::Happening(happening));
             }
             self.matches.follow(&moved, &self.table);
         }
         if let Some(now) = newest {
             let touched = self.table.take_touched();
-            self.locks.touch(&touched, &self.table, now);
+            self.locks.touch(&touched, &self.table, &self.diagnosis, now);
+            if told || !self.table.is_live() {
+                self.examine(now);
+            }
         }
     }
 
     /// A second passed.
     pub fn tick(&mut self, now: Timestamp) {
-        self.locks.fade(&self.table, now);
+        self.locks.fade(&self.table, &self.diagnosis, now);
+    }
+
+    /// Looks what is wrong with the locks. Work follows the number of contenders.
+    pub fn examine(&mut self, now: Timestamp) {
+        let live = self.table.is_live();
+        let Findings { raised, cleared } = self.diagnosis.examine(&self.table, now);
+        let moved: Vec<LockId> = self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id).collect();
+        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
+        if !live {
+            // The connection's end stands in the timeline already, and what was wrong may well be so still.
+            return;
+        }
+        let told = |raised| move |finding| Moment::Finding { at: now, finding: Box::new(finding), raised };
+        for moment in cleared.into_iter().map(told(false)).chain(raised.into_iter().map(told(true))) {
+            self.push(moment);
+        }
+    }
+
+    /// Adds a line to the timeline.
+    pub fn push(&mut self, moment: Moment) {
+        self.timeline.push(moment);
+        self.moments.pushed(&self.timeline);
     }
 
     /// Works on the order of the locks.
-    pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable)) {
-        with(&mut self.locks, &self.table);
+    pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable, &Diagnosis)) {
+        with(&mut self.locks, &self.table, &self.diagnosis);
     }
 
     /// Opens a lock's queue.

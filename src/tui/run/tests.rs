@@ -29,6 +29,7 @@ impl Changes for Given {
             None => std::future::pending().await,
         }
     }
+    fn look_at_watchers(&mut self, _: bool) {}
 }
 
 struct Silent;
@@ -116,7 +117,7 @@ async fn until_it_shows(
     let waiting = async {
         while !screen(console).contains(text) {
             let turn = console.turn(input, changes, &mut Silent, &mut NoFleets).await;
-            assert!(console.take(turn, &mut NoFleets).await.unwrap().is_continue());
+            assert!(console.take(turn, changes, &mut NoFleets).await.unwrap().is_continue());
         }
     };
     let shown = timeout(PATIENCE, waiting).await;
@@ -151,7 +152,7 @@ async fn a_key_is_not_kept_waiting_by_ten_thousand_changes() {
     // The first slice is under way when the key comes.
     for _ in 0..3 {
         let turn = console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
-        let _ = console.take(turn, &mut NoFleets).await.unwrap();
+        let _ = console.take(turn, &mut changes, &mut NoFleets).await.unwrap();
     }
     press(&keys, "q");
     timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent, &mut NoFleets)).await.unwrap().unwrap();
@@ -207,7 +208,7 @@ async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again
     let (keys, mut input) = input();
     let mut changes = Given(VecDeque::new());
     let turn = console.turn(&mut input, &mut changes, &mut Continued(false), &mut NoFleets).await;
-    assert!(console.take(turn, &mut NoFleets).await.unwrap().is_continue());
+    assert!(console.take(turn, &mut changes, &mut NoFleets).await.unwrap().is_continue());
     assert_eq!(*notes.written.lock().unwrap(), ["retake"]);
     until_it_shows(&mut console, &mut input, &mut changes, "lockscope").await;
     press(&keys, "q");

@@ -55,7 +55,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
     Line::from(spans).render(area, buffer);
     // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
-    if app.ticks() && app.paused().is_none() {
+    if app.counts_seconds() && app.paused().is_none() {
         let zone = if app.settings().utc { "Z" } else { "" };
         let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
         Line::from(Span::styled(time, theme.text)).right_aligned().render(right(area, TIME), buffer);

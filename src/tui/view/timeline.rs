@@ -5,13 +5,15 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{View, filter_title, window};
-use crate::queue::{Event, Happening};
-use crate::tui::app::Rows;
+use crate::admin::Ending;
+use crate::diagnose::Finding;
+use crate::queue::{Event, Happening, LockName};
+use crate::tui::app::{Moment, Rows};
 use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 use crate::tui::widget::text::{Keep, session};
-use crate::znode::Sequence;
+use crate::znode::{Sequence, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
@@ -70,8 +72,15 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     for (rank, line) in window(cursor.top(), rows.len(), list) {
-        if let Some(happening) = rows.id(rank).and_then(|number| timeline.get(number)) {
-            row(buffer, line, &placed, |column| cell(view, happening, column));
+        match rows.id(rank).and_then(|number| timeline.get(number)) {
+            Some(Moment::Happening(happening)) => row(buffer, line, &placed, |column| cell(view, happening, column)),
+            Some(Moment::Finding { at, finding, raised }) => {
+                Sentence::of_finding(view, *at, finding, *raised).draw(view, line, &placed, buffer);
+            }
+            Some(moment @ Moment::Deletion { node, ending, .. }) => {
+                Sentence::of_deletion(view, moment, node, ending).draw(view, line, &placed, buffer);
+            }
+            None => {}
         }
         if rank == cursor.rank() {
             view.select(line, buffer, true);
@@ -101,11 +110,8 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
         Key::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
         Key::Event => event(view, happening.event),
         Key::Lock => {
-            let name = happening.lock.as_ref().map(|lock| match &lock.name {
-                Some(name) => format!("{} [{name}]", lock.path),
-                None => lock.path.to_string(),
-            });
-            Cell::new(view.fit(&name.unwrap_or_default(), width, Keep::End), theme.strong)
+            let name = happening.lock.as_ref().map(name_of).unwrap_or_default();
+            Cell::new(view.fit(&name, width, Keep::End), theme.strong)
         }
         Key::Sequence => {
             let sequence = happening.node.as_deref().and_then(Sequence::split).map(|(_, Sequence(number))| number);
@@ -126,6 +132,76 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
             Cell::new(view.fit(node, width, Keep::Ends), theme.dim)
         }
         Key::Mark | Key::Held | Key::Queue | Key::Herd | Key::Chain => Cell::new("", theme.text),
+    }
+}
+
+fn name_of(lock: &LockName) -> String {
+    match &lock.name {
+        Some(name) => format!("{} [{name}]", lock.path),
+        None => lock.path.to_string(),
+    }
+}
+
+/// A line that is not in columns behind its lock.
+struct Sentence {
+    at: Timestamp,
+    sign: &'static str,
+    word: &'static str,
+    style: Style,
+    lock: String,
+    text: String,
+    text_style: Style,
+}
+
+impl Sentence {
+    /// What was found, or is mended.
+    fn of_finding(view: View<'_>, at: Timestamp, finding: &Finding, raised: bool) -> Self {
+        let theme = view.theme;
+        let (sign, word, style) = match raised {
+            true => (theme.signs.severity(finding.severity), "raised", theme.severity(finding.severity)),
+            false => (theme.signs.good, "cleared", theme.good),
+        };
+        let text = format!("{}: {}", finding.code, finding.summary);
+        let text_style = if raised { theme.text } else { theme.dim };
+        Self { at, sign, word, style, lock: name_of(&finding.lock), text, text_style }
+    }
+
+    /// What came of a deletion from this console.
+    fn of_deletion(view: View<'_>, moment: &Moment, node: &str, ending: &Ending) -> Self {
+        let theme = view.theme;
+        let (sign, style) = match moment.event() {
+            "deleted" | "asked" => (theme.signs.tag, theme.wait),
+            "not-known" => (theme.signs.unknown, theme.unsure),
+            _ => (theme.signs.bad, theme.bad),
+        };
+        let node = Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(number))| number.to_string());
+        Self {
+            at: moment.at(),
+            sign,
+            word: moment.event(),
+            style,
+            lock: moment.lock().map(name_of).unwrap_or_default(),
+            text: format!("{node} {ending}"),
+            text_style: theme.text,
+        }
+    }
+
+    fn draw(&self, view: View<'_>, line: Rect, placed: &[Placed<Key>], buffer: &mut Buffer) {
+        let theme = view.theme;
+        let mut end = 0;
+        row(buffer, line, placed, |column| {
+            let cell = match column.key {
+                Key::Time => Cell::new(exact_time(self.at, view.app.settings().utc), theme.dim),
+                Key::Event => Cell::new(format!("{} {}", self.sign, self.word), self.style),
+                Key::Lock => Cell::new(view.fit(&self.lock, column.width.into(), Keep::End), theme.strong),
+                _ => return Cell::new("", theme.text),
+            };
+            end = column.x + column.width + 1;
+            cell
+        });
+        let room = usize::from(line.width.saturating_sub(end));
+        let text = view.fit(&self.text, room, Keep::Start);
+        buffer.set_stringn(line.x + end, line.y, text, room, self.text_style);
     }
 }
 

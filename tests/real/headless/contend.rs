@@ -15,7 +15,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// The fields that the contract promises, and those that were added.
-const FIELDS: [&str; 22] = [
+const FIELDS: [&str; 23] = [
     "schema",
     "recipe",
     "path",
@@ -34,6 +34,7 @@ const FIELDS: [&str; 22] = [
     "wait_ms",
     "hold_ms",
     "server",
+    "server_silence",
     "left_behind",
     "interrupted",
     "overlaps",
@@ -219,4 +220,24 @@ async fn on_a_terminal_the_progress_is_shown_and_wiped_before_the_table() {
     assert!(left.contains("chain at /lock: 10 clients, endless") && left.contains("left behind"), "{left}");
     assert!(!left.contains("the clients leave") && !left.contains("chain: 10"), "{left}");
     is_clean(&connect).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_clients_take_less_than_400_mb() {
+    let connect = zk::own_root("contend-many").await;
+    let arguments = ["contend", "--path", "/lock", "--clients", "1000", "--rounds", "1"];
+    let mut running = Running::start(command(&connect, &arguments));
+    let mut peak = 0;
+    let line = eventually("its figures", async || {
+        peak = peak.max(running.peak_memory().unwrap_or_default());
+        running.lines_now().pop().ok_or(peak)
+    })
+    .await;
+    let told: Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(
+        (&told["acquisitions"], &told["violations"], &told["left_behind"]),
+        (&1000.into(), &0.into(), &0.into())
+    );
+    assert!(peak > 0 && peak < 400_000, "{peak} KiB");
+    println!("{peak} KiB at most with 1,000 test clients");
 }

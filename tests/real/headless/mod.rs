@@ -3,7 +3,7 @@
 mod access;
 mod contend;
 mod hostile;
-mod program;
+pub mod program;
 mod server_view;
 mod snapshot;
 mod watch;

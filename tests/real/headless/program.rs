@@ -95,6 +95,13 @@ impl Running {
         std::iter::from_fn(|| self.lines.try_recv().ok()).collect()
     }
 
+    /// The most memory that it has had so far, in KiB; `None` when it has ended.
+    pub fn peak_memory(&self) -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        line.trim().strip_suffix(" kB")?.parse().ok()
+    }
+
     /// Sends a signal, as `TERM`.
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();

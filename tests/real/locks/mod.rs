@@ -4,7 +4,7 @@ mod cost;
 mod cuts;
 mod exclusive;
 mod faults;
-mod ground;
+pub mod ground;
 mod inside;
 mod leaving;
 mod losing;

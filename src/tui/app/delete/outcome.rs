@@ -1,7 +1,7 @@
 use super::sentence;
 use crate::admin::{Action, DeletePlan, Ending, Outcome};
 use crate::queue::{LockName, LockTable};
-use crate::tui::app::{App, Update};
+use crate::tui::app::{App, Moment, Update};
 use crate::znode::{Sequence, SessionId, ZnodePath};
 
 /// What was confirmed and is being carried out.
@@ -43,6 +43,10 @@ impl App {
         match done {
             Err(why) => self.fail(why),
             Ok(outcomes) => {
+                for outcome in &outcomes {
+                    let moment = self.moment(outcome, working.as_ref());
+                    self.live.push(moment);
+                }
                 let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
                 let text = summary(&outcomes);
                 if failed { self.fail(text) } else { self.tell(text) }
@@ -51,6 +55,13 @@ impl App {
         self.read_audit_again()
     }
 
+
+    fn moment(&self, outcome: &Outcome, working: Option<&Working>) -> Moment {
+        let known = working.and_then(|working| working.nodes.iter().find(|(path, ..)| *path == outcome.path));
+        let (lock, session) = known.map_or((None, None), |(_, lock, session)| (lock.clone(), *session));
+        let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
+        Moment::Deletion { at: self.now, lock, node, session, ending }
+    }
 }
 
 /// What came of all of them, in a sentence or two.

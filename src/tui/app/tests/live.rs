@@ -65,9 +65,11 @@ fn seconds_are_counted_only_while_something_ages() {
     app.update(at(NOW, vec![connected(), Change::Syncing, Change::Synced]), NOW);
     assert!(!app.ticks(), "no lock, no age");
     app.update(at(NOW, ensemble()), NOW);
-    assert!(app.ticks());
+    assert!(app.ticks() && app.counts_seconds());
     press(&mut app, "?");
-    assert!(!app.ticks(), "Help has no ages");
+    assert!(!app.counts_seconds(), "Help has no ages");
+    assert!(!app.update(Event::Tick, later(1)).redraw, "and is not drawn for nothing");
+    assert!(app.ticks(), "but a lock may have been held for too long by now");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::tui::app::{Effect, Event, Key, Mouse, Screen, SortBy};
 use crate::tui::testing::{NOW, at, curator, gone, live, path, press, seen};
 
 #[test]
-fn the_longest_queue_comes_first_and_s_goes_through_the_columns() {
+fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_columns() {
     let mut app = live(SIZE);
     assert_eq!(lock_paths(&app)[0], "/locks/billing");
     let mut seen = vec![app.world().locks().by()];
@@ -16,7 +16,7 @@ fn the_longest_queue_comes_first_and_s_goes_through_the_columns() {
     }
     assert_eq!(seen, SortBy::ALL);
     press(&mut app, "s");
-    assert_eq!(app.world().locks().by(), SortBy::Waiting);
+    assert_eq!(app.world().locks().by(), SortBy::Severity);
 }
 
 #[test]

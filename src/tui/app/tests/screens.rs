@@ -31,7 +31,7 @@ fn a_filtered_timeline_takes_in_what_matches_later() {
     let rows = app.world().timeline_rows();
     assert_eq!(rows.len(), 1);
     let happening = rows.id(0).and_then(|number| app.world().timeline().get(number)).unwrap();
-    assert_eq!(happening.event, Kind::Acquired);
+    assert_eq!(happening.event(), Kind::Acquired.id());
     press(&mut app, "\n");
     assert_eq!(app.screen(), Screen::Queue);
     assert_eq!(number(selected_contender(&app)), 4712, "opened on the contender that it was about");

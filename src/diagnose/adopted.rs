@@ -1,0 +1,117 @@
+//! A node of a session that ends, while a newer session of the same host goes on.
+
+use std::time::Duration;
+
+use super::checks::{Kept, Look};
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Life, Severity};
+use crate::queue::{Contender, LockId};
+use crate::server_view::{Connection, ServerView};
+use crate::znode::{SessionId, Timestamp, escaped};
+
+const REMEDY: &str = "restart that client: it may believe that it holds by a node that goes with the older session";
+
+/// From where a holder was connected, and when it was last seen to be.
+pub(super) type Memory = Kept<(LockId, SessionId), Known>;
+
+#[derive(Clone, Debug)]
+pub(super) struct Known {
+    host: String,
+    at: Timestamp,
+}
+
+/// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
+/// looks the same until it contends anew: this is never more than a hint.
+pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let (lock, view) = (look.lock, look.sight.view());
+    let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
+        return;
+    };
+    let Some(gathered) = view.connections_as_of() else { return };
+    let key = (lock.id(), session);
+    if let Some((_, connection)) = view.connection_of(session) {
+        let known = Known { host: host(&connection.client).to_owned(), at: gathered };
+        memory.see(key, || known.clone()).clone_from(&known);
+        return;
+    }
+    let Some(known) = memory.recall(&key) else { return };
+    if look.sight.life(holder).0 != Life::Expiring {
+        return;
+    }
+    let Some(newer) = newer(view, known) else { return };
+    if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
+        return;
+    }
+    found.push(suspicion(look, holder, session, newer, gathered));
+}
+
+fn suspicion(
+    look: &Look<'_>,
+    holder: &Contender,
+    session: SessionId,
+    newer: &Connection,
+    gathered: Timestamp,
+) -> Suspicion {
+    let summary = format!(
+        "{} is of session {session}, which ends, while {} goes on with the newer session {}",
+        escaped(&holder.node),
+        host(&newer.client),
+        newer.session
+    );
+    let finding = finding(Code::AdoptedNode, Severity::Info, look.lock, Some(&holder.node)).because(summary, REMEDY);
+    Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
+}
+
+/// A connection from the same host that was made after the holder was last seen.
+fn newer<'a>(view: &'a ServerView, known: &Known) -> Option<&'a Connection> {
+    let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
+    let mut all = listed.flat_map(|listing| listing.items());
+    all.find(|connection| {
+        let is_newer = connection.established.is_some_and(|made| made > known.at);
+        is_newer && host(&connection.client) == known.host && Some(connection.session) != view.own_session
+    })
+}
+
+/// An address without its port.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    /// 1 holds from a host, is cut off, and the host comes back with session 7.
+    fn come_back(address: &str) -> World {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.pass(3);
+        world.client(1).connected = false;
+        let made = world.now.plus(Duration::from_millis(500));
+        let newer = world.client(7);
+        (newer.address, newer.established) = (address.to_owned(), made);
+        world
+    }
+
+    #[test]
+    fn a_host_that_goes_on_with_another_session_is_told() {
+        let mut world = come_back("10.0.0.1:5555");
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), [Code::ExpiringHolder, Code::AdoptedNode]);
+        world.client(1).connected = true;
+        assert!(world.pass(1).1.contains(&Code::AdoptedNode));
+    }
+
+    #[test]
+    fn another_host_and_a_session_that_contends_by_a_node_of_its_own_are_not() {
+        let mut world = come_back("10.0.0.9:5555");
+        world.pass(3);
+        assert_eq!(world.found(Code::AdoptedNode), None);
+        let mut world = come_back("10.0.0.1:5555");
+        world.create(&curator("/l", 7), 7);
+        world.pass(3);
+        assert_eq!(world.found(Code::AdoptedNode), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! Sessions that wait for each other in a circle, across locks.
+
+use std::hash::{Hash, Hasher};
+
+use rustc_hash::FxHasher;
+
+use super::suspicion::{Suspicion, finding};
+use super::waits::{Cycle, Waits};
+use super::{Code, Severity, Sight, Thresholds, election};
+use crate::queue::LockQueue;
+use crate::znode::escaped;
+
+const REMEDY: &str = "choose one of these processes and restart it, which frees what it holds; then let all take these locks in one order";
+
+/// How many of a circle's sessions are named.
+const MOST_NAMED: usize = 5;
+
+/// A finding for each lock of each circle. A healthy process may hold and wait in different threads: a circle of such
+/// dissolves, one of which nothing moves does not.
+pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
+    for cycle in waits.cycles() {
+        let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| sight.table().lock(wait.lock)).collect();
+        if locks.len() != cycle.len() {
+            continue;
+        }
+        // Who is elected in one place and stands by in another waits for nothing.
+        let elections = locks.iter().any(|lock| election::is_likely(lock));
+        let severity = if elections { Severity::Info } else { Severity::Critical };
+        let (summary, state) = (describe(cycle, &locks), state(cycle));
+        for (wait, lock) in cycle.iter().zip(&locks) {
+            let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held)).because(summary.clone(), REMEDY);
+            found.push(Suspicion::new(finding, sight.now(), thresholds.settled_after).of_state(state));
+        }
+    }
+}
+
+/// The same as long as the same nodes are part of it.
+fn state(cycle: &Cycle) -> i64 {
+    let mut hasher = FxHasher::default();
+    for wait in cycle {
+        (&wait.node, &wait.held, wait.waiter).hash(&mut hasher);
+    }
+    hasher.finish().cast_signed()
+}
+
+/// Each waits for the lock that the next holds.
+fn describe(cycle: &Cycle, locks: &[&LockQueue]) -> String {
+    let before = locks.iter().cycle().skip(locks.len().saturating_sub(1));
+    let told = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
+    let each = told.map(|((wait, lock), holds)| {
+        format!("{} holds {}, waits for {}", wait.waiter, escaped(holds.path().as_str()), escaped(lock.path().as_str()))
+    });
+    let mut text = each.collect::<Vec<_>>().join("; ");
+    if cycle.len() > MOST_NAMED {
+        text.push_str(&format!("; and {} more", cycle.len() - MOST_NAMED));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+    use crate::znode::ZnodePath;
+
+    /// Two sessions, two locks, each held by one and awaited by the other.
+    fn crossed(a: &str, b: &str) -> (World, ZnodePath) {
+        let mut world = World::new();
+        let first = world.create(&curator(a, 1), 1);
+        let second = world.create(&curator(b, 2), 2);
+        let victim = world.create(&curator(b, 3), 1);
+        world.create(&curator(a, 4), 2);
+        (world, victim)
+    }
+
+    #[test]
+    fn two_sessions_that_wait_for_each_other_are_told_at_both_locks_until_one_gives_up() {
+        let (mut world, victim) = crossed("/a", "/b");
+        assert_eq!(world.pass(5).0, [Code::Deadlock, Code::Deadlock]);
+        assert_eq!(world.codes(Severity::Critical), [Code::Deadlock, Code::Deadlock]);
+        let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
+        assert_eq!(finding.summary, "0x1 holds /a, waits for /b; 0x2 holds /b, waits for /a");
+        world.delete(&victim);
+        assert_eq!(world.pass(1).1, [Code::Deadlock, Code::Deadlock]);
+    }
+
+    #[test]
+    fn circles_that_dissolve_and_form_anew_are_no_deadlock() {
+        let mut world = World::new();
+        for _ in 0..20 {
+            let nodes = [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)];
+            let nodes = nodes.map(|(lock, session)| world.create(&curator(lock, 1), session));
+            world.pass(2);
+            nodes.iter().for_each(|node| world.delete(node));
+        }
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn candidates_of_two_elections_wait_for_nothing() {
+        let (mut world, _) = crossed("/app/leader", "/app/b");
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+}

@@ -1,0 +1,79 @@
+//! A holder whose client is gone: the lock is free when its session expires.
+
+use std::time::Duration;
+
+use super::checks::{Look, MOST_OF_A_KIND};
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Finding, Life, Severity};
+use crate::queue::Row;
+use crate::znode::escaped;
+
+const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
+
+/// A client on its way from one server to another looks the same until all servers were asked again.
+pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
+    let Some(gathered) = look.sight.view().connections_as_of() else { return };
+    for row in look.lock.rows(0..look.lock.holding().min(MOST_OF_A_KIND)) {
+        if let (Life::Expiring, left) = look.sight.life(row.contender) {
+            let finding = describe(look, &row, left);
+            found.push(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0));
+        }
+    }
+}
+
+fn describe(look: &Look<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
+    let severity = if look.waiting() > 0 { Severity::Warning } else { Severity::Info };
+    let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
+    let when = left.map_or_else(String::new, |left| format!(" and expires in {} s", left.as_secs()));
+    let summary = format!(
+        "{} holds, but its session {session} has no connection to any server{when}",
+        escaped(&row.contender.node)
+    );
+    finding(Code::ExpiringHolder, severity, look.lock, Some(&row.contender.node)).because(summary, REMEDY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+    use crate::znode::Timestamp;
+
+    #[test]
+    fn a_holder_without_a_connection_is_told_with_its_countdown_until_it_comes_back() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.pass(5);
+        let expires = Timestamp(world.now.0 + 20_000);
+        let client = world.client(1);
+        (client.connected, client.expires_at) = (false, Some(expires));
+        assert_eq!(world.pass(2).0, [Code::ExpiringHolder]);
+        let finding = world.found(Code::ExpiringHolder).expect("it stands");
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.summary.ends_with("expires in 18 s"), "{}", finding.summary);
+        world.client(1).connected = true;
+        assert_eq!(world.pass(1).1, [Code::ExpiringHolder]);
+    }
+
+    #[test]
+    fn a_client_that_is_seen_on_no_server_for_one_round_is_on_its_way() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        for _ in 0..5 {
+            world.client(1).connected = false;
+            assert_eq!(world.pass(1).0, []);
+            world.client(1).connected = true;
+            assert_eq!(world.pass(1).0, []);
+        }
+    }
+
+    #[test]
+    fn with_nobody_waiting_it_is_only_worth_knowing() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.client(1).connected = false;
+        world.pass(3);
+        assert_eq!(world.severity(Code::ExpiringHolder), Some(Severity::Info));
+    }
+}

@@ -1,0 +1,83 @@
+//! Nodes of another recipe in the lock parent.
+
+use std::time::Duration;
+
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Severity, Sight};
+use crate::queue::LockQueue;
+use crate::recipe::{Kind, Recipe};
+use crate::znode::escaped;
+
+const REMEDY: &str =
+    "move the other nodes to a parent of their own: libraries that count every child take them for contenders";
+
+/// Queues of different recipes in one parent. Children that can be no contender are not read, and so not seen here.
+pub(super) fn check(sight: Sight<'_>, found: &mut Vec<Suspicion>) {
+    let locks = sight.table().locks().filter(|lock| lock.kind() != Kind::SingleNode && !lock.is_empty());
+    let mut here: Vec<&LockQueue> = Vec::new();
+    // Ordered by their paths.
+    for lock in locks {
+        if here.first().is_some_and(|first| first.path() != lock.path()) {
+            found.extend(suspicion(sight, &here));
+            here.clear();
+        }
+        here.push(lock);
+    }
+    found.extend(suspicion(sight, &here));
+}
+
+/// One finding, about the longest queue.
+fn suspicion(sight: Sight<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
+    let main = here.iter().rev().max_by_key(|lock| (is_known(lock), lock.len()))?;
+    let other = here.iter().find(|lock| family(lock) != family(main))?;
+    let node = &other.row(0)?.contender.node;
+    let severity = if counts_every_child(main) { Severity::Warning } else { Severity::Info };
+    let summary = format!("among the nodes of a {} stand others, such as {}", main.recipe().title(), escaped(node));
+    let finding = finding(Code::ForeignChild, severity, main, Some(node)).because(summary, REMEDY);
+    Some(Suspicion::new(finding, sight.now(), Duration::from_secs(1)))
+}
+
+fn is_known(lock: &LockQueue) -> bool {
+    !matches!(lock.recipe(), Recipe::UnknownQueue | Recipe::TextbookNamedQueue)
+}
+
+fn family(lock: &LockQueue) -> Recipe {
+    lock.recipe().family()
+}
+
+/// Curator's locks take each child of the parent for a contender.
+fn counts_every_child(lock: &LockQueue) -> bool {
+    matches!(
+        lock.recipe(),
+        Recipe::CuratorMutex | Recipe::CuratorReadWrite | Recipe::CuratorLatch | Recipe::CuratorSemaphore
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    #[test]
+    fn another_recipes_node_among_curators_is_told_until_it_is_moved() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        let other = world.create("/l/member-", 3);
+        world.pass(3);
+        let finding = world.found(Code::ForeignChild).expect("it stands");
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Warning, Some(other.name())));
+        world.delete(&other);
+        assert_eq!(world.pass(1).1, [Code::ForeignChild]);
+    }
+
+    #[test]
+    fn several_named_queues_belong_together_and_other_parents_are_others() {
+        let mut world = World::new();
+        world.create("/l/a_lock_", 1);
+        world.create("/l/b_lock_", 2);
+        world.create(&curator("/l/sub", 1), 1);
+        world.pass(5);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+}

@@ -1,0 +1,60 @@
+//! The holder before this one lost the lock to the end of its session: it may not know.
+
+use std::time::Duration;
+
+use super::checks::Look;
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Severity};
+use crate::queue::Held;
+use crate::znode::escaped;
+
+/// Nothing in the tree is wrong: a paused process believes for a while that it still holds. It matters as long as its successor
+/// holds.
+pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
+    let (Some(ran_out), Some(holder)) = (look.lock.ran_out(), look.lock.first_holder()) else { return };
+    if holder.held() != Held::Since(ran_out.at) || holder.session == Some(ran_out.session) {
+        return;
+    }
+    let summary = format!(
+        "{} lost the lock to the end of its session {}; if its process was only paused, it may believe that it still holds",
+        escaped(&ran_out.node),
+        ran_out.session
+    );
+    let remedy =
+        format!("nothing is to be deleted: let what the lock protects refuse fencing tokens below {}", holder.czxid);
+    let finding =
+        finding(Code::HeadChangedByExpiry, Severity::Info, look.lock, Some(&holder.node)).because(summary, remedy);
+    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(holder.czxid.0));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    #[test]
+    fn a_head_that_ran_out_is_remembered_as_long_as_its_successor_holds() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        let next = world.create(&curator("/l", 2), 2);
+        let expires = world.now.plus(Duration::from_secs(5));
+        let client = world.client(1);
+        (client.connected, client.expires_at) = (false, Some(expires));
+        world.pass(5);
+        world.delete(&head);
+        world.pass(2);
+        assert_eq!(world.codes(Severity::Info), [Code::HeadChangedByExpiry]);
+        world.delete(&next);
+        assert_eq!(world.pass(1).1, [Code::HeadChangedByExpiry]);
+    }
+
+    #[test]
+    fn a_release_is_none() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.pass(2);
+        world.delete(&head);
+        assert_eq!(world.pass(3).0, []);
+    }
+}

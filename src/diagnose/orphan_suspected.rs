@@ -1,0 +1,87 @@
+//! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
+
+use super::checks::{Look, MOST_OF_A_KIND};
+use super::suspicion::{Suspicion, finding};
+use super::unwatched::{Unwatched, unwatched};
+use super::{Code, Severity};
+use crate::queue::Row;
+use crate::znode::escaped;
+
+const REMEDY: &str = "ask the owner; if it does not wait for the earlier node, delete that, guarded by its czxid";
+
+/// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
+/// earlier node that holds needs no watch: `self_blocked` tells of that.
+pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
+    let mut suspects = 0;
+    for positions in look.repeated.values() {
+        // The last is no orphan: it may have lost its wake-up.
+        for position in positions.iter().rev().skip(1) {
+            let Some(row) = look.lock.row(*position) else { continue };
+            let Some(seen) = unwatched(look, &row) else { continue };
+            suspects += 1;
+            if suspects > MOST_OF_A_KIND {
+                return;
+            }
+            let last = positions.last().and_then(|last| look.lock.row(*last));
+            found.extend(last.map(|last| suspicion(look, &row, &last, seen)));
+        }
+    }
+}
+
+fn suspicion(look: &Look<'_>, row: &Row<'_>, last: &Row<'_>, seen: Unwatched) -> Suspicion {
+    let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
+    let summary = format!(
+        "session {} queues again as {last}, and nothing watches for {node}, which waits for {behind}",
+        seen.session
+    );
+    let finding = finding(Code::OrphanSuspected, Severity::Warning, look.lock, Some(&row.contender.node))
+        .because(summary, REMEDY);
+    let suspicion = Suspicion::new(finding, seen.gathered, look.thresholds.settled_after);
+    suspicion.of_state(seen.state).of_client_heard(seen.heard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    /// 1 holds; 2 queues, forgets, and queues again, now with a watch.
+    fn forgotten() -> (World, crate::znode::ZnodePath) {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        let orphan = world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 2);
+        let client = world.client(2);
+        (client.sound, client.watches) = (false, vec![orphan.clone()]);
+        (world, orphan)
+    }
+
+    #[test]
+    fn an_earlier_node_that_nobody_watches_for_is_suspect() {
+        let (mut world, orphan) = forgotten();
+        let (raised, _) = world.pass(7);
+        assert_eq!(raised.iter().filter(|code| **code == Code::OrphanSuspected).count(), 1, "{raised:?}");
+        assert_eq!(world.found(Code::OrphanSuspected).and_then(|found| found.node.as_deref()), Some(orphan.name()));
+        assert!(world.found(Code::LostWakeUp).is_none());
+        world.delete(&orphan);
+        assert_eq!(world.pass(1).1, [Code::OrphanSuspected]);
+    }
+
+    #[test]
+    fn threads_that_share_a_session_each_with_its_watch_are_sound() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 2);
+        world.pass(30);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn where_somebody_watches_children_nothing_is_claimed() {
+        let (mut world, _) = forgotten();
+        world.child_watches = 1;
+        world.pass(20);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+}

@@ -1,0 +1,80 @@
+//! Contenders that no session's end deletes.
+
+use std::time::Duration;
+
+use super::checks::Look;
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Finding, Severity};
+use crate::queue::{LockQueue, Row, State};
+use crate::recipe::Recipe;
+use crate::znode::escaped;
+
+const REMEDY: &str =
+    "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
+
+/// One finding for each lock, about the first of them. Hive's locks are meant so.
+pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
+    let lock = look.lock;
+    if lock.recipe() == Recipe::Hive {
+        return;
+    }
+    let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
+    let Some(first) = ownerless.next() else { return };
+    let finding = describe(lock, &first, 1 + ownerless.count());
+    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(first.contender.czxid.0));
+}
+
+fn describe(lock: &LockQueue, first: &Row<'_>, count: usize) -> Finding {
+    let mixed = count < lock.len();
+    // Names that anybody could give are a lock's only when sessions contend there too.
+    let sure = mixed
+        || !matches!(
+            lock.recipe(),
+            Recipe::TextbookQueue | Recipe::TextbookNamedQueue | Recipe::TextbookShared | Recipe::ZookeeperElection
+        );
+    let severity = if sure { Severity::Warning } else { Severity::Info };
+    let node = escaped(&first.contender.node);
+    let others = match count {
+        1 => String::new(),
+        _ => format!(", as do {} more of {} contenders", count - 1, lock.len()),
+    };
+    let verb = if first.state == State::Holds { "holds" } else { "stands in the queue" };
+    let summary = format!("{node} {verb} and is owned by no session, so that nobody's end deletes it{others}");
+    finding(Code::PersistentContender, severity, lock, Some(&first.contender.node)).because(summary, REMEDY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    #[test]
+    fn a_persistent_node_at_the_head_of_a_queue_is_told_until_it_is_deleted() {
+        let mut world = World::new();
+        let node = world.create(&curator("/l", 1), 0);
+        world.create(&curator("/l", 2), 2);
+        assert_eq!(world.pass(2).0, [Code::PersistentContender]);
+        let finding = world.found(Code::PersistentContender).expect("it stands");
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Warning, Some(node.name())));
+        world.delete(&node);
+        assert_eq!(world.pass(1).1, [Code::PersistentContender]);
+    }
+
+    #[test]
+    fn numbered_nodes_of_common_names_among_themselves_may_be_no_lock() {
+        let mut world = World::new();
+        world.create("/items/lock-", 0);
+        world.create("/items/lock-", 0);
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), [Code::PersistentContender]);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn hives_persistent_locks_are_meant_so() {
+        let mut world = World::new();
+        world.create("/hive/db/LOCK-EXCLUSIVE-", 0);
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+}

@@ -1,0 +1,75 @@
+//! A session waits for a lock that it holds itself.
+
+use super::suspicion::{Suspicion, finding};
+use super::waits::{Wait, Waits};
+use super::{Code, Severity, Sight, Thresholds, election};
+use crate::queue::{Held, LockQueue};
+use crate::znode::{Timestamp, escaped};
+
+const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
+
+/// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
+pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
+    for wait in waits.self_blocked() {
+        let Some(lock) = sight.table().lock(wait.lock) else { continue };
+        let Some((_, position)) = sight.table().position(&lock.queue_path().child(&wait.node)) else { continue };
+        let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };
+        let since = waiter.contends_since(sight.table().clock_ahead_ms());
+        let lasts = sight.now().since(since.max(held_since(lock)));
+        let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
+        let severity = if stuck { Severity::Warning } else { Severity::Info };
+        let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
+            .because(describe(wait, lasts.as_secs()), REMEDY);
+        let suspicion = Suspicion::new(finding, sight.now(), thresholds.settled_after);
+        found.push(suspicion.of_state(waiter.czxid.0));
+    }
+}
+
+fn held_since(lock: &LockQueue) -> Timestamp {
+    match lock.held() {
+        Held::Since(since) => since,
+        Held::AtMostSince(_) | Held::Free => Timestamp(i64::MIN),
+    }
+}
+
+fn describe(wait: &Wait, seconds: u64) -> String {
+    let [held, node] = [&wait.held, &wait.node].map(|name| escaped(name));
+    format!(
+        "session {} holds by {held} and waits as {node} since {seconds} s: for itself, unless those are two of its threads",
+        wait.waiter
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    #[test]
+    fn who_waits_for_its_own_lock_is_told_and_warned_of_when_nothing_moves() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        assert_eq!(world.pass(5).0, [Code::SelfBlocked]);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Info));
+        world.pass(60);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Warning));
+        assert_eq!(world.found(Code::Stuck), None, "this says why");
+        world.delete(&head);
+        assert!(world.pass(1).1.contains(&Code::SelfBlocked));
+    }
+
+    #[test]
+    fn threads_that_queued_before_the_other_held_take_turns() {
+        let mut world = World::new();
+        let mut nodes: Vec<_> = (0..12).map(|number| world.create(&curator("/l", number), 1)).collect();
+        let head = world.create(&curator("/l", 99), 2);
+        nodes.push(head);
+        world.delete(&nodes.remove(0));
+        while nodes.len() > 1 {
+            world.pass(10);
+            world.delete(&nodes.remove(0));
+        }
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+}

@@ -1,0 +1,117 @@
+//! A lock, or a lease of a semaphore, that is not handed on for long though others wait.
+
+use std::time::Duration;
+
+use super::checks::{Kept, Look, NodeKey};
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Finding, Severity, election};
+use crate::queue::{Held, Row};
+use crate::recipe::Kind;
+use crate::znode::{Timestamp, escaped};
+
+const REMEDY: &str =
+    "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
+
+/// Since when a node was seen to hold that held already when it was first seen: when it took the lock nobody knows.
+pub(super) type Memory = Kept<NodeKey, Timestamp>;
+
+/// One finding for each lock, about who has held longest.
+pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = look.lock;
+    if look.waiting() == 0 {
+        return;
+    }
+    // Holders that are no lease took the lock together, or nearly so.
+    let holders = if lock.kind() == Kind::Semaphore { lock.holding() } else { lock.holding().min(1) };
+    let since = lock.rows(0..holders).map(|row| (held_since(look, &row, memory), row.position)).min();
+    let Some((since, position)) = since else { return };
+    let held = look.now().since(since);
+    let (waiting, Some(waits)) = (look.waiting(), look.first_waits()) else { return };
+    if held < look.thresholds.stuck_after || waits < look.thresholds.stuck_after {
+        return;
+    }
+    let Some(row) = lock.row(position) else { return };
+    let finding = describe(look, &row, held, waiting);
+    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(row.contender.czxid.0));
+}
+
+fn held_since(look: &Look<'_>, row: &Row<'_>, memory: &mut Memory) -> Timestamp {
+    match row.contender.held() {
+        Held::Since(since) => since,
+        Held::AtMostSince(_) | Held::Free => *memory.see((look.lock.id(), row.contender.czxid.0), || look.now()),
+    }
+}
+
+fn describe(look: &Look<'_>, row: &Row<'_>, held: Duration, waiting: usize) -> Finding {
+    let lock = look.lock;
+    let code = if lock.kind() == Kind::Semaphore { Code::StuckLease } else { Code::Stuck };
+    let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
+    let what = if code == Code::StuckLease { "is a lease that was not returned" } else { "has held" };
+    let wait = if waiting == 1 { "waits" } else { "wait" };
+    let summary = format!("{} {what} for {} s, and {waiting} {wait}", escaped(&row.contender.node), held.as_secs());
+    finding(code, severity, lock, Some(&row.contender.node)).because(summary, REMEDY)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator, path, uuid};
+
+    /// Clients that work: they ask something each second.
+    fn work(world: &mut World, seconds: u32) {
+        for _ in 0..seconds {
+            world.clients.iter_mut().for_each(|client| client.cxid += 1);
+            world.pass(1);
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_not_handed_on_while_others_wait_is_stuck_until_it_is() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        work(&mut world, 60);
+        assert_eq!(world.codes(Severity::Info), []);
+        work(&mut world, 3);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Warning));
+        world.delete(&head);
+        work(&mut world, 1);
+        assert_eq!(world.found(Code::Stuck), None);
+    }
+
+    #[test]
+    fn an_election_is_held_for_long_by_design() {
+        let mut world = World::new();
+        for number in 1..=2 {
+            world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
+        }
+        work(&mut world, 100);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Info));
+    }
+
+    #[test]
+    fn a_lease_that_never_moves_is_told_when_somebody_waits_for_one() {
+        let mut world = World::new();
+        world.create_at("/s/leases", 0);
+        for number in 1..=2 {
+            world.create(&format!("/s/leases/_c_{}-lease-", uuid(number)), i64::from(number));
+        }
+        work(&mut world, 100);
+        assert_eq!(world.codes(Severity::Info), [], "nobody waits");
+        world.create(&format!("/s/locks/_c_{}-lock-", uuid(3)), 3);
+        work(&mut world, 70);
+        assert_eq!(world.severity(Code::StuckLease), Some(Severity::Warning));
+    }
+
+    #[test]
+    fn those_who_watch_a_single_node_wait_for_it() {
+        let mut world = World::new();
+        world.client(1);
+        world.create_at("/app/lock", 1);
+        work(&mut world, 70);
+        assert_eq!(world.codes(Severity::Info), []);
+        world.client(2).watches = vec![path("/app/lock")];
+        work(&mut world, 3);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Warning));
+    }
+}

@@ -1,0 +1,257 @@
+//! A small ensemble for the tests of the findings: nodes as an observer would tell them, and what one server would tell of itself.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Code, Diagnosis, Finding, Severity, Thresholds};
+use crate::queue::{Change, Link, LockId, LockQueue, LockTable};
+use crate::recipe::Shape;
+use crate::server_view::{
+    Connection, Expiry, Listing, MemberView, Mode, ServerView, Session, WatchTotals, WatchedPath,
+};
+use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// The observer's session, and that of the survey.
+pub const OBSERVER: i64 = 900;
+const SURVEYOR: i64 = 901;
+
+pub fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+/// What the one server knows of a client.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub session: i64,
+    pub connected: bool,
+    pub listed: bool,
+    pub address: String,
+    pub established: Timestamp,
+    pub cxid: i64,
+    pub heard: Option<Timestamp>,
+    pub expires_at: Option<Timestamp>,
+    /// Whether it watches what its nodes wait for.
+    pub sound: bool,
+    /// What it watches besides.
+    pub watches: Vec<ZnodePath>,
+}
+
+#[derive(Clone, Debug)]
+pub struct World {
+    pub table: LockTable,
+    pub diagnosis: Diagnosis,
+    pub now: Timestamp,
+    pub clients: Vec<Client>,
+    /// Watches on children, besides the observer's.
+    pub child_watches: u64,
+    /// Whether the server answers.
+    pub answers: bool,
+    pub lists_watches: bool,
+    zxid: i64,
+    counter: i32,
+}
+
+impl World {
+    pub fn new() -> Self {
+        Self::with(Thresholds::default())
+    }
+
+    pub fn with(thresholds: Thresholds) -> Self {
+        let mut table = LockTable::new([]);
+        let now = Timestamp(1_000_000_000);
+        let session = SessionId(OBSERVER);
+        for change in [Change::Link(Link::Connected { session, recursive: true }), Change::Syncing, Change::Synced] {
+            table.apply(change, now);
+        }
+        let mut world = Self {
+            table,
+            diagnosis: Diagnosis::new(thresholds),
+            now,
+            clients: Vec::new(),
+            child_watches: 0,
+            answers: true,
+            lists_watches: true,
+            zxid: 100,
+            counter: 0,
+        };
+        world.client(OBSERVER);
+        world
+    }
+
+    /// A client that is connected for long.
+    pub fn client(&mut self, session: i64) -> &mut Client {
+        let at = self.clients.iter().position(|client| client.session == session).unwrap_or_else(|| {
+            self.clients.push(Client {
+                session,
+                connected: true,
+                listed: true,
+                address: format!("10.0.0.{}:4000", session % 250),
+                established: Timestamp(self.now.0 - 3_600_000),
+                cxid: 1,
+                heard: None,
+                expires_at: None,
+                sound: true,
+                watches: Vec::new(),
+            });
+            self.clients.len() - 1
+        });
+        &mut self.clients[at]
+    }
+
+    pub fn apply(&mut self, change: Change) {
+        self.table.apply(change, self.now);
+    }
+
+    /// A node is seen; its number, if the prefix needs one, is the next.
+    pub fn create(&mut self, prefix: &str, session: i64) -> ZnodePath {
+        if session != 0 {
+            self.client(session);
+        }
+        let number = self.counter;
+        self.counter += 1;
+        self.create_at(&format!("{prefix}{number:010}"), session)
+    }
+
+    pub fn create_at(&mut self, at: &str, session: i64) -> ZnodePath {
+        self.zxid += 1;
+        let at = path(at);
+        let zxid = Zxid(self.zxid);
+        let stat = ZnodeStat {
+            czxid: zxid,
+            mzxid: zxid,
+            pzxid: zxid,
+            ctime: self.now,
+            mtime: self.now,
+            version: 0,
+            cversion: 0,
+            aversion: 0,
+            ephemeral_owner: (session != 0).then_some(SessionId(session)),
+            data_length: 0,
+            num_children: 0,
+        };
+        let change = match Shape::is_hint(&at) {
+            true => Change::Appeared { path: at.clone() },
+            false => Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } },
+        };
+        self.apply(change);
+        at
+    }
+
+    pub fn delete(&mut self, at: &ZnodePath) {
+        self.apply(Change::Deleted { path: at.clone(), zxid: None });
+    }
+
+    /// The server is asked, now.
+    pub fn survey(&mut self) {
+        let at = self.now;
+        let connected = self.clients.iter().filter(|client| client.connected);
+        let connections = connected.clone().map(|client| connection(client, at)).collect();
+        let listed = self.clients.iter().filter(|client| client.listed);
+        let sessions = listed.map(|client| Session {
+            id: SessionId(client.session),
+            expiry: Expiry::Monotonic { millis: 0 },
+            expires_at: client.expires_at,
+        });
+        let sessions = sessions.collect();
+        let mut watched: Vec<WatchedPath> = Vec::new();
+        for client in connected {
+            let awaited = if client.sound { self.awaited_by(client.session) } else { Vec::new() };
+            for path in client.watches.iter().cloned().chain(awaited) {
+                match watched.iter_mut().find(|watched| watched.path == path) {
+                    Some(watched) => watched.sessions.push(SessionId(client.session)),
+                    None => watched.push(WatchedPath { path, sessions: vec![SessionId(client.session)] }),
+                }
+            }
+        }
+        watched.iter_mut().for_each(|watched| watched.sessions.sort_unstable());
+        let watches = watched.iter().map(|watched| watched.sessions.len() as u64).sum();
+        let mut member = MemberView::unasked("zk1:2181".to_owned());
+        if self.answers {
+            member = MemberView {
+                mode: Some(Mode::Standalone),
+                version: Some("3.8.0-5a02a05".to_owned()),
+                connections: Some(Listing::new(connections, true, at)),
+                sessions: Some(Listing::new(sessions, true, at)),
+                watched: self.lists_watches.then(|| Listing::new(watched, true, at)),
+                watch_totals: Some(WatchTotals { connections: 1, paths: 1, watches }),
+                // Before 3.9 the observer's recursive watch counts too.
+                watch_count: Some(watches + self.child_watches + 1),
+                ..member
+            };
+        }
+        let own_session = Some(SessionId(SURVEYOR));
+        let view = ServerView { at, members: vec![member], members_known: true, own_session, ..ServerView::default() };
+        self.apply(Change::Surveyed { view: Arc::new(view) });
+    }
+
+    fn awaited_by(&self, session: i64) -> Vec<ZnodePath> {
+        let rows = self.table.locks().flat_map(|lock| lock.rows(0..lock.len()).map(move |row| (lock, row)));
+        let own = rows.filter(|(_, row)| row.contender.session == Some(SessionId(session)));
+        let awaited = own.flat_map(|(lock, row)| {
+            lock.waits_for(row.position, 1).into_iter().map(|node| lock.queue_path().child(node)).collect::<Vec<_>>()
+        });
+        awaited.collect()
+    }
+
+    /// Lets so many seconds pass, with a survey and a look in each; gives the codes that were raised, and those cleared.
+    pub fn pass(&mut self, seconds: u32) -> (Vec<Code>, Vec<Code>) {
+        let (mut raised, mut cleared) = (Vec::new(), Vec::new());
+        for _ in 0..seconds {
+            self.now = self.now.plus(Duration::from_secs(1));
+            self.survey();
+            let changed = self.diagnosis.examine(&self.table, self.now);
+            raised.extend(changed.raised.iter().map(|finding| finding.code));
+            cleared.extend(changed.cleared.iter().map(|finding| finding.code));
+        }
+        (raised, cleared)
+    }
+
+    pub fn lock(&self, at: &str) -> &LockQueue {
+        let id = self.id(at);
+        self.table.lock(id).expect("the table knows what it found")
+    }
+
+    pub fn id(&self, at: &str) -> LockId {
+        self.table.find(&path(at), None).expect("a lock at that path")
+    }
+
+    /// The finding with that code, if it stands.
+    pub fn found(&self, code: Code) -> Option<&Finding> {
+        self.diagnosis.findings().find(|finding| finding.code == code)
+    }
+
+    pub fn severity(&self, code: Code) -> Option<Severity> {
+        self.found(code).map(|finding| finding.severity)
+    }
+
+    /// What stands with at least that severity.
+    pub fn codes(&self, least: Severity) -> Vec<Code> {
+        self.diagnosis.findings().filter(|finding| finding.severity >= least).map(|finding| finding.code).collect()
+    }
+}
+
+fn connection(client: &Client, at: Timestamp) -> Connection {
+    Connection {
+        session: SessionId(client.session),
+        client: client.address.clone(),
+        timeout_ms: Some(30_000),
+        established: Some(client.established),
+        last_operation: None,
+        last_cxid: Some(client.cxid),
+        last_zxid: None,
+        last_response: None,
+        last_heard: Some(client.heard.unwrap_or(at)),
+        received: 0,
+        sent: 0,
+    }
+}
+
+/// `U` of the recipes: a UUID that differs by `number`.
+pub fn uuid(number: u32) -> String {
+    format!("{number:08x}-0000-4000-8000-000000000000")
+}
+
+/// The beginning of a name of Curator's mutex, for a lock at that path.
+pub fn curator(parent: &str, number: u32) -> String {
+    format!("{parent}/_c_{}-lock-", uuid(number))
+}

@@ -1,0 +1,80 @@
+use super::{End, Machine, millis};
+use crate::sandbox::session::PASSWORD;
+use crate::sandbox::wire::{Connect, Writer, frame};
+
+impl Machine {
+    /// A client's first frame: a new session, or one that goes on.
+    pub(super) fn handshake(&mut self, id: usize, frame: &[u8], now: i64) {
+        let Ok(connect) = Connect::read(frame) else { return self.end(id, End::NoHeader) };
+        if connect.last_zxid > self.zxid {
+            return self.end(id, End::FromTheFuture);
+        }
+        let (least, most) = (millis(self.options.min_session_timeout), millis(self.options.max_session_timeout));
+        let timeout = i64::from(connect.timeout).min(most).max(least);
+        let session = if connect.session == 0 {
+            if self.sessions.len() >= self.options.max_sessions {
+                return self.end(id, End::TooManySessions);
+            }
+            self.zxid += 1;
+            Some(self.sessions.create(id, timeout, now))
+        } else {
+            self.resume(id, &connect, timeout, now)
+        };
+        let greeting = match session {
+            Some(session) => Greeting { timeout, session, password: self.sessions.password(session) },
+            None => Greeting { timeout: 0, session: 0, password: [0; PASSWORD] },
+        };
+        let says_read_only = connect.says_read_only.then_some(false);
+        self.push(id, |out| greeting.write(out, says_read_only));
+        match session {
+            Some(session) => self.welcome(id, session, timeout, now),
+            None => self.end(id, End::NoSession),
+        }
+    }
+
+    /// Takes a session over, which ends its connection, if it has one. A real server ends that one even when the password
+    /// turns out to be wrong.
+    fn resume(&mut self, id: usize, connect: &Connect<'_>, timeout: i64, now: i64) -> Option<i64> {
+        let session = connect.session;
+        let before = self.sessions.get_mut(session)?.connection.take();
+        if let Some(before) = before {
+            self.end(before, End::Moved);
+        }
+        if connect.password != self.sessions.password(session) {
+            return None;
+        }
+        self.sessions.touch(session, timeout, now);
+        self.sessions.get_mut(session)?.connection = Some(id);
+        Some(session)
+    }
+
+    fn welcome(&mut self, id: usize, session: i64, timeout: i64, now: i64) {
+        let zxid = self.zxid;
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.session = Some((session, timeout));
+            let traffic = &mut connection.traffic;
+            (traffic.last, traffic.last_zxid, traffic.last_response) = ("SESS", zxid, now);
+        }
+    }
+}
+
+/// The answer to a handshake.
+struct Greeting {
+    timeout: i64,
+    session: i64,
+    password: [u8; PASSWORD],
+}
+
+impl Greeting {
+    fn write(&self, out: &mut Vec<u8>, read_only: Option<bool>) {
+        frame(out, |out| {
+            out.put_int(0); // the protocol's version
+            out.put_int(i32::try_from(self.timeout).unwrap_or(i32::MAX));
+            out.put_long(self.session);
+            out.put_buffer(Some(&self.password));
+            if let Some(read_only) = read_only {
+                out.put_bool(read_only);
+            }
+        });
+    }
+}

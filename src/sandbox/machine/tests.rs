@@ -1,0 +1,196 @@
+use std::time::Duration;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::*;
+use crate::sandbox::wire::{Writer, frame};
+
+const NOW: i64 = 1_714_574_467_250;
+
+fn machine() -> Machine {
+    Machine::new(Options { sweep: Duration::from_secs(1), ..Options::default() }, [7; PASSWORD], NOW)
+}
+
+fn open(machine: &mut Machine) -> usize {
+    machine.open("127.0.0.1:40000".parse().unwrap(), NOW).unwrap()
+}
+
+fn handshake(timeout: i32) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame(&mut out, |out| {
+        out.put_int(0);
+        out.put_long(0);
+        out.put_int(timeout);
+        out.put_long(0);
+        out.put_buffer(Some(&[0; PASSWORD]));
+        out.put_bool(false);
+    });
+    out
+}
+
+fn request(xid: i32, op: i32, body: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut out = Vec::new();
+    frame(&mut out, |out| {
+        out.put_int(xid);
+        out.put_int(op);
+        body(out);
+    });
+    out
+}
+
+fn create(xid: i32, path: &str, flags: i32) -> Vec<u8> {
+    request(xid, op::CREATE, |out| {
+        out.put_text(path);
+        out.put_buffer(None);
+        out.put_acls(&crate::sandbox::tree::anyone(permission::ALL));
+        out.put_int(flags);
+    })
+}
+
+fn list(xid: i32, path: &str, watch: bool) -> Vec<u8> {
+    request(xid, op::GET_CHILDREN, |out| {
+        out.put_text(path);
+        out.put_bool(watch);
+    })
+}
+
+/// Hands all bytes in; gives all that comes out.
+fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, Option<End>) {
+    let (mut sent, mut buffer, mut rest) = (Vec::new(), Vec::new(), bytes);
+    loop {
+        let done = machine.receive(id, rest, now);
+        rest = &rest[done..];
+        let end = machine.take(id, &mut buffer);
+        sent.extend_from_slice(&buffer);
+        if end.is_some() || !machine.has_frame(rest) {
+            return (sent, end);
+        }
+    }
+}
+
+/// The number and the error of each frame.
+fn outcomes(mut sent: &[u8]) -> Vec<(i32, i32)> {
+    let mut found = Vec::new();
+    while let Cut::Frame(length) = cut(sent, usize::MAX) {
+        let mut from = Reader::new(&sent[LENGTH..]);
+        found.push((from.int().unwrap(), from.long().and_then(|_| from.int()).unwrap()));
+        sent = &sent[LENGTH + length..];
+    }
+    found
+}
+
+fn session(machine: &mut Machine, timeout: i32) -> usize {
+    let id = open(machine);
+    let (greeting, end) = send(machine, id, &handshake(timeout), NOW);
+    assert_eq!((greeting.len(), end), (4 + 37, None));
+    id
+}
+
+#[test]
+fn many_requests_at_once_are_answered_in_order_and_in_turns() {
+    let mut machine = machine();
+    let id = session(&mut machine, 5000);
+    let all: Vec<u8> = (0..200).flat_map(|n| create(n, &format!("/n{n}"), 0)).collect();
+    let first = machine.receive(id, &all, NOW);
+    assert!(first > 0 && first < all.len(), "others have their turn");
+    let (sent, _) = send(&mut machine, id, &all[first..], NOW);
+    assert_eq!(outcomes(&sent), (0..200).map(|n| (n, 0)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_silent_session_ends_at_the_tick_after_its_timeout_with_its_nodes_and_its_connection() {
+    let mut machine = machine();
+    let (silent, other) = (session(&mut machine, 1000), session(&mut machine, 60_000));
+    send(&mut machine, silent, &create(1, "/mine", 1), NOW + 500);
+    send(&mut machine, other, &list(1, "/", true), NOW + 500);
+    let end = machine.next_tick();
+    machine.tick(end.min(NOW + 1000));
+    assert!(machine.tree.node("/mine").is_ok(), "it has been heard of since");
+    while machine.next_tick() <= NOW + 1600 {
+        let next = machine.next_tick();
+        machine.tick(next);
+    }
+    assert_eq!(machine.tree.node("/mine").unwrap_err(), Code::NoNode);
+    let mut woken = Vec::new();
+    machine.ready(&mut woken);
+    assert!(woken.contains(&silent) && woken.contains(&other), "{woken:?}");
+    let mut told = Vec::new();
+    assert_eq!(machine.take(silent, &mut told), Some(End::Expired));
+    assert_eq!(machine.take(other, &mut told), None);
+    assert_eq!(outcomes(&told), [(-1, 0)]);
+}
+
+#[test]
+fn a_lost_connection_leaves_the_session_but_not_its_watches() {
+    let mut machine = machine();
+    let id = session(&mut machine, 1000);
+    send(&mut machine, id, &[create(1, "/mine", 1), list(2, "/", true)].concat(), NOW);
+    machine.forget(id);
+    assert_eq!((machine.watches.len(), machine.sessions.len()), (0, 1));
+    assert!(machine.tree.node("/mine").is_ok());
+}
+
+#[test]
+fn what_waits_unread_beyond_the_bound_ends_the_connection() {
+    let mut machine = Machine::new(Options { max_unread: 1000, ..Options::default() }, [7; PASSWORD], NOW);
+    let (deaf, other) = (session(&mut machine, 5000), session(&mut machine, 5000));
+    let watch = request(1, op::ADD_WATCH, |out| {
+        out.put_text("/");
+        out.put_int(1);
+    });
+    send(&mut machine, deaf, &watch, NOW);
+    for n in 0..50 {
+        send(&mut machine, other, &create(n, &format!("/n{n}"), 0), NOW);
+    }
+    let mut buffer = Vec::new();
+    assert_eq!(machine.take(deaf, &mut buffer), Some(End::Unread));
+    assert!(buffer.is_empty());
+}
+
+/// Bytes that look like what a client sends, whole, cut or spoilt.
+fn input() -> impl Strategy<Value = Vec<u8>> {
+    let body = prop_oneof![
+        vec(any::<u8>(), 0..30),
+        "(/[ab]){0,3}".prop_map(|path| {
+            let mut body = Vec::new();
+            body.put_text(&path);
+            body.extend([0, 0, 0, 0, 0, 0, 0, 1]);
+            body
+        }),
+    ];
+    let known = (-12..24_i32, body).prop_map(|(op, body)| request(1, op, |out| out.extend_from_slice(&body)));
+    let made = (0..7, "(/[ab]){1,2}").prop_map(|(flags, path)| create(1, &path, flags));
+    prop_oneof![2 => known, 4 => made, 1 => vec(any::<u8>(), 0..20)]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_a_client_sends_is_answered_alike_however_it_is_cut(inputs in vec(input(), 0..20), cuts in vec(1..50_usize, 1..40)) {
+        let bytes = [vec![handshake(5000)], inputs].concat().concat();
+        let (mut whole, mut parts) = (machine(), machine());
+        let (one, other) = (open(&mut whole), open(&mut parts));
+        let (at_once, end) = send(&mut whole, one, &bytes, NOW);
+        let (mut sent, mut waiting, mut ended, mut at) = (Vec::new(), Vec::new(), None, 0);
+        for cut in cuts.into_iter().cycle() {
+            if at >= bytes.len() || ended.is_some() {
+                break;
+            }
+            let next = bytes.len().min(at + cut);
+            waiting.extend_from_slice(&bytes[at..next]);
+            at = next;
+            while parts.has_frame(&waiting) && ended.is_none() {
+                let done = parts.receive(other, &waiting, NOW);
+                waiting.drain(..done);
+                let mut buffer = Vec::new();
+                ended = parts.take(other, &mut buffer);
+                sent.extend(buffer);
+            }
+        }
+        prop_assert_eq!(&at_once, &sent);
+        prop_assert_eq!(end, ended);
+        prop_assert_eq!(whole.zxid, parts.zxid);
+    }
+}

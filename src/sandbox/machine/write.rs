@@ -1,0 +1,99 @@
+use super::Machine;
+use crate::sandbox::tree::{
+    Change, Id, Mode, Owner, Tree, Undo, Wish, check, known, parent, permission, settle, validate,
+};
+use crate::sandbox::wire::{Code, Create, Header, Malformed, Write, Writer, op};
+
+/// The longest time to live that fits where a server keeps it, in milliseconds: 40 bits.
+const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;
+
+impl Machine {
+    /// Carries out a change that stands alone. It takes a zxid even when it is refused.
+    pub(super) fn write(&mut self, id: usize, header: Header, write: Result<Write<'_>, Malformed>, now: i64) {
+        self.zxid += 1;
+        let done = write.map_err(|_| Code::MarshallingError).and_then(|write| self.apply(id, &write, now));
+        match done {
+            Err(code) => self.refuse(id, header.xid, code),
+            Ok((change, _)) => {
+                self.tell(&change);
+                self.reply(id, header.xid, |out| match &change {
+                    Change::Created { path, stat, .. } => {
+                        out.put_text(path);
+                        if header.op != op::CREATE {
+                            out.put_stat(stat);
+                        }
+                    }
+                    Change::DataChanged { stat, .. } | Change::AclChanged { stat } | Change::Checked { stat } => {
+                        out.put_stat(stat);
+                    }
+                    Change::Deleted { .. } => {}
+                });
+            }
+        }
+    }
+
+    /// Changes the tree, when whoever asks may. The checks come in the order of a real server.
+    pub(super) fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), Code> {
+        let zxid = self.zxid;
+        let connection = self.connections.get(id).ok_or(Code::MarshallingError)?;
+        let who = &connection.who;
+        match write {
+            Write::Create(create) => self.create(id, create, now),
+            Write::Delete { path, version } => {
+                self.may(Tree::deletable(path)?, permission::DELETE, who)?;
+                self.tree.delete(path, *version, zxid)
+            }
+            Write::SetData { path, data, version } => {
+                validate(path)?;
+                self.may(path, permission::WRITE, who)?;
+                let more = data.map_or(0, <[u8]>::len).saturating_sub(self.tree.node(path)?.data_length());
+                if more > 0 && self.is_full(more) {
+                    return Err(Code::QuotaExceeded);
+                }
+                self.tree.set_data(path, *data, *version, zxid, now)
+            }
+            Write::SetAcl { path, acls, version } => {
+                validate(path)?;
+                let acls = settle(acls, who)?;
+                self.may(path, permission::ADMIN, who)?;
+                self.tree.set_acl(path, acls, *version)
+            }
+            Write::Check { path, version } => {
+                validate(path)?;
+                self.may(path, permission::READ, who)?;
+                self.tree.check(path, *version)
+            }
+        }
+    }
+
+    fn create(&mut self, id: usize, create: &Create<'_>, now: i64) -> Result<(Change, Undo), Code> {
+        let connection = self.connections.get(id).ok_or(Code::MarshallingError)?;
+        if create.op == op::ERROR {
+            return Err(Code::MarshallingError);
+        }
+        let mode = Mode::of(create.flags)?;
+        let has_ttl = (1..=LONGEST_TTL).contains(&create.ttl);
+        if mode.ttl && !has_ttl || !mode.ttl && create.ttl >= 0 {
+            return Err(Code::BadArguments);
+        }
+        let above = known(parent(&create.path)?);
+        let acls = settle(&create.acls, &connection.who)?;
+        self.may(above, permission::CREATE, &connection.who)?;
+        let owner = match (create.op, connection.session) {
+            (op::CREATE_CONTAINER, _) => Owner::Container,
+            (op::CREATE_TTL, _) if mode.ttl => Owner::Ttl(create.ttl),
+            (_, Some((session, _))) if mode.ephemeral => Owner::Session(session),
+            _ => Owner::Nobody,
+        };
+        if self.is_full(Tree::cost(&create.path, create.data)) {
+            return Err(Code::QuotaExceeded);
+        }
+        let wish = Wish { path: &create.path, data: create.data, acls, mode, owner };
+        self.tree.create(wish, self.zxid, now)
+    }
+
+    /// Whether somebody has a permission on a node that is there.
+    pub(super) fn may(&self, path: &str, permission: i32, who: &[Id]) -> Result<(), Code> {
+        check(&self.tree.node(path)?.acls, permission, who)
+    }
+}

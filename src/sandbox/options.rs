@@ -1,0 +1,46 @@
+use std::time::Duration;
+
+/// How a sandbox is set up. Every number is a bound: what goes beyond it is refused, and hurts only who sent it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The server's clock: sessions expire at multiples of it. Not zero.
+    pub tick: Duration,
+    /// The shortest session timeout that is granted.
+    pub min_session_timeout: Duration,
+    /// The longest session timeout that is granted.
+    pub max_session_timeout: Duration,
+    /// The largest frame that is taken, in bytes, as ZooKeeper's `jute.maxbuffer`.
+    pub max_frame: usize,
+    /// How many connections there may be at once; one more is closed as soon as it is made.
+    pub max_connections: usize,
+    /// How many sessions there may be at once, with and without a connection.
+    pub max_sessions: usize,
+    /// Bytes that nodes and watches may take, about. Beyond it, what would take more is refused with `QuotaExceeded`.
+    pub max_memory: usize,
+    /// Bytes that may wait for one client that does not read; beyond it, its connection is closed.
+    pub max_unread: usize,
+    /// How often empty containers and nodes past their time to live are looked for.
+    pub sweep: Duration,
+    /// Whether others than this machine may connect. The sandbox has no defences that a real server would not have, and
+    /// fewer than some.
+    pub any_address: bool,
+}
+
+impl Default for Options {
+    /// Ticks of 100 ms, timeouts from 200 ms to a minute, frames of 1 MiB as in ZooKeeper, 4,096 connections, 16,384
+    /// sessions, 512 MiB of nodes and watches, 16 MiB for a client that does not read, a sweep a second, loopback only.
+    fn default() -> Self {
+        Self {
+            tick: Duration::from_millis(100),
+            min_session_timeout: Duration::from_millis(200),
+            max_session_timeout: Duration::from_secs(60),
+            max_frame: 0x000f_ffff,
+            max_connections: 4096,
+            max_sessions: 16_384,
+            max_memory: 512 << 20,
+            max_unread: 16 << 20,
+            sweep: Duration::from_secs(1),
+            any_address: false,
+        }
+    }
+}

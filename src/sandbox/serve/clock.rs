@@ -1,0 +1,27 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::sleep;
+
+use super::shared::Shared;
+
+/// The shortest pause of the clock, so that a short tick costs little.
+const SHORTEST: Duration = Duration::from_millis(5);
+
+/// Lets time pass, for ever: ends sessions and containers when they are due, a few milliseconds late.
+pub(super) async fn run(shared: Arc<Shared>) {
+    loop {
+        let now = shared.now();
+        let next = {
+            let mut state = shared.lock();
+            state.machine.tick(now);
+            state.ring(None);
+            state.machine.next_tick()
+        };
+        let pause = Duration::from_millis(u64::try_from(next.saturating_sub(now)).unwrap_or(0)).max(SHORTEST);
+        tokio::select! {
+            () = sleep(pause) => {}
+            () = shared.sooner.notified() => sleep(SHORTEST).await,
+        }
+    }
+}

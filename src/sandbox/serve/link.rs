@@ -1,0 +1,130 @@
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{ReadHalf, WriteHalf};
+use tokio::sync::Notify;
+use tokio::time::timeout;
+
+use super::shared::Shared;
+use crate::sandbox::machine::End;
+
+/// How much is read at once.
+const CHUNK: usize = 16 << 10;
+
+/// A buffer that has grown beyond this is not kept.
+const KEPT: usize = 256 << 10;
+
+/// How long a client may take to read what it is sent.
+const WRITING: Duration = Duration::from_secs(10);
+
+/// How long a client may take to close its side.
+const LINGERING: Duration = Duration::from_millis(500);
+
+/// One connection. It is forgotten with this value.
+pub(super) struct Link {
+    shared: Arc<Shared>,
+    id: usize,
+    peer: SocketAddr,
+    bell: Arc<Notify>,
+    /// What was received and is not done with: less than a frame, while it waits.
+    input: Vec<u8>,
+    output: Vec<u8>,
+}
+
+impl Link {
+    pub fn new(shared: Arc<Shared>, id: usize, peer: SocketAddr, bell: Arc<Notify>) -> Self {
+        Self { shared, id, peer, bell, input: Vec::new(), output: Vec::new() }
+    }
+
+    /// Serves until either side closes the connection.
+    pub async fn run(mut self, mut socket: TcpStream) {
+        let ended = self.serve(&mut socket).await;
+        let peer = self.peer;
+        drop(self);
+        match ended {
+            Ok(end) if end.is_fault() => tracing::warn!(%peer, "closed a connection: {end}"),
+            Ok(end) => tracing::debug!(%peer, "closed a connection: {end}"),
+            Err(error) => return tracing::debug!(%peer, %error, "a connection was lost"),
+        }
+        // A socket that is closed with bytes unread takes what was sent last with it. However that goes, it is closed.
+        let _ = timeout(LINGERING, discard(&mut socket)).await;
+    }
+
+    async fn serve(&mut self, socket: &mut TcpStream) -> io::Result<End> {
+        let (mut reading, mut writing) = socket.split();
+        loop {
+            let bell = Arc::clone(&self.bell);
+            tokio::select! {
+                read = read(&mut reading, &mut self.input) => {
+                    if read? == 0 {
+                        return Err(io::ErrorKind::UnexpectedEof.into());
+                    }
+                }
+                () = bell.notified() => {}
+            }
+            if let Some(end) = self.answer(&mut writing).await? {
+                // The client learns that no more comes.
+                writing.shutdown().await?;
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Carries out what was received, and sends what waits, until there is nothing more of either.
+    async fn answer(&mut self, writing: &mut WriteHalf<'_>) -> io::Result<Option<End>> {
+        loop {
+            let (end, more) = self.turn();
+            if !self.output.is_empty() {
+                timeout(WRITING, writing.write_all(&self.output)).await??;
+            }
+            if self.output.capacity() > KEPT {
+                self.output = Vec::new();
+            }
+            if end.is_some() || !more {
+                return Ok(end);
+            }
+        }
+    }
+
+    /// One turn under the lock; tells whether there are whole frames left.
+    fn turn(&mut self) -> (Option<End>, bool) {
+        let now = self.shared.now();
+        let mut state = self.shared.lock();
+        let before = state.machine.next_tick();
+        let done = state.machine.receive(self.id, &self.input, now);
+        let end = state.machine.take(self.id, &mut self.output);
+        state.ring(Some(self.id));
+        if state.machine.next_tick() < before {
+            self.shared.sooner.notify_one();
+        }
+        let more = state.machine.has_frame(&self.input[done..]);
+        drop(state);
+        self.input.drain(..done);
+        if self.input.is_empty() && self.input.capacity() > KEPT {
+            self.input = Vec::new();
+        }
+        (end, more)
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.shared.forget(self.id);
+    }
+}
+
+async fn read(from: &mut ReadHalf<'_>, into: &mut Vec<u8>) -> io::Result<usize> {
+    into.reserve(CHUNK);
+    from.read_buf(into).await
+}
+
+/// Reads to the end, and keeps nothing.
+async fn discard(from: &mut TcpStream) -> io::Result<()> {
+    let mut buffer = [0; 4096];
+    while from.read(&mut buffer).await? > 0 {}
+    Ok(())
+}

@@ -1,0 +1,114 @@
+//! Sockets and the clock around the machine: the only part of the sandbox that knows either.
+
+mod clock;
+mod link;
+mod shared;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::options::Options;
+use shared::Shared;
+
+/// How long the listener rests after it could not accept a connection, as when no file descriptors are left.
+const REST: Duration = Duration::from_millis(50);
+
+/// Why a sandbox did not start. Each message is one sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum SandboxError {
+    /// Others than this machine could connect, and nobody said that they may.
+    #[error("{0} is no loopback address: the sandbox is for this machine alone, so listen on 127.0.0.1")]
+    NotLoopback(SocketAddr),
+    /// The listener does not work.
+    #[error("the sandbox cannot listen: {0}; try another port")]
+    Listener(#[from] io::Error),
+}
+
+/// A running sandbox. It stops when this is dropped; [`stop`](Self::stop) also waits until it has.
+#[derive(Debug)]
+pub struct Sandbox {
+    address: SocketAddr,
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Sandbox {
+    /// Serves on a listener, from now on. Needs a tokio runtime with I/O and time, on which its tasks run: one, one for the
+    /// clock, and one for each connection.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a runtime.
+    pub fn start(listener: TcpListener, options: Options) -> Result<Self, SandboxError> {
+        let address = listener.local_addr()?;
+        if !address.ip().is_loopback() && !options.any_address {
+            return Err(SandboxError::NotLoopback(address));
+        }
+        let shared = Arc::new(Shared::new(options));
+        let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
+        tasks.spawn(stopping.clone().run_until_cancelled_owned(clock::run(Arc::clone(&shared))));
+        let accepting = accept(listener, shared, stopping.clone(), tasks.clone());
+        tasks.spawn(stopping.clone().run_until_cancelled_owned(accepting));
+        tracing::info!(%address, "the sandbox serves");
+        Ok(Self { address, stopping, tasks })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What ZooKeeper clients take to connect: `127.0.0.1:PORT`.
+    pub fn connect_string(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// Closes the listener and every connection, forgets everything, and waits until that is done. A future that is dropped
+    /// before leaves the sandbox stopping.
+    pub async fn stop(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+/// Takes connections, for ever.
+async fn accept(listener: TcpListener, shared: Arc<Shared>, stopping: CancellationToken, tasks: TaskTracker) {
+    loop {
+        let (socket, peer) = match listener.accept().await {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                tracing::warn!(%error, "a connection was not accepted");
+                sleep(REST).await;
+                continue;
+            }
+        };
+        open(socket, peer, &shared, &stopping, &tasks);
+    }
+}
+
+fn open(socket: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, stopping: &CancellationToken, tasks: &TaskTracker) {
+    // Replies are small and wanted at once. A socket that refuses the option is one that is gone already.
+    let _ = socket.set_nodelay(true);
+    match shared.open(peer) {
+        None => tracing::warn!(%peer, "refused: there are as many connections as there may be"),
+        Some(link) => {
+            tasks.spawn(stopping.clone().run_until_cancelled_owned(link.run(socket)));
+        }
+    }
+}

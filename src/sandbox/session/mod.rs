@@ -1,0 +1,145 @@
+//! Sessions: their ids and passwords, and when each expires. Time is an argument, in milliseconds.
+
+use std::collections::{BTreeSet, HashMap};
+
+use sha1::{Digest, Sha1};
+
+/// Bytes of a password.
+pub const PASSWORD: usize = 16;
+
+/// The server's number, which stands in the top byte of a session's id.
+const SERVER: i64 = 1;
+
+/// One session.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The connection that it is on, if any.
+    pub connection: Option<usize>,
+    /// When it expires, unless it is heard of.
+    pub expires: i64,
+}
+
+/// The sessions of a server.
+#[derive(Debug)]
+pub struct Sessions {
+    secret: [u8; PASSWORD],
+    next: i64,
+    /// Sessions expire at multiples of this, in milliseconds.
+    tick: i64,
+    known: HashMap<i64, Session>,
+    by_expiry: BTreeSet<(i64, i64)>,
+}
+
+impl Sessions {
+    /// No sessions yet. The ids begin with a number made of the time, so that a server that is started anew does not take
+    /// the sessions of the one before for its own. Passwords follow from the secret.
+    pub fn new(secret: [u8; PASSWORD], tick: i64, now: i64) -> Self {
+        let start = (now << 24).cast_unsigned() >> 8;
+        let next = start.cast_signed() & 0x00ff_ffff_ffff_ffff | SERVER << 56;
+        Self { secret, next, tick: tick.max(1), known: HashMap::new(), by_expiry: BTreeSet::new() }
+    }
+
+    /// Makes a session on a connection; gives its id.
+    pub fn create(&mut self, connection: usize, timeout: i64, now: i64) -> i64 {
+        let id = self.next;
+        self.next += 1;
+        let expires = self.round(now, timeout);
+        self.known.insert(id, Session { connection: Some(connection), expires });
+        self.by_expiry.insert((expires, id));
+        id
+    }
+
+    pub fn get(&self, id: i64) -> Option<&Session> {
+        self.known.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: i64) -> Option<&mut Session> {
+        self.known.get_mut(&id)
+    }
+
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+
+    /// The password of a session, whether it exists or not.
+    pub fn password(&self, id: i64) -> [u8; PASSWORD] {
+        let hash = Sha1::new().chain_update(self.secret).chain_update(id.to_be_bytes()).finalize();
+        let mut password = [0; PASSWORD];
+        password.copy_from_slice(&hash[..PASSWORD]);
+        password
+    }
+
+    /// Puts a session's end off, for it was heard of; `false` when there is none.
+    pub fn touch(&mut self, id: i64, timeout: i64, now: i64) -> bool {
+        let expires = self.round(now, timeout);
+        let Some(session) = self.known.get_mut(&id) else { return false };
+        if session.expires != expires {
+            self.by_expiry.remove(&(session.expires, id));
+            self.by_expiry.insert((expires, id));
+            session.expires = expires;
+        }
+        true
+    }
+
+    /// Ends a session.
+    pub fn remove(&mut self, id: i64) -> Option<Session> {
+        let session = self.known.remove(&id)?;
+        self.by_expiry.remove(&(session.expires, id));
+        Some(session)
+    }
+
+    /// A session whose time is over.
+    pub fn expired(&self, now: i64) -> Option<i64> {
+        self.by_expiry.first().filter(|(expires, _)| *expires <= now).map(|(_, id)| *id)
+    }
+
+    /// When the next session expires, unless it is heard of.
+    pub fn next_expiry(&self) -> Option<i64> {
+        self.by_expiry.first().map(|(expires, _)| *expires)
+    }
+
+    /// All sessions, in the order in which they expire.
+    pub fn by_expiry(&self) -> impl Iterator<Item = (i64, i64)> {
+        self.by_expiry.iter().copied()
+    }
+
+    /// The tick after the timeout has passed.
+    fn round(&self, now: i64, timeout: i64) -> i64 {
+        (now.saturating_add(timeout) / self.tick + 1).saturating_mul(self.tick)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sessions() -> Sessions {
+        Sessions::new([7; PASSWORD], 100, 1_714_574_467_250)
+    }
+
+    #[test]
+    fn a_session_expires_at_the_tick_after_its_timeout_unless_it_is_heard_of() {
+        let mut sessions = sessions();
+        let id = sessions.create(0, 250, 1000);
+        assert_eq!((sessions.next_expiry(), sessions.expired(1299)), (Some(1300), None));
+        assert!(sessions.touch(id, 250, 1200));
+        assert_eq!((sessions.expired(1300), sessions.expired(1500)), (None, Some(id)));
+        sessions.remove(id);
+        assert_eq!((sessions.next_expiry(), sessions.touch(id, 250, 1200)), (None, false));
+    }
+
+    #[test]
+    fn ids_rise_and_bear_the_servers_number() {
+        let mut sessions = sessions();
+        let (first, second) = (sessions.create(0, 100, 0), sessions.create(0, 100, 0));
+        assert_eq!((second, first >> 56), (first + 1, 1));
+        assert_ne!(first, Sessions::new([7; PASSWORD], 100, 1_714_574_467_251).create(0, 100, 0));
+    }
+
+    #[test]
+    fn passwords_cannot_be_told_from_ids() {
+        let other = Sessions::new([8; PASSWORD], 100, 0);
+        assert_ne!(sessions().password(1), sessions().password(2));
+        assert_ne!(sessions().password(1), other.password(1));
+    }
+}

@@ -1,0 +1,170 @@
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use sha1::{Digest, Sha1};
+
+use crate::sandbox::wire::Code;
+
+/// Who may: a scheme, and what that scheme calls somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Id {
+    pub scheme: Box<str>,
+    pub id: Box<str>,
+}
+
+impl Id {
+    pub fn new(scheme: &str, id: &str) -> Self {
+        Self { scheme: scheme.into(), id: id.into() }
+    }
+
+    /// Who knows a user's password, given as `USER:PASSWORD`.
+    pub fn of_digest(credentials: &str) -> Self {
+        let user = credentials.split(':').next().unwrap_or_default();
+        let hash = STANDARD.encode(Sha1::digest(credentials.as_bytes()));
+        Self::new("digest", &format!("{user}:{hash}"))
+    }
+
+    /// The part that may be shown: a digest's user, or the id itself.
+    pub fn user(&self) -> &str {
+        if &*self.scheme == "digest" { self.id.split(':').next().unwrap_or_default() } else { &self.id }
+    }
+
+    /// Whether an ACL may name it.
+    fn is_valid(&self) -> bool {
+        match &*self.scheme {
+            "digest" => self.id.trim_end_matches(':').split(':').count() == 2,
+            "ip" => network(&self.id).is_some(),
+            _ => false,
+        }
+    }
+
+    /// Whether this id in an ACL stands for `who`.
+    fn covers(&self, who: &Id) -> bool {
+        if self.scheme != who.scheme {
+            return false;
+        }
+        match &*self.scheme {
+            "ip" => network(&self.id)
+                .zip(who.id.parse::<Ipv4Addr>().ok())
+                .is_some_and(|((net, mask), address)| u32::from(address) & mask == net & mask),
+            _ => self.id == who.id,
+        }
+    }
+}
+
+/// What an id of the scheme `ip` says: `10.0.0.0/8`, or a single address.
+fn network(text: &str) -> Option<(u32, u32)> {
+    let (address, bits) = text.split_once('/').unwrap_or((text, "32"));
+    let bits: u32 = bits.parse().ok().filter(|bits| *bits <= 32)?;
+    let mask = u32::MAX.checked_shl(32 - bits).unwrap_or(0);
+    Some((address.parse::<Ipv4Addr>().ok()?.into(), mask))
+}
+
+/// Somebody, and what they may do to a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Acl {
+    pub permissions: i32,
+    pub id: Id,
+}
+
+/// A node's ACLs, shared by the nodes that were made with the same ones.
+pub type Acls = Arc<[Acl]>;
+
+/// The bits of an ACL.
+pub mod permission {
+    pub const READ: i32 = 1;
+    pub const WRITE: i32 = 2;
+    pub const CREATE: i32 = 4;
+    pub const DELETE: i32 = 8;
+    pub const ADMIN: i32 = 16;
+    pub const ALL: i32 = 31;
+}
+
+/// ACLs that let anybody do so much.
+pub fn anyone(permissions: i32) -> Acls {
+    Arc::new([Acl { permissions, id: Id::new("world", "anyone") }])
+}
+
+/// The ACLs as a node keeps them: without doubles, and with whom `auth` stands for.
+pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, Code> {
+    let mut settled = Vec::new();
+    for (index, acl) in wanted.iter().enumerate() {
+        if wanted[..index].contains(acl) {
+            continue;
+        }
+        match (&*acl.id.scheme, &*acl.id.id) {
+            ("world", "anyone") => settled.push(acl.clone()),
+            ("auth", _) => {
+                // An address is known of everybody, and proves nothing.
+                let proved = who.iter().filter(|id| &*id.scheme != "ip");
+                let before = settled.len();
+                settled.extend(proved.map(|id| Acl { permissions: acl.permissions, id: id.clone() }));
+                if settled.len() == before {
+                    return Err(Code::InvalidAcl);
+                }
+            }
+            _ if acl.id.is_valid() => settled.push(acl.clone()),
+            _ => return Err(Code::InvalidAcl),
+        }
+    }
+    if settled.is_empty() { Err(Code::InvalidAcl) } else { Ok(settled.into()) }
+}
+
+/// Whether somebody has one of the permissions.
+pub fn check(acls: &[Acl], permissions: i32, who: &[Id]) -> Result<(), Code> {
+    let mut fitting = acls.iter().filter(|acl| acl.permissions & permissions != 0);
+    let allowed = fitting.any(|acl| &*acl.id.scheme == "world" || who.iter().any(|id| acl.id.covers(id)));
+    if allowed { Ok(()) } else { Err(Code::NoAuth) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn acl(scheme: &str, id: &str) -> Acl {
+        Acl { permissions: permission::READ, id: Id::new(scheme, id) }
+    }
+
+    #[test]
+    fn a_digest_is_that_of_zookeeper() {
+        assert_eq!(Id::of_digest("super:test"), Id::new("digest", "super:D/InIHSb7yEEbrWz8b9l71RjZJU="));
+        assert_eq!(Id::of_digest("super:test").user(), "super");
+    }
+
+    #[test]
+    fn an_address_is_covered_by_its_network_alone() {
+        let me = [Id::new("ip", "127.0.0.1")];
+        assert_eq!(check(&[acl("ip", "127.0.0.0/8")], permission::READ, &me), Ok(()));
+        assert_eq!(check(&[acl("ip", "0.0.0.0/0")], permission::READ, &me), Ok(()));
+        assert_eq!(check(&[acl("ip", "127.0.0.2")], permission::READ, &me), Err(Code::NoAuth));
+        assert_eq!(check(&[acl("ip", "127.0.0.1")], permission::WRITE, &me), Err(Code::NoAuth));
+    }
+
+    #[test]
+    fn auth_stands_for_everybody_the_connection_proved_to_be() {
+        let who = [Id::new("ip", "127.0.0.1"), Id::of_digest("ann:x"), Id::of_digest("bob:y")];
+        let settled = settle(&[acl("auth", "")], &who).unwrap();
+        assert_eq!(settled.iter().map(|acl| acl.id.user()).collect::<Vec<_>>(), ["ann", "bob"]);
+        assert_eq!(settle(&[acl("auth", "")], &who[..1]), Err(Code::InvalidAcl));
+    }
+
+    #[test]
+    fn what_no_server_knows_is_no_acl() {
+        let bad = [
+            ("digest", "ann"),
+            ("digest", "a:b:c"),
+            ("ip", "1.2.3"),
+            ("ip", "1.2.3.4/33"),
+            ("x", "y"),
+            ("world", "all"),
+        ];
+        for (scheme, id) in bad {
+            assert_eq!(settle(&[acl(scheme, id)], &[]), Err(Code::InvalidAcl), "{scheme}:{id}");
+        }
+        assert_eq!(settle(&[], &[]), Err(Code::InvalidAcl));
+        let double = [acl("world", "anyone"), acl("world", "anyone")];
+        assert_eq!(settle(&double, &[]).unwrap().len(), 1);
+    }
+}

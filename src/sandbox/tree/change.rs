@@ -1,0 +1,221 @@
+//! The changes of the tree, and how each is taken back.
+
+use std::sync::Arc;
+
+use super::{Acls, Code, Mode, Node, Owner, Stat, Tree, known, name, parent, validate};
+
+/// A node that is to be made, by whom it may be.
+#[derive(Debug)]
+pub struct Wish<'a> {
+    pub path: &'a str,
+    pub data: Option<&'a [u8]>,
+    pub acls: Acls,
+    pub mode: Mode,
+    pub owner: Owner,
+}
+
+/// What happened to the tree, for the reply and for watchers: those are told who may read the node, or, of a change of
+/// children, the node `above` it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    Created {
+        path: Arc<str>,
+        stat: Stat,
+        acls: Acls,
+        above: Acls,
+    },
+    Deleted {
+        path: Arc<str>,
+        acls: Acls,
+        above: Acls,
+    },
+    DataChanged {
+        path: Arc<str>,
+        stat: Stat,
+        acls: Acls,
+    },
+    /// Watchers are not told of ACLs.
+    AclChanged {
+        stat: Stat,
+    },
+    /// Nothing: a version was compared.
+    Checked {
+        stat: Stat,
+    },
+}
+
+/// How to take a change back.
+#[derive(Debug)]
+pub enum Undo {
+    Create { path: Arc<str>, made: i32, pzxid: i64 },
+    Delete { path: Arc<str>, node: Box<Node>, pzxid: i64 },
+    SetData { path: Arc<str>, data: Option<Arc<[u8]>>, version: i32, mzxid: i64, mtime: i64 },
+    SetAcl { path: Arc<str>, acls: Acls, version: i32 },
+    Check,
+}
+
+type Done = Result<(Change, Undo), Code>;
+
+impl Tree {
+    /// Makes a node. Who asks may create below the parent, which has been checked.
+    pub fn create(&mut self, wish: Wish<'_>, zxid: i64, time: i64) -> Done {
+        let parent_path = known(parent(wish.path)?);
+        let above = self.node(parent_path)?;
+        let path: Arc<str> =
+            if wish.mode.sequential { format!("{}{:010}", wish.path, above.made).into() } else { wish.path.into() };
+        validate(&path)?;
+        if self.nodes.contains_key(&path) {
+            return Err(Code::NodeExists);
+        }
+        if matches!(above.owner, Owner::Session(_)) {
+            return Err(Code::NoChildrenForEphemerals);
+        }
+        let undo = Undo::Create { path: Arc::clone(&path), made: above.made, pzxid: above.pzxid };
+        let (acls, above) = (Arc::clone(&wish.acls), Arc::clone(&above.acls));
+        let node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
+        let stat = node.stat();
+        self.link(&path, node, |above| {
+            // Where the counter has no next number, a server's stays, and so does the zxid beside it.
+            if above.made.wrapping_add(1) > above.made {
+                above.made += 1;
+                above.pzxid = zxid;
+            }
+        });
+        Ok((Change::Created { path, stat, acls, above }, undo))
+    }
+
+    /// Deletes a node of that version; -1 stands for any.
+    pub fn delete(&mut self, path: &str, version: i32, zxid: i64) -> Done {
+        let node = self.node(path)?;
+        compare(node.version, version)?;
+        if !node.children.is_empty() {
+            return Err(Code::NotEmpty);
+        }
+        let above = self.node(known(parent(path)?))?;
+        let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
+        let acls = Arc::clone(&node.acls);
+        let (path, node) = self.unlink(path, |above| above.pzxid = above.pzxid.max(zxid)).ok_or(Code::NoNode)?;
+        let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
+        Ok((Change::Deleted { path, acls, above }, undo))
+    }
+
+    /// Refuses what no client may delete; gives the parent's path, by which the permission is looked up.
+    pub fn deletable(path: &str) -> Result<&str, Code> {
+        let above = parent(path)?;
+        if Self::is_special(path) { Err(Code::BadArguments) } else { Ok(known(above)) }
+    }
+
+    /// Gives a node of that version other data; -1 stands for any.
+    pub fn set_data(&mut self, path: &str, data: Option<&[u8]>, version: i32, zxid: i64, time: i64) -> Done {
+        let (path, node) = self.entry(path)?;
+        let next = compare(node.version, version)?.wrapping_add(1);
+        let was = node.data_length();
+        let data = std::mem::replace(&mut node.data, data.map(Into::into));
+        let undo = Undo::SetData {
+            path: Arc::clone(&path),
+            data,
+            version: node.version,
+            mzxid: node.mzxid,
+            mtime: node.mtime,
+        };
+        (node.version, node.mzxid, node.mtime) = (next, zxid, time);
+        let (stat, is, acls) = (node.stat(), node.data_length(), Arc::clone(&node.acls));
+        self.size = self.size + is - was;
+        Ok((Change::DataChanged { path, stat, acls }, undo))
+    }
+
+    /// Gives a node of that ACL version other ACLs; -1 stands for any.
+    pub fn set_acl(&mut self, path: &str, acls: Acls, version: i32) -> Done {
+        let (path, node) = self.entry(path)?;
+        let next = compare(node.aversion, version)?.wrapping_add(1);
+        let undo = Undo::SetAcl { path, acls: std::mem::replace(&mut node.acls, acls), version: node.aversion };
+        node.aversion = next;
+        Ok((Change::AclChanged { stat: node.stat() }, undo))
+    }
+
+    /// Compares a node's version; -1 stands for any.
+    pub fn check(&self, path: &str, version: i32) -> Done {
+        let node = self.node(path)?;
+        compare(node.version, version)?;
+        Ok((Change::Checked { stat: node.stat() }, Undo::Check))
+    }
+
+    /// Takes a change back. Of several, the last comes first.
+    pub fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Create { path, made, pzxid } => {
+                self.unlink(&path, |above| (above.made, above.pzxid) = (made, pzxid));
+            }
+            Undo::Delete { path, node, pzxid } => self.link(&path, *node, |above| above.pzxid = pzxid),
+            Undo::SetData { path, data, version, mzxid, mtime } => {
+                if let Some(node) = self.nodes.get_mut(&path) {
+                    let was = node.data_length();
+                    (node.data, node.version, node.mzxid, node.mtime) = (data, version, mzxid, mtime);
+                    self.size = self.size + node.data_length() - was;
+                }
+            }
+            Undo::SetAcl { path, acls, version } => {
+                if let Some(node) = self.nodes.get_mut(&path) {
+                    (node.acls, node.aversion) = (acls, version);
+                }
+            }
+            Undo::Check => {}
+        }
+    }
+
+    fn entry(&mut self, path: &str) -> Result<(Arc<str>, &mut Node), Code> {
+        let (path, _) = self.nodes.get_key_value(path).ok_or(Code::NoNode)?;
+        let path = Arc::clone(path);
+        let node = self.nodes.get_mut(&path).ok_or(Code::NoNode)?;
+        Ok((path, node))
+    }
+
+    /// Puts a node into its place below its parent, which is there.
+    fn link(&mut self, path: &Arc<str>, node: Node, above: impl FnOnce(&mut Node)) {
+        if let Ok(Some(parent)) = parent(path).map(|parent| self.nodes.get_mut(known(parent))) {
+            parent.children.insert(name(path).into());
+            above(parent);
+        }
+        match node.owner {
+            Owner::Session(session) => {
+                self.ephemerals.entry(session).or_default().insert(Arc::clone(path));
+            }
+            Owner::Container | Owner::Ttl(_) => {
+                self.passing.insert(Arc::clone(path));
+            }
+            Owner::Nobody => {}
+        }
+        self.size += path.len() + node.data_length();
+        self.nodes.insert(Arc::clone(path), node);
+    }
+
+    /// Takes a node out of its place.
+    fn unlink(&mut self, path: &str, above: impl FnOnce(&mut Node)) -> Option<(Arc<str>, Node)> {
+        let (path, node) = self.nodes.remove_entry(path)?;
+        if let Ok(Some(parent)) = parent(&path).map(|parent| self.nodes.get_mut(known(parent))) {
+            parent.children.remove(name(&path));
+            above(parent);
+        }
+        match node.owner {
+            Owner::Session(session) => {
+                if let Some(paths) = self.ephemerals.get_mut(&session) {
+                    paths.remove(&path);
+                    if paths.is_empty() {
+                        self.ephemerals.remove(&session);
+                    }
+                }
+            }
+            Owner::Container | Owner::Ttl(_) => {
+                self.passing.remove(&path);
+            }
+            Owner::Nobody => {}
+        }
+        self.size -= path.len() + node.data_length();
+        Some((path, node))
+    }
+}
+
+/// Gives the version that is there, when it is the one that was asked for.
+fn compare(is: i32, asked: i32) -> Result<i32, Code> {
+    if asked == -1 || asked == is { Ok(is) } else { Err(Code::BadVersion) }
+}

@@ -1,0 +1,131 @@
+//! The tree of nodes: what is there, what each operation makes of it, and how to take that back.
+//!
+//! It knows no session's end and no connection: who asks has been checked, and what a change means to watchers is told by
+//! [`Change`]. Every change can be undone, which is how a failed transaction leaves nothing.
+
+mod acl;
+mod change;
+mod mode;
+mod node;
+mod path;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+pub use acl::{Acl, Acls, Id, anyone, check, permission, settle};
+pub use change::{Change, Undo, Wish};
+pub use mode::Mode;
+pub use node::{Node, Owner, Stat};
+pub use path::{known, name, parent, validate};
+
+use super::wire::Code;
+
+/// What a node costs in memory besides its path and its data, about.
+const NODE: usize = 256;
+
+/// The nodes that every server has, and that cannot be deleted.
+const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
+
+/// The tree.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    nodes: HashMap<Arc<str>, Node>,
+    /// Each session's ephemeral nodes.
+    ephemerals: HashMap<i64, BTreeSet<Arc<str>>>,
+    /// Containers and nodes with a time to live.
+    passing: BTreeSet<Arc<str>>,
+    /// Bytes of paths and data.
+    size: usize,
+}
+
+impl Tree {
+    /// The tree of a new server.
+    pub fn new() -> Self {
+        let mut tree = Self { nodes: HashMap::new(), ephemerals: HashMap::new(), passing: BTreeSet::new(), size: 0 };
+        let all = anyone(permission::ALL);
+        for path in SPECIAL {
+            let mut node = Node::new(Some(Arc::new([])), Arc::clone(&all), Owner::Nobody, 0, 0);
+            if path == "/zookeeper/config" {
+                node.acls = anyone(permission::READ);
+                node.aversion = -1;
+            }
+            tree.size += path.len();
+            tree.nodes.insert(path.into(), node);
+        }
+        for (path, child) in [("/", "zookeeper"), ("/zookeeper", "quota"), ("/zookeeper", "config")] {
+            if let Some(node) = tree.nodes.get_mut(path) {
+                node.children.insert(child.into());
+            }
+        }
+        tree
+    }
+
+    /// The node of a path. An empty one stands for the root, as on a real server.
+    pub fn node(&self, path: &str) -> Result<&Node, Code> {
+        self.nodes.get(known(path)).ok_or(Code::NoNode)
+    }
+
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Bytes of all paths and data.
+    pub fn data_size(&self) -> usize {
+        self.size
+    }
+
+    /// Bytes of memory, about.
+    pub fn memory(&self) -> usize {
+        self.size + self.nodes.len() * NODE
+    }
+
+    /// Bytes of memory that a node takes, about, its sequence number included.
+    pub fn cost(path: &str, data: Option<&[u8]>) -> usize {
+        NODE + path.len() + 10 + data.map_or(0, <[u8]>::len)
+    }
+
+    /// How many nodes lie below a path, at any depth. Looks at every one of them.
+    pub fn below(&self, path: &str) -> usize {
+        let mut open = vec![path.to_owned()];
+        let mut count = 0;
+        while let Some(path) = open.pop() {
+            let Some(node) = self.nodes.get(&*path) else { continue };
+            count += node.children.len();
+            let base = if path == "/" { "" } else { &*path };
+            open.extend(node.children.iter().map(|name| format!("{base}/{name}")));
+        }
+        count
+    }
+
+    /// A session's ephemeral nodes, in the order of their paths.
+    pub fn ephemerals_of(&self, session: i64) -> impl Iterator<Item = &Arc<str>> {
+        self.ephemerals.get(&session).into_iter().flatten()
+    }
+
+    /// The sessions with ephemeral nodes, and how many.
+    pub fn owners(&self) -> impl Iterator<Item = (i64, &BTreeSet<Arc<str>>)> {
+        self.ephemerals.iter().map(|(session, paths)| (*session, paths))
+    }
+
+    /// The containers and TTL nodes whose time has come.
+    pub fn due(&self, now: i64) -> Vec<Arc<str>> {
+        let is_due = |path: &&Arc<str>| {
+            self.nodes.get(&***path).is_some_and(|node| {
+                node.children.is_empty()
+                    && match node.owner {
+                        // One that never had a child waits for its first.
+                        Owner::Container => node.made > 0,
+                        Owner::Ttl(ttl) => now.saturating_sub(node.mtime) > ttl,
+                        Owner::Nobody | Owner::Session(_) => false,
+                    }
+            })
+        };
+        self.passing.iter().filter(is_due).cloned().collect()
+    }
+
+    fn is_special(path: &str) -> bool {
+        SPECIAL.contains(&path)
+    }
+}

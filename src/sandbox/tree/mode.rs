@@ -1,0 +1,25 @@
+use crate::sandbox::wire::Code;
+
+/// How a node is made, by the numbers of ZooKeeper's `CreateMode`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mode {
+    pub ephemeral: bool,
+    pub sequential: bool,
+    pub ttl: bool,
+}
+
+impl Mode {
+    pub fn of(flags: i32) -> Result<Self, Code> {
+        let mode = |ephemeral, sequential, ttl| Ok(Self { ephemeral, sequential, ttl });
+        match flags {
+            // A container is one by its operation: the mode alone makes a persistent node.
+            0 | 4 => mode(false, false, false),
+            1 => mode(true, false, false),
+            2 => mode(false, true, false),
+            3 => mode(true, true, false),
+            5 => mode(false, false, true),
+            6 => mode(false, true, true),
+            _ => Err(Code::BadArguments),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+use super::*;
+
+const SEQUENTIAL: Mode = Mode { ephemeral: false, sequential: true, ttl: false };
+const PLAIN: Mode = Mode { ephemeral: false, sequential: false, ttl: false };
+
+fn make(tree: &mut Tree, path: &str, mode: Mode, owner: Owner, zxid: i64) -> Result<Arc<str>, Code> {
+    let wish = Wish { path, data: Some(b"x"), acls: anyone(permission::ALL), mode, owner };
+    match tree.create(wish, zxid, zxid * 1000)?.0 {
+        Change::Created { path, .. } => Ok(path),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn sequence_numbers_count_the_children_that_were_ever_made() {
+    let mut tree = Tree::new();
+    make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
+    assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-0000000000");
+    assert_eq!(&*make(&mut tree, "/q/other", PLAIN, Owner::Nobody, 3).unwrap(), "/q/other");
+    tree.delete("/q/n-0000000000", -1, 4).unwrap();
+    assert_eq!(&*make(&mut tree, "/q/", SEQUENTIAL, Owner::Nobody, 5).unwrap(), "/q/0000000002");
+    let stat = tree.node("/q").unwrap().stat();
+    assert_eq!((stat.cversion, stat.num_children, stat.pzxid), (4, 2, 5));
+    assert_eq!(i32::midpoint(stat.cversion, stat.num_children), 3, "the next number, as clients reckon it");
+}
+
+#[test]
+fn at_the_last_number_sequential_creates_stall_and_then_fail() {
+    let mut tree = Tree::new();
+    make(&mut tree, "/q", PLAIN, Owner::Nobody, 1).unwrap();
+    tree.nodes.get_mut("/q").unwrap().made = i32::MAX - 1;
+    assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-2147483646");
+    assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 3).unwrap(), "/q/n-2147483647");
+    assert_eq!(make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 4), Err(Code::NodeExists));
+    assert_eq!(&*make(&mut tree, "/q/m-", SEQUENTIAL, Owner::Nobody, 5).unwrap(), "/q/m-2147483647");
+    assert_eq!(tree.node("/q").unwrap().pzxid, 2, "a counter that stays keeps its zxid");
+}
+
+#[test]
+fn every_change_can_be_taken_back() {
+    let mut tree = Tree::new();
+    make(&mut tree, "/q", PLAIN, Owner::Container, 1).unwrap();
+    make(&mut tree, "/q/a", PLAIN, Owner::Session(7), 2).unwrap();
+    let before = format!("{:?}", sorted(&tree));
+    let mut undos = Vec::new();
+    undos.push(tree.set_data("/q/a", Some(b"longer"), 0, 3, 3).unwrap().1);
+    undos.push(tree.set_acl("/q", anyone(permission::READ), 0).unwrap().1);
+    undos.push(tree.delete("/q/a", 1, 3).unwrap().1);
+    let wish = Wish { path: "/q/n-", data: None, acls: anyone(1), mode: SEQUENTIAL, owner: Owner::Ttl(5) };
+    undos.push(tree.create(wish, 3, 3).unwrap().1);
+    undos.push(tree.check("/q", -1).unwrap().1);
+    assert_ne!(format!("{:?}", sorted(&tree)), before);
+    while let Some(undo) = undos.pop() {
+        tree.undo(undo);
+    }
+    assert_eq!(format!("{:?}", sorted(&tree)), before);
+}
+
+fn sorted(tree: &Tree) -> impl std::fmt::Debug {
+    let nodes: std::collections::BTreeMap<_, _> = tree.nodes.clone().into_iter().collect();
+    (nodes, tree.ephemerals.clone(), tree.passing.clone(), tree.size)
+}
+
+#[test]
+fn containers_go_after_their_last_child_and_ttl_nodes_after_their_time() {
+    let mut tree = Tree::new();
+    make(&mut tree, "/c", PLAIN, Owner::Container, 1).unwrap();
+    make(&mut tree, "/t", PLAIN, Owner::Ttl(500), 1).unwrap();
+    assert_eq!(tree.due(1500), Vec::<Arc<str>>::new(), "the container never had a child, the other has time left");
+    make(&mut tree, "/c/a", PLAIN, Owner::Nobody, 2).unwrap();
+    assert_eq!(tree.due(1501), ["/t".into()]);
+    tree.delete("/c/a", -1, 3).unwrap();
+    assert_eq!(tree.due(1501), ["/c".into(), "/t".into()]);
+    assert_eq!(tree.node("/c").unwrap().stat().ephemeral_owner, 0);
+}
+
+#[test]
+fn refusals_come_in_the_order_of_the_server() {
+    let mut tree = Tree::new();
+    make(&mut tree, "/e", PLAIN, Owner::Session(7), 1).unwrap();
+    let mut refused = |path: &str| make(&mut tree, path, PLAIN, Owner::Nobody, 2).unwrap_err();
+    assert_eq!(refused("a"), Code::BadArguments);
+    assert_eq!(refused("/none/a"), Code::NoNode);
+    assert_eq!(refused("/none/"), Code::NoNode);
+    assert_eq!(refused("/e/"), Code::BadArguments);
+    assert_eq!(refused("/e/a"), Code::NoChildrenForEphemerals);
+    assert_eq!(refused("/"), Code::NodeExists);
+    assert_eq!(Tree::deletable("/zookeeper").unwrap_err(), Code::BadArguments);
+    assert_eq!(tree.delete("/e", 1, 2).unwrap_err(), Code::BadVersion);
+    assert_eq!(tree.delete("/zookeeper", -1, 2).unwrap_err(), Code::NotEmpty);
+}
+
+#[test]
+fn a_new_server_has_the_nodes_that_every_server_has() {
+    let tree = Tree::new();
+    assert_eq!((tree.len(), tree.below("/"), tree.below("/zookeeper")), (4, 3, 2));
+    let root = tree.node("/").unwrap().stat();
+    assert_eq!((root.cversion, root.num_children), (-1, 1));
+}

@@ -1,0 +1,26 @@
+use super::writer::{NO_ZXID, Writer, reply};
+
+/// What a watch tells, with its number on the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(i32)]
+pub enum EventKind {
+    Created = 1,
+    Deleted = 2,
+    DataChanged = 3,
+    ChildrenChanged = 4,
+}
+
+/// The number that an event has in place of a request's.
+const XID: i32 = -1;
+
+/// The state of a session that is told of events.
+const CONNECTED: i32 = 3;
+
+/// Appends a watch event. It carries no zxid, as events of servers before 3.9 do not.
+pub fn event(out: &mut Vec<u8>, kind: EventKind, path: &str) {
+    reply(out, XID, NO_ZXID, |out| {
+        out.put_int(kind as i32);
+        out.put_int(CONNECTED);
+        out.put_text(path);
+    });
+}

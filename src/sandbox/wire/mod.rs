@@ -1,0 +1,16 @@
+//! What is on the wire: frames, jute, requests, replies, events. Bounded: nothing here believes a length.
+
+mod code;
+mod event;
+mod frame;
+pub mod op;
+mod reader;
+mod request;
+mod writer;
+
+pub use code::Code;
+pub use event::{EventKind, event};
+pub use frame::{Cut, LENGTH, cut};
+pub use reader::{Malformed, Reader};
+pub use request::{Auth, Connect, Create, Header, Lookup, SetWatches, Write, multi};
+pub use writer::{NO_ZXID, Writer, frame, refusal, reply};

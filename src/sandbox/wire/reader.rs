@@ -1,0 +1,97 @@
+use std::borrow::Cow;
+
+/// What was sent is not what the protocol says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the bytes are no {0}")]
+pub struct Malformed(pub &'static str);
+
+/// Reads jute, ZooKeeper's own encoding, from bytes that nobody has checked: every length is compared with what is there
+/// before anything is kept.
+#[derive(Clone, Debug)]
+pub struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    fn take(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
+        let (taken, rest) = self.0.split_at_checked(count).ok_or(Malformed(what))?;
+        self.0 = rest;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self, what: &'static str) -> Result<[u8; N], Malformed> {
+        let (taken, rest) = self.0.split_first_chunk().ok_or(Malformed(what))?;
+        self.0 = rest;
+        Ok(*taken)
+    }
+
+    /// Zero is false, everything else is true, as Java has it.
+    pub fn bool(&mut self) -> Result<bool, Malformed> {
+        Ok(self.array::<1>("boolean")? != [0])
+    }
+
+    pub fn int(&mut self) -> Result<i32, Malformed> {
+        self.array("int").map(i32::from_be_bytes)
+    }
+
+    pub fn long(&mut self) -> Result<i64, Malformed> {
+        self.array("long").map(i64::from_be_bytes)
+    }
+
+    /// Bytes after their length; a length of -1 stands for none.
+    pub fn buffer(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+        match self.int()? {
+            -1 => Ok(None),
+            length => {
+                let length = usize::try_from(length).map_err(|_| Malformed("length"))?;
+                self.take(length, "buffer").map(Some)
+            }
+        }
+    }
+
+    /// Text, in which the server, too, replaces what is no UTF-8.
+    pub fn text(&mut self) -> Result<Option<Cow<'a, str>>, Malformed> {
+        Ok(self.buffer()?.map(String::from_utf8_lossy))
+    }
+
+    /// A text that must be there.
+    pub fn some_text(&mut self) -> Result<Cow<'a, str>, Malformed> {
+        self.text()?.ok_or(Malformed("text"))
+    }
+
+    /// A list after its length; a length of -1 stands for an empty one. No room is made for more than is there.
+    pub fn list<T>(&mut self, mut item: impl FnMut(&mut Self) -> Result<T, Malformed>) -> Result<Vec<T>, Malformed> {
+        let count = match self.int()? {
+            -1 => 0,
+            count => usize::try_from(count).map_err(|_| Malformed("list"))?,
+        };
+        // Every item has a length of four bytes at the least.
+        let mut items = Vec::with_capacity(count.min(self.0.len() / 4));
+        for _ in 0..count {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_length_beyond_the_end_is_refused_before_anything_is_kept() {
+        assert_eq!(Reader::new(&[0x7f, 0xff, 0xff, 0xff, 1]).buffer(), Err(Malformed("buffer")));
+        assert_eq!(Reader::new(&[0xff, 0xff, 0xff, 0xfe]).buffer(), Err(Malformed("length")));
+        assert_eq!(Reader::new(&[0x7f, 0xff, 0xff, 0xff]).list(Reader::text), Err(Malformed("int")));
+        assert_eq!(Reader::new(&[0]).int(), Err(Malformed("int")));
+    }
+
+    #[test]
+    fn minus_one_is_nothing() {
+        assert_eq!(Reader::new(&[0xff; 4]).buffer(), Ok(None));
+        assert_eq!(Reader::new(&[0xff; 4]).list(Reader::int), Ok(Vec::new()));
+        assert_eq!(Reader::new(&[0xff; 4]).some_text(), Err(Malformed("text")));
+    }
+}

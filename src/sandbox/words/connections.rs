@@ -1,0 +1,69 @@
+use std::fmt::Write;
+
+use chrono::DateTime;
+
+use crate::sandbox::machine::{Connection, Machine};
+
+pub(super) fn cons(machine: &Machine) -> String {
+    let mut text = String::new();
+    for (_, connection) in &machine.connections {
+        describe(&mut text, connection);
+    }
+    text.push('\n');
+    text
+}
+
+fn describe(text: &mut String, connection: &Connection) {
+    let traffic = &connection.traffic;
+    let open = u8::from(connection.end.is_none());
+    // Writing to a String cannot fail.
+    let _ = write!(text, " /{}[{open}](queued=0,recved={},sent={}", connection.peer, traffic.received, traffic.sent);
+    if let Some((session, timeout)) = connection.session {
+        let latency = &traffic.latency;
+        let _ = write!(
+            text,
+            ",sid={session:#x},lop={},est={},to={timeout},lcxid={:#x},lzxid={:#x},lresp={},llat=0,minlat={},avglat={:.0},maxlat={}",
+            traffic.last,
+            traffic.since,
+            traffic.last_xid,
+            traffic.last_zxid,
+            traffic.last_response,
+            latency.least,
+            latency.average(),
+            latency.most,
+        );
+    }
+    text.push_str(")\n");
+}
+
+pub(super) fn dump(machine: &Machine, now: i64) -> String {
+    let mut text = String::from("SessionTracker dump:\n");
+    let expiries: Vec<(i64, i64)> = machine.sessions.by_expiry().collect();
+    let groups: Vec<&[(i64, i64)]> = expiries.chunk_by(|one, next| one.0 == next.0).collect();
+    // Writing to a String cannot fail.
+    let _ = writeln!(text, "Session Sets ({})/({}):", groups.len(), expiries.len());
+    for group in groups {
+        let _ = writeln!(text, "{} expire at {}:", group.len(), date(group[0].0, now));
+        for (_, session) in group {
+            let _ = writeln!(text, "\t{session:#x}");
+        }
+    }
+    let owners: Vec<_> = machine.tree.owners().collect();
+    text.push_str("ephemeral nodes dump:\n");
+    let _ = writeln!(text, "Sessions with Ephemerals ({}):", owners.len());
+    for (session, paths) in owners {
+        let _ = writeln!(text, "{session:#x}:");
+        for path in paths {
+            let _ = writeln!(text, "\t{path}");
+        }
+    }
+    text.push_str("Connections dump:\nConnections Sets (1)/(");
+    let _ = writeln!(text, "{}):", machine.connections.len());
+    text
+}
+
+/// As Java prints a date, in UTC.
+fn date(at: i64, now: i64) -> String {
+    DateTime::from_timestamp_millis(at)
+        .map_or_else(|| format!("in {} ms", at - now), |at| at.format("%a %b %d %H:%M:%S UTC %Y").to_string())
+}

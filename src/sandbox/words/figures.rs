@@ -1,0 +1,81 @@
+use std::fmt::Write;
+
+use super::VERSION;
+use crate::sandbox::machine::{Machine, millis};
+use crate::sandbox::wire::EventKind;
+
+const EVENTS: [(&str, EventKind); 4] = [
+    ("node_created", EventKind::Created),
+    ("node_deleted", EventKind::Deleted),
+    ("node_changed", EventKind::DataChanged),
+    ("node_children", EventKind::ChildrenChanged),
+];
+
+pub(super) fn srvr(machine: &Machine) -> String {
+    format!(
+        "Zookeeper version: {VERSION}\nLatency min/avg/max: {}/{:?}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
+         Outstanding: 0\nZxid: {:#x}\nMode: standalone\nNode count: {}\n",
+        machine.latency.least,
+        machine.latency.average(),
+        machine.latency.most,
+        machine.received,
+        machine.sent,
+        machine.connections.len(),
+        machine.zxid,
+        node_count(machine),
+    )
+}
+
+pub(super) fn mntr(machine: &Machine, now: i64) -> String {
+    let mut text = String::new();
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "zk_{name}\t{value}");
+    };
+    line("version", &VERSION);
+    line("server_state", &"standalone");
+    line("ephemerals_count", &machine.tree.owners().map(|(_, paths)| paths.len()).sum::<usize>());
+    line("num_alive_connections", &machine.connections.len());
+    line("avg_latency", &decimals(machine.latency.average()));
+    line("outstanding_requests", &0);
+    line("znode_count", &node_count(machine));
+    line("global_sessions", &machine.sessions.len());
+    line("packets_sent", &machine.sent);
+    line("packets_received", &machine.received);
+    line("watch_count", &machine.watches.len());
+    line("min_latency", &machine.latency.least);
+    line("max_latency", &machine.latency.most);
+    line("approximate_data_size", &machine.tree.data_size());
+    line("local_sessions", &0);
+    line("uptime", &(now - machine.started));
+    for (name, kind) in EVENTS {
+        let figure = machine.watches.figures.of(kind);
+        line(&format!("avg_{name}_watch_count"), &decimals(figure.average()));
+        line(&format!("min_{name}_watch_count"), &figure.least);
+        line(&format!("max_{name}_watch_count"), &figure.most);
+        line(&format!("cnt_{name}_watch_count"), &figure.count);
+        line(&format!("sum_{name}_watch_count"), &figure.sum);
+    }
+    text
+}
+
+pub(super) fn conf(machine: &Machine) -> String {
+    let options = &machine.options;
+    format!(
+        "tickTime={}\nmaxClientCnxns={}\nminSessionTimeout={}\nmaxSessionTimeout={}\nserverId=0\n",
+        millis(options.tick),
+        options.max_connections,
+        millis(options.min_session_timeout),
+        millis(options.max_session_timeout),
+    )
+}
+
+/// A real server counts the root twice, for it has two names there.
+fn node_count(machine: &Machine) -> usize {
+    machine.tree.len() + 1
+}
+
+/// At most four decimals, and one at the least, as Java writes them.
+fn decimals(value: f64) -> String {
+    format!("{:?}", (value * 10_000.0).round() / 10_000.0)
+}

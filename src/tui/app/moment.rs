@@ -1,0 +1,78 @@
+use std::sync::Arc;
+
+use crate::admin::Ending;
+use crate::diagnose::Finding;
+use crate::queue::{Happening, LockName};
+use crate::znode::{SessionId, Timestamp};
+
+/// One line of the timeline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// What happened to a lock or to the connection.
+    Happening(Happening),
+    /// Something was found to be wrong, or is mended.
+    Finding {
+        /// When, by this machine's clock.
+        at: Timestamp,
+        /// What.
+        finding: Box<Finding>,
+        /// Whether it is wrong from then on; else it is mended.
+        raised: bool,
+    },
+    /// What came of a deletion from this console.
+    Deletion {
+        /// When that was told, by this machine's clock.
+        at: Timestamp,
+        /// The lock's name, where it was known.
+        lock: Option<LockName>,
+        /// The node's name.
+        node: Arc<str>,
+        /// Who owned it.
+        session: Option<SessionId>,
+        /// What came of it.
+        ending: Box<Ending>,
+    },
+}
+
+impl Moment {
+    /// When, by this machine's clock.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Happening(happening) => happening.at,
+            Self::Finding { at, .. } | Self::Deletion { at, .. } => *at,
+        }
+    }
+
+    /// Its name in JSON and on the screen.
+    pub fn event(&self) -> &'static str {
+        match self {
+            Self::Happening(happening) => happening.event.id(),
+            Self::Finding { raised: true, .. } => "finding-raised",
+            Self::Finding { raised: false, .. } => "finding-cleared",
+            Self::Deletion { ending, .. } => match **ending {
+                Ending::Deleted { .. } => "deleted",
+                Ending::Asked => "asked",
+                Ending::NotKnown { .. } | Ending::GoneUnseen => "not-known",
+                _ => "not-deleted",
+            },
+        }
+    }
+
+    /// Which lock it is about; `None` when it concerns the connection.
+    pub fn lock(&self) -> Option<&LockName> {
+        match self {
+            Self::Happening(happening) => happening.lock.as_ref(),
+            Self::Finding { finding, .. } => Some(&finding.lock),
+            Self::Deletion { lock, .. } => lock.as_ref(),
+        }
+    }
+
+    /// Which node it is about.
+    pub fn node(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::Happening(happening) => happening.node.as_ref(),
+            Self::Finding { finding, .. } => finding.node.as_ref(),
+            Self::Deletion { node, .. } => Some(node),
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What comes from the ensemble: what its nodes do, and what its servers tell about themselves.
+
+use std::future::pending;
+use std::sync::Arc;
+
+use super::run::Changes;
+use crate::observe::{Observed, Observer};
+use crate::queue::Change;
+use crate::server_view::ServerView;
+use crate::zk::survey::Surveyor;
+
+/// The observer, and beside it the survey, unless it is off.
+#[derive(Debug)]
+pub struct Sources {
+    observer: Observer,
+    surveyor: Option<Surveyor>,
+}
+
+impl Sources {
+    /// Both together.
+    pub fn new(observer: Observer, surveyor: Option<Surveyor>) -> Self {
+        Self { observer, surveyor }
+    }
+
+    /// Ends both; at most two seconds.
+    pub async fn stop(self) {
+        if let Some(surveyor) = self.surveyor {
+            surveyor.stop().await;
+        }
+        self.observer.stop().await;
+    }
+}
+
+impl Changes for Sources {
+    async fn next(&mut self) -> Option<Vec<Observed>> {
+        tokio::select! {
+            batch = self.observer.next() => batch,
+            Some(view) = viewed(self.surveyor.as_mut()) => {
+                Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
+            }
+        }
+    }
+
+    fn look_at_watchers(&mut self, wanted: bool) {
+        if let Some(surveyor) = &self.surveyor {
+            surveyor.look_at_watchers(wanted);
+        }
+    }
+}
+
+/// The next view; never, where nobody asks.
+async fn viewed(surveyor: Option<&mut Surveyor>) -> Option<Arc<ServerView>> {
+    match surveyor {
+        Some(surveyor) => surveyor.next().await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,35 @@
+//! The pure parts, as the crate has them.
+
+#[path = "../../../../src/sandbox/machine/mod.rs"]
+pub mod machine;
+#[path = "../../../../src/sandbox/options.rs"]
+pub mod options;
+#[path = "../../../../src/sandbox/session/mod.rs"]
+pub mod session;
+#[path = "../../../../src/sandbox/tree/mod.rs"]
+pub mod tree;
+#[path = "../../../../src/sandbox/watch/mod.rs"]
+pub mod watch;
+#[path = "../../../../src/sandbox/wire/mod.rs"]
+pub mod wire;
+#[path = "../../../../src/sandbox/words/mod.rs"]
+pub mod words;
+
+/// Panics when the state cannot be.
+pub fn check(machine: &machine::Machine) {
+    for (session, paths) in machine.tree.owners() {
+        assert!(machine.sessions.get(session).is_some(), "nodes of a session that has ended");
+        for path in paths {
+            let owner = machine.tree.node(path).map(|node| node.owner);
+            assert_eq!(owner, Ok(tree::Owner::Session(session)), "{path}");
+        }
+    }
+    for table in [&machine.watches.data, &machine.watches.child] {
+        let by_path: usize = table.paths().map(|(_, watchers)| watchers.count()).sum();
+        let by_watcher: usize = table.watchers().map(|(_, paths)| paths.len()).sum();
+        assert_eq!((by_path, by_watcher), (table.len(), table.len()));
+        assert!(table.watchers().all(|(watcher, _)| machine.connections.contains(watcher)));
+    }
+    assert_eq!(machine.tree.below("/") + 1, machine.tree.len());
+    assert!(machine.tree.memory() <= machine.options.max_memory);
+}

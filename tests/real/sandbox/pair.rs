@@ -1,0 +1,94 @@
+//! A real server and a sandbox with the same settings, to which the same is done.
+
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use lockscope::sandbox::{Options, Sandbox};
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+use super::side::Side;
+use crate::harness::server::Server;
+use crate::harness::settings::Settings;
+
+/// Both servers. One scenario at a time has them, so that both see the same history.
+pub struct Pair {
+    pub real: Server,
+    pub sandbox: Sandbox,
+    _runtime: Runtime,
+}
+
+const TICK: Duration = Duration::from_millis(200);
+
+/// How often each looks for empty containers, in milliseconds.
+const SWEEP: u64 = 500;
+
+impl Pair {
+    pub fn shared() -> MutexGuard<'static, Self> {
+        static SHARED: OnceLock<Mutex<Pair>> = OnceLock::new();
+        Self::locked(&SHARED)
+    }
+
+    /// For scenarios that leave sessions behind, whose end would show in the zxids of others.
+    fn aside() -> MutexGuard<'static, Self> {
+        static ASIDE: OnceLock<Mutex<Pair>> = OnceLock::new();
+        Self::locked(&ASIDE)
+    }
+
+    fn locked(pair: &'static OnceLock<Mutex<Self>>) -> MutexGuard<'static, Self> {
+        pair.get_or_init(|| Mutex::new(Self::start())).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start() -> Self {
+        let real = Settings::default()
+            .tick(TICK)
+            .property("zookeeper.extendedTypesEnabled=true")
+            .property(&format!("znode.container.checkIntervalMs={SWEEP}"))
+            .start();
+        let runtime = Runtime::new().expect("a runtime");
+        let sandbox = runtime.block_on(async {
+            let options = Options {
+                tick: TICK,
+                min_session_timeout: 2 * TICK,
+                max_session_timeout: Duration::from_secs(60),
+                sweep: Duration::from_millis(SWEEP),
+                ..Options::default()
+            };
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            Sandbox::start(listener, options).expect("it starts")
+        });
+        Self { real, sandbox, _runtime: runtime }
+    }
+
+    pub fn ports(&self) -> [u16; 2] {
+        [self.real.port(), self.sandbox.address().port()]
+    }
+}
+
+/// Does the same to both, with so many sessions, and compares what they answered line by line.
+pub fn same(sessions: usize, scenario: impl Fn(&mut Side)) {
+    compared(&Pair::shared(), sessions, scenario);
+}
+
+/// As [`same`], for a scenario that leaves sessions behind.
+pub fn same_aside(sessions: usize, scenario: impl Fn(&mut Side)) {
+    compared(&Pair::aside(), sessions, scenario);
+}
+
+fn compared(pair: &Pair, sessions: usize, scenario: impl Fn(&mut Side)) {
+    let [real, sandbox] = pair.ports().map(|port| {
+        let mut side = Side::new(port, sessions);
+        scenario(&mut side);
+        side.end();
+        side.report
+    });
+    compare(&real, &sandbox);
+}
+
+/// Panics at the first line that differs, with those before it.
+pub fn compare(real: &[String], sandbox: &[String]) {
+    let longest = real.len().max(sandbox.len());
+    let Some(at) = (0..longest).find(|at| real.get(*at) != sandbox.get(*at)) else { return };
+    let before = real[at.saturating_sub(12).min(real.len())..at].join("\n");
+    panic!("{before}\nreal:    {:?}\nsandbox: {:?}", real.get(at), sandbox.get(at));
+}

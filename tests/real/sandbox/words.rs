@@ -1,0 +1,115 @@
+//! The four-letter words beside a real server's.
+
+use std::collections::BTreeMap;
+
+use lockscope::znode::SessionId;
+
+use super::pair::Pair;
+use super::side::Side;
+use crate::harness::raw::Request as R;
+use crate::harness::wait::PATIENCE;
+use crate::harness::words::{ask, connections, figure};
+
+fn told(port: u16, word: &str) -> String {
+    ask(port, word, PATIENCE).expect("an answer")
+}
+
+/// Each session's nodes, by its place among the side's.
+fn ephemerals(dump: &str, side: &Side) -> BTreeMap<usize, Vec<String>> {
+    let mut found: BTreeMap<usize, Vec<String>> = BTreeMap::new();
+    let mut owner = None;
+    let after = dump.lines().skip_while(|line| !line.starts_with("Sessions with Ephemerals"));
+    for line in after.take_while(|line| !line.starts_with("Connections")) {
+        if let Some(id) = line.strip_prefix("0x").and_then(|line| line.strip_suffix(':')) {
+            owner = i64::from_str_radix(id, 16).ok().and_then(|id| side.place(id));
+        } else if let (Some(owner), Some(path)) = (owner, line.strip_prefix('\t')) {
+            found.entry(owner).or_default().push(path.to_owned());
+        }
+    }
+    for paths in found.values_mut() {
+        paths.sort();
+    }
+    found
+}
+
+/// The lines of a listing with sessions by their place, in order.
+fn listing(text: &str, side: &Side) -> Vec<String> {
+    let named = |line: &str| {
+        let (indent, rest) = line.split_at(usize::from(line.starts_with('\t')));
+        match rest.strip_prefix("0x").and_then(|id| i64::from_str_radix(id, 16).ok()) {
+            Some(id) => format!("{indent}session {:?}", side.place(id)),
+            None => line.to_owned(),
+        }
+    };
+    let mut groups: Vec<String> = Vec::new();
+    for line in text.lines().map(named) {
+        match groups.last_mut() {
+            Some(group) if line.starts_with('\t') => *group += &line,
+            _ => groups.push(line),
+        }
+    }
+    groups.sort();
+    groups
+}
+
+#[test]
+fn words_tell_the_same_of_sessions_watches_and_nodes() {
+    let pair = Pair::shared();
+    let [real, sandbox] = pair.ports().map(|port| {
+        let before = told(port, "mntr");
+        let mut side = Side::new(port, 2);
+        side.ask_all(0, &[R::create("/words", 0), R::create("/words/a", 1), R::create("/words/b", 1)]);
+        side.ask_all(1, &[R::get_data("/words/a", true), R::get_children("/words", true), R::add_watch("/words", 1)]);
+        side.ask_all(0, &[R::exists("/words/c", true), R::set_data("/words/a", None, -1), R::create("/words/c", 1)]);
+        let figures = [
+            "zk_ephemerals_count",
+            "zk_watch_count",
+            "zk_znode_count",
+            "zk_approximate_data_size",
+            "zk_sum_node_created_watch_count",
+            "zk_sum_node_deleted_watch_count",
+            "zk_sum_node_changed_watch_count",
+            "zk_sum_node_children_watch_count",
+            "zk_cnt_node_created_watch_count",
+            "zk_cnt_node_deleted_watch_count",
+            "zk_cnt_node_changed_watch_count",
+            "zk_cnt_node_children_watch_count",
+        ];
+        side.ask(0, &R::delete("/words/c", -1));
+        let after = told(port, "mntr");
+        for name in figures {
+            let [before, after] =
+                [&before, &after].map(|text| i64::try_from(figure(text, name).expect(name)).expect("few"));
+            side.note(format!("{name} {}", after - before));
+        }
+        let cons = told(port, "cons");
+        for line in cons.lines().filter(|line| line.contains("sid=")) {
+            assert!(
+                ["est=", "to=30000", "lcxid=0x", "lzxid=0x", "lresp="].iter().all(|part| line.contains(part)),
+                "{line}"
+            );
+        }
+        for connection in connections(&cons) {
+            let SessionId(id) = connection.session;
+            if let Some(place) = side.place(id) {
+                side.note(format!("{place} {} {} {}", connection.received, connection.sent, connection.last));
+            }
+        }
+        let notes = [
+            format!("{:?}", ephemerals(&told(port, "dump"), &side)),
+            format!("{:?}", listing(&told(port, "wchp"), &side)),
+            format!("{:?}", listing(&told(port, "wchc"), &side)),
+            told(port, "wchs"),
+            told(port, "ruok"),
+            told(port, "isro"),
+        ];
+        for note in notes {
+            side.note(note);
+        }
+        side.raze("/words");
+        let mut report = side.report;
+        report.sort();
+        report
+    });
+    super::pair::compare(&real, &sandbox);
+}
