@@ -23,13 +23,14 @@ pub fn deleting(size: (u16, u16)) -> App {
 pub fn with(settings: Settings, size: (u16, u16)) -> App {
     let mut app = App::new(settings, size, NOW);
     let mut changes = ensemble();
-    let persistent = match seen("/locks/orders/lock-0000000009", 0, super::ago(3_600), b"left behind") {
+    let persistent = match seen("/locks/leftover/lock-0000000009", 0, super::ago(3_600), b"left behind") {
         Change::Seen { path, mut node } => {
             node.stat.ephemeral_owner = None;
             Change::Seen { path, node }
         }
         other => other,
     };
+    changes.insert(changes.len() - 1, super::listed("/locks/leftover", 10));
     changes.insert(changes.len() - 1, persistent);
     app.update(at(NOW, changes), NOW);
     let living: Vec<i64> = (1..0x41).filter(|owner| *owner != 0x33).collect();

@@ -2,7 +2,7 @@
 
 use super::SIZE;
 use crate::admin::Ending;
-use crate::tui::app::{App, AuditTold, Effect, Event, Pane, Rows, Screen, Settings};
+use crate::tui::app::{App, AuditTold, Effect, Event, Pane, Rows, Screen, Settings, Update};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, with};
 use crate::tui::testing::{NOW, press};
 
@@ -39,7 +39,8 @@ fn it_is_read_again_after_each_deletion_once_it_was_looked_at() {
     let plan = confirmed(&update).unwrap().clone();
     let done = done(&plan, &Ending::Deleted { window: false });
     assert_eq!(app.update(done.clone(), NOW).effects, [Effect::ReadAudit]);
-    assert_eq!(press(&mut app, "7").effects, [], "it is being read already");
+    let reads = |update: &Update| update.effects.contains(&Effect::ReadAudit);
+    assert!(!reads(&press(&mut app, "7")), "it is being read already");
     assert_eq!(app.update(log(Vec::new()), NOW).effects, [Effect::ReadAudit], "and once more, for what came meanwhile");
     assert_eq!(app.update(log(Vec::new()), NOW).effects, []);
     let mut never = deleting(SIZE);

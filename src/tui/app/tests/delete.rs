@@ -20,16 +20,6 @@ fn second(app: &mut App, now: Timestamp) {
     app.update(Event::Tick, now);
 }
 
-/// A console with the plan for the ownerless contender of `/locks/orders` open.
-fn asking() -> App {
-    let mut app = deleting(SIZE);
-    press(&mut app, ":lock /locks/orders [lock-]\n");
-    if app.screen() != Screen::Queue {
-        press(&mut app, ":lock /locks/orders\n");
-    }
-    app
-}
-
 /// A console with the plan for the holder of `/locks/billing` open.
 fn holders_plan() -> App {
     let mut app = deleting(SIZE);
@@ -201,14 +191,15 @@ fn what_stands_still_is_not_deleted() {
 #[test]
 fn an_empty_lock_parent_goes_with_y_and_a_full_one_not_at_all() {
     let mut app = deleting(SIZE);
-    press(&mut app, ":sort lock\nG");
+    let used = vec![listed("/locks/empty", 1), curator("/locks/empty", 0, 5, 0), gone("/locks/empty", 0, 5)];
+    app.update(at(NOW, used), NOW);
     press(&mut app, "/locks/empty\nx");
     let plan = app.deletion().unwrap_or_else(|| panic!("{}", notice(&app))).plan();
     assert_eq!(plan.nodes()[0].path, path("/locks/empty"));
-    app.update(at(later(1), vec![listed("/locks/empty", 1), curator("/locks/empty", 0, 5, 0)]), later(1));
+    app.update(at(later(1), vec![curator("/locks/empty", 1, 5, 0)]), later(1));
     assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("contenders")));
     assert!(press(&mut app, "y").effects.is_empty());
-    app.update(at(later(2), vec![gone("/locks/empty", 0, 5)]), later(2));
+    app.update(at(later(2), vec![gone("/locks/empty", 1, 5)]), later(2));
     second(&mut app, later(3));
     assert!(confirmed(&press(&mut app, "y")).is_some());
     let mut full = deleting(SIZE);
@@ -330,10 +321,8 @@ fn the_mouse_confirms_nothing_and_chooses_nothing_while_a_plan_is_open() {
 
 #[test]
 fn a_contender_that_no_session_owns_goes_with_y() {
-    let mut app = asking();
-    while app.world().queue_rows().row(app.contender_cursor().rank()).is_some_and(|row| row.contender.session.is_some()) {
-        press(&mut app, "j");
-    }
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/leftover\n");
     press(&mut app, "x");
     assert_eq!(app.deletion().unwrap().plan().nodes()[0].life.id(), "ownerless");
     assert!(confirmed(&press(&mut app, "y")).is_some());
