@@ -30,8 +30,8 @@ pub enum Tone {
 /// One line, harmless to a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Its label; empty where it has none, or where the line before goes on.
-    pub label: &'static str,
+    /// Its label, empty where the line before goes on; `None` for a sentence over the whole width.
+    pub label: Option<&'static str>,
     /// What it says.
     pub text: String,
     /// How it is to be read.
@@ -112,87 +112,95 @@ impl Text {
     fn say(&mut self, label: &'static str, text: &str, tone: Tone) {
         for (at, text) in wrap_words(text, self.room.saturating_sub(LABEL), self.charset).into_iter().enumerate() {
             let label = if at == 0 { label } else { "" };
-            self.lines.push(Line { label, text, tone, first: at == 0 });
+            self.lines.push(Line { label: Some(label), text, tone, first: at == 0 });
         }
     }
 
+    /// A sentence that is not about one thing of the node.
+    fn tell(&mut self, text: &str, tone: Tone) {
+        let wrapped = wrap_words(text, self.room, self.charset).into_iter().enumerate();
+        self.lines.extend(wrapped.map(|(at, text)| Line { label: None, text, tone, first: at == 0 }));
+    }
+
+    /// The whole path where it fits: of a node with a long name both ends tell most.
+    fn path(&mut self, node: &PlannedNode) {
+        let text = fit(node.path.as_str(), self.room.saturating_sub(LABEL), Keep::Ends, self.charset);
+        self.lines.push(Line { label: Some("node"), text, tone: Tone::Strong, first: true });
+    }
+
     fn one(&mut self, node: &PlannedNode) {
-        self.say("node", node.path.as_str(), Tone::Strong);
-        self.say("that one", &format!("czxid {}, version {}", node.czxid, node.version), Tone::Plain);
-        self.say("lock", &lock(node), Tone::Plain);
-        self.say("owner", &owner(node), Tone::Plain);
-        self.say(node.life.id(), &node.evidence, Tone::Plain);
-        self.say("then", &node.then, Tone::Plain);
+        self.path(node);
+        self.say("", &format!("czxid {}, version {}; {}", node.czxid, node.version, state(node)), Tone::Plain);
+        self.life(node);
         self.say("careful", &node.risks.join("; "), Tone::Careful);
+        self.say("then", &node.then, Tone::Plain);
+    }
+
+    fn life(&mut self, node: &PlannedNode) {
+        // The evidence names the session, and of a living one its client.
+        let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
+        let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
+        self.say(node.life.id(), &format!("{}{client}", node.evidence), Tone::Plain);
     }
 
     fn several(&mut self, nodes: &[PlannedNode]) {
         for node in nodes {
-            let name = match node.sequence {
-                Some(sequence) => sequence.0.to_string(),
-                None => node.name().to_owned(),
-            };
-            let state = node.state.map_or("empty parent", State::id);
-            let head = format!("{name}, {state}, {}; czxid {}, version {}", owner(node), node.czxid, node.version);
-            self.say("node", &head, Tone::Strong);
-            self.say("", node.path.as_str(), Tone::Plain);
-            self.say(node.life.id(), &node.evidence, Tone::Plain);
+            self.path(node);
+            self.say("", &format!("czxid {}, version {}; {}", node.czxid, node.version, state(node)), Tone::Plain);
+            self.life(node);
         }
         // What holds for many is said once.
-        for then in once(nodes.iter().map(|node| node.then.as_str())) {
-            self.say("then", then, Tone::Plain);
-        }
         for risk in once(nodes.iter().flat_map(|node| node.risks.iter().map(String::as_str))) {
             self.say("careful", risk, Tone::Careful);
+        }
+        for then in once(nodes.iter().map(|node| node.then.as_str())) {
+            self.say("then", then, Tone::Plain);
         }
     }
 
     fn asks(&mut self, deletion: &Deletion, plan: &DeletePlan) {
         if let Some(obstacle) = deletion.obstacle() {
-            self.say("", &format!("{obstacle} Nothing can be confirmed; Esc leaves."), Tone::Bad);
+            self.tell(obstacle, Tone::Bad);
             return;
         }
         if let Some(refused) = deletion.refused() {
-            self.say("", refused, Tone::Bad);
+            self.tell(refused, Tone::Bad);
         } else if deletion.has_changed() {
-            self.say("", "What is known of it changed while this was open.", Tone::Careful);
+            self.tell("What is known of it changed while this was open.", Tone::Careful);
         }
+        let alone = plan.nodes().len() == 1;
         match (plan.action(), plan.confirmation()) {
-            (Action::Revoke, _) => self.say("", "y asks; nothing is deleted. r goes back to the deletion.", Tone::Ask),
+            (Action::Revoke, _) => self.tell("y asks; nothing is deleted. r goes back to the deletion.", Tone::Ask),
             (Action::Delete, wanted) => {
                 if deletion.can_turn() {
-                    let first = "Gentler, and to be tried first: r asks its owner to release, in Curator's way.";
-                    self.say("", first, Tone::Ask);
+                    self.tell("r asks its owner to release, in Curator's way: gentler, so try that first.", Tone::Ask);
                 }
-                let whether = if plan.nodes().len() == 1 { "it, if it is" } else { "each, if it is" };
                 let ask = match wanted {
-                    Confirmation::Yes => format!("y deletes {whether} still that very node."),
-                    Confirmation::SequenceNumber(number) => {
-                        format!("Its owner may be at work. To delete {whether} still that very node: type {number}, Enter.")
+                    Confirmation::Yes if alone => "y deletes it, if it is still that very node.".to_owned(),
+                    Confirmation::Yes => "y deletes them, each if it is still that very node.".to_owned(),
+                    Confirmation::SequenceNumber(name) if alone => {
+                        format!("Its owner may be at work: type {name} and Enter to delete that very node.")
+                    }
+                    Confirmation::SequenceNumber(name) => {
+                        format!("The owner of {name} may be at work: type {name} and Enter to delete them all.")
                     }
                 };
-                self.say("", &ask, Tone::Ask);
+                self.tell(&ask, Tone::Ask);
             }
         }
     }
 }
 
-fn lock(node: &PlannedNode) -> String {
+/// Of which lock it is, and what it does there.
+fn state(node: &PlannedNode) -> String {
     let name = node.lock_name.as_deref().map(|name| format!(" [{name}]")).unwrap_or_default();
-    let recipe = node.recipe.map_or("no recipe is known", crate::recipe::Recipe::title);
-    let state = match (node.what, node.state) {
-        (What::EmptyParent, _) | (_, None) => "nobody contends there".to_owned(),
-        (_, Some(State::Unknown)) => "whether it holds is not known".to_owned(),
-        (_, Some(state)) => format!("it {}", state.id()),
-    };
-    format!("{}{name}, {recipe}; {state}", node.lock)
-}
-
-fn owner(node: &PlannedNode) -> String {
-    match (node.session, &node.client) {
-        (None, _) => "no session".to_owned(),
-        (Some(session), Some(client)) => format!("session {session} from {client}"),
-        (Some(session), None) => format!("session {session}"),
+    let recipe = node.recipe.map_or("no known recipe", crate::recipe::Recipe::title);
+    let lock = format!("{}{name}, {recipe}", node.lock);
+    match (node.what, node.state) {
+        (What::EmptyParent, _) | (_, None) => format!("nobody contends for {lock}"),
+        (_, Some(State::Unknown)) => format!("it may hold {lock}"),
+        (_, Some(State::Holds)) => format!("holds {lock}"),
+        (_, Some(State::Waits)) => format!("waits for {lock}"),
     }
 }
 

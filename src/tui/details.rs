@@ -5,8 +5,11 @@ use std::time::Duration;
 use super::app::App;
 use super::widget::figure::{count, date_and_time, duration, time_of_day};
 use super::widget::text::{Charset, Keep, fit, wrap_bytes};
+use crate::diagnose::{Facts, Life, Watching};
 use crate::queue::{Held, LockQueue, Row, State};
 use crate::recipe::{Mode, Role};
+use crate::server_view::Connection;
+use crate::znode::SessionId;
 
 /// Columns of the labels.
 pub const LABEL: usize = 11;
@@ -40,16 +43,26 @@ pub fn lines(app: &App, columns: usize) -> Vec<Detail> {
         return Vec::new();
     };
     let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
-    let page = Page { app, lock, row, charset, room: columns.saturating_sub(LABEL) };
-    let mut lines = vec![page.path(), page.state(), page.session(), page.waits_for(), page.release(), page.created()];
+    let facts = app.world().sight(app.now()).facts(lock, &row);
+    let page = Page { app, lock, row, facts, charset, room: columns.saturating_sub(LABEL) };
+    let mut lines = vec![page.path(), page.state(), page.session()];
+    lines.extend(page.client());
+    lines.extend([page.waits_for(), page.release(), page.created()]);
     lines.extend(page.data());
     lines
+}
+
+impl Detail {
+    fn careful(self, careful: bool) -> Self {
+        Self { tone: if careful { Tone::Careful } else { self.tone }, ..self }
+    }
 }
 
 struct Page<'a> {
     app: &'a App,
     lock: &'a LockQueue,
     row: Row<'a>,
+    facts: Facts<'a>,
     charset: Charset,
     room: usize,
 }
@@ -94,11 +107,57 @@ impl Page<'_> {
 
     fn session(&self) -> Detail {
         match self.row.contender.session {
-            Some(session) => self.plain("session", &format!("{session}, whose end deletes this node")),
+            Some(session) => self.plain("session", &self.life(session)).careful(self.in_danger()),
             None => Detail {
                 tone: Tone::Careful,
                 ..self.plain("session", "none: this node stays until somebody deletes it")
             },
+        }
+    }
+
+    fn in_danger(&self) -> bool {
+        matches!(self.facts.life, Life::Expiring | Life::Ghost)
+    }
+
+    /// Whether the session lives, as far as the servers told.
+    fn life(&self, session: SessionId) -> String {
+        let heard = |connection: &Connection| {
+            let of = connection.timeout().map_or(String::new(), |timeout| format!(" of {}", duration(timeout)));
+            connection.last_heard.map(|heard| format!("heard {} ago{of}", duration(self.app.now().since(heard))))
+        };
+        match (self.facts.life, self.facts.connection, self.facts.expires_in) {
+            (Life::Live, Some(connection), _) => match heard(connection) {
+                Some(heard) => format!("{session}, live: {heard}"),
+                None => format!("{session}, live"),
+            },
+            (Life::Expiring, _, Some(left)) => {
+                let left = left.as_millis().div_ceil(1000);
+                format!("{session}, not connected: expires in {left}s unless its client comes back")
+            }
+            (Life::Expiring, ..) => format!("{session}, not connected: expires unless its client comes back"),
+            (Life::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
+            _ => format!("{session}, whose end deletes this node"),
+        }
+    }
+
+    /// The client at the other end, the server that it is connected to, and what it did last.
+    fn client(&self) -> Option<Detail> {
+        let (session, connection) = self.row.contender.session.zip(self.facts.connection)?;
+        let (server, _) = self.app.world().table().view().connection_of(session)?;
+        let since = connection.established.map_or(String::new(), |made| {
+            format!(" since {}", time_of_day(made, self.app.settings().utc))
+        });
+        let last = connection.last_operation.as_deref().map_or(String::new(), |last| format!(", last {last}"));
+        Some(self.plain("client", &format!("{} on {}{since}{last}", connection.client, server.address)))
+    }
+
+    /// What it watches, where the servers tell.
+    fn watches(&self) -> &'static str {
+        match self.facts.watching {
+            Watching::Predecessor => ", and watches it",
+            Watching::Parent => ", and watches the parent",
+            Watching::Nothing => ", but watches nothing",
+            Watching::Unknown => "",
         }
     }
 
@@ -109,10 +168,11 @@ impl Page<'_> {
         let text = match (nodes.is_empty(), self.row.state) {
             (true, State::Holds) => "nobody".to_owned(),
             (true, _) => "nobody that is known".to_owned(),
-            (false, _) => format!("{}{more}", nodes.join(", ")),
+            (false, _) => format!("{}{more}{}", nodes.join(", "), self.watches()),
         };
         let keep = if nodes.len() == 1 { Keep::Ends } else { Keep::Start };
         Detail { text: fit(&text, self.room, keep, self.charset), ..self.plain("waits for", "") }
+            .careful(self.facts.watching == Watching::Nothing)
     }
 
     fn release(&self) -> Detail {

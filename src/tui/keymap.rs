@@ -74,7 +74,24 @@ impl Entry {
     }
 }
 
-const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Timeline, Screen::Audit];
+const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline, Screen::Audit];
+
+const FILTERED: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Timeline, Screen::Audit];
+
+const SORTED: &[Screen] = &[Screen::Locks, Screen::Sessions];
+
+const TAKEN: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline];
+
+const COPIED: &[Screen] = &[
+    Screen::Locks,
+    Screen::Queue,
+    Screen::Sessions,
+    Screen::Waits,
+    Screen::Contend,
+    Screen::Timeline,
+    Screen::Audit,
+];
 
 /// Builds a line of the table.
 const fn entry(command: Command, name: &'static str, keys: &'static [Key], group: Group, help: &'static str) -> Entry {
@@ -119,8 +136,11 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
         .hint("open")
         .on(LISTS),
-    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter, then go back").hint("back").on(&[
+    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter; else go back").hint("back").on(&[
         Screen::Queue,
+        Screen::Sessions,
+        Screen::Waits,
+        Screen::Servers,
         Screen::Contend,
         Screen::Timeline,
         Screen::Audit,
@@ -133,32 +153,35 @@ pub const COMMANDS: &[Entry] = &[
         .on(&[Screen::Queue, Screen::Contend, Screen::Audit]),
     entry(Command::Locks, "locks", &[Key::Char('1')], Group::Go, "All locks"),
     entry(Command::Queue, "queue", &[Key::Char('2')], Group::Go, "The queue of the selected lock"),
+    entry(Command::Sessions, "sessions", &[Key::Char('3')], Group::Go, "Who holds and who waits, by session"),
+    entry(Command::Waits, "waits", &[Key::Char('4')], Group::Go, "Who waits for whom, and who holds others up"),
     entry(Command::Contend, "contend", &[Key::Char('5')], Group::Go, "Test clients: a herd beside a chain"),
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
-    entry(Command::Audit, "audit", &[Key::Char('7')], Group::Go, "What was deleted with lockscope, and by whom"),
+    entry(Command::Audit, "audit", &[Key::Char('7')], Group::Go, "What was deleted, by whom, and why"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
+    entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells, and what to change there"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
-        .on(LISTS),
+        .on(FILTERED),
     entry(Command::Sort, "sort", &[Key::Char('s')], Group::Look, "Sort by the next column, or a named one")
         .takes("[COLUMN]")
         .hint("sort")
-        .on(&[Screen::Locks]),
-    entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(&[Screen::Locks]),
+        .on(SORTED),
+    entry(Command::Reverse, "reverse", &[Key::Char('S')], Group::Look, "Turn the order around").on(SORTED),
     entry(Command::Pause, "pause", &[Key::Char('p')], Group::Look, "Freeze what is shown, or go on").hint("pause"),
     entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
     entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path (or session) selected")
         .hint("copy")
-        .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline, Screen::Audit]),
+        .on(COPIED),
     entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is shown to a JSON file here")
         .hint("export")
-        .on(&[Screen::Locks, Screen::Queue, Screen::Contend, Screen::Timeline]),
+        .on(TAKEN),
     entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
         .hint("delete")
         .on(&[Screen::Locks, Screen::Queue]),
-    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x deletes all tagged ones")
+    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x takes all tagged ones")
         .hint("tag")
         .on(&[Screen::Queue]),
     entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "A herd beside a chain; Queue: join it")

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`]: what keys do and what pages say, as data;
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`why`], [`servers`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleets`]: the loop and what it touches.
@@ -27,10 +27,12 @@ pub mod help;
 pub mod input;
 pub mod keymap;
 pub mod run;
+pub mod servers;
 pub mod sources;
 pub mod terminal;
 pub mod theme;
 pub mod view;
+pub mod why;
 pub mod widget;
 
 #[cfg(test)]

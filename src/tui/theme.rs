@@ -66,6 +66,10 @@ pub struct Signs {
     pub bad: &'static str,
     /// Right again; as it should be.
     pub good: &'static str,
+    /// Watches nothing.
+    pub nothing: &'static str,
+    /// Watches the parent.
+    pub herd: &'static str,
     /// Worth knowing.
     pub info: &'static str,
     /// Under way.
@@ -80,6 +84,12 @@ pub struct Signs {
     pub next: &'static str,
     /// From a waiter to a row further up.
     pub far: &'static str,
+    /// Beside what stands below a branch that is followed by another.
+    pub trunk: &'static str,
+    /// To one that is followed by another.
+    pub branch: &'static str,
+    /// To the last.
+    pub last_branch: &'static str,
     /// At most.
     pub at_most: &'static str,
     /// Between two words of a line.
@@ -101,6 +111,8 @@ const UNICODE: Signs = Signs {
     unknown: "?",
     bad: "✖",
     good: "✓",
+    nothing: "✗",
+    herd: "~",
     info: "i",
     busy: "◌",
     warning: "!",
@@ -108,6 +120,9 @@ const UNICODE: Signs = Signs {
     tag: "◆",
     next: "╰─▶",
     far: "╰──▶",
+    trunk: "│  ",
+    branch: "├─ ",
+    last_branch: "╰─ ",
     at_most: "≤",
     dot: "·",
     order: ["▲", "▼"],
@@ -123,6 +138,8 @@ const ASCII: Signs = Signs {
     unknown: "?",
     bad: "x",
     good: "+",
+    nothing: "x",
+    herd: "~",
     info: "i",
     busy: "~",
     warning: "!",
@@ -130,6 +147,9 @@ const ASCII: Signs = Signs {
     tag: "+",
     next: "`->",
     far: "`-->",
+    trunk: "|  ",
+    branch: "|- ",
+    last_branch: "`- ",
     at_most: "<",
     dot: "-",
     order: ["^", "v"],

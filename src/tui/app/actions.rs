@@ -65,7 +65,9 @@ impl App {
                 (cursor.top() + row, cursor.rank(), self.fleets().clients(self.side).len())
             }
             Screen::Audit => (self.entries.top() + row, self.entries.rank(), self.audit.len()),
-            Screen::Help | Screen::Unreadable => return Update::default(),
+            Screen::Sessions => (self.sessions.top() + row, self.sessions.rank(), world.sessions().len()),
+            Screen::Waits => (self.waits.top() + row, self.waits.rank(), world.waits().len()),
+            Screen::Help | Screen::Unreadable | Screen::Servers => return Update::default(),
         };
         if rank >= len {
             return Update::default();
@@ -76,6 +78,8 @@ impl App {
         match self.screen {
             Screen::Locks => self.locks.go(rank, world.locks()),
             Screen::Queue => self.contenders.go(rank, &world.queue_rows()),
+            Screen::Sessions => self.sessions.go(rank, world.sessions()),
+            Screen::Waits => self.waits.go(rank, world.waits()),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.go(rank, &clients)),
             Screen::Audit => self.entries.go(rank, &self.audit),
             _ => self.moments.go(rank, &world.timeline_rows()),
@@ -156,10 +160,13 @@ impl App {
             Command::Tag => self.tag(),
             Command::Help => self.toggle(Screen::Help),
             Command::Unreadable => self.toggle(Screen::Unreadable),
+            Command::Servers => self.toggle(Screen::Servers),
+            Command::Sessions => self.go(Screen::Sessions),
+            Command::Waits => self.go(Screen::Waits),
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),
-            Command::Reverse => self.sort(self.world().locks().by(), !self.world().locks().reversed()),
+            Command::Reverse => self.turn_order(),
             Command::Pause => self.turn_pause(),
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),

@@ -1,6 +1,8 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SortBy, Update};
+use super::{
+    App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind,
+};
 
 impl App {
     /// The filter of the screen; empty where there is none.
@@ -11,7 +13,8 @@ impl App {
             Screen::Timeline => world.timeline_filter(),
             Screen::Locks => world.locks().filter(),
             Screen::Audit => self.audit.filter(),
-            Screen::Contend | Screen::Help | Screen::Unreadable => &self.no_filter,
+            Screen::Sessions => world.sessions().filter(),
+            Screen::Waits | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => &self.no_filter,
         }
     }
 
@@ -23,7 +26,7 @@ impl App {
     }
 
     pub(super) fn set_filter(&mut self, text: &str) {
-        let (filter, now, screen) = (Filter::new(text), self.now, self.screen);
+        let (filter, now, screen) = (Filter::new(text), self.now(), self.screen);
         if screen == Screen::Audit {
             return self.audit.set_filter(filter);
         }
@@ -33,11 +36,15 @@ impl App {
             }),
             Screen::Queue => world.filter_queue(filter.clone()),
             Screen::Timeline => world.filter_timeline(filter.clone()),
-            Screen::Contend | Screen::Audit | Screen::Help | Screen::Unreadable => {}
+            Screen::Sessions => world.arrange_sessions(|sessions| sessions.set_filter(filter.clone()), now),
+            Screen::Waits | Screen::Audit | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
         });
     }
 
     pub(super) fn sort_by(&mut self, column: Option<&str>) {
+        if self.screen == Screen::Sessions {
+            return self.sort_sessions_by(column);
+        }
         let by = match column.map(SortBy::named) {
             None => self.world().locks().by().next(),
             Some(Some(by)) => by,
@@ -47,6 +54,33 @@ impl App {
             }
         };
         self.sort(by, false);
+    }
+
+    fn sort_sessions_by(&mut self, column: Option<&str>) {
+        let by = match column.map(SessionsBy::named) {
+            None => self.world().sessions().by().next(),
+            Some(Some(by)) => by,
+            Some(None) => {
+                let names: Vec<_> = SessionsBy::ALL.iter().map(|by| by.id()).collect();
+                return self.fail(format!("Sessions can be sorted by {}.", names.join(", ")));
+            }
+        };
+        self.sort_sessions(by, false);
+    }
+
+    fn sort_sessions(&mut self, by: SessionsBy, reversed: bool) {
+        let now = self.now();
+        self.each_world(|world| world.arrange_sessions(|sessions| sessions.sort(by, reversed), now));
+        self.sessions = Cursor::first();
+    }
+
+    pub(super) fn turn_order(&mut self) {
+        if self.screen == Screen::Sessions {
+            let sessions = self.world().sessions();
+            self.sort_sessions(sessions.by(), !sessions.reversed());
+        } else {
+            self.sort(self.world().locks().by(), !self.world().locks().reversed());
+        }
     }
 
     pub(super) fn sort(&mut self, by: SortBy, reversed: bool) {
@@ -98,9 +132,17 @@ impl App {
             }
             Screen::Audit => self.selected_entry().and_then(|entry| match self.pane {
                 Pane::Details => entry.subject.owner.clone(),
-                Pane::List => Some(entry.subject.path.clone()),
+                Pane::List | Pane::Why => Some(entry.subject.path.clone()),
             }),
-            Screen::Help | Screen::Unreadable => None,
+            Screen::Sessions => world.sessions().row(self.sessions.rank()).map(|row| row.session.to_string()),
+            Screen::Waits => world.waits().row(self.waits.rank()).and_then(|row| {
+                let lock = || Some(world.table().lock(row.lock?)?.path().to_string());
+                match row.kind {
+                    WaitKind::Lock(_) | WaitKind::More(_) => lock(),
+                    _ => row.session.map(|session| session.to_string()).or_else(lock),
+                }
+            }),
+            Screen::Help | Screen::Unreadable | Screen::Servers => None,
         };
         let Some(text) = text else {
             self.fail("There is nothing selected to copy.".to_owned());

@@ -1,7 +1,10 @@
 //! What is seen, as a JSON file: the same fields as the headless commands.
 
+mod waiting;
+
 use serde::Serialize;
 
+use self::waiting::{SessionFacts, WaitFacts};
 use super::{App, Effect, Moment, Rows, Screen, Update};
 use crate::contend::Outcome;
 use crate::queue::Link;
@@ -14,6 +17,25 @@ struct Exported<'a> {
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
     happenings: Vec<Line<'a>>,
+}
+
+/// The sessions as one object.
+#[derive(Serialize)]
+struct Listed<'a> {
+    schema: u32,
+    taken_at: Option<String>,
+    ensemble: &'a Ensemble,
+    sessions: Vec<SessionFacts<'a>>,
+}
+
+/// The wait-for graph as one object.
+#[derive(Serialize)]
+struct Awaited<'a> {
+    schema: u32,
+    taken_at: Option<String>,
+    ensemble: &'a Ensemble,
+    #[serde(flatten)]
+    waits: WaitFacts<'a>,
 }
 
 #[derive(Serialize)]
@@ -115,7 +137,18 @@ impl App {
                 let exported = Contended { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
                 serde_json::to_string_pretty(&exported).map(Some)
             }
-            Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable => {
+            Screen::Sessions => {
+                let sight = world.sight(now);
+                let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, sight)).collect();
+                let exported = Listed { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
+                serde_json::to_string_pretty(&exported).map(Some)
+            }
+            Screen::Waits => {
+                let waits = WaitFacts::new(world.waits().waits(), world.table());
+                let exported = Awaited { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
+                serde_json::to_string_pretty(&exported).map(Some)
+            }
+            Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers => {
                 let locks = world.locks();
                 snapshot(locks.window(0..locks.len()).filter_map(|id| world.table().lock(id)).collect())
             }

@@ -32,7 +32,7 @@ impl Filter {
         !other.is_empty() && self.folded.contains(&other.folded)
     }
 
-    fn is_in(&self, text: &str) -> bool {
+    pub(super) fn is_in(&self, text: &str) -> bool {
         if self.folded.is_empty() {
             return true;
         }
@@ -67,6 +67,11 @@ impl Filter {
             || self.is_in(lock.recipe().title())
             || self.is_in(lock.recipe().id())
             || lock.first_holder().is_some_and(|holder| self.takes_contender(holder))
+    }
+
+    /// Whether a session's id passes.
+    pub fn takes_session(&self, session: SessionId) -> bool {
+        self.is_empty() || self.is_in_session(Some(session))
     }
 
     /// Whether a contender passes: by its node, its session or its data.

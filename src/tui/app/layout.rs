@@ -6,6 +6,9 @@ pub const SMALLEST: (u16, u16) = (60, 16);
 /// Lines that the banner may take.
 const MOST_BANNER: u16 = 4;
 
+/// From how many columns on two panes stand side by side.
+const TWO_PANES: u16 = 118;
+
 /// Lines of a list of three rows, with its border and titles.
 const LEAST_LIST: u16 = 6;
 
@@ -77,7 +80,8 @@ impl Layout {
         let beliefs = line(fleets.y + fleets.height, if screen == Screen::Contend { beliefs.min(room) } else { 0 });
         let body = line(beliefs.y + beliefs.height, body.height - fleets.height - beliefs.height);
         let below = match screen {
-            Screen::Locks if body.height >= 12 => 4,
+            Screen::Locks if body.height >= 13 => 5,
+            Screen::Locks if body.height == 12 => 4,
             Screen::Queue | Screen::Audit if body.height >= 34 => 11,
             Screen::Queue | Screen::Audit if body.height >= 18 => 9,
             Screen::Queue | Screen::Audit if body.height >= 12 => 6,
@@ -98,6 +102,16 @@ impl Layout {
     /// The first line of the list's rows, and how many rows show: without the border and the line of titles.
     pub fn rows(&self) -> (u16, usize) {
         (self.main.y + 2, usize::from(self.main.height.saturating_sub(3)))
+    }
+
+    /// Queue's panes below the list: the details, and why it is stuck, where there is room for both.
+    pub fn panes(&self) -> Option<(Area, Area)> {
+        if self.side.width < TWO_PANES {
+            return None;
+        }
+        let half = self.side.width / 2;
+        let details = Area { width: half, ..self.side };
+        Some((details, Area { x: half, width: self.side.width - half, ..self.side }))
     }
 
     /// How many lines of text the main box shows: without the border.

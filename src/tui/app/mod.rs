@@ -15,14 +15,17 @@ mod delete;
 mod event;
 mod export;
 mod filter;
+mod fired;
 mod layout;
 mod matches;
 mod moment;
 mod moves;
 mod prompt;
 mod screen;
+mod sessions;
 mod shown;
 mod sorted;
+mod waits;
 mod world;
 
 #[cfg(test)]
@@ -39,19 +42,22 @@ pub use cursor::{Cursor, Rows};
 pub use delete::{Deletion, Tags, Working};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
+pub use fired::Fired;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
 pub use moment::Moment;
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
+pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
 pub use sorted::{SortBy, SortedLocks};
+pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
 use crate::contend::ClientId;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, Link, LockId, LockName};
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const NOTICE: Duration = Duration::from_secs(6);
@@ -110,6 +116,8 @@ pub enum Pane {
     List,
     /// The details of the selected contender.
     Details,
+    /// Why the lock is stuck.
+    Why,
 }
 
 /// The state of the screen.
@@ -125,6 +133,8 @@ pub struct App {
     locks: Cursor<LockId>,
     contenders: Cursor<ZnodePath>,
     moments: Cursor<u64>,
+    sessions: Cursor<SessionId>,
+    waits: Cursor<WaitId>,
     open: Option<LockName>,
     pane: Pane,
     /// The first line that shows of a text: Help, Unreadable, the details.
@@ -160,6 +170,8 @@ impl App {
             locks: Cursor::first(),
             contenders: Cursor::first(),
             moments: Cursor::last(),
+            sessions: Cursor::first(),
+            waits: Cursor::first(),
             open: None,
             pane: Pane::List,
             scrolled: 0,
@@ -183,6 +195,12 @@ impl App {
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
+        let before = (self.screen, self.paused.is_some());
+        let looked = match &event {
+            Event::Tick => true,
+            Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
+            _ => false,
+        };
         let mut update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
@@ -211,6 +229,9 @@ impl App {
             Event::FleetBusy(side) => self.fleet_busy(side),
         };
         if update.redraw {
+            if looked || before != (self.screen, self.paused.is_some()) {
+                self.list_anew();
+            }
             self.settle();
         }
         let looks = self.screen.shows_watchers() && self.paused.is_none();
@@ -268,6 +289,8 @@ impl App {
         match self.screen {
             Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
             Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
+            Screen::Sessions | Screen::Waits => self.live.table().contender_count() > 0,
+            Screen::Servers => self.settings.asks_servers,
             Screen::Contend | Screen::Timeline | Screen::Audit | Screen::Help | Screen::Unreadable => false,
         }
     }
@@ -286,9 +309,27 @@ impl App {
             Screen::Locks => self.locks.settle(world.locks(), height),
             Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
             Screen::Timeline => self.moments.settle(&world.timeline_rows(), height),
+            Screen::Sessions => self.sessions.settle(world.sessions(), height),
+            Screen::Waits => self.waits.settle(world.waits(), height),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
             Screen::Audit => self.entries.settle(&self.audit, height),
-            Screen::Help | Screen::Unreadable => {}
+            Screen::Help | Screen::Unreadable | Screen::Servers => {}
+        }
+    }
+
+    /// Lists anew what is not kept up change by change: what is shown of the sessions and of who waits for whom is at most a
+    /// second old.
+    fn list_anew(&mut self) {
+        let (now, screen) = (self.now(), self.screen);
+        // What is not true any more stays as it was.
+        if !self.shows_truth() {
+            return;
+        }
+        let world = self.paused.as_mut().map_or(&mut self.live, |paused| &mut paused.world);
+        match screen {
+            Screen::Sessions => world.list_sessions(now),
+            Screen::Waits => world.draw_waits(now),
+            _ => {}
         }
     }
 

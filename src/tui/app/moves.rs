@@ -2,8 +2,8 @@
 
 use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
 use crate::queue::LockId;
-use crate::tui::{audited, details, help};
-use crate::znode::ZnodePath;
+use crate::tui::{audited, details, help, servers, why};
+use crate::znode::{SessionId, ZnodePath};
 
 /// Rows further than any list is long.
 const FAR: isize = isize::MAX / 2;
@@ -11,7 +11,7 @@ const FAR: isize = isize::MAX / 2;
 impl App {
     pub(super) fn page(&self) -> isize {
         let rows = self.layout().map_or(1, |layout| match self.screen {
-            Screen::Help | Screen::Unreadable => layout.lines(),
+            Screen::Help | Screen::Unreadable | Screen::Servers => layout.lines(),
             _ => layout.rows().1,
         });
         isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
@@ -34,6 +34,14 @@ impl App {
                 self.moments.step(by, &world.timeline_rows());
                 self.moments.reveal(&world.timeline_rows(), height);
             }
+            (Screen::Sessions, _) => {
+                self.sessions.step(by, world.sessions());
+                self.sessions.reveal(world.sessions(), height);
+            }
+            (Screen::Waits, _) => {
+                self.waits.step(by, world.waits());
+                self.waits.reveal(world.waits(), height);
+            }
             (Screen::Contend, _) => self.with_clients(|cursor, clients| {
                 cursor.step(by, &clients);
                 cursor.reveal(&clients, height);
@@ -43,7 +51,7 @@ impl App {
                 self.entries.reveal(&self.audit, height);
                 self.scrolled = 0;
             }
-            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable, _) => {
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
                 self.scrolled = self.scrolled.saturating_add_signed(by).min(self.scroll_end());
             }
         }
@@ -55,13 +63,18 @@ impl App {
         let lines = match self.screen {
             Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
-            screen => {
-                let columns = usize::from(layout.side.width.saturating_sub(4));
-                let lines = match screen {
-                    Screen::Audit => audited::lines(self, columns).len(),
-                    _ => details::lines(self, columns).len(),
-                };
+            Screen::Audit => {
+                let lines = audited::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
                 return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
+            }
+            Screen::Servers => servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len(),
+            _ => {
+                let (details, why) = self.panes();
+                let (lines, pane) = match self.pane {
+                    Pane::Why => (why::lines(self, usize::from(why.width.saturating_sub(6))).len(), why),
+                    _ => (details::lines(self, usize::from(details.width.saturating_sub(4))).len(), details),
+                };
+                return lines.saturating_sub(usize::from(pane.height.saturating_sub(2)));
             }
         };
         lines.saturating_sub(layout.lines())
@@ -72,17 +85,20 @@ impl App {
             (Screen::Locks, _) => self.locks = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Queue, Pane::List) => self.contenders = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Timeline, _) => self.moments = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Sessions, _) => self.sessions = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Waits, _) => self.waits = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Contend, _) => {
                 self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
             }
             (Screen::Audit, Pane::List) => self.entries = if last { Cursor::last() } else { Cursor::first() },
-            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable, _) => self.step(if last { FAR } else { -FAR }),
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => self.step(if last { FAR } else { -FAR }),
         }
     }
 
     pub(super) fn left(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Queue | Screen::Audit, Pane::Details) => self.turn_pane(),
+            (Screen::Queue, Pane::Why) => self.go_to_pane(Pane::Details),
+            (Screen::Queue | Screen::Audit, Pane::Details) => self.go_to_pane(Pane::List),
             (Screen::Contend, _) if self.side == Side::Right => self.turn_side(),
             (Screen::Locks, _) => {}
             _ => self.leave(),
@@ -91,7 +107,8 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Locks | Screen::Timeline, _) | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
+            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _) | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
+            (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}
         }
@@ -102,8 +119,17 @@ impl App {
     }
 
     pub(super) fn turn_pane(&mut self) {
+        self.go_to_pane(match self.pane {
+            Pane::List => Pane::Details,
+            Pane::Details if self.screen == Screen::Audit => Pane::List,
+            Pane::Details => Pane::Why,
+            Pane::Why => Pane::List,
+        });
+    }
+
+    fn go_to_pane(&mut self, pane: Pane) {
         self.scrolled = 0;
-        self.pane = if self.pane == Pane::List { Pane::Details } else { Pane::List };
+        self.pane = pane;
     }
 
     pub(super) fn open_selected(&mut self) {
@@ -112,9 +138,11 @@ impl App {
                 Some(id) => self.open_lock(id),
                 None => self.fail("There is no lock to open.".to_owned()),
             },
-            Screen::Queue | Screen::Audit if self.pane == Pane::List => self.turn_pane(),
+            Screen::Queue | Screen::Audit if self.pane == Pane::List => self.go_to_pane(Pane::Details),
             Screen::Timeline => self.open_happening(),
-            Screen::Queue | Screen::Contend | Screen::Audit | Screen::Help | Screen::Unreadable => {}
+            Screen::Sessions => self.open_lock_of_session(),
+            Screen::Waits => self.open_lock_of_wait(),
+            Screen::Queue | Screen::Audit | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
         }
     }
 
@@ -137,6 +165,39 @@ impl App {
             }
             Some((_, false, path)) => self.fail(format!("The lock {path} is gone.")),
             None => self.fail("This concerns the connection, not a lock.".to_owned()),
+        }
+    }
+
+    /// Opens the lock that the selected session waits for, else the first that it holds, on its own node.
+    fn open_lock_of_session(&mut self) {
+        let world = self.world();
+        let Some(row) = world.sessions().row(self.sessions.rank()) else {
+            return self.fail("There is no session to open.".to_owned());
+        };
+        let (session, lock) = (row.session, row.awaits.first().map(|(lock, _)| *lock).or(row.holds.first().copied()));
+        self.open_for(lock, Some(session));
+    }
+
+    fn open_lock_of_wait(&mut self) {
+        let Some(row) = self.world().waits().row(self.waits.rank()) else {
+            return self.fail("There is no lock to open.".to_owned());
+        };
+        let (session, lock) = (row.session, row.lock);
+        self.open_for(lock, session);
+    }
+
+    /// Opens a lock, on a session's node when it stands there.
+    fn open_for(&mut self, lock: Option<LockId>, session: Option<SessionId>) {
+        let Some(lock) = lock.filter(|lock| self.world().table().lock(*lock).is_some()) else {
+            return self.fail("That lock is gone.".to_owned());
+        };
+        self.open_lock(lock);
+        let node = self.world().open_lock().and_then(|queue| {
+            let own = queue.rows(0..queue.len()).find(|row| session.is_some() && row.contender.session == session)?;
+            Some(queue.path_of(own.contender))
+        });
+        if let Some(node) = node.filter(|node| self.world().queue_rows().rank(node).is_some()) {
+            self.contenders = Cursor::on(node);
         }
     }
 
@@ -197,8 +258,8 @@ impl App {
     }
 
     pub(super) fn back(&mut self) {
-        if matches!(self.screen, Screen::Queue | Screen::Audit) && self.pane == Pane::Details {
-            self.turn_pane();
+        if matches!(self.screen, Screen::Queue | Screen::Audit) && self.pane != Pane::List {
+            self.go_to_pane(Pane::List);
         } else if self.screen == Screen::Queue && !self.tags.is_empty() {
             self.tags.clear();
         } else if !self.filter().is_empty() {

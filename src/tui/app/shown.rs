@@ -1,10 +1,10 @@
 //! What the views read.
 
-use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
+use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
 use crate::tui::beliefs;
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 impl App {
     /// What the screen shows: the ensemble now, or as it was when the screen was paused.
@@ -87,6 +87,22 @@ impl App {
         self.pane
     }
 
+    /// Where the details of Queue stand, and where it says why the lock is stuck. One of them has no lines where there is no
+    /// room for both: then what is wrong comes first, unless the details are asked for.
+    pub fn panes(&self) -> (Area, Area) {
+        let Some(layout) = self.layout() else { return (Area::default(), Area::default()) };
+        if let Some(panes) = layout.panes() {
+            return panes;
+        }
+        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let nothing = Area { height: 0, ..layout.side };
+        match self.pane {
+            Pane::Why => (nothing, layout.side),
+            Pane::List if wrong() => (nothing, layout.side),
+            Pane::List | Pane::Details => (layout.side, nothing),
+        }
+    }
+
     /// The selection in Locks.
     pub fn lock_cursor(&self) -> &Cursor<LockId> {
         &self.locks
@@ -100,6 +116,16 @@ impl App {
     /// The selection in Timeline.
     pub fn moment_cursor(&self) -> &Cursor<u64> {
         &self.moments
+    }
+
+    /// The selection in Sessions.
+    pub fn session_cursor(&self) -> &Cursor<SessionId> {
+        &self.sessions
+    }
+
+    /// The selection in Waits.
+    pub fn wait_cursor(&self) -> &Cursor<WaitId> {
+        &self.waits
     }
 
     /// How many lines of a text are above what shows.

@@ -1,7 +1,10 @@
 use super::Moment;
 use super::filter::Filter;
+use super::fired::Fired;
 use super::matches::{Changed, Matches, Moments, QueueRows, TimelineRows};
+use super::sessions::Sessions;
 use super::sorted::SortedLocks;
+use super::waits::WaitRows;
 use crate::diagnose::{Changed as Findings, Diagnosis, Sight, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
@@ -18,9 +21,12 @@ pub struct World {
     table: LockTable,
     timeline: Timeline<Moment>,
     diagnosis: Diagnosis,
+    fired: Fired,
     locks: SortedLocks,
     matches: Matches,
     moments: Moments,
+    sessions: Sessions,
+    waits: WaitRows,
 }
 
 impl World {
@@ -30,9 +36,12 @@ impl World {
             table: LockTable::new(named.iter().cloned()),
             timeline: Timeline::new(REMEMBERED),
             diagnosis: Diagnosis::new(thresholds),
+            fired: Fired::default(),
             locks: SortedLocks::default(),
             matches: Matches::default(),
             moments: Moments::default(),
+            sessions: Sessions::default(),
+            waits: WaitRows::default(),
         }
     }
 
@@ -49,6 +58,11 @@ impl World {
     /// Why locks are stuck.
     pub fn diagnosis(&self) -> &Diagnosis {
         &self.diagnosis
+    }
+
+    /// The watch events that the servers say they sent.
+    pub fn fired(&self) -> &Fired {
+        &self.fired
     }
 
     /// The table and what the servers told, as of a time.
@@ -92,7 +106,10 @@ impl World {
         let mut told = false;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
-            told |= matches!(change, Change::Surveyed { .. });
+            if let Change::Surveyed { view } = &change {
+                self.fired.take(view);
+                told = true;
+            }
             let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
                 self.push(Moment::Happening(happening));
@@ -159,6 +176,32 @@ impl World {
     pub fn filter_queue(&mut self, filter: Filter) {
         let lock = self.matches.lock();
         self.matches.build(filter, lock, &self.table);
+    }
+
+    /// The sessions that hold or wait, as they were last listed.
+    pub fn sessions(&self) -> &Sessions {
+        &self.sessions
+    }
+
+    /// Who waits for whom, as it was last drawn.
+    pub fn waits(&self) -> &WaitRows {
+        &self.waits
+    }
+
+    /// Works on the order of the sessions, and lists them anew.
+    pub fn arrange_sessions(&mut self, with: impl FnOnce(&mut Sessions), now: Timestamp) {
+        with(&mut self.sessions);
+        self.list_sessions(now);
+    }
+
+    /// Lists the sessions anew. Work follows the number of contenders.
+    pub fn list_sessions(&mut self, now: Timestamp) {
+        self.sessions.list(Sight::new(&self.table, now));
+    }
+
+    /// Draws anew who waits for whom. Work follows the number of contenders.
+    pub fn draw_waits(&mut self, now: Timestamp) {
+        self.waits.draw(Sight::new(&self.table, now));
     }
 
     /// Filters the timeline.

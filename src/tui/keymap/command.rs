@@ -27,6 +27,10 @@ pub enum Command {
     Locks,
     /// Shows one lock's queue.
     Queue,
+    /// Shows who holds and who waits.
+    Sessions,
+    /// Shows who waits for whom.
+    Waits,
     /// Shows the test clients.
     Contend,
     /// Shows what happened.
@@ -35,6 +39,8 @@ pub enum Command {
     Audit,
     /// Shows this table.
     Help,
+    /// Shows what each server tells about itself.
+    Servers,
     /// Shows where the server does not let us look.
     Unreadable,
     /// Opens the lock at a path.

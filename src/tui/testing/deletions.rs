@@ -14,7 +14,8 @@ pub fn may_delete() -> Settings {
 }
 
 /// A console that may delete, in step with the small ensemble of which the servers told: the owners up to `0x40` are
-/// connected, 0x33 has lost its connection and expires in nine seconds, and all others have no session any more.
+/// connected, but that 0x33 has lost its connection and expires in nine seconds; all others, and the owner 60 of
+/// `/controller`, have no session any more.
 pub fn deleting(size: (u16, u16)) -> App {
     with(may_delete(), size)
 }
@@ -33,7 +34,7 @@ pub fn with(settings: Settings, size: (u16, u16)) -> App {
     changes.insert(changes.len() - 1, super::listed("/locks/leftover", 10));
     changes.insert(changes.len() - 1, persistent);
     app.update(at(NOW, changes), NOW);
-    let living: Vec<i64> = (1..0x41).filter(|owner| *owner != 0x33).collect();
+    let living: Vec<i64> = (1..0x41).filter(|owner| ![0x33, 60].contains(owner)).collect();
     app.update(at(NOW, vec![told(&living, &[(0x33, 9)], NOW)]), NOW);
     app
 }

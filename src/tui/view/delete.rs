@@ -26,7 +26,8 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let left = vec![(page.title.clone(), theme.strong)];
     let bottom = more.map(|text| (text, theme.wait));
     let inner = Panel { left, right: None, bottom, focused: true }.draw(area, buffer, theme);
-    let asks = page.asks.iter().zip((0..inner.bottom()).rev().take(page.asks.len()).collect::<Vec<_>>().into_iter().rev());
+    let below = inner.bottom().saturating_sub(u16::try_from(page.asks.len()).unwrap_or(inner.height)).max(inner.top());
+    let asks = page.asks.iter().zip(below..inner.bottom());
     let plan = page.plan.iter().skip(top).take(shown).zip(inner.top()..inner.bottom());
     for (line, y) in plan.chain(asks) {
         let (sign, style) = match line.tone {
@@ -37,8 +38,10 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             Tone::Ask => (theme.signs.cursor, theme.accent),
         };
         let sign = if line.first { sign } else { " " };
+        let label = line.label.map_or_else(String::new, |label| format!("{label:<LABEL$}"));
         Line::from(vec![
-            Span::styled(format!(" {sign} {:<LABEL$}", line.label), if line.label.is_empty() { style } else { theme.title }),
+            Span::styled(format!(" {sign} "), style),
+            Span::styled(label, theme.title),
             Span::styled(line.text.as_str(), style),
         ])
         .render(Rect { y, height: 1, ..inner }, buffer);

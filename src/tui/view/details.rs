@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{View, queue};
+use super::{View, more, queue};
 use crate::tui::app::Pane;
 use crate::tui::details::{LABEL, Tone, lines};
 use crate::tui::widget::panel::Panel;
@@ -20,18 +20,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let title = selected.map_or_else(|| "Details".to_owned(), |row| queue::called(view, row.contender));
     let all = lines(app, usize::from(area.width.saturating_sub(4)));
     let height = usize::from(area.height.saturating_sub(2));
-    let top = app.scrolled().min(all.len().saturating_sub(height));
-    let more = all.len().saturating_sub(top + height);
-    let [up, down] = theme.signs.more;
-    let bottom = match (top > 0, more > 0) {
-        (false, false) => None,
-        (above, below) => {
-            Some(format!("{}{} Tab, then {up}{down}", if above { up } else { "" }, if below { down } else { "" }))
-        }
-    };
     let focused = app.pane() == Pane::Details;
-    let panel =
-        Panel { left: vec![(title, theme.strong)], right: None, bottom: bottom.map(|text| (text, theme.dim)), focused };
+    let scrolled = if focused { app.scrolled() } else { 0 };
+    let top = scrolled.min(all.len().saturating_sub(height));
+    let bottom = more(view, top, height, all.len());
+    let panel = Panel { left: vec![(title, theme.strong)], right: None, bottom, focused };
     let inner = panel.draw(area, buffer, theme);
     for (line, y) in all.iter().skip(top).zip(inner.top()..inner.bottom()) {
         let style = match line.tone {

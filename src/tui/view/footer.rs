@@ -3,7 +3,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::View;
+use super::{View, notice};
 use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, Purpose, Screen};
 use crate::tui::asked::question;
 use crate::tui::keymap::{COMMANDS, Command, Entry, Group};
@@ -30,7 +30,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
     if let Some(prompt) = view.app.prompt() {
         return Some(draw_prompt(view, prompt, area, buffer));
     }
-    match view.app.notice() {
+    match view.app.notice().filter(|notice| notice::fits(view, notice)) {
         Some(notice) => {
             let (sign, style) = if notice.failed {
                 (view.theme.signs.bad, view.theme.bad)

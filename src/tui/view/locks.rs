@@ -9,14 +9,16 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::who::{lifetime, who};
 use super::{View, filter_title, window};
+use crate::diagnose::Code;
 use crate::queue::{Held, LockQueue};
 use crate::recipe::Kind;
 use crate::tui::app::{Rows, Screen, SortBy};
 use crate::tui::widget::figure::{duration, plural, rate, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, fit_bytes, session};
+use crate::tui::widget::text::{Keep, fit_bytes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Key {
@@ -32,13 +34,14 @@ enum Key {
     Herd,
     Chain,
     Holding,
+    Finding,
 }
 
 const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Mark, "", 1, 1, 0),
     Column::text(Key::Lock, "LOCK", 16, 48, 0),
     Column::text(Key::Recipe, "RECIPE", 15, 16, 5),
-    Column::text(Key::Holder, "HOLDER", 9, 18, 1),
+    Column::text(Key::Holder, "HOLDER", 15, 33, 1),
     Column::text(Key::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(Key::Held, "HELD", 7, 1),
     Column::number(Key::Holding, "HOLD", 5, 10),
@@ -47,6 +50,7 @@ const COLUMNS: &[Column<Key>] = &[
     Column::number(Key::Acquisitions, "ACQ/s", 6, 4),
     Column::number(Key::Herd, "HERD/s", 7, 6),
     Column::number(Key::Chain, "CHAIN/s", 7, 7),
+    Column::text(Key::Finding, "FINDING", 13, 24, 0),
 ];
 
 impl Key {
@@ -61,6 +65,7 @@ impl Key {
             Self::Acquisitions => Some(SortBy::Acquisitions),
             Self::Herd => Some(SortBy::Herd),
             Self::Chain => Some(SortBy::Chain),
+            Self::Finding => Some(SortBy::Severity),
             Self::Mark | Self::Data | Self::Holding => None,
         }
     }
@@ -139,7 +144,14 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
             Cell::new(signs.unknown, theme.unsure)
         }
         // Who waits for a single node is not in the tree.
-        Key::Waiting | Key::Oldest if lock.kind() == Kind::SingleNode => Cell::new(signs.unknown, theme.dim),
+        Key::Waiting if lock.kind() == Kind::SingleNode => match view.app.world().sight(now).waiters(lock) {
+            Some(watchers) if watchers.whole => {
+                let count = watchers.sessions.len();
+                Cell::new(size(count), faint(count, theme.dim, view.data(theme.wait)))
+            }
+            _ => Cell::new(signs.unknown, theme.dim),
+        },
+        Key::Oldest if lock.kind() == Kind::SingleNode => Cell::new(signs.unknown, theme.dim),
         Key::Mark => Cell::new(" ", plain),
         Key::Lock => {
             let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
@@ -149,7 +161,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Holder => match lock.first_holder() {
             None => Cell::new(if lock.is_empty() { "free" } else { "-" }, theme.dim),
             Some(holder) => match holder.session {
-                Some(id) => Cell::new(session(id, width, signs.charset), plain),
+                Some(id) => Cell::new(who(view, id, width), plain),
                 None => Cell::new(view.fit("no session", width, Keep::Start), view.data(theme.wait)),
             },
         },
@@ -173,7 +185,22 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
         Key::Acquisitions => figure(lock.rates(now).acquisitions),
         Key::Herd => figure(lock.rates(now).herd),
         Key::Chain => figure(lock.rates(now).chain),
+        Key::Finding => finding(view, lock, width),
     }
+}
+
+/// The worst that is wrong with a lock, in a word.
+fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
+    let (theme, world) = (view.theme, view.app.world());
+    let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
+    let word = match (worst.code, lock.first_holder()) {
+        (Code::ExpiringHolder, Some(holder)) => {
+            lifetime(world.sight(view.app.now()).life(holder)).unwrap_or_else(|| worst.code.to_string())
+        }
+        _ => worst.code.to_string(),
+    };
+    let text = format!("{} {word}", theme.signs.severity(worst.severity));
+    Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 
 /// What is zero may be overlooked.

@@ -14,10 +14,16 @@ mod footer;
 mod header;
 mod help;
 mod locks;
+mod notice;
 mod queue;
+mod servers;
+mod sessions;
 mod timeline;
 mod unreadable;
+mod waits;
 mod watch_events;
+mod who;
+mod why;
 
 #[cfg(test)]
 mod tests;
@@ -64,7 +70,9 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         }
         Screen::Queue => {
             queue::draw(view, main, buffer);
-            details::draw(view, side, buffer);
+            let (details, why) = app.panes();
+            details::draw(view, place(details), buffer);
+            why::draw(view, place(why), buffer);
         }
         Screen::Contend => {
             let (fleets, beliefs) = (place(layout.fleets), place(layout.beliefs));
@@ -76,6 +84,9 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
                 clients::draw_nothing(view, fleets.union(main), buffer);
             }
         }
+        Screen::Sessions => sessions::draw(view, main, buffer),
+        Screen::Waits => waits::draw(view, main, buffer),
+        Screen::Servers => servers::draw(view, main, buffer),
         Screen::Timeline => timeline::draw(view, main, buffer),
         Screen::Audit => {
             audit::draw(view, main, buffer);
@@ -86,6 +97,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     }
     let body = layout.tabs.y + layout.tabs.height;
     let body = Area { y: body, height: layout.footer.y - body, ..layout.tabs };
+    notice::draw(view, place(body), buffer);
     asked::draw(view, place(body), buffer);
     delete::draw(view, place(body), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
@@ -138,6 +150,14 @@ fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, R
     let end = rows.min(top + usize::from(area.height));
     let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
     (top..end).zip(lines)
+}
+
+/// What stands in the lower border of a pane that shows `height` of `all` lines from `top` on.
+fn more(view: View<'_>, top: usize, height: usize, all: usize) -> Option<(String, Style)> {
+    let [up, down] = view.theme.signs.more;
+    let (above, below) = (top > 0, all > top + height);
+    let marks = format!("{}{}", if above { up } else { "" }, if below { down } else { "" });
+    (above || below).then(|| (format!("{marks} Tab, then {up}{down}"), view.theme.dim))
 }
 
 /// `filter: bill (3 of 37)` in a title.

@@ -7,8 +7,11 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 
+use super::who::{client, life};
 use super::{View, filter_title, window};
+use crate::diagnose::{Facts, Watching};
 use crate::queue::{Contender, Held, LockQueue, Row, State};
 use crate::recipe::{Kind, Mode};
 use crate::tui::app::{Pane, Rows};
@@ -26,6 +29,9 @@ enum Key {
     Mode,
     State,
     Session,
+    Client,
+    Life,
+    Watches,
     Data,
     Age,
     WaitsFor,
@@ -49,6 +55,25 @@ const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Created, "CREATED", 26, 26, 7),
 ];
 
+/// When servers tell who is connected: the client's address says more than the session's id.
+const TOLD: &[Column<Key>] = &[
+    Column::text(Key::Mark, "", 1, 1, 0),
+    Column::number(Key::Position, "#", 6, 3),
+    Column::number(Key::Sequence, "SEQUENCE", 10, 0),
+    Column::text(Key::Mode, "", 1, 1, 0),
+    Column::text(Key::State, "STATE", 9, 9, 0),
+    Column::text(Key::Session, "SESSION", 9, 18, 5),
+    Column::text(Key::Client, "CLIENT", 15, 21, 1),
+    Column::text(Key::Life, "LIVENESS", 12, 13, 0),
+    Column::number(Key::Age, "AGE", 6, 0),
+    Column::text(Key::WaitsFor, "WAITS FOR", 15, 18, 2),
+    Column::text(Key::Watches, "WATCHES", 17, 24, 4),
+    Column::text(Key::Data, "DATA", 12, 28, 6),
+    Column::text(Key::Node, "NODE", 36, 54, 7),
+    Column::number(Key::Czxid, "CZXID", 14, 8),
+    Column::text(Key::Created, "CREATED", 26, 26, 9),
+];
+
 /// The open lock's queue.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
@@ -62,13 +87,16 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         view.placeholder(&why_empty(view, lock), inner, buffer);
         return;
     };
-    let placed = place(COLUMNS, inner.width);
+    let told = app.world().table().view().members.iter().any(|member| member.connections.is_some());
+    let placed = place(if told { TOLD } else { COLUMNS }, inner.width);
+    let marks = told && !placed.iter().any(|column| column.key == Key::Watches);
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.contender_cursor();
     for (rank, line) in window(cursor.top(), rows.len(), list) {
         if let Some(contender) = rows.row(rank) {
-            row(buffer, line, &placed, |column| cell(view, lock, &contender, column));
+            let facts = app.world().sight(app.now()).facts(lock, &contender);
+            row(buffer, line, &placed, |column| cell(view, lock, (&contender, &facts, marks), column));
         }
         if rank == cursor.rank() {
             view.select(line, buffer, app.pane() == Pane::List);
@@ -136,7 +164,13 @@ fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
     vec!["Nobody holds this lock, and nobody waits for it.".to_owned()]
 }
 
-fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) -> Cell {
+/// `marks`: whether what it watches is told by a sign behind whom it waits for.
+fn cell(
+    view: View<'_>,
+    lock: &LockQueue,
+    (row, facts, marks): (&Row<'_>, &Facts<'_>, bool),
+    column: Placed<Key>,
+) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);
@@ -157,9 +191,28 @@ fn cell(view: View<'_>, lock: &LockQueue, row: &Row<'_>, column: Placed<Key>) ->
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
+        Key::Client => match contender.session.and_then(|id| client(view, id)) {
+            Some(client) => Cell::new(view.fit(client, width, Keep::Start), plain),
+            None => Cell::new(signs.unknown, theme.dim),
+        },
+        Key::Life => {
+            let (text, style) = life(view, (facts.life, facts.expires_in));
+            Cell::new(view.fit(&text, width, Keep::Start), style)
+        }
+        Key::Watches => match watches(view, row, facts) {
+            Some((sign, words, style)) => Cell::new(view.fit(&format!("{sign} {words}"), width, Keep::Start), style),
+            None => Cell::new("", plain),
+        },
         Key::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
         Key::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
-        Key::WaitsFor => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
+        Key::WaitsFor => match watches(view, row, facts).filter(|_| marks) {
+            Some((sign, _, style)) => {
+                let shown = view.fit(&waits_for(view, lock, row), width.saturating_sub(2), Keep::Start);
+                let style = if facts.watching == Watching::Nothing { style } else { plain };
+                Cell::new(format!("{shown} {sign}"), style)
+            }
+            None => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
+        },
         Key::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
         Key::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
         Key::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
@@ -177,6 +230,20 @@ fn letter(mode: Mode) -> &'static str {
         Mode::Write => "W",
         Mode::Lease => "L",
     }
+}
+
+/// What a waiter watches: a sign, words, and how they look; `None` for who holds.
+fn watches(view: View<'_>, row: &Row<'_>, facts: &Facts<'_>) -> Option<(&'static str, &'static str, Style)> {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    if row.state != State::Waits || !view.app.shows_truth() {
+        return None;
+    }
+    Some(match facts.watching {
+        Watching::Predecessor => (signs.good, "its predecessor", view.data(theme.good)),
+        Watching::Parent => (signs.herd, "the parent: herd", view.data(theme.wait)),
+        Watching::Nothing => (signs.nothing, "nothing: lost wake-up", view.data(theme.bad)),
+        Watching::Unknown => (signs.unknown, "not known", theme.dim),
+    })
 }
 
 /// An arrow to whom it waits for: a short one when that is the row above.

@@ -1,4 +1,5 @@
-//! The pane below Locks: what all changes of the last minute cost, had every lock been a herd, and had it been a chain.
+//! The pane below Locks: what all changes of the last minute cost, had every lock been a herd, and had
+//! it been a chain, and what the servers say that they sent.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -16,7 +17,7 @@ const AVERAGED: usize = 10;
 /// Columns of a sparkline: one for each second of the history.
 const SPARK: usize = 60;
 
-/// Two sparklines on one scale, so that their heights can be compared.
+/// Sparklines on one scale, so that their heights can be compared.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
@@ -27,12 +28,21 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let seconds = view.app.world().table().totals().history.seconds(view.app.now());
     let herd: Vec<_> = seconds.iter().map(|second| second.watch_events.herd).collect();
     let chain: Vec<_> = seconds.iter().map(|second| second.watch_events.chain).collect();
-    let highest = herd.iter().chain(&chain).copied().max().unwrap_or(0);
+    let sent = view.app.world().fired().seconds().map(whole);
+    let highest = herd.iter().chain(&chain).chain(sent.iter().flatten()).copied().max().unwrap_or(0);
     let rows = [
-        ("herd-style ", herd, theme.wait, "had every waiter watched the parent"),
-        ("chain-style", chain, theme.good, "had each watched its predecessor"),
+        ("herd-style ", Some(herd), theme.wait, "had every waiter watched the parent"),
+        ("chain-style", Some(chain), theme.good, "had each watched its predecessor"),
+        ("server     ", sent, theme.text, "what the servers say they sent, to all"),
     ];
     for ((label, values, style, meaning), y) in rows.into_iter().zip(inner.top()..inner.bottom()) {
+        let area = Rect { y, height: 1, ..inner };
+        let Some(values) = values else {
+            let why = if view.app.settings().asks_servers { "not told (v: why)" } else { "not asked" };
+            let line = vec![Span::styled(format!(" {label} "), theme.text), Span::styled(why, theme.dim)];
+            Line::from(line).render(area, buffer);
+            continue;
+        };
         let figure = format!("{:>7}/s", rate(average(&values)));
         let room = usize::from(inner.width).saturating_sub(label.len() + 3 + width(&figure));
         let line = spark::line(&values, room.min(SPARK), highest, &theme.signs.levels);
@@ -45,8 +55,13 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             let dash = if theme.signs.charset == Charset::Ascii { "" } else { "  " };
             spans.push(Span::styled(format!("{dash} {meaning}"), theme.dim));
         }
-        Line::from(spans).render(Rect { y, height: 1, ..inner }, buffer);
+        Line::from(spans).render(area, buffer);
     }
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "counts are no less than 0 and saturate")]
+fn whole(seconds: Vec<f64>) -> Vec<u64> {
+    seconds.into_iter().map(|events| events.round() as u64).collect()
 }
 
 /// Over the last full seconds: the one that is under way would pull it down.

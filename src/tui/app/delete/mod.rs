@@ -15,13 +15,16 @@ pub use tags::Tags;
 use super::{App, Prompt, Purpose, Screen, Update};
 use crate::admin::{Action, Confirmation, DeletePlan, Life, NoPlan, What};
 use crate::diagnose::Sight;
-use crate::queue::{LockTable, State};
-use crate::znode::{Timestamp, ZnodePath, Zxid};
+use crate::queue::{LockQueue, LockTable, State};
+use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
 
 /// Why nothing is deleted.
 const READ_ONLY: &str = "To delete, start the console as `lockscope --write`, or use `lockscope delete`.";
 /// Why nothing is deleted.
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
+
+/// What is left to do when nothing can be confirmed.
+const LEAVE: &str = "Esc leaves.";
 
 /// How long something must have been known before an answer to it counts: nobody reads faster.
 const READING: Duration = Duration::from_secs(1);
@@ -95,7 +98,7 @@ impl Deletion {
         match DeletePlan::of(&Sight::new(table, now), &paths) {
             Ok(plan) => match other_node(&self.plan, &plan) {
                 Some(path) => {
-                    self.obstacle = Some(format!("{path} changed hands: another node has that name now."));
+                    self.obstacle = Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
                 }
                 None => {
                     self.obstacle = None;
@@ -109,10 +112,10 @@ impl Deletion {
                 }
             },
             Err(NoPlan::NotFound(path)) => {
-                let anew = if paths.len() > 1 { " Esc, then x makes a plan without it." } else { "" };
-                self.obstacle = Some(format!("{path} is gone meanwhile: there is nothing to delete.{anew}"));
+                let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { LEAVE };
+                self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", called(&path)));
             }
-            Err(why) => self.obstacle = Some(sentence(&why.to_string())),
+            Err(why) => self.obstacle = Some(format!("{} {LEAVE}", sentence(&why.to_string()))),
         }
     }
 
@@ -120,7 +123,10 @@ impl Deletion {
     fn is_still_there(&self, table: &LockTable) -> bool {
         self.plan.nodes().iter().all(|node| match node.what {
             What::Contender => is_there(table, &node.path, node.czxid),
-            What::EmptyParent => table.parent(&node.path).is_some_and(|parent| parent.czxid == node.czxid),
+            What::EmptyParent => {
+                let free = table.find(&node.path, None).and_then(|id| table.lock(id)).is_some_and(LockQueue::is_empty);
+                free && table.parent(&node.path).is_some_and(|parent| parent.czxid == node.czxid)
+            }
         })
     }
 }
@@ -141,6 +147,14 @@ fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a Znod
 fn gist(plan: &DeletePlan) -> Vec<(&'static str, Option<State>, Confirmation)> {
     let gist = |life: Life| life.id();
     plan.nodes().iter().map(|node| (gist(node.life), node.state, node.confirmation.clone())).collect()
+}
+
+/// How a node is called in a sentence: by its number and its parent, else by its path.
+pub(super) fn called(path: &ZnodePath) -> String {
+    match (Sequence::split(path.name()), path.parent()) {
+        (Some((_, Sequence(number))), Some(parent)) => format!("{number} of {parent}"),
+        _ => path.to_string(),
+    }
 }
 
 /// Words of another room as a sentence of this one.

@@ -1,8 +1,8 @@
-use super::sentence;
+use super::{called, sentence};
 use crate::admin::{Action, DeletePlan, Ending, Outcome};
 use crate::queue::{LockName, LockTable};
 use crate::tui::app::{App, Moment, Update};
-use crate::znode::{Sequence, SessionId, ZnodePath};
+use crate::znode::{SessionId, ZnodePath};
 
 /// What was confirmed and is being carried out.
 #[derive(Clone, Debug)]
@@ -89,10 +89,5 @@ fn summary(outcomes: &[Outcome]) -> String {
 
 /// `4711 of /locks/billing is deleted.`
 fn told(outcome: &Outcome) -> String {
-    let path = &outcome.path;
-    let name = match (Sequence::split(path.name()), path.parent()) {
-        (Some((_, Sequence(number))), Some(parent)) => format!("{number} of {parent}"),
-        _ => path.to_string(),
-    };
-    sentence(&format!("{name} {}", outcome.ending))
+    sentence(&format!("{} {}", called(&outcome.path), outcome.ending))
 }

@@ -1,0 +1,98 @@
+//! Sessions, and who waits for whom, as JSON.
+
+use serde::Serialize;
+
+use crate::diagnose::{Sight, Wait, Waits};
+use crate::queue::{LockId, LockTable};
+use crate::report::rfc3339;
+use crate::tui::app::SessionRow;
+
+/// A session that holds or waits.
+#[derive(Serialize)]
+pub(super) struct SessionFacts<'a> {
+    session: String,
+    client: Option<&'a str>,
+    server: Option<&'a str>,
+    session_timeout_ms: Option<u64>,
+    last_heard_at: Option<String>,
+    expires_in_ms: Option<u64>,
+    liveness: &'static str,
+    /// `null` when it does not wait.
+    style: Option<&'static str>,
+    holds: Vec<&'a str>,
+    waits_for: Vec<&'a str>,
+}
+
+impl<'a> SessionFacts<'a> {
+    pub(super) fn new(row: &SessionRow, sight: Sight<'a>) -> Self {
+        let found = sight.view().connection_of(row.session);
+        let connection = found.map(|(_, connection)| connection);
+        let (life, expires_in) = sight.life_of(row.session, row.since);
+        let path = |lock: &LockId| path(*lock, sight.table());
+        Self {
+            session: row.session.to_string(),
+            client: connection.map(|connection| connection.client.as_str()),
+            server: found.map(|(server, _)| server.address.as_str()),
+            session_timeout_ms: connection.and_then(|connection| connection.timeout_ms),
+            last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
+            expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
+            liveness: life.id(),
+            style: row.style(sight).map(super::super::Style::id),
+            holds: row.holds.iter().filter_map(path).collect(),
+            waits_for: row.awaits.iter().filter_map(|(lock, _)| path(lock)).collect(),
+        }
+    }
+}
+
+/// The wait-for graph.
+#[derive(Serialize)]
+pub(super) struct WaitFacts<'a> {
+    blockers: Vec<BlockerFacts<'a>>,
+    cycles: Vec<Vec<OneWait<'a>>>,
+    self_blocked: Vec<OneWait<'a>>,
+}
+
+#[derive(Serialize)]
+struct BlockerFacts<'a> {
+    session: String,
+    holds_up: usize,
+    /// Whether there are more, which nobody counted.
+    at_least: bool,
+    locks: Vec<&'a str>,
+}
+
+#[derive(Serialize)]
+struct OneWait<'a> {
+    session: String,
+    node: &'a str,
+    waits_for: Option<&'a str>,
+    held_by: String,
+    held_node: &'a str,
+}
+
+impl<'a> WaitFacts<'a> {
+    pub(super) fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
+        let one = |wait: &'a Wait| OneWait {
+            session: wait.waiter.to_string(),
+            node: &wait.node,
+            waits_for: path(wait.lock, table),
+            held_by: wait.blocker.to_string(),
+            held_node: &wait.held,
+        };
+        let blockers = waits.blockers().iter().map(|blocker| BlockerFacts {
+            session: blocker.session.to_string(),
+            holds_up: blocker.holds_up,
+            at_least: blocker.at_least,
+            locks: blocker.locks.iter().filter_map(|lock| path(*lock, table)).collect(),
+        });
+        Self {
+            blockers: blockers.collect(),
+            cycles: waits.cycles().iter().map(|cycle| cycle.iter().map(one).collect()).collect(),
+            self_blocked: waits.self_blocked().iter().map(one).collect(),
+        }
+    }
+}
+
+fn path(lock: LockId, table: &LockTable) -> Option<&str> {
+    table.lock(lock).map(|lock| lock.path().as_str())
+}

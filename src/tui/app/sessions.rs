@@ -1,0 +1,276 @@
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::cursor::Rows;
+use super::filter::Filter;
+use crate::diagnose::{Life, Sight, Watching};
+use crate::queue::{LockId, State};
+use crate::recipe::Kind;
+use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+/// A session that holds a lock or waits for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRow {
+    /// Which.
+    pub session: SessionId,
+    /// When its oldest node came, by this machine's clock.
+    pub since: Timestamp,
+    /// The locks that it holds, in the order of their paths.
+    pub holds: Vec<LockId>,
+    /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
+    /// the tree (single node).
+    pub awaits: Vec<(LockId, Option<ZnodePath>)>,
+}
+
+/// How a session waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Style {
+    /// It watches the node before its own.
+    Chain,
+    /// It watches what every other waiter watches.
+    Herd,
+    /// It watches nothing.
+    Nothing,
+    /// The servers did not tell.
+    Unknown,
+}
+
+impl Style {
+    /// The name on the screen and in exports.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Herd => "herd",
+            Self::Nothing => "nothing",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// Nodes of one session that are looked at for its style.
+const MOST_LOOKED_AT: usize = 4;
+
+impl SessionRow {
+    /// How it waits; `None` when it does not.
+    pub fn style(&self, sight: Sight<'_>) -> Option<Style> {
+        let mut found = None;
+        for (lock, node) in self.awaits.iter().take(MOST_LOOKED_AT) {
+            let Some(node) = node else { return Some(Style::Herd) };
+            let Some((queue, row)) = sight.table().lock(*lock).zip(sight.table().position(node)).and_then(
+                |(queue, (id, position))| (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten(),
+            ) else {
+                continue;
+            };
+            match sight.facts(queue, &row).watching {
+                Watching::Predecessor => return Some(Style::Chain),
+                Watching::Parent => return Some(Style::Herd),
+                Watching::Nothing => found = Some(Style::Nothing),
+                Watching::Unknown => found = found.or(Some(Style::Unknown)),
+            }
+        }
+        found
+    }
+}
+
+/// A column of Sessions that it can be sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SessionsBy {
+    /// Those that do not live first, then those with the most locks.
+    #[default]
+    Liveness,
+    /// Who holds most first.
+    Holds,
+    /// Who waits for most first.
+    Waits,
+    /// By the client's address; unknown ones last.
+    Client,
+    /// Who was heard of longest ago first.
+    Heard,
+    /// By the id.
+    Session,
+}
+
+impl SessionsBy {
+    /// Every column, in the order in which `s` goes through them.
+    pub const ALL: [Self; 6] =
+        [Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
+
+    /// The name on the command line and in the title.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Liveness => "liveness",
+            Self::Holds => "holds",
+            Self::Waits => "waits",
+            Self::Client => "client",
+            Self::Heard => "heard",
+            Self::Session => "session",
+        }
+    }
+
+    /// The column whose name begins so.
+    pub fn named(name: &str) -> Option<Self> {
+        let name = name.to_lowercase();
+        Self::ALL.into_iter().find(|column| !name.is_empty() && column.id().starts_with(&name))
+    }
+
+    /// The column that `s` goes to from here.
+    #[must_use]
+    pub fn next(self) -> Self {
+        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
+        Self::ALL[(at + 1) % Self::ALL.len()]
+    }
+}
+
+/// The sessions that hold or wait, as of the last second in which they were looked at.
+#[derive(Clone, Debug, Default)]
+pub struct Sessions {
+    by: SessionsBy,
+    reversed: bool,
+    filter: Filter,
+    all: usize,
+    rows: Vec<SessionRow>,
+    ranks: FxHashMap<SessionId, usize>,
+}
+
+impl Sessions {
+    /// The column that it is sorted by.
+    pub fn by(&self) -> SessionsBy {
+        self.by
+    }
+
+    /// Whether the order is turned around.
+    pub fn reversed(&self) -> bool {
+        self.reversed
+    }
+
+    /// What a session must contain.
+    pub fn filter(&self) -> &Filter {
+        &self.filter
+    }
+
+    /// How many there are, whether they pass the filter or not.
+    pub fn all(&self) -> usize {
+        self.all
+    }
+
+    /// The one at a place.
+    pub fn row(&self, rank: usize) -> Option<&SessionRow> {
+        self.rows.get(rank)
+    }
+
+    /// Every one that passes the filter, in order.
+    pub fn rows(&self) -> &[SessionRow] {
+        &self.rows
+    }
+
+    /// Chooses another order; [`list`](Self::list) makes it.
+    pub fn sort(&mut self, by: SessionsBy, reversed: bool) {
+        (self.by, self.reversed) = (by, reversed);
+    }
+
+    /// Chooses another filter; [`list`](Self::list) applies it.
+    pub fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
+    }
+
+    /// Lists them anew. Work follows the number of contenders, so it is done once a second and only while they are shown.
+    pub fn list(&mut self, sight: Sight<'_>) {
+        let found = found(sight);
+        self.all = found.len();
+        self.rows = found.into_values().filter(|row| self.takes(row, sight)).collect();
+        let by = self.by;
+        self.rows.sort_by_cached_key(|row| (key(by, row, sight), row.session.0.cast_unsigned()));
+        if self.reversed {
+            self.rows.reverse();
+        }
+        self.ranks = self.rows.iter().enumerate().map(|(rank, row)| (row.session, rank)).collect();
+    }
+
+    fn takes(&self, row: &SessionRow, sight: Sight<'_>) -> bool {
+        if self.filter.is_empty() {
+            return true;
+        }
+        let locks = row.holds.iter().chain(row.awaits.iter().map(|(lock, _)| lock));
+        let mut paths = locks.filter_map(|id| sight.table().lock(*id)).map(|lock| lock.path().as_str());
+        let client = sight.view().connection_of(row.session).map(|(_, connection)| connection.client.as_str());
+        self.filter.takes_session(row.session)
+            || client.is_some_and(|client| self.filter.is_in(client))
+            || paths.any(|path| self.filter.is_in(path))
+    }
+}
+
+impl Rows<SessionId> for Sessions {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn rank(&self, id: &SessionId) -> Option<usize> {
+        self.ranks.get(id).copied()
+    }
+
+    fn id(&self, rank: usize) -> Option<SessionId> {
+        self.rows.get(rank).map(|row| row.session)
+    }
+}
+
+/// Every session that holds or waits.
+fn found(sight: Sight<'_>) -> FxHashMap<SessionId, SessionRow> {
+    let mut found: FxHashMap<SessionId, SessionRow> = FxHashMap::default();
+    let table = sight.table();
+    for lock in table.locks() {
+        for row in lock.rows(0..lock.len()) {
+            let Some(session) = row.contender.session else { continue };
+            let since = row.contender.contends_since(table.clock_ahead_ms());
+            let entry = entry(&mut found, session, since);
+            if row.state == State::Holds {
+                entry.holds.push(lock.id());
+            } else {
+                entry.awaits.push((lock.id(), Some(lock.path_of(row.contender))));
+            }
+        }
+        if lock.kind() == Kind::SingleNode {
+            for session in sight.waiters(lock).into_iter().flat_map(|watchers| watchers.sessions) {
+                entry(&mut found, session, sight.now()).awaits.push((lock.id(), None));
+            }
+        }
+    }
+    found
+}
+
+fn entry(found: &mut FxHashMap<SessionId, SessionRow>, session: SessionId, since: Timestamp) -> &mut SessionRow {
+    let empty = || SessionRow { session, since, holds: Vec::new(), awaits: Vec::new() };
+    let row = found.entry(session).or_insert_with(empty);
+    row.since = row.since.min(since);
+    row
+}
+
+/// Small ones come first.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Key(i64, Option<Reverse<usize>>, String);
+
+fn key(by: SessionsBy, row: &SessionRow, sight: Sight<'_>) -> Key {
+    let most = |count: usize| Key(0, Some(Reverse(count)), String::new());
+    let connection = || sight.view().connection_of(row.session).map(|(_, connection)| connection);
+    match by {
+        SessionsBy::Liveness => {
+            let danger = match sight.life_of(row.session, row.since).0 {
+                Life::Ghost => 0,
+                Life::Expiring => 1,
+                Life::Ownerless | Life::Unknown | Life::Live => 2,
+            };
+            Key(danger, Some(Reverse(row.holds.len() + row.awaits.len())), String::new())
+        }
+        SessionsBy::Holds => most(row.holds.len()),
+        SessionsBy::Waits => most(row.awaits.len()),
+        SessionsBy::Client => match connection() {
+            Some(connection) => Key(0, None, connection.client.clone()),
+            None => Key(1, None, String::new()),
+        },
+        SessionsBy::Heard => {
+            let heard = connection().and_then(|connection| connection.last_heard);
+            Key(heard.map_or(i64::MAX, |heard| heard.0), None, String::new())
+        }
+        SessionsBy::Session => Key(0, None, String::new()),
+    }
+}

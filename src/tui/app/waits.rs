@@ -1,0 +1,254 @@
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::cursor::Rows;
+use crate::diagnose::{Blocker, Cycle, Sight, Wait, Waits};
+use crate::queue::{LockId, LockQueue, State};
+use crate::recipe::Kind;
+use crate::znode::SessionId;
+
+/// Rows that are drawn of the graph at most.
+const MOST_ROWS: usize = 2_000;
+/// Waiters who hold nobody up themselves that are named below each lock.
+const MOST_NAMED: usize = 3;
+/// How deep the graph is followed.
+const DEEPEST: usize = 12;
+
+/// What a row of the graph tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WaitKind {
+    /// So many sessions wait for each other in a circle.
+    Circle(usize),
+    /// One of them, with the lock that it waits for and the next of them, who holds that.
+    InCircle(SessionId),
+    /// A session waits for a lock that it holds itself.
+    SelfBlocked,
+    /// A session that holds others up: how many, and whether there are more that nobody counted.
+    Blocker(usize, bool),
+    /// A lock that the session above holds, and how many wait for it.
+    Lock(usize),
+    /// It waits for the lock above, and holds up others itself.
+    Through,
+    /// It waits for the lock above.
+    Waiter,
+    /// So many more wait for the lock above.
+    More(usize),
+    /// The graph is larger than what is drawn.
+    Cut,
+}
+
+/// A row of the graph.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct WaitRow {
+    /// What it tells.
+    pub kind: WaitKind,
+    /// About whom.
+    pub session: Option<SessionId>,
+    /// About which lock.
+    pub lock: Option<LockId>,
+    /// Below which root it stands, counted from 0.
+    pub root: usize,
+    /// For each level above it, whether something follows there; the last is its own.
+    pub follows: Vec<bool>,
+}
+
+/// What tells a row from all others, whatever moves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct WaitId {
+    kind: std::mem::Discriminant<WaitKind>,
+    session: Option<SessionId>,
+    lock: Option<LockId>,
+    root: Option<SessionId>,
+    /// Which of those that are alike.
+    again: u32,
+}
+
+/// The wait-for graph as rows: circles first, then who holds up others, the worst first.
+#[derive(Clone, Debug, Default)]
+pub struct WaitRows {
+    waits: Waits,
+    rows: Vec<WaitRow>,
+    ids: Vec<WaitId>,
+    ranks: FxHashMap<WaitId, usize>,
+}
+
+impl WaitRows {
+    /// The graph.
+    pub fn waits(&self) -> &Waits {
+        &self.waits
+    }
+
+    /// The row at a place.
+    pub fn row(&self, rank: usize) -> Option<&WaitRow> {
+        self.rows.get(rank)
+    }
+
+    /// Draws it anew. Work follows the number of contenders, so it is done once a second and only while it is shown.
+    pub fn draw(&mut self, sight: Sight<'_>) {
+        self.waits = Waits::of(sight.table());
+        let mut drawing = Drawing::new(sight);
+        for cycle in self.waits.cycles() {
+            drawing.circle(cycle);
+        }
+        for wait in self.waits.self_blocked() {
+            drawing.self_blocked(wait);
+        }
+        for blocker in self.waits.blockers() {
+            drawing.blocker(blocker);
+        }
+        self.rows = drawing.rows;
+        self.identify();
+    }
+
+    fn identify(&mut self) {
+        let mut root = None;
+        let mut alike: FxHashMap<WaitId, u32> = FxHashMap::default();
+        self.ids.clear();
+        self.ranks.clear();
+        for (rank, row) in self.rows.iter().enumerate() {
+            if row.follows.is_empty() {
+                root = row.session;
+            }
+            let kind = std::mem::discriminant(&row.kind);
+            let mut id = WaitId { kind, session: row.session, lock: row.lock, root, again: 0 };
+            let again = alike.entry(id).or_default();
+            id.again = *again;
+            *again += 1;
+            self.ids.push(id);
+            self.ranks.insert(id, rank);
+        }
+    }
+}
+
+impl Rows<WaitId> for WaitRows {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn rank(&self, id: &WaitId) -> Option<usize> {
+        self.ranks.get(id).copied()
+    }
+
+    fn id(&self, rank: usize) -> Option<WaitId> {
+        self.ids.get(rank).copied()
+    }
+}
+
+/// The rows under way.
+struct Drawing<'a> {
+    sight: Sight<'a>,
+    /// The locks that a session holds while others wait for them.
+    held: FxHashMap<SessionId, Vec<LockId>>,
+    /// What stands somewhere already.
+    drawn: FxHashSet<(SessionId, LockId)>,
+    rows: Vec<WaitRow>,
+    root: usize,
+}
+
+impl<'a> Drawing<'a> {
+    fn new(sight: Sight<'a>) -> Self {
+        let mut held: FxHashMap<SessionId, Vec<LockId>> = FxHashMap::default();
+        for lock in sight.table().locks() {
+            let waited = match lock.kind() {
+                Kind::SingleNode => sight.waiters(lock).is_some_and(|watchers| !watchers.sessions.is_empty()),
+                _ => lock.waiting() > 0,
+            };
+            if waited {
+                for session in lock.rows(0..lock.holding()).filter_map(|row| row.contender.session) {
+                    held.entry(session).or_default().push(lock.id());
+                }
+            }
+        }
+        Self { sight, held, drawn: FxHashSet::default(), rows: Vec::new(), root: 0 }
+    }
+
+    fn is_full(&self) -> bool {
+        self.rows.len() >= MOST_ROWS
+    }
+
+    fn push(&mut self, kind: WaitKind, session: Option<SessionId>, lock: Option<LockId>, follows: &[bool]) {
+        let root = self.root;
+        if self.rows.len() < MOST_ROWS {
+            self.rows.push(WaitRow { kind, session, lock, root, follows: follows.to_vec() });
+        } else if self.rows.len() == MOST_ROWS {
+            self.rows.push(WaitRow { kind: WaitKind::Cut, session: None, lock: None, root, follows: Vec::new() });
+        }
+    }
+
+    fn circle(&mut self, cycle: &Cycle) {
+        self.root += 1;
+        let first = cycle.first();
+        self.push(WaitKind::Circle(cycle.len()), first.map(|wait| wait.waiter), first.map(|wait| wait.lock), &[]);
+        for (at, wait) in cycle.iter().enumerate() {
+            let follows = at + 1 < cycle.len();
+            self.push(WaitKind::InCircle(wait.blocker), Some(wait.waiter), Some(wait.lock), &[follows]);
+        }
+    }
+
+    fn self_blocked(&mut self, wait: &Wait) {
+        self.root += 1;
+        self.push(WaitKind::SelfBlocked, Some(wait.waiter), Some(wait.lock), &[]);
+    }
+
+    fn blocker(&mut self, blocker: &Blocker) {
+        if self.is_full() {
+            return;
+        }
+        self.root += 1;
+        let kind = WaitKind::Blocker(blocker.holds_up, blocker.at_least);
+        self.push(kind, Some(blocker.session), blocker.locks.first().copied(), &[]);
+        self.locks(blocker.session, &mut Vec::new());
+    }
+
+    /// The locks that a session holds, and who waits for them.
+    fn locks(&mut self, session: SessionId, follows: &mut Vec<bool>) {
+        if follows.len() >= DEEPEST || self.is_full() {
+            return;
+        }
+        let locks = self.held.get(&session).cloned().unwrap_or_default();
+        let fresh: Vec<_> = locks.into_iter().filter(|lock| self.drawn.insert((session, *lock))).collect();
+        for (at, lock) in fresh.iter().enumerate() {
+            if let Some(queue) = self.sight.table().lock(*lock) {
+                follows.push(at + 1 < fresh.len());
+                self.waiters(session, queue, follows);
+                follows.pop();
+            }
+        }
+    }
+
+    fn waiters(&mut self, holder: SessionId, lock: &LockQueue, follows: &mut Vec<bool>) {
+        let waiting: Vec<SessionId> = match lock.kind() {
+            Kind::SingleNode => self.sight.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default(),
+            _ => {
+                let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == State::Waits);
+                rows.filter_map(|row| row.contender.session).filter(|session| *session != holder).collect()
+            }
+        };
+        self.push(WaitKind::Lock(waiting.len()), Some(holder), Some(lock.id()), follows);
+        let (through, leaves): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|session| self.held.contains_key(session));
+        let more = leaves.len().saturating_sub(MOST_NAMED);
+        let last = through.len() + leaves.len().min(MOST_NAMED) + usize::from(more > 0);
+        let mut at = 0;
+        for session in through {
+            at += 1;
+            if self.is_full() {
+                break;
+            }
+            follows.push(at < last);
+            self.push(WaitKind::Through, Some(session), Some(lock.id()), follows);
+            self.locks(session, follows);
+            follows.pop();
+        }
+        for session in leaves.into_iter().take(MOST_NAMED) {
+            at += 1;
+            follows.push(at < last);
+            self.push(WaitKind::Waiter, Some(session), Some(lock.id()), follows);
+            follows.pop();
+        }
+        if more > 0 {
+            follows.push(false);
+            self.push(WaitKind::More(more), None, Some(lock.id()), follows);
+            follows.pop();
+        }
+    }
+}

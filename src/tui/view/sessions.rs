@@ -1,0 +1,172 @@
+//! ```text
+//! ┌ Sessions ── 412 sessions ── sort: liveness ▲ ──────────────────────────────┐
+//! │  SESSION    CLIENT           LIVENESS    HEARD  HOLDS         WAITS FOR    │
+//! │▸ 0x1…0001b  10.0.4.17:51586  live         2.1s  …ks/billing   …ocks/orders │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+use super::who::{client, countdown, life};
+use super::{View, filter_title, window};
+use crate::queue::LockId;
+use crate::tui::app::{Rows, SessionRow, SessionsBy, Style};
+use crate::tui::widget::figure::{duration, plural};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::text::{Keep, session, width};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Key {
+    Mark,
+    Session,
+    Client,
+    Life,
+    Heard,
+    Timeout,
+    Expires,
+    Holds,
+    Waits,
+    Style,
+    Server,
+    Last,
+}
+
+const COLUMNS: &[Column<Key>] = &[
+    Column::text(Key::Mark, "", 1, 1, 0),
+    Column::text(Key::Session, "SESSION", 9, 18, 0),
+    Column::text(Key::Client, "CLIENT", 15, 21, 1),
+    Column::text(Key::Life, "LIVENESS", 12, 13, 0),
+    Column::number(Key::Heard, "HEARD", 6, 3),
+    Column::number(Key::Timeout, "TIMEOUT", 7, 5),
+    Column::number(Key::Expires, "EXPIRES", 7, 6),
+    Column::text(Key::Holds, "HOLDS", 14, 36, 0),
+    Column::text(Key::Waits, "WAITS FOR", 14, 36, 0),
+    Column::text(Key::Style, "STYLE", 7, 7, 4),
+    Column::text(Key::Server, "SERVER", 14, 24, 7),
+    Column::text(Key::Last, "LAST", 4, 4, 8),
+];
+
+impl Key {
+    fn sorts(self) -> Option<SessionsBy> {
+        match self {
+            Self::Session => Some(SessionsBy::Session),
+            Self::Client => Some(SessionsBy::Client),
+            Self::Life => Some(SessionsBy::Liveness),
+            Self::Heard => Some(SessionsBy::Heard),
+            Self::Holds => Some(SessionsBy::Holds),
+            Self::Waits => Some(SessionsBy::Waits),
+            _ => None,
+        }
+    }
+}
+
+/// Every session that holds or waits.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let sessions = app.world().sessions();
+    let mut left = vec![("Sessions".to_owned(), theme.strong)];
+    left.extend(filter_title(view, sessions.len(), sessions.all()));
+    left.push((plural(sessions.all(), "session holds or waits", "sessions hold or wait"), theme.text));
+    let order = theme.signs.order[usize::from(sessions.reversed())];
+    left.push((format!("sort: {} {order}", sessions.by().id()), theme.dim));
+    let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    if sessions.len() == 0 {
+        view.placeholder(&why_empty(view), inner, buffer);
+        return;
+    }
+    let placed = place(COLUMNS, inner.width);
+    titles(buffer, inner, &placed, |key| if key.sorts() == Some(sessions.by()) { theme.strong } else { theme.title });
+    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = app.session_cursor();
+    for (rank, line) in window(cursor.top(), sessions.len(), list) {
+        if let Some(found) = sessions.row(rank) {
+            row(buffer, line, &placed, |column| cell(view, found, column));
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, true);
+        }
+    }
+}
+
+fn why_empty(view: View<'_>) -> Vec<String> {
+    if view.app.filter().is_empty() {
+        return vec!["No session holds a lock or waits for one.".to_owned()];
+    }
+    vec![
+        format!("No session contains \"{}\".", view.fit(view.app.filter().text(), 30, Keep::Start)),
+        "Esc clears the filter.".to_owned(),
+    ]
+}
+
+fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
+    let (theme, now) = (view.theme, view.app.now());
+    let sight = view.app.world().sight(now);
+    let columns = usize::from(column.width);
+    let plain = view.data(theme.text);
+    let unknown = || Cell::new(theme.signs.unknown, theme.dim);
+    let connection = sight.view().connection_of(row.session);
+    match column.key {
+        Key::Mark => Cell::new(" ", plain),
+        Key::Session => Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong)),
+        Key::Client => match client(view, row.session) {
+            Some(client) => Cell::new(view.fit(client, columns, Keep::Start), plain),
+            None => unknown(),
+        },
+        Key::Life => {
+            let (text, style) = life(view, sight.life_of(row.session, row.since));
+            Cell::new(view.fit(&text, columns, Keep::Start), style)
+        }
+        Key::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {
+            Some(heard) => Cell::new(duration(now.since(heard)), plain),
+            None => unknown(),
+        },
+        Key::Timeout => match connection.and_then(|(_, connection)| connection.timeout()) {
+            Some(timeout) => Cell::new(duration(timeout), plain),
+            None => unknown(),
+        },
+        Key::Expires => match sight.view().session(row.session).and_then(|found| found.expires_at) {
+            Some(at) => Cell::new(countdown(at.since(now)), plain),
+            None => unknown(),
+        },
+        Key::Holds => Cell::new(locks(view, &row.holds, columns), view.data(theme.good)),
+        Key::Waits => {
+            let awaited: Vec<_> = row.awaits.iter().take(2).map(|(lock, _)| *lock).collect();
+            let more = row.awaits.len().saturating_sub(awaited.len());
+            Cell::new(named(view, awaited.first(), awaited.len() + more, columns), view.data(theme.wait))
+        }
+        Key::Style => match row.style(sight) {
+            Some(Style::Unknown) => unknown(),
+            Some(style @ Style::Nothing) => Cell::new(style.id(), view.data(theme.bad)),
+            Some(style) => Cell::new(style.id(), plain),
+            None => Cell::new("", plain),
+        },
+        Key::Server => match connection {
+            Some((server, _)) => Cell::new(view.fit(&server.address, columns, Keep::Start), plain),
+            None => unknown(),
+        },
+        Key::Last => {
+            let last = connection.and_then(|(_, connection)| connection.last_operation.as_deref());
+            last.map_or_else(unknown, |last| Cell::new(view.fit(last, columns, Keep::Start), plain))
+        }
+    }
+}
+
+fn locks(view: View<'_>, locks: &[LockId], columns: usize) -> String {
+    named(view, locks.first(), locks.len(), columns)
+}
+
+/// The first of some locks, and how many more there are.
+fn named(view: View<'_>, first: Option<&LockId>, count: usize, columns: usize) -> String {
+    let Some(first) = first else { return String::new() };
+    let lock = view.app.world().table().lock(*first);
+    let name = lock.map_or_else(|| "gone".to_owned(), |lock| match lock.name() {
+        Some(name) => format!("{} [{name}]", lock.path()),
+        None => lock.path().to_string(),
+    });
+    let more = if count > 1 { format!(" +{}", count - 1) } else { String::new() };
+    format!("{}{more}", view.fit(&name, columns.saturating_sub(width(&more)), Keep::End))
+}

@@ -1,0 +1,138 @@
+//! ```text
+//! ┌ Waits ── 1 circle ── 3 sessions hold others up ────────────────────────────┐
+//! │▸ ✖ circle: 2 sessions wait for each other                                  │
+//! │    ├─ ○ 10.0.4.17  0x1…0001b  waits for /locks/orders, held by 0x1…00007     │
+//! │    ╰─ ○ 10.0.4.18  0x1…00007  waits for /locks/billing, held by 0x1…0001b    │
+//! │  ● 10.0.4.20  0x1…0002a  holds up 128 sessions                             │
+//! │    ╰─ /locks/report  128 wait                                              │
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::who::{lifetime, who};
+use super::{View, window};
+use crate::queue::LockId;
+use crate::tui::app::{Rows, WaitKind, WaitRow};
+use crate::tui::widget::figure::{plural, size};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::text::Keep;
+use crate::znode::{SessionId, Timestamp};
+
+/// Columns of a client's address and its session.
+const WHO: usize = 32;
+
+/// The wait-for graph.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let graph = app.world().waits();
+    let mut left = vec![("Waits".to_owned(), theme.strong)];
+    let circles = graph.waits().cycles().len();
+    if circles > 0 {
+        left.push((format!("{} {}", theme.signs.bad, plural(circles, "circle", "circles")), theme.bad));
+    }
+    left.push((plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"), theme.text));
+    let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    if graph.is_empty() {
+        let lines = if app.knows_nothing() {
+            vec!["Nothing is known yet.".to_owned()]
+        } else {
+            vec!["Nobody waits for anybody.".to_owned()]
+        };
+        view.placeholder(&lines, inner, buffer);
+        return;
+    }
+    // The list of every screen begins below a line of titles; this one has a sentence there.
+    let note = "Who holds up others, the worst first; below each the locks, and who waits for them.";
+    Line::from(Span::styled(format!("  {note}"), theme.title)).render(Rect { height: 1, ..inner }, buffer);
+    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = app.wait_cursor();
+    for (rank, line) in window(cursor.top(), graph.len(), list) {
+        if let Some(row) = graph.row(rank) {
+            let room = usize::from(line.width.saturating_sub(3));
+            let (text, style) = tell(view, row, room);
+            Line::from(vec![
+                Span::styled(format!("  {}", branches(view, &row.follows)), theme.dim),
+                Span::styled(text, style),
+            ])
+            .render(line, buffer);
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, true);
+        }
+    }
+}
+
+/// The lines that lead to a row.
+fn branches(view: View<'_>, follows: &[bool]) -> String {
+    let signs = &view.theme.signs;
+    let Some((own, above)) = follows.split_last() else { return String::new() };
+    let mut drawn = String::from("  ");
+    for follows in above {
+        drawn.push_str(if *follows { signs.trunk } else { "   " });
+    }
+    drawn.push_str(if *own { signs.branch } else { signs.last_branch });
+    drawn
+}
+
+fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
+    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, WHO));
+    let (text, style) = match row.kind {
+        WaitKind::Circle(sessions) => (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad),
+        WaitKind::InCircle(next) => {
+            let lock = path(view, row.lock, room / 2);
+            (format!("{} {}  waits for {lock}, held by {}", signs.waits, someone(), short(view, next)), theme.text)
+        }
+        WaitKind::SelfBlocked => {
+            let lock = path(view, row.lock, room / 2);
+            (format!("{} {}  waits for {lock}, which it holds itself", signs.bad, someone()), theme.bad)
+        }
+        WaitKind::Blocker(count, at_least) => {
+            let least = if at_least { "at least " } else { "" };
+            let sessions = plural(count, "session", "sessions");
+            let life = row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
+            (format!("{} {}  holds up {least}{sessions}{life}", signs.holds, someone()), theme.strong)
+        }
+        WaitKind::Lock(waiting) => {
+            let count = format!("  {} {}", size(waiting), if waiting == 1 { "waits" } else { "wait" });
+            let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
+            let finding = finding.map_or(String::new(), |finding| {
+                format!("  {} {}", signs.severity(finding.severity), finding.code)
+            });
+            (format!("{}{count}{finding}", path(view, row.lock, room.saturating_sub(30).max(12))), theme.good)
+        }
+        WaitKind::Through => (format!("{} {}  holds up others itself", signs.waits, someone()), theme.wait),
+        WaitKind::Waiter => (format!("{} {}", signs.waits, someone()), theme.text),
+        WaitKind::More(count) => (format!("and {} more", size(count)), theme.dim),
+        WaitKind::Cut => ("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim),
+    };
+    (view.fit(&text, room, Keep::Start), view.data(style))
+}
+
+fn short(view: View<'_>, session: SessionId) -> String {
+    crate::tui::widget::text::session(session, 9, view.theme.signs.charset)
+}
+
+/// That a session is about to end, or has ended.
+fn alive(view: View<'_>, session: SessionId) -> Option<String> {
+    let now = view.app.now();
+    // It holds a lock, so it was there at some time; when, does not matter for who is about to end.
+    lifetime(view.app.world().sight(now).life_of(session, Timestamp(0)))
+}
+
+fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {
+    let lock = lock.and_then(|lock| view.app.world().table().lock(lock));
+    let name = lock.map_or_else(|| "a lock that is gone".to_owned(), |lock| match lock.name() {
+        Some(name) => format!("{} [{name}]", lock.path()),
+        None => lock.path().to_string(),
+    });
+    view.fit(&name, columns, Keep::End)
+}

@@ -1,0 +1,64 @@
+//! Who a session is, in a few columns: its client's address where that is known, and whether it lives.
+
+use std::time::Duration;
+
+use ratatui::style::Style;
+
+use super::View;
+use crate::diagnose::Life;
+use crate::tui::widget::figure::duration;
+use crate::tui::widget::text::{Keep, session, width};
+use crate::znode::SessionId;
+
+/// Columns of a session's id that follows an address.
+const SHORT: usize = 9;
+
+/// The client's address and the session's id, as far as they fit; the id alone where no server told the address.
+pub fn who(view: View<'_>, id: SessionId, columns: usize) -> String {
+    let charset = view.theme.signs.charset;
+    let Some(client) = client(view, id) else { return session(id, columns.min(18), charset) };
+    let host = host(client);
+    let shown = if width(client) + 2 + SHORT <= columns { client } else { host };
+    let shown = view.fit(shown, columns, Keep::Start);
+    let room = columns.saturating_sub(width(&shown) + 2);
+    if room >= SHORT { format!("{shown}  {}", session(id, SHORT, charset)) } else { shown }
+}
+
+/// The client's address, with as much of its port as fits; `None` where no server told it.
+pub fn client(view: View<'_>, id: SessionId) -> Option<&str> {
+    let (_, connection) = view.app.world().table().view().connection_of(id)?;
+    Some(connection.client.as_str())
+}
+
+/// An address without its port.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}
+
+/// That somebody does not live, or how long it will; `None` for who lives, and where that is not known.
+pub fn lifetime((life, expires_in): (Life, Option<Duration>)) -> Option<String> {
+    match (life, expires_in) {
+        (Life::Live | Life::Unknown, _) => None,
+        (Life::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
+        (life, _) => Some(life.id().to_owned()),
+    }
+}
+
+/// How long is left: in whole seconds, since it is known to about one.
+pub fn countdown(left: Duration) -> String {
+    match left.as_millis().div_ceil(1000) {
+        seconds @ ..60 => format!("{seconds}s"),
+        _ => duration(left),
+    }
+}
+
+/// How somebody's life looks: with a sign where it is in danger.
+pub fn life(view: View<'_>, known: (Life, Option<Duration>)) -> (String, Style) {
+    let theme = view.theme;
+    match known.0 {
+        Life::Live => ("live".to_owned(), view.data(theme.good)),
+        Life::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
+        Life::Expiring | Life::Ownerless => (lifetime(known).unwrap_or_default(), view.data(theme.wait)),
+        Life::Ghost => (lifetime(known).unwrap_or_default(), view.data(theme.bad)),
+    }
+}
