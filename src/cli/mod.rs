@@ -263,6 +263,7 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         mouse: settings.mouse,
         utc: settings.utc,
         write: settings.write,
+        audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
     };
     Ok(tui::run(options).await?)
 }

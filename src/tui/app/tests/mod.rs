@@ -1,6 +1,8 @@
 //! What a user could notice, without a terminal.
 
+mod audit;
 mod contend;
+mod delete;
 mod live;
 mod locks;
 mod property;
