@@ -19,7 +19,7 @@ impl Permission {
 }
 
 /// What was shown to somebody who said yes to it. Only [`confirm`] makes one.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Confirmed<T> {
     what: T,

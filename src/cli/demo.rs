@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 
 use super::CliError;
 use super::settings::{SESSION_TIMEOUT, Settings};
+use crate::admin::audit;
 use crate::demo::{Ground, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};
@@ -33,8 +34,14 @@ pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), C
     let tour = Tour::new(Script::own(), ZnodePath::root().child(GROUND), true, plays);
     // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
     let survey = SurveyOptions { by: ViewBy::Words, ..SurveyOptions::new(connection.clone()) };
-    let shown = tui::run(options(settings, connection, survey, ZnodePath::root(), tour)).await;
+    // What is deleted in the sandbox does not belong among what was deleted on an ensemble.
+    let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
+    let audited = Some(audit_log.clone());
+    let options = options(settings, connection, survey, ZnodePath::root(), tour);
+    let shown = tui::run(TuiOptions { audit_log: audited, ..options }).await;
     sandbox.stop().await;
+    // There is none where nothing was deleted.
+    let _ = std::fs::remove_file(audit_log);
     Ok(shown?)
 }
 
@@ -71,5 +78,6 @@ fn options(
         utc: settings.utc,
         write: true,
         tour: Some(tour),
+        audit_log: settings.audit_log.clone().or_else(audit::usual_path),
     }
 }

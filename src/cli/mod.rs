@@ -282,6 +282,7 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         utc: settings.utc,
         write: settings.write,
         tour: None,
+        audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
     };
     Ok(tui::run(options).await?)
 }

@@ -50,11 +50,11 @@ fn describe(cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let each = told.map(|((wait, lock), holds)| {
         format!("{} holds {}, waits for {}", wait.waiter, escaped(holds.path().as_str()), escaped(lock.path().as_str()))
     });
-    let mut text = each.collect::<Vec<_>>().join("; ");
-    if cycle.len() > MOST_NAMED {
-        text.push_str(&format!("; and {} more", cycle.len() - MOST_NAMED));
+    let text = each.collect::<Vec<_>>().join("; ");
+    match cycle.len().checked_sub(MOST_NAMED) {
+        None | Some(0) => text,
+        Some(more) => format!("{text}; and {more} more"),
     }
-    text
 }
 
 #[cfg(test)]
@@ -91,7 +91,9 @@ mod tests {
             let nodes = [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)];
             let nodes = nodes.map(|(lock, session)| world.create(&curator(lock, 1), session));
             world.pass(2);
-            nodes.iter().for_each(|node| world.delete(node));
+            for node in &nodes {
+                world.delete(node);
+            }
         }
         assert_eq!(world.codes(Severity::Warning), []);
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::checks::{Kept, Look, NodeKey};
+use super::checks::{Kept, NodeKey, Scene};
 use super::{Life, election};
 use crate::queue::{LockId, Row, State};
 use crate::recipe::{Kind, Recipe, Role};
@@ -63,46 +63,46 @@ struct Quiet {
 
 /// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
 /// and its next watch.
-pub(super) fn unwatched(look: &Look<'_>, memory: &mut Memory) -> Vec<Unwatched> {
-    let lock = look.lock;
-    let told = look.sight.view().members.iter().any(|member| member.watched.is_some());
+pub(super) fn unwatched(scene: &Scene<'_>, memory: &mut Memory) -> Vec<Unwatched> {
+    let lock = scene.lock;
+    let told = scene.sight.view().members.iter().any(|member| member.watched.is_some());
     // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
     let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != Kind::SingleNode;
     if !told || !waits || lock.waiting() == 0 || election::is_registry(lock) {
         return Vec::new();
     }
-    let changed = changed(look, memory);
+    let changed = changed(scene, memory);
     let rows = lock.rows(lock.holding()..lock.len());
-    rows.filter_map(|row| one(look, &row, changed, &mut memory.waiters)).collect()
+    rows.filter_map(|row| one(scene, &row, changed, &mut memory.waiters)).collect()
 }
 
-fn changed(look: &Look<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
-    let children = (look.lock.len(), look.lock.next_sequence());
-    let queue = memory.queues.see(look.lock.id(), || Queue { children, looked: look.now(), changed: None });
+fn changed(scene: &Scene<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
+    let children = (scene.lock.len(), scene.lock.next_sequence());
+    let queue = memory.queues.see(scene.lock.id(), || Queue { children, looked: scene.now(), changed: None });
     if queue.children != children {
-        queue.changed = Some((queue.looked, look.now()));
+        queue.changed = Some((queue.looked, scene.now()));
     }
-    (queue.children, queue.looked) = (children, look.now());
+    (queue.children, queue.looked) = (children, scene.now());
     queue.changed
 }
 
 fn one(
-    look: &Look<'_>,
+    scene: &Scene<'_>,
     row: &Row<'_>,
     changed: Option<(Timestamp, Timestamp)>,
     quiet: &mut Kept<NodeKey, Quiet>,
 ) -> Option<Unwatched> {
-    let (sight, lock, contender) = (look.sight, look.lock, row.contender);
+    let (sight, lock, contender) = (scene.sight, scene.lock, row.contender);
     let session = contender.session.filter(|_| row.state == State::Waits)?;
-    let alone = !look.repeated.contains_key(&session);
-    if alone && look.watching.contains(&session) {
+    let alone = !scene.repeated.contains_key(&session);
+    if alone && scene.watching.contains(&session) {
         return None;
     }
     // kazoo's `Lock` does not wait for readers, though its names stand in one queue with theirs.
     if !alone && lock.recipe() == Recipe::KazooReadWrite {
         return None;
     }
-    let behind = awaited(look, row)?;
+    let behind = awaited(scene, row)?;
     let gathered = sight.view().watches_as_of(session)?;
     let since = contender.contends_since(sight.table().clock_ahead_ms());
     let unseen = sight.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
@@ -112,14 +112,14 @@ fn one(
     let (member, connection) = sight.view().connection_of(session)?;
     let asked = member.connections.as_ref()?.at;
     let indifferent = is_indifferent(
-        look,
+        scene,
         connection,
         asked,
         changed,
         quiet.see((lock.id(), contender.czxid.0), || Quiet {
             cxid: connection.last_cxid,
             established: connection.established,
-            since: look.now(),
+            since: scene.now(),
         }),
     );
     // Who watches children is told by no list, but may be told by their number: that is counted less often.
@@ -142,7 +142,7 @@ fn one(
 /// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
 /// anew after each event. So it is told apart even where others watch children.
 fn is_indifferent(
-    look: &Look<'_>,
+    scene: &Scene<'_>,
     connection: &Connection,
     asked: Timestamp,
     changed: Option<(Timestamp, Timestamp)>,
@@ -151,10 +151,10 @@ fn is_indifferent(
     let same =
         quiet.cxid.is_some() && (quiet.cxid, quiet.established) == (connection.last_cxid, connection.established);
     if !same {
-        *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: look.now() };
+        *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: scene.now() };
         return false;
     }
-    let late = |changed: Timestamp| changed.plus(look.thresholds.settled_after);
+    let late = |changed: Timestamp| changed.plus(scene.thresholds.settled_after);
     changed.is_some_and(|(before, after)| {
         quiet.since <= before
             && asked >= late(after)
@@ -163,13 +163,13 @@ fn is_indifferent(
 }
 
 /// The one node that a waiter waits for. Who waits for a semaphore's leases waits for many, and watches children.
-fn awaited<'a>(look: &Look<'a>, row: &Row<'_>) -> Option<Row<'a>> {
-    let lock = look.lock;
+fn awaited<'a>(scene: &Scene<'a>, row: &Row<'_>) -> Option<Row<'a>> {
+    let lock = scene.lock;
     let names = lock.waits_for(row.position, 2);
     let [name] = names[..] else { return None };
     let position = match row.position.checked_sub(1).and_then(|before| lock.row(before)) {
         Some(before) if &*before.contender.node == name => before.position,
-        _ => look.sight.table().position(&lock.queue_path().child(name))?.1,
+        _ => scene.sight.table().position(&lock.queue_path().child(name))?.1,
     };
     lock.row(position).filter(|awaited| awaited.contender.role != Role::Lease)
 }

@@ -21,6 +21,7 @@ use tokio::time::sleep_until;
 use super::TuiError;
 use super::app::{App, Effect, Event, Side};
 use super::frames::Frames;
+use super::hands::Hands;
 use super::input::{Order, translate};
 use super::terminal::Outside;
 use super::theme::Theme;
@@ -101,6 +102,7 @@ pub struct Console<B: Backend, O> {
     ended: bool,
     ticked: Instant,
     tasks: JoinSet<Event>,
+    hands: Hands,
 }
 
 impl<B: Backend, O: Outside> Console<B, O>
@@ -121,7 +123,19 @@ where
             ended: false,
             ticked: Instant::now(),
             tasks: JoinSet::new(),
+            hands: Hands::default(),
         }
+    }
+
+    /// The same with what carries out deletions; without, there is no permission.
+    #[must_use]
+    pub fn with_hands(self, hands: Hands) -> Self {
+        Self { hands, ..self }
+    }
+
+    /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
+    pub fn leave(self) -> JoinSet<Event> {
+        self.tasks
     }
 
     /// What is shown.
@@ -243,6 +257,12 @@ where
             Effect::Copy(text) => self.outside.copy(&text).map_err(TuiError::terminal)?,
             Effect::Export { name, text } => {
                 self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
+            }
+            Effect::Delete(plan) => {
+                self.tasks.spawn(self.hands.clone().carry_out(*plan));
+            }
+            Effect::ReadAudit => {
+                self.tasks.spawn(self.hands.clone().read_audit());
             }
             Effect::Suspend => {
                 self.outside.suspend().await.map_err(TuiError::terminal)?;

@@ -7,4 +7,5 @@ mod hostile;
 mod pictures;
 mod recording;
 mod suspend;
+mod trouble;
 mod walk;

@@ -1,7 +1,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Side, Tour};
+use super::{AuditTold, Side, Tour};
+use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{Order, Outcome, Scenario, Status};
 use crate::demo::Direction;
 use crate::observe::Observed;
@@ -95,6 +96,10 @@ pub enum Event {
     Tick,
     /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
     ExportDone(Result<PathBuf, String>),
+    /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
+    DeletionDone(Result<Vec<admin::Outcome>, String>),
+    /// The audit log was read.
+    AuditRead(Box<AuditTold>),
     /// The observer ended by itself and will bring nothing more.
     ObserverEnded,
     /// A fleet tells how it stands.
@@ -127,7 +132,9 @@ pub enum Event {
 }
 
 /// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// It cannot be cloned: what was confirmed once is carried out once.
+#[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
     /// End the program.
     Quit,
@@ -140,6 +147,10 @@ pub enum Effect {
         /// What is in it.
         text: String,
     },
+    /// Carry out what was confirmed.
+    Delete(Box<Confirmed<DeletePlan>>),
+    /// Read the audit log.
+    ReadAudit,
     /// Give the terminal back and stop the process until it is continued.
     Suspend,
     /// Draw everything anew: something else wrote to the terminal.
@@ -169,7 +180,7 @@ pub enum Effect {
 }
 
 /// What an event led to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Update {
     /// Whether the screen looks different now.
     pub redraw: bool,

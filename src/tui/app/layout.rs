@@ -34,7 +34,7 @@ pub struct Area {
 /// fleets: boxes side by side   only on Contend
 /// beliefs                      a few lines, only on Contend, when two believed that they hold
 /// main: a box with the list    what is left
-/// side: a box below it         Locks: watch events; Queue: details
+/// side: a box below it         Locks: watch events; Queue, Audit: details
 /// caption                      a few lines, only during the tour
 /// footer                       1 line
 /// ```
@@ -85,9 +85,9 @@ impl Layout {
         let below = match screen {
             Screen::Locks if body.height >= 13 => 5,
             Screen::Locks if body.height == 12 => 4,
-            Screen::Queue if body.height >= 34 => 11,
-            Screen::Queue if body.height >= 18 => 9,
-            Screen::Queue if body.height >= 12 => 6,
+            Screen::Queue | Screen::Audit if body.height >= 34 => 11,
+            Screen::Queue | Screen::Audit if body.height >= 18 => 9,
+            Screen::Queue | Screen::Audit if body.height >= 12 => 6,
             _ => 0,
         };
         Some(Self {

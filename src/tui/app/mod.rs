@@ -7,9 +7,11 @@
 //! filter, a pause, an export) may walk through everything.
 
 mod actions;
+mod audit;
 mod choices;
 mod contend;
 mod cursor;
+mod delete;
 mod event;
 mod export;
 mod filter;
@@ -30,12 +32,15 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+pub use audit::{AuditLog, AuditTold};
 pub use contend::{
     Crew, DEFAULT_CLIENTS, Destination, Figures, Fleets, NoPlace, Phase, SECONDS, Side, Wanted, is_living,
 };
 pub use cursor::{Cursor, Rows};
+pub use delete::{Deletion, Tags, Working};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
 pub use fired::Fired;
@@ -73,6 +78,8 @@ pub struct Settings {
     pub named: Vec<ZnodePath>,
     /// Whether it may change the ensemble.
     pub write: bool,
+    /// Where the audit log is; `None` when there is no place for it.
+    pub audit_log: Option<PathBuf>,
     /// Whether times are shown in UTC at first.
     pub utc: bool,
     /// Whether only ASCII is drawn.
@@ -137,6 +144,11 @@ pub struct App {
     fleets: Fleets,
     side: Side,
     clients: [Cursor<ClientId>; 2],
+    deletion: Option<Deletion>,
+    working: Option<Working>,
+    tags: Tags,
+    audit: AuditLog,
+    entries: Cursor<String>,
     asks_to_quit: bool,
     no_filter: Filter,
     prompt: Option<Prompt>,
@@ -169,6 +181,11 @@ impl App {
             fleets: Fleets::default(),
             side: Side::Left,
             clients: [Cursor::first(), Cursor::first()],
+            deletion: None,
+            working: None,
+            tags: Tags::default(),
+            audit: AuditLog::default(),
+            entries: Cursor::last(),
             asks_to_quit: false,
             no_filter: Filter::default(),
             prompt: None,
@@ -205,6 +222,8 @@ impl App {
                 }
                 Update { redraw: true, effects: Vec::new() }
             }
+            Event::DeletionDone(done) => self.deletion_done(done),
+            Event::AuditRead(told) => self.audit_told(*told),
             Event::ObserverEnded => {
                 self.observing = false;
                 Update { redraw: true, effects: Vec::new() }
@@ -237,6 +256,7 @@ impl App {
         if let Some(open) = &self.open {
             self.live.reopen(open);
         }
+        self.recheck_targets();
         if let Some(paused) = &mut self.paused {
             paused.missed += count;
             return Update::default();
@@ -250,6 +270,7 @@ impl App {
         if self.is_live() {
             self.live.examine(self.now);
         }
+        self.tick_deletion();
         if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
             self.notice = None;
         }
@@ -265,7 +286,7 @@ impl App {
     /// Whether something on the screen changes with time alone.
     pub fn counts_seconds(&self) -> bool {
         let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
-        if self.notice.is_some() || self.paused.is_some() || playing {
+        if self.notice.is_some() || self.paused.is_some() || playing || self.deletion.is_some() {
             return true;
         }
         if self.screen == Screen::Contend && self.fleets.is_active() {
@@ -279,7 +300,7 @@ impl App {
             Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
             Screen::Sessions | Screen::Waits => self.live.table().contender_count() > 0,
             Screen::Servers => self.settings.asks_servers,
-            Screen::Contend | Screen::Timeline | Screen::Help | Screen::Unreadable => false,
+            Screen::Contend | Screen::Timeline | Screen::Audit | Screen::Help | Screen::Unreadable => false,
         }
     }
 
@@ -300,6 +321,7 @@ impl App {
             Screen::Sessions => self.sessions.settle(world.sessions(), height),
             Screen::Waits => self.waits.settle(world.waits(), height),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
+            Screen::Audit => self.entries.settle(&self.audit, height),
             Screen::Help | Screen::Unreadable | Screen::Servers => {}
         }
     }

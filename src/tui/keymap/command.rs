@@ -35,6 +35,8 @@ pub enum Command {
     Contend,
     /// Shows what happened.
     Timeline,
+    /// Shows what was changed from here.
+    Audit,
     /// Shows this table.
     Help,
     /// Shows what each server tells about itself.
@@ -57,6 +59,10 @@ pub enum Command {
     Copy,
     /// Writes what is seen to a file.
     Export,
+    /// Opens the plan to delete what is tagged or selected.
+    Delete,
+    /// Tags a contender.
+    Tag,
     /// Starts test clients.
     Start,
     /// Stops them all.

@@ -30,7 +30,7 @@ async fn kazoo_holds_and_waits(server: &Server) -> (Foreign, Foreign, String) {
     (holder, waiter, node)
 }
 
-/// Rows 7 and 12: killed, the lock is held until the session expires; before, deleting the node would have been wrong.
+/// CURATOR-396, jubatus#497: killed, the lock is held until the session expires; before, deleting the node would have been wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_killed_holder_is_told_with_its_countdown_until_its_session_expires() {
     let server = Server::start();
@@ -51,7 +51,7 @@ async fn a_killed_holder_is_told_with_its_countdown_until_its_session_expires() 
     assert_eq!(doctor.raised_at_least(Severity::Warning).len(), 1);
 }
 
-/// Row 10: a paused process outlives its session, and does not know that another holds now.
+/// Curator's tech note 10: a paused process outlives its session, and does not know that another holds now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_paused_holder_that_lost_its_lock_is_told_as_long_as_its_successor_holds() {
     let server = Server::start();
@@ -70,7 +70,7 @@ async fn a_paused_holder_that_lost_its_lock_is_told_as_long_as_its_successor_hol
     assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
 }
 
-/// Row 11: the host goes on with a newer session while the node of the older one ends.
+/// CURATOR-498, -604, -696: the host goes on with a newer session while the node of the older one ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_told() {
     let server = Server::start();
@@ -95,7 +95,7 @@ async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_told() {
     doctor.clears(Code::AdoptedNode).await;
 }
 
-/// Row 9: a process that only sends heartbeats.
+/// accumulo#3138: a process that only sends heartbeats.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_only_sends_heartbeats_is_told_until_it_goes_on() {
     let server = Server::start();

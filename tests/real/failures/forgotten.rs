@@ -38,7 +38,7 @@ async fn held(lock: &str) -> (Server, Client, String) {
     (server, holder, head)
 }
 
-/// Row 1: the create succeeded, its reply was lost, and its maker created again with the same id.
+/// go-zookeeper#229: the create succeeded, its reply was lost, and its maker created again with the same id.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_one_id() {
     let server = Server::start();
@@ -65,7 +65,7 @@ async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_o
     assert!(doctor.suspicions(&second).is_empty());
 }
 
-/// Rows 2 and 3: a node whose thread was interrupted, or whose clean-up failed, while its session queues anew.
+/// CURATOR-79, kazoo#732, kazoo#760: a node whose thread was interrupted, or whose clean-up failed, while its session queues anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_that_its_session_forgot_and_queued_again_is_suspect() {
     let (server, _holder, head) = held("/lock").await;
@@ -81,7 +81,7 @@ async fn a_waiter_that_its_session_forgot_and_queued_again_is_suspect() {
     doctor.clears(Code::OrphanSuspected).await;
 }
 
-/// Rows 4 and 18: a waiter that gave up without its node, or lost its wake-up. When its turn comes it does not know.
+/// zk-ruby's zk#49, kazoo#170: a waiter that gave up without its node, or lost its wake-up. When its turn comes it does not know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_that_watches_nothing_is_found_and_again_when_its_turn_has_come() {
     let (server, holder, head) = held("/lock").await;

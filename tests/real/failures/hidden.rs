@@ -1,6 +1,7 @@
 //! A ghost cannot be made on a sound server, which deletes the nodes of a session with the session: here a server's list of
 //! sessions is told without one of them.
 
+use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
@@ -59,18 +60,20 @@ fn without(answer: &str, session: SessionId) -> String {
     let found = answer.lines().filter(|other| *other == line).count();
     let mut told = String::new();
     for other in answer.lines().filter(|other| *other != line) {
-        match other.strip_prefix("Session Sets (").and_then(|rest| rest.strip_suffix("):")?.rsplit_once('(')) {
-            Some((rest, count)) => {
-                let count: usize = count.parse().expect("a number");
-                told.push_str(&format!("Session Sets ({rest}({}):\n", count - found));
-            }
-            None => told.push_str(&format!("{other}\n")),
-        }
+        let written =
+            match other.strip_prefix("Session Sets (").and_then(|rest| rest.strip_suffix("):")?.rsplit_once('(')) {
+                Some((rest, count)) => {
+                    let count: usize = count.parse().expect("a number");
+                    writeln!(told, "Session Sets ({rest}({}):", count - found)
+                }
+                None => writeln!(told, "{other}"),
+            };
+        written.expect("a String takes all");
     }
     told
 }
 
-/// Row 8.
+/// ZOOKEEPER-2355, ZOOKEEPER-4837.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_whose_session_is_in_no_list_is_a_ghost_until_it_is_deleted() {
     let server = Server::start();

@@ -6,5 +6,6 @@ mod doctor;
 mod forgotten;
 mod healthy;
 mod hidden;
+mod members;
 mod tree;
 mod waiting;

@@ -19,7 +19,7 @@ async fn scene(thresholds: Thresholds) -> (Server, Doctor, Client) {
     (server, doctor, client)
 }
 
-/// Row 13.
+/// kazoo#730, ZOOKEEPER-4706.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_queue_whose_numbers_run_out_is_told_until_its_parent_is_made_anew() {
     let (_server, mut doctor, client) = scene(Thresholds::default()).await;
@@ -35,7 +35,7 @@ async fn a_queue_whose_numbers_run_out_is_told_until_its_parent_is_made_anew() {
     doctor.clears(Code::SequenceOverflow).await;
 }
 
-/// Row 14: kazoo makes its parents for ever.
+/// Netflix's curator#307, kazoo#329: kazoo makes its parents for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_stays_empty_is_told_until_it_is_deleted() {
     let (server, mut doctor, client) = scene(hasty()).await;
@@ -51,7 +51,7 @@ async fn a_parent_that_stays_empty_is_told_until_it_is_deleted() {
     doctor.clears(Code::EmptyParent).await;
 }
 
-/// Row 15.
+/// brooklin#747.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_persistent_contender_is_told_until_it_is_deleted() {
     let (_server, mut doctor, client) = scene(Thresholds::default()).await;
@@ -65,7 +65,7 @@ async fn a_persistent_contender_is_told_until_it_is_deleted() {
     doctor.clears(Code::PersistentContender).await;
 }
 
-/// Row 16, as far as the other nodes look like some lock's.
+/// kazoo#309, as far as the other nodes look like some lock's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_recipes_node_among_curators_is_told_until_it_is_moved_away() {
     let (server, mut doctor, client) = scene(Thresholds::default()).await;
@@ -80,7 +80,7 @@ async fn another_recipes_node_among_curators_is_told_until_it_is_moved_away() {
     doctor.clears(Code::ForeignChild).await;
 }
 
-/// Row 17.
+/// CURATOR-107.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn watches_on_nodes_that_never_come_back_are_told_until_their_client_is_gone() {
     let (server, mut doctor, client) = scene(Thresholds::default()).await;

@@ -21,7 +21,7 @@ async fn curators(server: &Server, clients: &[&str]) -> Foreign {
     java
 }
 
-/// Rows 5 and 19: the session that holds queues again; nothing tells two lock objects from two threads but that nothing moves.
+/// CURATOR-678, Netflix's curator#75: the session that holds queues again; nothing tells two lock objects from two threads but that nothing moves.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_waits_for_its_own_lock_is_noted_and_warned_of_when_nothing_moves() {
     let server = Server::start();
@@ -39,7 +39,7 @@ async fn a_session_that_waits_for_its_own_lock_is_noted_and_warned_of_when_nothi
     java.held("second").await;
 }
 
-/// Row 20: each holds one lock and waits for the other's.
+/// Each holds one lock and waits for the other's.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deadlock_across_two_locks_is_told_at_both_until_one_gives_up() {
     let server = Server::start();
@@ -61,7 +61,7 @@ async fn a_deadlock_across_two_locks_is_told_at_both_until_one_gives_up() {
     assert_eq!(doctor.raised_at_least(Severity::Warning).len(), 2);
 }
 
-/// Row 6: a lease that its owner forgot.
+/// CURATOR-335: a lease that its owner forgot.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_that_never_moves_is_told_while_others_wait() {
     let server = Server::start();
