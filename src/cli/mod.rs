@@ -177,9 +177,10 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
             let screen = own_screen.over(screen);
             let on_ensemble = options.connect.is_some();
             let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
-            match on_ensemble {
-                true => demo::on_ensemble(&settings, play).await?,
-                false => demo::on_sandbox(&settings, play).await?,
+            if on_ensemble {
+                demo::on_ensemble(&settings, play).await?;
+            } else {
+                demo::on_sandbox(&settings, play).await?;
             }
         }
         Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,

@@ -12,7 +12,7 @@ use crate::harness::terminal::Terminal;
 /// Columns and lines of the recording.
 const SIZE: (u16, u16) = (100, 30);
 /// How often the screen is looked at: what comes and goes in between is not recorded.
-const LOOKS: Duration = Duration::from_millis(250);
+const LOOKS: Duration = Duration::from_millis(400);
 /// How long the last picture stays.
 const LAST: Duration = Duration::from_secs(8);
 /// How long a whole tour may take.

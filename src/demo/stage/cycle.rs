@@ -72,7 +72,7 @@ async fn until(acts: &mut mpsc::Receiver<Act>, wanted: Act) {
             return;
         }
     }
-    pending().await
+    pending::<()>().await;
 }
 
 fn lock(session: &Client, path: &ZnodePath, number: u32) -> Result<Lock, String> {

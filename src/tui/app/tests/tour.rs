@@ -31,11 +31,13 @@ fn where_at(app: &App) -> (usize, usize) {
 }
 
 fn stage(update: &Update) -> Vec<&Direction> {
-    let direction = |effect| match effect {
-        &Effect::Stage(ref direction) => Some(direction),
-        _ => None,
-    };
-    update.effects.iter().filter_map(direction).collect()
+    let mut directions = Vec::new();
+    for effect in &update.effects {
+        if let Effect::Stage(direction) = effect {
+            directions.push(direction);
+        }
+    }
+    directions
 }
 
 fn orders(update: &Update) -> Vec<Order> {
