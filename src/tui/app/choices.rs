@@ -1,8 +1,6 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{
-    App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind,
-};
+use super::{App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind};
 
 impl App {
     /// The filter of the screen; empty where there is none.

@@ -240,9 +240,10 @@ impl<'a> Drawing<'a> {
                 break;
             }
             follows.push(at < last);
-            let fresh = self.held.get(&session).is_some_and(|locks| {
-                locks.iter().any(|lock| !self.drawn.contains(&(session, *lock)))
-            });
+            let fresh = self
+                .held
+                .get(&session)
+                .is_some_and(|locks| locks.iter().any(|lock| !self.drawn.contains(&(session, *lock))));
             self.push(WaitKind::Through(fresh), Some(session), Some(lock.id()), follows);
             self.locks(session, follows);
             follows.pop();

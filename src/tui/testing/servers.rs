@@ -59,7 +59,8 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
     let Change::Surveyed { view: alone } = told(at, clients) else { unreachable!("told makes Surveyed") };
     let whole = MemberView { mode: Some(Mode::Leader), ..alone.members[0].clone() };
-    let error = "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";
+    let error =
+        "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";
     let less = MemberView {
         mode: Some(Mode::Follower),
         version: whole.version.clone(),
@@ -142,10 +143,8 @@ pub fn clients() -> Clients {
 /// The tests' ensemble with two sessions that wait for each other, and what its server tells in the first five seconds.
 pub fn trouble(size: (u16, u16)) -> App {
     let mut app = live(size);
-    let knot = vec![
-        curator("/locks/billing", 4900, 7, 30),
-        seen(orders(31, 0x1b).as_str(), 0x1b, ago(20), b"worker-27"),
-    ];
+    let knot =
+        vec![curator("/locks/billing", 4900, 7, 30), seen(orders(31, 0x1b).as_str(), 0x1b, ago(20), b"worker-27")];
     app.update(at(NOW, knot), NOW);
     for second in 1..=5 {
         let now = NOW.plus(Duration::from_secs(second));

@@ -98,7 +98,8 @@ impl Deletion {
         match DeletePlan::of(&Sight::new(table, now), &paths) {
             Ok(plan) => match other_node(&self.plan, &plan) {
                 Some(path) => {
-                    self.obstacle = Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
+                    self.obstacle =
+                        Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
                 }
                 None => {
                     self.obstacle = None;
