@@ -89,7 +89,8 @@ impl Page {
             &format!("{} (uid {}{sudo}) on {}, process {}", who.user, who.uid, who.host, who.pid),
             Tone::Plain,
         );
-        let known = if who.identities.is_empty() { "nobody in particular".to_owned() } else { who.identities.join(", ") };
+        let known =
+            if who.identities.is_empty() { "nobody in particular".to_owned() } else { who.identities.join(", ") };
         let session = who.own_session.as_deref().map(|session| format!(", session {session}")).unwrap_or_default();
         self.say("there as", &format!("{known}{session}, at {}", who.ensemble), Tone::Plain);
         let confirmed = entry.confirmed_by.as_deref();

@@ -74,7 +74,8 @@ impl Entry {
     }
 }
 
-const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline, Screen::Audit];
+const LISTS: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline, Screen::Audit];
 
 const FILTERED: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Timeline, Screen::Audit];
 
@@ -83,15 +84,8 @@ const SORTED: &[Screen] = &[Screen::Locks, Screen::Sessions];
 const TAKEN: &[Screen] =
     &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline];
 
-const COPIED: &[Screen] = &[
-    Screen::Locks,
-    Screen::Queue,
-    Screen::Sessions,
-    Screen::Waits,
-    Screen::Contend,
-    Screen::Timeline,
-    Screen::Audit,
-];
+const COPIED: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline, Screen::Audit];
 
 /// Builds a line of the table.
 const fn entry(command: Command, name: &'static str, keys: &'static [Key], group: Group, help: &'static str) -> Entry {
@@ -136,18 +130,20 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
         .hint("open")
         .on(LISTS),
-    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter; else go back").hint("back").on(&[
-        Screen::Queue,
-        Screen::Sessions,
-        Screen::Waits,
-        Screen::Servers,
-        Screen::Contend,
-        Screen::Timeline,
-        Screen::Audit,
-        Screen::Help,
-        Screen::Unreadable,
-        Screen::Locks,
-    ]),
+    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter; else go back").hint("back").on(
+        &[
+            Screen::Queue,
+            Screen::Sessions,
+            Screen::Waits,
+            Screen::Servers,
+            Screen::Contend,
+            Screen::Timeline,
+            Screen::Audit,
+            Screen::Help,
+            Screen::Unreadable,
+            Screen::Locks,
+        ],
+    ),
     entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], Group::Go, "To the other pane, or the other side")
         .hint("details")
         .on(&[Screen::Queue, Screen::Contend, Screen::Audit]),
@@ -159,7 +155,13 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Audit, "audit", &[Key::Char('7')], Group::Go, "What was deleted, by whom, and why"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
-    entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells, and what to change there"),
+    entry(
+        Command::Servers,
+        "servers",
+        &[Key::Char('v')],
+        Group::Go,
+        "What each server tells, and what to change there",
+    ),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")

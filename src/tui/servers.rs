@@ -63,11 +63,15 @@ fn known(view: &ServerView) -> &'static str {
             "No server tells anything: locks are shown from the znodes alone, and nothing is claimed of clients, their life or \
              their watches."
         }
-        (_, true, true) => "Every server tells who is connected, so it is known who lives, who expires, and who is a ghost.",
+        (_, true, true) => {
+            "Every server tells who is connected, so it is known who lives, who expires, and who is a ghost."
+        }
         (_, true, false) => {
             "Every server tells who is connected, but not which sessions there are: it is not known when one expires."
         }
-        (_, false, _) => "Not every server tells who is connected: a client that is not found may be at one of the others.",
+        (_, false, _) => {
+            "Not every server tells who is connected: a client that is not found may be at one of the others."
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program in a real terminal.
 
 mod contend;
+mod delete;
 mod endings;
 mod hostile;
 mod pictures;

@@ -106,7 +106,11 @@ mod tests {
     fn what_was_sent_between_two_answers_is_spread_over_their_seconds() {
         let mut fired = Fired::default();
         fired.take(&view(100, Some(1000)));
-        assert_eq!(fired.seconds().unwrap().iter().sum::<f64>(), 0.0, "what it sent before we came is not of this minute");
+        assert_eq!(
+            fired.seconds().unwrap().iter().sum::<f64>(),
+            0.0,
+            "what it sent before we came is not of this minute"
+        );
         fired.take(&view(104, Some(1040)));
         let seconds = fired.seconds().unwrap();
         assert_eq!(seconds[seconds.len() - 5..], [0.0, 10.0, 10.0, 10.0, 10.0]);

@@ -19,7 +19,7 @@ use crate::queue::{LockQueue, LockTable, State};
 use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
 
 /// Why nothing is deleted.
-const READ_ONLY: &str = "To delete, start the console as `lockscope --write`, or use `lockscope delete`.";
+const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
 /// Why nothing is deleted.
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
 
@@ -98,7 +98,8 @@ impl Deletion {
         match DeletePlan::of(&Sight::new(table, now), &paths) {
             Ok(plan) => match other_node(&self.plan, &plan) {
                 Some(path) => {
-                    self.obstacle = Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
+                    self.obstacle =
+                        Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
                 }
                 None => {
                     self.obstacle = None;
