@@ -52,7 +52,10 @@ impl Page {
         match &entry.outcome {
             Some(told) => {
                 let tone = if is_done(entry) { Tone::Plain } else { Tone::Careful };
-                self.say("result", &format!("{}: {}", told.result, told.reason), tone);
+                // The path stands in the next line.
+                let reason = told.reason.strip_prefix(&entry.subject.path).unwrap_or(&told.reason).trim_start();
+                let text = if reason == "is deleted" { String::new() } else { format!(": {reason}") };
+                self.say("result", &format!("{}{text}", told.result), tone);
             }
             None => self.say(
                 "result",

@@ -160,6 +160,12 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
     entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells of itself"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
+    entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
+        .hint("delete")
+        .on(&[Screen::Locks, Screen::Queue]),
+    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x takes all tagged ones")
+        .hint("tag")
+        .on(&[Screen::Queue]),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
@@ -177,12 +183,6 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is shown to a JSON file here")
         .hint("export")
         .on(TAKEN),
-    entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
-        .hint("delete")
-        .on(&[Screen::Locks, Screen::Queue]),
-    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x takes all tagged ones")
-        .hint("tag")
-        .on(&[Screen::Queue]),
     entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "A herd beside a chain; Queue: join it")
         .takes("[N HOLD]")
         .hint("contend")

@@ -63,6 +63,10 @@ use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const NOTICE: Duration = Duration::from_secs(6);
+/// How long one stays that takes longer to read.
+const LONG_NOTICE: Duration = Duration::from_secs(20);
+/// Characters of a notice that are read at a glance.
+const GLANCE: usize = 80;
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
@@ -343,10 +347,15 @@ impl App {
     }
 
     fn tell(&mut self, text: String) {
-        self.notice = Some(Notice { text, failed: false, until: self.now.plus(NOTICE) });
+        self.notify(text, false);
     }
 
     fn fail(&mut self, text: String) {
-        self.notice = Some(Notice { text, failed: true, until: self.now.plus(NOTICE) });
+        self.notify(text, true);
+    }
+
+    fn notify(&mut self, text: String, failed: bool) {
+        let stays = if text.len() > GLANCE { LONG_NOTICE } else { NOTICE };
+        self.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
     }
 }

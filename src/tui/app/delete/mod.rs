@@ -19,7 +19,7 @@ use crate::queue::{LockQueue, LockTable, State};
 use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
 
 /// Why nothing is deleted.
-const READ_ONLY: &str = "To delete, start the console as `lockscope --write`, or use `lockscope delete`.";
+const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
 /// Why nothing is deleted.
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
 
