@@ -8,6 +8,7 @@ use tokio::net::TcpListener;
 
 use super::CliError;
 use super::settings::{SESSION_TIMEOUT, Settings};
+use crate::admin::audit;
 use crate::demo::{Ground, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};
@@ -33,13 +34,13 @@ pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), C
     let tour = Tour::new(Script::own(), ZnodePath::root().child(GROUND), true, plays);
     // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
     let survey = SurveyOptions { by: ViewBy::Words, ..SurveyOptions::new(connection.clone()) };
-    // What is deleted here was nobody's: it has no place among what was changed in earnest.
-    let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{}.jsonl", std::process::id()));
-    let mut options = options(settings, connection, survey, ZnodePath::root(), tour);
-    options.audit_log = Some(audit_log.clone());
-    let shown = tui::run(options).await;
+    // What is deleted in the sandbox does not belong among what was deleted on an ensemble.
+    let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
+    let audited = Some(audit_log.clone());
+    let options = options(settings, connection, survey, ZnodePath::root(), tour);
+    let shown = tui::run(TuiOptions { audit_log: audited, ..options }).await;
     sandbox.stop().await;
-    // Nothing was deleted where it is not there.
+    // There is none where nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
     Ok(shown?)
 }
@@ -76,7 +77,7 @@ fn options(
         mouse: settings.mouse,
         utc: settings.utc,
         write: true,
-        audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
         tour: Some(tour),
+        audit_log: settings.audit_log.clone().or_else(audit::usual_path),
     }
 }

@@ -22,7 +22,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.shows_all(&["2/6 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
     terminal.press("n");
     // One of five is gone, and the servers wait for its session.
-    terminal.shows_all(&["2/6", "2 of 3", "4 test clients"]);
+    terminal.shows_all(&["2/6", "2 of 3", "4 test"]);
     terminal.shows_all(&["● holds", "expiring", "Why it is stuck"]);
     terminal.press("n");
     terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);

@@ -6,6 +6,7 @@ mod demo;
 mod endings;
 mod hostile;
 mod pictures;
+mod recording;
 mod suspend;
 mod trouble;
 mod walk;
