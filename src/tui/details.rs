@@ -47,8 +47,9 @@ pub fn lines(app: &App, columns: usize) -> Vec<Detail> {
     let page = Page { app, lock, row, facts, charset, room: columns.saturating_sub(LABEL) };
     let mut lines = vec![page.path(), page.state(), page.session()];
     lines.extend(page.client());
-    lines.extend([page.waits_for(), page.release(), page.created()]);
+    lines.push(page.waits_for());
     lines.extend(page.data());
+    lines.extend([page.release(), page.created()]);
     lines
 }
 
@@ -144,9 +145,9 @@ impl Page<'_> {
     fn client(&self) -> Option<Detail> {
         let (session, connection) = self.row.contender.session.zip(self.facts.connection)?;
         let (server, _) = self.app.world().table().view().connection_of(session)?;
-        let since = connection.established.map_or(String::new(), |made| {
-            format!(" since {}", time_of_day(made, self.app.settings().utc))
-        });
+        let since = connection
+            .established
+            .map_or(String::new(), |made| format!(" since {}", time_of_day(made, self.app.settings().utc)));
         let last = connection.last_operation.as_deref().map_or(String::new(), |last| format!(", last {last}"));
         Some(self.plain("client", &format!("{} on {}{since}{last}", connection.client, server.address)))
     }

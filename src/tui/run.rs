@@ -42,7 +42,6 @@ pub trait Changes {
     fn look_at_watchers(&mut self, wanted: bool);
 }
 
-
 /// Where the orders of the system come from.
 pub trait System {
     /// The next order. Cancel safe.

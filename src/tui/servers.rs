@@ -63,11 +63,15 @@ fn known(view: &ServerView) -> &'static str {
             "No server tells anything: locks are shown from the znodes alone, and nothing is claimed of clients, their life or \
              their watches."
         }
-        (_, true, true) => "Every server tells who is connected, so it is known who lives, who expires, and who is a ghost.",
+        (_, true, true) => {
+            "Every server tells who is connected, so it is known who lives, who expires, and who is a ghost."
+        }
         (_, true, false) => {
             "Every server tells who is connected, but not which sessions there are: it is not known when one expires."
         }
-        (_, false, _) => "Not every server tells who is connected: a client that is not found may be at one of the others.",
+        (_, false, _) => {
+            "Not every server tells who is connected: a client that is not found may be at one of the others."
+        }
     }
 }
 
@@ -135,8 +139,11 @@ fn told(member: &MemberView) -> Option<String> {
         let within = plural(listing.items().len(), "watched path", "watched paths");
         format!("{within} of ours")
     });
-    let watches = member.watch_count.map(|watches| if watches == 1 { "1 watch".to_owned() } else { format!("{} watches", count(watches)) });
-    let parts: Vec<String> = [connections, sessions, watched, watches].into_iter().flatten().collect();
+    let all = member.watch_count.map(|number| match number {
+        1 => "1 watch in all".to_owned(),
+        _ => format!("{} watches in all", count(number)),
+    });
+    let parts: Vec<String> = [connections, sessions, watched, all].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -1,8 +1,6 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{
-    App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind,
-};
+use super::{App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind};
 
 impl App {
     /// The filter of the screen; empty where there is none.
@@ -81,7 +79,9 @@ impl App {
 
     pub(super) fn sort(&mut self, by: SortBy, reversed: bool) {
         let now = self.now;
-        self.each_world(|world| world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now)));
+        self.each_world(|world| {
+            world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now))
+        });
         self.locks = Cursor::first();
     }
 

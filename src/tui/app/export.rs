@@ -93,7 +93,8 @@ impl App {
         };
         let ensemble = Ensemble::new(&self.settings().connect, session).with_view(world.table().view());
         let snapshot = |locks| {
-            let snapshot = Snapshot::new(&ensemble, world.table(), now).with_locks(locks).with_diagnosis(world.diagnosis());
+            let snapshot =
+                Snapshot::new(&ensemble, world.table(), now).with_locks(locks).with_diagnosis(world.diagnosis());
             serde_json::to_string_pretty(&snapshot).map(Some)
         };
         match self.screen() {

@@ -98,7 +98,7 @@ mod tests {
     fn view(at: i64, children: Option<u64>) -> ServerView {
         let fired = children.map(|children| WatchEventTotals { children, ..WatchEventTotals::default() });
         let counted_at = Some(Timestamp(at * 1000));
-        let member = MemberView { fired, counted_at, ..MemberView::unasked("zk1:2181".to_owned()) };
+        let member = MemberView { counted_at, fired, ..MemberView::unasked("zk1:2181".to_owned()) };
         ServerView { at: Timestamp(at * 1000), members: vec![member], members_known: true, ..ServerView::default() }
     }
 
@@ -106,7 +106,11 @@ mod tests {
     fn what_was_sent_between_two_answers_is_spread_over_their_seconds() {
         let mut fired = Fired::default();
         fired.take(&view(100, Some(1000)));
-        assert_eq!(fired.seconds().unwrap().iter().sum::<f64>(), 0.0, "what it sent before we came is not of this minute");
+        assert_eq!(
+            fired.seconds().unwrap().iter().sum::<f64>(),
+            0.0,
+            "what it sent before we came is not of this minute"
+        );
         fired.take(&view(104, Some(1040)));
         let seconds = fired.seconds().unwrap();
         assert_eq!(seconds[seconds.len() - 5..], [0.0, 10.0, 10.0, 10.0, 10.0]);

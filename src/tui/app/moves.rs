@@ -58,7 +58,9 @@ impl App {
         let lines = match self.screen {
             Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
-            Screen::Servers => servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len(),
+            Screen::Servers => {
+                servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len()
+            }
             _ => {
                 let (details, why) = self.panes();
                 let (lines, pane) = match self.pane {
@@ -81,7 +83,9 @@ impl App {
             (Screen::Contend, _) => {
                 self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
             }
-            (Screen::Queue | Screen::Help | Screen::Unreadable | Screen::Servers, _) => self.step(if last { FAR } else { -FAR }),
+            (Screen::Queue | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
+                self.step(if last { FAR } else { -FAR })
+            }
         }
     }
 
@@ -97,7 +101,9 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _) | (Screen::Queue, Pane::List) => self.open_selected(),
+            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _) | (Screen::Queue, Pane::List) => {
+                self.open_selected()
+            }
             (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}

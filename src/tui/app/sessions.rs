@@ -57,9 +57,11 @@ impl SessionRow {
         let mut found = None;
         for (lock, node) in self.awaits.iter().take(MOST_LOOKED_AT) {
             let Some(node) = node else { return Some(Style::Herd) };
-            let Some((queue, row)) = sight.table().lock(*lock).zip(sight.table().position(node)).and_then(
-                |(queue, (id, position))| (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten(),
-            ) else {
+            let Some((queue, row)) =
+                sight.table().lock(*lock).zip(sight.table().position(node)).and_then(|(queue, (id, position))| {
+                    (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten()
+                })
+            else {
                 continue;
             };
             match sight.facts(queue, &row).watching {
@@ -93,8 +95,7 @@ pub enum SessionsBy {
 
 impl SessionsBy {
     /// Every column, in the order in which `s` goes through them.
-    pub const ALL: [Self; 6] =
-        [Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
+    pub const ALL: [Self; 6] = [Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
 
     /// The name on the command line and in the title.
     pub fn id(self) -> &'static str {

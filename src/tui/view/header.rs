@@ -97,9 +97,9 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         (Command::Help, Screen::Help),
     ];
     // What stands behind the tabs matters more than the names of screens that are not shown.
-    let behind = if app.has_fleets() { 20 } else { 0 } + if app.paused().is_some() { 8 } else { 0 };
-    let names: usize = tabs.iter().map(|(_, screen)| screen.title().len() + 4).sum();
-    let named = names + behind <= usize::from(area.width) + 1;
+    let behind = if app.has_fleets() { 20 } else { 0 } + if app.paused().is_some() { 42 } else { 0 };
+    let room: usize = tabs.iter().map(|(_, screen)| screen.title().len() + 4).sum();
+    let whole = room + behind <= usize::from(area.width) + 1;
     let mut spans = Vec::new();
     for (command, screen) in tabs {
         let Some(key) = COMMANDS.iter().find(|entry| entry.command == command).and_then(|entry| entry.keys.first())
@@ -107,7 +107,7 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             continue;
         };
         let style = if app.screen() == screen { theme.selected } else { theme.dim };
-        let name = if named || app.screen() == screen { format!("{} ", screen.title()) } else { String::new() };
+        let name = if whole || app.screen() == screen { format!("{} ", screen.title()) } else { String::new() };
         spans.push(Span::styled(format!(" {} {name}", key.label(true)), style));
     }
     let mut used: usize = spans.iter().map(Span::width).sum();

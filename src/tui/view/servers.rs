@@ -34,7 +34,10 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             Tone::Aside => (" ", theme.dim),
         };
         let mark = if *tone == Tone::Telling { theme.good } else { theme.wait };
-        Line::from(vec![Span::styled(format!("{sign} "), view.data(mark)), Span::styled(text.as_str(), view.data(style))])
-            .render(Rect { y, height: 1, ..inner }, buffer);
+        Line::from(vec![
+            Span::styled(format!("{sign} "), view.data(mark)),
+            Span::styled(text.as_str(), view.data(style)),
+        ])
+        .render(Rect { y, height: 1, ..inner }, buffer);
     }
 }

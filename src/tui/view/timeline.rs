@@ -73,7 +73,9 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     for (rank, line) in window(cursor.top(), rows.len(), list) {
         match rows.id(rank).and_then(|number| timeline.get(number)) {
             Some(Moment::Happening(happening)) => row(buffer, line, &placed, |column| cell(view, happening, column)),
-            Some(Moment::Finding { at, finding, raised }) => found(view, *at, finding, *raised, (line, &placed), buffer),
+            Some(Moment::Finding { at, finding, raised }) => {
+                found(view, *at, finding, *raised, (line, &placed), buffer)
+            }
             None => {}
         }
         if rank == cursor.rank() {

@@ -7,9 +7,9 @@ use ratatui::widgets::Widget;
 
 use super::{View, more};
 use crate::tui::app::Pane;
+use crate::tui::why::lines;
 use crate::tui::widget::figure::plural;
 use crate::tui::widget::panel::Panel;
-use crate::tui::why::lines;
 
 /// Columns that are not text: the border, a space, a sign and a space, and a space at the end.
 pub const AROUND: u16 = 6;
@@ -33,9 +33,8 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let panel = Panel { left, right: None, bottom: more(view, top, height, all.len()), focused };
     let inner = panel.draw(area, buffer, theme);
     for (line, y) in all.iter().skip(top).zip(inner.top()..inner.bottom()) {
-        let (sign, style) = line.sign.map_or((" ", theme.text), |severity| {
-            (theme.signs.severity(severity), theme.severity(severity))
-        });
+        let (sign, style) =
+            line.sign.map_or((" ", theme.text), |severity| (theme.signs.severity(severity), theme.severity(severity)));
         let text = if line.remedy { theme.text } else { theme.strong };
         Line::from(vec![
             Span::styled(format!(" {sign} "), view.data(style)),

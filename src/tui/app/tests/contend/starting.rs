@@ -228,6 +228,8 @@ fn a_number_on_the_command_line_still_shows_whose_queue_it_is_first() {
     let asked = crate::tui::asked::Asked::of(&app).expect("it is asked");
     assert!(asked.warning.is_some_and(|warning| warning.contains("applications")));
     let update = press(&mut app, "\n");
-    let [Effect::StartFleet { side: Side::Left, scenario }, ..] = update.effects.as_slice() else { panic!("{update:?}") };
+    let [Effect::StartFleet { side: Side::Left, scenario }, ..] = update.effects.as_slice() else {
+        panic!("{update:?}")
+    };
     assert_eq!(scenario.clients, 3);
 }
