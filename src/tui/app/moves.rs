@@ -84,7 +84,7 @@ impl App {
                 self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
             }
             (Screen::Queue | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
-                self.step(if last { FAR } else { -FAR })
+                self.step(if last { FAR } else { -FAR });
             }
         }
     }
@@ -102,7 +102,7 @@ impl App {
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
             (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _) | (Screen::Queue, Pane::List) => {
-                self.open_selected()
+                self.open_selected();
             }
             (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),

@@ -74,7 +74,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         match rows.id(rank).and_then(|number| timeline.get(number)) {
             Some(Moment::Happening(happening)) => row(buffer, line, &placed, |column| cell(view, happening, column)),
             Some(Moment::Finding { at, finding, raised }) => {
-                found(view, *at, finding, *raised, (line, &placed), buffer)
+                found(view, *at, finding, *raised, (line, &placed), buffer);
             }
             None => {}
         }
