@@ -29,8 +29,8 @@ pub struct Clients {
 
 /// What a single server tells that was asked for everything at that time.
 pub fn told(at: Timestamp, clients: &Clients) -> Change {
-    let watched = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
-    let watches = watched.len() as u64;
+    let looked_at = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
+    let watches = looked_at.len() as u64;
     let totals = WatchTotals { connections: watches, paths: watches, watches };
     let sessions = clients.connected.iter().map(|owner| (*owner, 20)).chain(clients.expiring.iter().copied());
     let sessions = sessions.map(|(owner, left)| listed(owner, Timestamp(at.0 + left * 1000))).collect();
@@ -45,7 +45,7 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
             at,
         )),
         sessions: Some(Listing::new(sessions, true, at)),
-        watched: Some(Listing::new(watched, true, at)),
+        watched: Some(Listing::new(looked_at, true, at)),
         counted_at: Some(at),
         watch_totals: Some(totals),
         watch_count: Some(watches + clients.child_watches),
