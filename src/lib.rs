@@ -29,17 +29,22 @@
 //! # How data flows
 //!
 //! ```text
-//! ensemble --watch events, reads--> observe --Change--> queue::LockTable --Happening--> timeline, counters
-//!                                                              |
-//! keys, resize, Change --> tui::run --> App::update(event, now) -> (redraw?, Vec<Effect>)
-//! snapshot, watch <-- report <---------------------------------+
+//! ensemble --watch events, reads--> observe ----Change--> queue::LockTable --Happening--> timeline, counters
+//! servers ---words, AdminServer---> zk::survey --Change-->      |
+//!                                                               +--> diagnose --> facts, findings
+//! keys, resize, Change, Status --> tui::run --> App::update(event, now) -> (redraw?, Vec<Effect>)
+//! Effect (start clients, delete, export, quit) --> tui::run --> contend, admin --> event
+//! snapshot, watch, check <-- report <-- queue, diagnose
 //! ```
 //!
 //! # Where to change what
 //!
 //! - A lock made by another library: a row in [`recipe`], in the file of its family, and one in its table test.
 //! - What a change means or costs: `queue::apply`, `queue::chain`.
-//! - When the ensemble is asked what: `observe::follow`.
+//! - When the ensemble is asked what: `observe::follow`; the servers about themselves: `zk::survey`.
+//! - Why a lock is called stuck: a file in [`diagnose`] for each finding.
+//! - How a lock works: [`lock`]; what test clients do and count: [`contend`].
+//! - What may be deleted, and how it is confirmed: [`admin`].
 //! - A key or a command: the one table in `tui::keymap`; footer and help follow.
 //! - What the sandbox answers to a request: `sandbox::machine`, one file a family; what is on the wire: `sandbox::wire`.
 //! - A field of the JSON: [`report`]; names are added, never renamed.

@@ -249,8 +249,11 @@ pub(super) struct ScreenOptions {
     /// Let the screen change the ensemble: start test clients and delete nodes; without it the screen only reads
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub write: Option<bool>,
-    /// Write what is changed in other people's locks to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Write what is changed in other people's locks to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
+    )]
     pub audit_log: Option<PathBuf>,
 }
 

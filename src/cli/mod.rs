@@ -185,11 +185,6 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
             watch::run(&settings, format(&settings), during, &mut tokio::io::stdout()).await?;
         }
-        Command::Check { options: own, headless, fail_on, during } => {
-            let settings = settle(Layer { options: own.over(options), screen, headless })?;
-            let out = &mut io::stdout().lock();
-            return check::run(&settings, format(&settings), fail_on.into(), during, out).await;
-        }
         Command::Delete { options: own, headless, delete } => {
             let options = own.over(options);
             if options.root.is_some() {
@@ -198,6 +193,11 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
             let screen = ScreenOptions { audit_log: delete.audit_log.clone().or(screen.audit_log), ..screen };
             let settings = settle(Layer { options, screen, headless })?;
             return delete::run(&settings, format(&settings), &delete, &mut io::stdout().lock()).await;
+        }
+        Command::Check { options: own, headless, fail_on, during } => {
+            let settings = settle(Layer { options: own.over(options), screen, headless })?;
+            let out = &mut io::stdout().lock();
+            return check::run(&settings, format(&settings), fail_on.into(), during, out).await;
         }
         Command::Contend { options: own, headless, contend } => {
             let options = without_locks(own.over(options), "contend")?;
@@ -265,7 +265,8 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         write: settings.write,
         audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
     };
-    Ok(tui::run(options).await?)
+    // On the heap: the screen's state is large, and the headless commands share this future.
+    Ok(Box::pin(tui::run(options)).await?)
 }
 
 /// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.

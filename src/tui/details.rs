@@ -132,9 +132,9 @@ impl Page<'_> {
             },
             (Life::Expiring, _, Some(left)) => {
                 let left = left.as_millis().div_ceil(1000);
-                format!("{session}, not connected: expires in {left}s unless its client comes back")
+                format!("{session}, not connected: expires in {left}s")
             }
-            (Life::Expiring, ..) => format!("{session}, not connected: expires unless its client comes back"),
+            (Life::Expiring, ..) => format!("{session}, not connected: expires by itself"),
             (Life::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
             _ => format!("{session}, whose end deletes this node"),
         }

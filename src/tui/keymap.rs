@@ -150,18 +150,12 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Locks, "locks", &[Key::Char('1')], Group::Go, "All locks"),
     entry(Command::Queue, "queue", &[Key::Char('2')], Group::Go, "The queue of the selected lock"),
     entry(Command::Sessions, "sessions", &[Key::Char('3')], Group::Go, "Who holds and who waits, by session"),
-    entry(Command::Waits, "waits", &[Key::Char('4')], Group::Go, "Who waits for whom, and who holds others up"),
+    entry(Command::Waits, "waits", &[Key::Char('4')], Group::Go, "Who waits for whom, across locks"),
     entry(Command::Contend, "contend", &[Key::Char('5')], Group::Go, "Test clients: a herd beside a chain"),
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
     entry(Command::Audit, "audit", &[Key::Char('7')], Group::Go, "What was deleted, by whom, and why"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
-    entry(
-        Command::Servers,
-        "servers",
-        &[Key::Char('v')],
-        Group::Go,
-        "What each server tells, and what to change there",
-    ),
+    entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells of itself"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
     entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
         .hint("delete")

@@ -94,7 +94,10 @@ impl Page<'_> {
             AskedBy::None => "told nothing",
         };
         let heard = member.answered_at.map(|at| format!("{} ago", duration(now.since(at))));
-        let version = member.version.as_deref().map(|version| fit(version, 16, Keep::Start, self.charset));
+        let version = member.version.as_deref().map(|version| {
+            // What stands behind the first dash is how it was built.
+            fit(version.split('-').next().unwrap_or(version), 16, Keep::Start, self.charset)
+        });
         let parts = [Some(member.address.clone()), member.mode.map(Mode::name).map(str::to_owned), version];
         let parts: Vec<String> = parts.into_iter().flatten().chain([by.to_owned()]).chain(heard).collect();
         let tone = if member.error.is_none() { Tone::Telling } else { Tone::Missing };
@@ -136,7 +139,7 @@ fn told(member: &MemberView) -> Option<String> {
         let within = plural(listing.items().len(), "watched path", "watched paths");
         format!("{within} of ours")
     });
-    let watches = member.watch_count.map(|count| plural_of(count, "watch").replace("watchs", "watches"));
+    let watches = member.watch_count.map(|watches| if watches == 1 { "1 watch".to_owned() } else { format!("{} watches", count(watches)) });
     let parts: Vec<String> = [connections, sessions, watched, watches].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }

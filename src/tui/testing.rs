@@ -2,6 +2,7 @@
 
 pub mod deletions;
 pub mod fleets;
+pub mod servers;
 
 use super::app::{App, Event, Key, Settings, Update};
 use crate::observe::Observed;
@@ -20,7 +21,7 @@ pub fn app(size: (u16, u16)) -> App {
 
 /// What the tests' console is started with.
 pub fn settings() -> Settings {
-    Settings { connect: "zk1:2181,zk2:2181/prod".to_owned(), utc: true, ..Settings::default() }
+    Settings { connect: "zk1:2181,zk2:2181/prod".to_owned(), utc: true, asks_servers: true, ..Settings::default() }
 }
 
 /// The path with that text.

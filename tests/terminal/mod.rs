@@ -6,4 +6,5 @@ mod endings;
 mod hostile;
 mod pictures;
 mod suspend;
+mod trouble;
 mod walk;

@@ -156,15 +156,12 @@ pub(super) fn joined(lines: impl Iterator<Item = Line>) -> Vec<Entry> {
     let mut places: HashMap<String, usize> = HashMap::new();
     for line in lines {
         let entry = Entry::from(line);
-        match places.get(&entry.id).copied() {
-            Some(place) => {
-                entries[place].intended |= entry.intended;
-                entries[place].outcome = entry.outcome.or(entries[place].outcome.take());
-            }
-            None => {
-                places.insert(entry.id.clone(), entries.len());
-                entries.push(entry);
-            }
+        if let Some(known) = places.get(&entry.id).and_then(|place| entries.get_mut(*place)) {
+            known.intended |= entry.intended;
+            known.outcome = entry.outcome.or(known.outcome.take());
+        } else {
+            places.insert(entry.id.clone(), entries.len());
+            entries.push(entry);
         }
     }
     entries

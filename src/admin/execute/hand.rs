@@ -1,7 +1,7 @@
 //! Finds a node again and deletes it, or asks its owner to release.
 
 use tokio::time::{Duration, sleep};
-use zookeeper_client::{Client, Error, SessionState, Stat};
+use zookeeper_client::{Client, Error, MultiWriteResult, SessionState, Stat};
 
 use super::super::{PlannedNode, What};
 use super::Ending;
@@ -12,6 +12,13 @@ const REVOKE: &[u8] = b"__REVOKE__";
 
 /// How often a node is made sure of anew when others change it meanwhile.
 const TRIES: usize = 10;
+
+/// By how much the version of a node is raised to make sure of it, unless its data are large: whoever takes its name and writes
+/// this often before the deletion comes would be hit.
+const RAISES: i32 = 16;
+
+/// How many bytes are sent to raise it.
+const RAISED_BYTES: usize = 64 * 1024;
 
 /// How long it is waited after a failed try, at first; longer after each.
 const PAUSE: Duration = Duration::from_millis(10);
@@ -89,10 +96,9 @@ impl<'a> Hand<'a> {
 
     async fn try_delete(&mut self) -> Result<Step, Error> {
         let (data, stat) = match self.look().await? {
-            Found::None if self.lost => return Ok(Step::End(Ending::GoneUnseen)),
+            // Where another one has the name, the node is gone too.
+            Found::None | Found::Other(_) if self.lost => return Ok(Step::End(Ending::GoneUnseen)),
             Found::None => return Ok(Step::End(Ending::Gone)),
-            // The name was free in between: our node is gone.
-            Found::Other(_) if self.lost => return Ok(Step::End(Ending::GoneUnseen)),
             Found::Other(stat) => return Ok(Step::End(changed_hands(&stat, false))),
             Found::Same(data, stat) => (data, stat),
         };
@@ -115,7 +121,7 @@ impl<'a> Hand<'a> {
         let path = self.node.path.as_str();
         // Both are on their way at once: when the name changes hands before them, this read has what the write destroys.
         let read = self.client.get_data(path);
-        let write = self.client.set_data(path, data, Some(stat.version));
+        let write = self.raise(data, stat.version)?;
         let (read, written) = tokio::join!(read, write);
         match written {
             Ok(stat) if self.is_ours(&stat) => self.send(stat.version, false).await,
@@ -124,6 +130,24 @@ impl<'a> Hand<'a> {
             Err(Error::NoAuth) => self.look_and_send().await,
             Err(error) => Err(error),
         }
+    }
+
+    /// Writes the data in one transaction so often that nobody else brings a fresh node to the same version by chance. Watchers
+    /// by getData hear it once.
+    fn raise(&self, data: &[u8], version: i32) -> Result<impl Future<Output = Result<Stat, Error>>, Error> {
+        let times = i32::try_from(RAISED_BYTES / data.len().max(1)).unwrap_or(RAISES).clamp(1, RAISES);
+        let mut writer = self.client.new_multi_writer();
+        for raised in 0..times {
+            // As the servers count on.
+            writer.add_set_data(self.node.path.as_str(), data, Some(version.wrapping_add(raised)))?;
+        }
+        let write = writer.commit();
+        Ok(async move {
+            match write.await?.pop() {
+                Some(MultiWriteResult::SetData { stat }) => Ok(stat),
+                _ => Err(Error::UnexpectedError("a write was not answered".to_owned())),
+            }
+        })
     }
 
     /// We may not write to the node: looks once more, without its data, and deletes it.

@@ -2,8 +2,13 @@
 //!
 //! `delete(path, version)` compares only how often the data were changed, which is 0 for every fresh node. So each node is read and told
 //! by its czxid first. A name that is given again (a single-node lock, a lock parent) could change hands between that read and the
-//! deletion: there the node's data are written anew, unchanged, which raises the version and tells in its answer which node it
-//! was; the deletion with the raised version can hit that very node only. Numbered names are not given again.
+//! deletion: there the node's data are written anew, unchanged, several times in one transaction. That raises the version and tells
+//! in its answer which node it was, and the deletion with the raised version can hit that very node only. Numbered names are not
+//! given again.
+//!
+//! Who takes such a name in the moment between a read and the write that follows it on the same connection is not deleted, but gets
+//! the data of the node before it: no request of ZooKeeper's writes by czxid. Where the read right before the write had
+//! shown it, it gets its own data back; else [`Ending::ChangedHands`] tells.
 //!
 //! A lost reply is followed by `sync` and another look: either the node is still there and it is tried again, or it is gone, and
 //! then it is not known who deleted it.

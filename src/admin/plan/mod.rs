@@ -133,7 +133,7 @@ pub struct PlannedNode {
     pub life: Life,
     /// Its owner's address, where a server knows it.
     pub client: Option<String>,
-    /// What `life` is known from, in one sentence.
+    /// What `life` is known from, and what speaks for it that nobody wants the node any more.
     pub evidence: String,
     /// Who acquires when the whole plan is carried out: at most ten of them.
     pub acquires_next: Vec<Next>,

@@ -34,7 +34,7 @@ pub(super) fn planned(
         state: Some(row.state),
         life,
         client: connection.map(|(_, connection)| connection.client.clone()),
-        evidence: words::evidence(sight, contender, life),
+        evidence: words::evidence(sight, lock, &row, life),
         then: words::then(lock, &row, &outlook),
         acquires_next: outlook.acquires,
         risks: words::risks(lock, &row, life),

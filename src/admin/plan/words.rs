@@ -12,8 +12,14 @@ use crate::recipe::{Kind, Recipe};
 use crate::server_view::{Liveness, ServerView};
 use crate::znode::SessionId;
 
-/// What the verdict on a contender's owner is known from.
-pub(super) fn evidence(sight: &Sight<'_>, contender: &Contender, life: Life) -> String {
+/// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
+pub(super) fn evidence(sight: &Sight<'_>, lock: &LockQueue, row: &Row<'_>, life: Life) -> String {
+    let mut known = vec![of_owner(sight, row.contender, life)];
+    known.extend(sight.suspicions(lock, row));
+    known.join("; ")
+}
+
+fn of_owner(sight: &Sight<'_>, contender: &Contender, life: Life) -> String {
     let Some(session) = contender.session else {
         return "no session owns it, so that it stays until somebody deletes it".to_owned();
     };
@@ -52,7 +58,7 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
     let lacking = match (&*silent, view.members_known) {
         ([], true) => "that list is hardly younger than the node".to_owned(),
         ([], false) => "it is not known whether these are all the servers".to_owned(),
-        (silent, _) => format!("{} did not tell", silent.join(", ")),
+        (silent, _) => format!("{} did not tell all that it has", silent.join(", ")),
     };
     match view.liveness(session) {
         Liveness::NoSession { .. } => format!("session {session} is in no list of sessions, but {lacking}"),

@@ -1,7 +1,7 @@
 //! What the node is: its stat, the queue that it stands in, and what the servers say about its owner.
 
 use tokio::time::timeout;
-use zookeeper_client::{Client, Error, Stat};
+use zookeeper_client::{Client, Error};
 
 use super::super::CliError;
 use super::super::follow::Follower;
@@ -11,8 +11,12 @@ use crate::diagnose::Sight;
 use crate::queue::{Change, LockTable};
 use crate::recipe::Shape;
 use crate::server_view::ServerView;
+use crate::zk::stat_of;
 use crate::zk::survey::{SurveyOptions, survey_once};
-use crate::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::znode::{Sequence, Timestamp, ZnodePath, ZnodeStat};
+
+/// How often the servers are asked at most.
+const SURVEYS: usize = 3;
 
 /// The node's stat; `None` when there is no such node.
 pub(super) async fn stat(
@@ -48,15 +52,28 @@ pub(super) async fn plan(settings: &Settings, path: &ZnodePath, stat: &ZnodeStat
 
 /// The lock's parent and what the servers say.
 async fn look(settings: &Settings, path: &ZnodePath) -> Result<LockTable, CliError> {
-    let survey = SurveyOptions::new(settings.connect_options()?);
+    let options = settings.survey_options()?;
     let near = Settings { roots: near(path), ..settings.clone() };
     // The servers' lists have to be younger than the node to tell anything about its owner, and both are.
-    let (table, view) = tokio::join!(read(&near), survey_once(&survey, false));
+    let (table, view) = tokio::join!(read(&near), survey(&options));
     let mut table = table?;
-    // A connect string that cannot be read was refused before.
-    let view = view.unwrap_or_else(|_| ServerView::default());
     table.apply(Change::Surveyed { view: view.into() }, now());
     Ok(table)
+}
+
+/// What the servers say. While connections come and go a server counts and lists different ones, and its list cannot be taken
+/// for whole: then it is asked again.
+async fn survey(options: &SurveyOptions) -> ServerView {
+    let mut view = ServerView::default();
+    for _ in 0..SURVEYS {
+        // A connect string that cannot be read was refused before.
+        view = survey_once(options, false).await.unwrap_or_default();
+        let in_part = view.members.iter().any(|member| member.connections.is_some() && !member.knows_connections());
+        if !in_part {
+            break;
+        }
+    }
+    view
 }
 
 async fn read(settings: &Settings) -> Result<LockTable, CliError> {
@@ -73,6 +90,10 @@ async fn read(settings: &Settings) -> Result<LockTable, CliError> {
 /// Where the node's lock can be: its parent, and where a semaphore's other half would be.
 fn near(path: &ZnodePath) -> Vec<ZnodePath> {
     let Some(parent) = path.parent() else { return vec![path.clone()] };
+    if parent.is_root() && Sequence::split(path.name()).is_none() {
+        // A single node at the top: the rest of the tree has nothing to do with it.
+        return vec![path.clone()];
+    }
     let mut near = vec![parent.clone()];
     if !parent.is_root() {
         near.extend(Shape::hints_beside(&parent));
@@ -80,22 +101,6 @@ fn near(path: &ZnodePath) -> Vec<ZnodePath> {
         near.extend(Shape::regrouped_by(&parent));
     }
     near
-}
-
-fn stat_of(stat: &Stat) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(stat.czxid),
-        mzxid: Zxid(stat.mzxid),
-        pzxid: Zxid(stat.pzxid),
-        ctime: Timestamp(stat.ctime),
-        mtime: Timestamp(stat.mtime),
-        version: stat.version,
-        cversion: stat.cversion,
-        aversion: stat.aversion,
-        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
-        data_length: stat.data_length,
-        num_children: stat.num_children,
-    }
 }
 
 fn now() -> Timestamp {

@@ -48,17 +48,16 @@ pub(super) async fn run(
     if let Some(error) = told.as_ref().and_then(|told| told.audit_error.as_ref()) {
         let _ = writeln!(io::stderr(), "lockscope: the outcome is not in the audit log: {}", escaped(error));
     }
-    match format {
-        Format::Json => {
+    let written = match (format, &told) {
+        (Format::Json, _) => {
             let log = audit.as_ref().map(Audit::path);
-            show::json(out, &options.path, action, plan.as_ref(), told.as_ref(), log)?;
+            show::json(out, &options.path, action, plan.as_ref(), told.as_ref(), log)
         }
-        Format::Table => {
-            if let Some(told) = &told {
-                writeln!(out, "{}", escaped(&told.reason))?;
-            }
-        }
-    }
+        (Format::Table, Some(told)) => writeln!(out, "{}", escaped(&told.reason)),
+        (Format::Table, None) => Ok(()),
+    };
+    // A reader who is gone does not change what was done, and the exit code tells that.
+    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
     Ok(if told.is_none_or(|told| told.done) { Verdict::Yes } else { Verdict::No })
 }
 
@@ -101,7 +100,9 @@ impl Deletion<'_> {
             return Ok((None, Some(self.noted(audit, None, told).await?)));
         }
         if self.format == Format::Table {
-            show::table(out, &plan)?;
+            show::table(out, &plan).map_err(|error| {
+                CliError::NotDeleted(format!("the plan cannot be shown: {error}; nothing was deleted"))
+            })?;
         }
         let Some(audit) = audit else { return Ok((Some(plan), None)) };
         let answer = match self.answer(&plan, &stat).await? {

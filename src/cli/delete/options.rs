@@ -51,8 +51,11 @@ pub(in crate::cli) struct DeleteOptions {
     /// Ask the owner to release in Curator's way instead: it does if the application made the lock revocable
     #[arg(long)]
     pub revoke: bool,
-    /// Write intent and outcome to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
-    #[arg(long, value_name = "FILE")]
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Write intent and outcome to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
+    )]
     pub audit_log: Option<PathBuf>,
 }
 

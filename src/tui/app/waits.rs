@@ -26,8 +26,8 @@ pub enum WaitKind {
     Blocker(usize, bool),
     /// A lock that the session above holds, and how many wait for it.
     Lock(usize),
-    /// It waits for the lock above, and holds up others itself.
-    Through,
+    /// It waits for the lock above, and holds up others itself; whether those stand below it, or further up already.
+    Through(bool),
     /// It waits for the lock above.
     Waiter,
     /// So many more wait for the lock above.
@@ -75,6 +75,11 @@ impl WaitRows {
     /// The graph.
     pub fn waits(&self) -> &Waits {
         &self.waits
+    }
+
+    /// Whether a session takes part in a circle.
+    pub fn is_in_circle(&self, session: Option<SessionId>) -> bool {
+        self.waits.cycles().iter().flatten().any(|wait| Some(wait.waiter) == session)
     }
 
     /// The row at a place.
@@ -235,7 +240,10 @@ impl<'a> Drawing<'a> {
                 break;
             }
             follows.push(at < last);
-            self.push(WaitKind::Through, Some(session), Some(lock.id()), follows);
+            let fresh = self.held.get(&session).is_some_and(|locks| {
+                locks.iter().any(|lock| !self.drawn.contains(&(session, *lock)))
+            });
+            self.push(WaitKind::Through(fresh), Some(session), Some(lock.id()), follows);
             self.locks(session, follows);
             follows.pop();
         }

@@ -136,7 +136,8 @@ fn word(view: View<'_>, entry: &Entry) -> &'static str {
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
         Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Audit => "list",
-        Command::NextPane if app.pane() == Pane::Details => "queue",
+        Command::NextPane if app.pane() == Pane::Details => "why",
+        Command::NextPane if app.pane() == Pane::Why => "queue",
         _ => entry.hint.unwrap_or_default(),
     }
 }

@@ -107,6 +107,47 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             buffer.set_stringn(x, line.y, theme.signs.tag, 1, theme.wait);
         }
     }
+    if app.filter().is_empty() {
+        let below = Rect { y: list.y + u16::try_from(rows.len()).unwrap_or(list.height).min(list.height), ..list };
+        let below = Rect { height: list.bottom() - below.y, ..below };
+        watchers(view, lock, (below, &placed), buffer);
+    }
+}
+
+/// Below a single node's holder: who watches the node. They are not in the tree, so they cannot be selected.
+fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Key>]), buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let sight = app.world().sight(app.now());
+    let Some(watchers) = sight.waiters(lock).filter(|_| app.shows_truth()) else { return };
+    let height = usize::from(area.height);
+    let all = watchers.sessions.len();
+    let shown = if all > height { height.saturating_sub(1) } else { all };
+    let lines = (area.top()..area.bottom()).map(|y| Rect { y, height: 1, ..area });
+    for (id, line) in watchers.sessions.iter().take(shown).zip(lines) {
+        row(buffer, line, placed, |column| {
+            let width = usize::from(column.width);
+            let plain = view.data(theme.text);
+            match column.key {
+                Key::State => Cell::new(format!("{} waits", theme.signs.waits), theme.wait),
+                Key::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
+                Key::Client => {
+                    let known = client(view, *id).unwrap_or(theme.signs.unknown);
+                    Cell::new(view.fit(known, width, Keep::Start), plain)
+                }
+                // Since when it waits is told by nobody.
+                Key::Life => {
+                    let (text, style) = life(view, sight.life_of(*id, app.now()));
+                    Cell::new(view.fit(&text, width, Keep::Start), style)
+                }
+                Key::WaitsFor => Cell::new(view.fit("watches it", width, Keep::Start), plain),
+                _ => Cell::new("", plain),
+            }
+        });
+    }
+    if shown < all {
+        let text = format!("   and {} more", size(all - shown));
+        buffer.set_stringn(area.x, area.bottom().saturating_sub(1), text, usize::from(area.width), theme.dim);
+    }
 }
 
 fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
@@ -133,7 +174,11 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     };
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
-        Kind::SingleNode => "waiters not in the tree".to_owned(),
+        Kind::SingleNode => match app.world().sight(app.now()).waiters(lock) {
+            Some(watchers) if watchers.whole => format!("{} waiting", size(watchers.sessions.len())),
+            Some(watchers) => format!("{} waiting or more", size(watchers.sessions.len())),
+            None => "waiters not in the tree".to_owned(),
+        },
         _ => format!("{} waiting", size(lock.waiting())),
     };
     let mut right = format!("{waiting} {dot} {held}");

@@ -43,7 +43,7 @@ const COLUMNS: &[Column<Key>] = &[
     Column::text(Key::Holds, "HOLDS", 14, 36, 0),
     Column::text(Key::Waits, "WAITS FOR", 14, 36, 0),
     Column::text(Key::Style, "STYLE", 7, 7, 4),
-    Column::text(Key::Server, "SERVER", 14, 24, 7),
+    Column::text(Key::Server, "SERVER", 15, 24, 7),
     Column::text(Key::Last, "LAST", 4, 4, 8),
 ];
 

@@ -2,6 +2,7 @@
 
 mod contend;
 mod delete;
+mod servers;
 
 use std::time::Duration;
 

@@ -25,6 +25,9 @@ use crate::znode::{SessionId, Timestamp};
 /// Columns of a client's address and its session.
 const WHO: usize = 32;
 
+/// From how many columns on there is room for what could be read from the next row too.
+const ROOMY: usize = 90;
+
 /// The wait-for graph.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
@@ -34,10 +37,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if circles > 0 {
         left.push((format!("{} {}", theme.signs.bad, plural(circles, "circle", "circles")), theme.bad));
     }
-    left.push((
-        plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"),
-        theme.text,
-    ));
+    left.push((plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"), theme.text));
     let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
     if inner.height < 2 {
         return;
@@ -52,7 +52,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         return;
     }
     // The list of every screen begins below a line of titles; this one has a sentence there.
-    let note = "Who holds up others, the worst first; below each the locks, and who waits for them.";
+    let note = "Who holds up others, the worst first: which locks, and who waits for them";
     Line::from(Span::styled(format!("  {note}"), theme.title)).render(Rect { height: 1, ..inner }, buffer);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.wait_cursor();
@@ -89,12 +89,12 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
     let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
     let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, WHO));
     let (text, style) = match row.kind {
-        WaitKind::Circle(sessions) => {
-            (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad)
-        }
+        WaitKind::Circle(sessions) => (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad),
         WaitKind::InCircle(next) => {
-            let lock = path(view, row.lock, room / 2);
-            (format!("{} {}  waits for {lock}, held by {}", signs.waits, someone(), short(view, next)), theme.text)
+            // The next row is about the one who holds it.
+            let held = if room < ROOMY { String::new() } else { format!(", held by {}", short(view, next)) };
+            let lock = path(view, row.lock, room.saturating_sub(WHO + 13 + held.len()).max(12));
+            (format!("{} {}  waits for {lock}{held}", signs.waits, someone()), theme.text)
         }
         WaitKind::SelfBlocked => {
             let lock = path(view, row.lock, room / 2);
@@ -103,18 +103,20 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
         WaitKind::Blocker(count, at_least) => {
             let least = if at_least { "at least " } else { "" };
             let sessions = plural(count, "session", "sessions");
-            let life =
-                row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
-            (format!("{} {}  holds up {least}{sessions}{life}", signs.holds, someone()), theme.strong)
+            let life = row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
+            let circle = if view.app.world().waits().is_in_circle(row.session) { ", in a circle" } else { "" };
+            (format!("{} {}  holds up {least}{sessions}{life}{circle}", signs.holds, someone()), theme.strong)
         }
         WaitKind::Lock(waiting) => {
             let count = format!("  {} {}", size(waiting), if waiting == 1 { "waits" } else { "wait" });
             let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
-            let finding = finding
-                .map_or(String::new(), |finding| format!("  {} {}", signs.severity(finding.severity), finding.code));
+            let finding = finding.map_or(String::new(), |finding| {
+                format!("  {} {}", signs.severity(finding.severity), finding.code)
+            });
             (format!("{}{count}{finding}", path(view, row.lock, room.saturating_sub(30).max(12))), theme.good)
         }
-        WaitKind::Through => (format!("{} {}  holds up others itself", signs.waits, someone()), theme.wait),
+        WaitKind::Through(true) => (format!("{} {}  holds up others itself", signs.waits, someone()), theme.wait),
+        WaitKind::Through(false) => (format!("{} {}  holds up others: see above", signs.waits, someone()), theme.wait),
         WaitKind::Waiter => (format!("{} {}", signs.waits, someone()), theme.text),
         WaitKind::More(count) => (format!("and {} more", size(count)), theme.dim),
         WaitKind::Cut => ("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim),
@@ -135,12 +137,9 @@ fn alive(view: View<'_>, session: SessionId) -> Option<String> {
 
 fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {
     let lock = lock.and_then(|lock| view.app.world().table().lock(lock));
-    let name = lock.map_or_else(
-        || "a lock that is gone".to_owned(),
-        |lock| match lock.name() {
-            Some(name) => format!("{} [{name}]", lock.path()),
-            None => lock.path().to_string(),
-        },
-    );
+    let name = lock.map_or_else(|| "a lock that is gone".to_owned(), |lock| match lock.name() {
+        Some(name) => format!("{} [{name}]", lock.path()),
+        None => lock.path().to_string(),
+    });
     view.fit(&name, columns, Keep::End)
 }

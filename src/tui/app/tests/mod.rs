@@ -8,6 +8,7 @@ mod locks;
 mod property;
 mod queue;
 mod screens;
+mod servers;
 
 use std::time::Duration;
 

@@ -1,0 +1,201 @@
+//! What the servers tell, what is made of it, and what they are asked.
+
+use super::{SIZE, later, lock_paths, lost, number, selected_contender};
+use crate::diagnose::Code;
+use crate::tui::app::{App, Effect, Event, Key, Moment, Rows, Screen, Style, WaitKind};
+use crate::tui::testing::servers::{clients, told, trouble};
+use crate::tui::testing::{at, live, press, session};
+
+fn selected_session(app: &App) -> i64 {
+    let session = app.session_cursor().selected(app.world().sessions()).expect("a session is selected");
+    session.0 - crate::tui::testing::session(0).0
+}
+
+fn asks(update: &crate::tui::app::Update) -> Option<bool> {
+    update.effects.iter().find_map(|effect| match effect {
+        Effect::LookAtWatchers(wanted) => Some(*wanted),
+        _ => None,
+    })
+}
+
+#[test]
+fn who_watches_what_is_asked_only_while_a_screen_tells_it() {
+    let mut app = live(SIZE);
+    assert_eq!(asks(&app.update(Event::Tick, later(1))), None, "Locks does not need it");
+    for screen in ["\n", "3", "4"] {
+        assert_eq!(asks(&press(&mut app, screen)), Some(true), "{screen:?}");
+        assert_eq!(asks(&app.update(Event::Tick, later(2))), None, "once");
+        assert_eq!(asks(&press(&mut app, "p")), Some(false), "a paused screen needs nothing new");
+        press(&mut app, "p");
+        assert_eq!(asks(&press(&mut app, "1")), Some(false));
+    }
+}
+
+#[test]
+fn the_lock_with_the_worst_finding_comes_first() {
+    let app = trouble(SIZE);
+    assert_eq!(lock_paths(&app)[..2], ["/locks/billing", "/locks/orders"]);
+    let world = app.world();
+    let worst = |path: &str| {
+        let id = world.table().find(&crate::tui::testing::path(path), None).unwrap();
+        world.diagnosis().worst(id).map(|finding| finding.code)
+    };
+    assert_eq!(worst("/locks/billing"), Some(Code::Deadlock));
+    assert_eq!(worst("/apps/catalogue/index-rebuild"), Some(Code::ExpiringHolder));
+    assert_eq!(worst("/controller"), None);
+}
+
+#[test]
+fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
+    let mut app = trouble(SIZE);
+    let told_of = |app: &App, code, wanted| {
+        let told = app.world().timeline().iter();
+        told.filter(|moment| {
+            matches!(moment, Moment::Finding { finding, raised, .. } if finding.code == code && *raised == wanted)
+        })
+        .count()
+    };
+    assert_eq!((told_of(&app, Code::ExpiringHolder, true), told_of(&app, Code::ExpiringHolder, false)), (1, 0));
+    let mut back = clients();
+    back.expiring.clear();
+    back.connected.push(50);
+    app.update(at(later(6), vec![told(later(6), &back)]), later(6));
+    assert_eq!((told_of(&app, Code::ExpiringHolder, true), told_of(&app, Code::ExpiringHolder, false)), (1, 1));
+    press(&mut app, "6/finding-cleared\n");
+    assert_eq!(app.world().timeline_rows().len(), 1);
+}
+
+#[test]
+fn a_lost_connection_mends_nothing() {
+    let mut app = trouble(SIZE);
+    let before = app.world().timeline().len();
+    app.update(at(later(6), vec![lost()]), later(6));
+    let told: Vec<_> = app.world().timeline().iter().skip(before).map(Moment::event).collect();
+    assert_eq!(told, ["disconnected"]);
+    assert_eq!(app.world().diagnosis().findings().len(), 0, "but nothing is claimed either");
+}
+
+#[test]
+fn a_paused_screen_keeps_its_findings() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "p");
+    let mut back = clients();
+    back.expiring.clear();
+    back.connected.push(50);
+    app.update(at(later(6), vec![told(later(6), &back)]), later(6));
+    assert!(app.world().diagnosis().findings().any(|finding| finding.code == Code::ExpiringHolder));
+    assert_eq!(app.paused().unwrap().missed, 0, "what the servers tell is no change of theirs");
+    press(&mut app, "p");
+    assert!(!app.world().diagnosis().findings().any(|finding| finding.code == Code::ExpiringHolder));
+}
+
+#[test]
+fn tab_goes_from_the_queue_to_the_details_to_why_it_is_stuck_and_back() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "\n");
+    let (details, why) = app.panes();
+    assert!(details.height == 0 && why.height > 0, "what is wrong comes first where there is room for one");
+    press(&mut app, "\t");
+    assert!(app.panes().0.height > 0 && app.panes().1.height == 0);
+    press(&mut app, "\t");
+    assert!(app.panes().0.height == 0 && app.panes().1.height > 0);
+    press(&mut app, "\t");
+    assert_eq!(app.pane(), crate::tui::app::Pane::List);
+    app.update(Event::Resize(160, 45), app.clock());
+    assert!(app.panes().0.height > 0 && app.panes().1.height > 0, "both stand side by side where there is room");
+}
+
+#[test]
+fn sessions_list_who_is_in_danger_first_and_open_what_it_waits_for() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "3");
+    assert_eq!(selected_session(&app), 50);
+    press(&mut app, ":sort waits\n");
+    let sessions = app.world().sessions();
+    assert!(sessions.row(0).unwrap().awaits.len() >= sessions.row(1).unwrap().awaits.len());
+    press(&mut app, ":filter orders\n");
+    assert!(app.world().sessions().len() < app.world().sessions().all());
+    press(&mut app, ":sort session\n");
+    assert_eq!(selected_session(&app), 7);
+    press(&mut app, "\n");
+    assert_eq!(app.screen(), Screen::Queue);
+    assert_eq!(app.opened().unwrap().path.as_str(), "/locks/billing", "it holds orders, and waits for this");
+    assert_eq!(number(selected_contender(&app)), 4900, "on its own node");
+}
+
+#[test]
+fn a_sessions_style_is_told_by_what_it_watches() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "3");
+    let style = |owner: i64| {
+        let world = app.world();
+        let rank = world.sessions().rank(&session(owner)).expect("it is listed");
+        world.sessions().row(rank).unwrap().style(world.sight(app.now()))
+    };
+    assert_eq!(style(9), Some(Style::Chain));
+    assert_eq!(style(12), Some(Style::Nothing));
+    assert_eq!(style(0x1b + 100), Some(Style::Chain));
+}
+
+#[test]
+fn the_selected_session_stays_selected_while_others_come() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "3:sort session\n");
+    app.update(Event::Key(Key::Down), app.clock());
+    let before = selected_session(&app);
+    let more = crate::tui::testing::curator("/locks/billing", 5000, 1, 0);
+    app.update(at(later(6), vec![more]), later(6));
+    app.update(Event::Tick, later(6));
+    assert_eq!(selected_session(&app), before);
+    assert_eq!(app.session_cursor().rank(), 2, "one more stands before it");
+}
+
+#[test]
+fn waits_show_the_circle_first_and_then_who_holds_up_most() {
+    let mut app = trouble(SIZE);
+    press(&mut app, "4");
+    let waits = app.world().waits();
+    let kinds: Vec<_> = (0..waits.len()).filter_map(|rank| waits.row(rank)).map(|row| row.kind).collect();
+    assert_eq!(kinds[0], WaitKind::Circle(2));
+    assert!(matches!(kinds[1..3], [WaitKind::InCircle(_), WaitKind::InCircle(_)]));
+    let counts: Vec<_> = kinds
+        .iter()
+        .filter_map(|kind| match kind {
+            WaitKind::Blocker(count, _) => Some(*count),
+            _ => None,
+        })
+        .collect();
+    assert!(counts.len() >= 2 && counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
+    press(&mut app, "j\n");
+    assert_eq!(app.screen(), Screen::Queue);
+    assert!(["/locks/billing", "/locks/orders"].contains(&app.opened().unwrap().path.as_str()));
+}
+
+#[test]
+fn sessions_and_waits_can_be_exported_and_copied() {
+    for screen in ["3", "4"] {
+        let mut app = trouble(SIZE);
+        press(&mut app, screen);
+        let update = press(&mut app, "e");
+        let [Effect::Export { name, text }] = update.effects.as_slice() else { panic!("{update:?}") };
+        assert!(name.starts_with("lockscope-sessions-") || name.starts_with("lockscope-waits-"), "{name}");
+        let json: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        match screen {
+            "3" => assert_eq!(json["sessions"][0]["liveness"], "expiring"),
+            _ => assert_eq!(json["cycles"][0].as_array().unwrap().len(), 2),
+        }
+        assert!(matches!(press(&mut app, "y").effects[..], [Effect::Copy(_)]));
+    }
+}
+
+#[test]
+fn without_the_servers_nothing_is_claimed() {
+    let mut app = live(SIZE);
+    press(&mut app, "3");
+    let (world, now) = (app.world(), app.now());
+    for row in world.sessions().rows() {
+        assert_eq!(world.sight(now).life_of(row.session, row.since).0, crate::diagnose::Life::Unknown);
+        assert!(matches!(row.style(world.sight(now)), None | Some(Style::Unknown)));
+    }
+    assert_eq!(world.fired().seconds(), None);
+}

@@ -1,0 +1,65 @@
+//! What the servers tell, and what is wrong, as it looks.
+
+use super::{SIZES, after, drawn, picture, second, show};
+use crate::tui::app::{App, Settings};
+use crate::tui::testing::servers::{clients, motley, trouble};
+use crate::tui::testing::{NOW, app, at, ensemble, live, press};
+use crate::tui::theme::{Theme, ThemeName};
+
+fn partly(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    app.update(at(second(1), vec![motley(second(1), &clients())]), second(1));
+    app
+}
+
+fn alone(size: (u16, u16)) -> App {
+    let settings = Settings { asks_servers: false, ..app(size).settings().clone() };
+    let mut app = App::new(settings, size, NOW);
+    app.update(at(NOW, ensemble()), NOW);
+    app
+}
+
+#[test]
+fn what_is_wrong_looks() {
+    show("trouble-locks", trouble);
+    show("trouble-queue", |size| after(trouble(size), ":lock /locks/billing\n"));
+    show("trouble-queue-details", |size| after(trouble(size), ":lock /locks/orders\njj\t"));
+    show("trouble-queue-why", |size| after(trouble(size), ":lock /locks/orders\njj\t\t"));
+    show("trouble-expiring", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\n"));
+    show("trouble-single-node", |size| after(trouble(size), ":lock /controller\n"));
+    show("trouble-timeline", |size| after(trouble(size), "6"));
+}
+
+#[test]
+fn sessions_and_waits_look() {
+    show("sessions", |size| after(trouble(size), "3"));
+    show("sessions-filtered", |size| after(trouble(size), "3/orders\n"));
+    show("sessions-not-told", |size| after(alone(size), "3"));
+    show("waits", |size| after(trouble(size), "4"));
+    show("waits-none", |size| after(app(size), "4"));
+}
+
+#[test]
+fn what_each_server_tells_looks() {
+    show("servers", |size| after(trouble(size), "v"));
+    show("servers-partly", |size| after(partly(size), "v"));
+    show("servers-off", |size| after(alone(size), "v"));
+    show("locks-partly", partly);
+}
+
+#[test]
+fn all_of_it_can_be_shown_in_ascii_and_without_colours() {
+    for size in SIZES {
+        let settings = Settings { ascii: true, ..app(size).settings().clone() };
+        for keys in ["", "\n", "\n\t", "3", "4", "v", "6"] {
+            let mut plain = App::new(settings.clone(), size, NOW);
+            plain.update(at(NOW, ensemble()), NOW);
+            plain.update(at(second(1), vec![motley(second(1), &clients())]), second(1));
+            press(&mut plain, keys);
+            assert!(picture(&plain, size).is_ascii(), "{keys:?}");
+            let buffer = drawn(&after(trouble(size), keys), size, &Theme::new(ThemeName::Mono, false));
+            let grey = ratatui::style::Color::Reset;
+            assert!(buffer.content.iter().all(|cell| cell.fg == grey && cell.bg == grey), "{keys:?}");
+        }
+    }
+}
