@@ -52,7 +52,10 @@ impl Page {
         match &entry.outcome {
             Some(told) => {
                 let tone = if is_done(entry) { Tone::Plain } else { Tone::Careful };
-                self.say("result", &format!("{}: {}", told.result, told.reason), tone);
+                // The path stands in the next line.
+                let reason = told.reason.strip_prefix(&entry.subject.path).unwrap_or(&told.reason).trim_start();
+                let text = if reason == "is deleted" { String::new() } else { format!(": {reason}") };
+                self.say("result", &format!("{}{text}", told.result), tone);
             }
             None => self.say(
                 "result",
@@ -89,7 +92,8 @@ impl Page {
             &format!("{} (uid {}{sudo}) on {}, process {}", who.user, who.uid, who.host, who.pid),
             Tone::Plain,
         );
-        let known = if who.identities.is_empty() { "nobody in particular".to_owned() } else { who.identities.join(", ") };
+        let known =
+            if who.identities.is_empty() { "nobody in particular".to_owned() } else { who.identities.join(", ") };
         let session = who.own_session.as_deref().map(|session| format!(", session {session}")).unwrap_or_default();
         self.say("there as", &format!("{known}{session}, at {}", who.ensemble), Tone::Plain);
         let confirmed = entry.confirmed_by.as_deref();

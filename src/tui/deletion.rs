@@ -6,7 +6,7 @@ use crate::admin::{Action, Confirmation, DeletePlan, PlannedNode, What};
 use crate::queue::State;
 
 /// Columns of the labels.
-pub const LABEL: usize = 9;
+pub const LABEL: usize = 10;
 /// Lines of the list that stay in sight above the box.
 const IN_SIGHT: u16 = 6;
 /// Lines of the plan that show at the least.
@@ -140,13 +140,15 @@ impl Text {
         // The evidence names the session, and of a living one its client.
         let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
         let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
-        self.say(node.life.id(), &format!("{}{client}", node.evidence), Tone::Plain);
+        let life = if node.what == What::EmptyParent { "empty" } else { node.life.id() };
+        self.say(life, &format!("{}{client}", node.evidence), Tone::Plain);
     }
 
     fn several(&mut self, nodes: &[PlannedNode]) {
         for node in nodes {
             self.path(node);
-            self.say("", &format!("czxid {}, version {}; {}", node.czxid, node.version, state(node)), Tone::Plain);
+            let state = node.state.map_or("an empty lock parent", State::id);
+            self.say("", &format!("czxid {}, version {}; {state}", node.czxid, node.version), Tone::Plain);
             self.life(node);
         }
         // What holds for many is said once.
@@ -173,7 +175,7 @@ impl Text {
             (Action::Revoke, _) => self.tell("y asks; nothing is deleted. r goes back to the deletion.", Tone::Ask),
             (Action::Delete, wanted) => {
                 if deletion.can_turn() {
-                    self.tell("r asks its owner to release, in Curator's way: gentler, so try that first.", Tone::Ask);
+                    self.tell("r asks its owner to release, in Curator's way: gentler, try it first.", Tone::Ask);
                 }
                 let ask = match wanted {
                     Confirmation::Yes if alone => "y deletes it, if it is still that very node.".to_owned(),
@@ -197,7 +199,7 @@ fn state(node: &PlannedNode) -> String {
     let recipe = node.recipe.map_or("no known recipe", crate::recipe::Recipe::title);
     let lock = format!("{}{name}, {recipe}", node.lock);
     match (node.what, node.state) {
-        (What::EmptyParent, _) | (_, None) => format!("nobody contends for {lock}"),
+        (What::EmptyParent, _) | (_, None) => format!("a lock parent, {recipe}"),
         (_, Some(State::Unknown)) => format!("it may hold {lock}"),
         (_, Some(State::Holds)) => format!("holds {lock}"),
         (_, Some(State::Waits)) => format!("waits for {lock}"),

@@ -43,7 +43,8 @@ impl Hands {
     }
 
     async fn try_carry_out(&self, plan: Confirmed<DeletePlan>) -> Result<Vec<Outcome>, String> {
-        let permission = Permission::of_write_switch(self.write).ok_or("Nothing was done: this console is read-only.")?;
+        let permission =
+            Permission::of_write_switch(self.write).ok_or("Nothing was done: this console is read-only.")?;
         let (Some(path), Some(connection)) = (self.audit_log.clone(), &self.connection) else {
             return Err("Nothing was done: there is no place for the audit log.".to_owned());
         };

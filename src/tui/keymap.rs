@@ -31,16 +31,8 @@ pub enum Group {
 
 impl Group {
     /// Every group, in the order of Help.
-    pub const ALL: [Self; 8] = [
-        Self::Move,
-        Self::Go,
-        Self::Look,
-        Self::Take,
-        Self::Change,
-        Self::Clients,
-        Self::Tour,
-        Self::Program,
-    ];
+    pub const ALL: [Self; 8] =
+        [Self::Move, Self::Go, Self::Look, Self::Take, Self::Change, Self::Clients, Self::Tour, Self::Program];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -85,7 +77,8 @@ impl Entry {
     }
 }
 
-const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline, Screen::Audit];
+const LISTS: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline, Screen::Audit];
 
 const FILTERED: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Timeline, Screen::Audit];
 
@@ -94,15 +87,8 @@ const SORTED: &[Screen] = &[Screen::Locks, Screen::Sessions];
 const TAKEN: &[Screen] =
     &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline];
 
-const COPIED: &[Screen] = &[
-    Screen::Locks,
-    Screen::Queue,
-    Screen::Sessions,
-    Screen::Waits,
-    Screen::Contend,
-    Screen::Timeline,
-    Screen::Audit,
-];
+const COPIED: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline, Screen::Audit];
 
 /// Builds a line of the table.
 const fn entry(command: Command, name: &'static str, keys: &'static [Key], group: Group, help: &'static str) -> Entry {
@@ -147,18 +133,20 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
         .hint("open")
         .on(LISTS),
-    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter; else go back").hint("back").on(&[
-        Screen::Queue,
-        Screen::Sessions,
-        Screen::Waits,
-        Screen::Servers,
-        Screen::Contend,
-        Screen::Timeline,
-        Screen::Audit,
-        Screen::Help,
-        Screen::Unreadable,
-        Screen::Locks,
-    ]),
+    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter; else go back").hint("back").on(
+        &[
+            Screen::Queue,
+            Screen::Sessions,
+            Screen::Waits,
+            Screen::Servers,
+            Screen::Contend,
+            Screen::Timeline,
+            Screen::Audit,
+            Screen::Help,
+            Screen::Unreadable,
+            Screen::Locks,
+        ],
+    ),
     entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], Group::Go, "To the other pane, or the other side")
         .hint("details")
         .on(&[Screen::Queue, Screen::Contend, Screen::Audit]),
@@ -172,6 +160,12 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
     entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells of itself"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
+    entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
+        .hint("delete")
+        .on(&[Screen::Locks, Screen::Queue]),
+    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x takes all tagged ones")
+        .hint("tag")
+        .on(&[Screen::Queue]),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
@@ -189,12 +183,6 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is shown to a JSON file here")
         .hint("export")
         .on(TAKEN),
-    entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
-        .hint("delete")
-        .on(&[Screen::Locks, Screen::Queue]),
-    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x takes all tagged ones")
-        .hint("tag")
-        .on(&[Screen::Queue]),
     entry(Command::Start, "start", &[Key::Char('c')], Group::Clients, "A herd beside a chain; Queue: join it")
         .takes("[N HOLD]")
         .hint("contend")

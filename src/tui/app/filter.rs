@@ -85,7 +85,8 @@ impl Filter {
     /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
     pub fn takes_entry(&self, entry: &Entry) -> bool {
         let (subject, who) = (&entry.subject, &entry.who);
-        let texts = [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
+        let texts =
+            [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
         self.is_empty()
             || texts.into_iter().chain(&subject.owner).chain(&who.identities).any(|text| self.is_in(text))
             || entry.outcome.as_ref().is_some_and(|told| self.is_in(&told.result) || self.is_in(&told.reason))

@@ -63,6 +63,10 @@ use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const NOTICE: Duration = Duration::from_secs(6);
+/// How long one stays that takes longer to read.
+const LONG_NOTICE: Duration = Duration::from_secs(20);
+/// Characters of a notice that are read at a glance.
+const GLANCE: usize = 80;
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
@@ -286,7 +290,7 @@ impl App {
     /// Whether something on the screen changes with time alone.
     pub fn counts_seconds(&self) -> bool {
         let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
-        if self.notice.is_some() || self.paused.is_some() || playing || self.deletion.is_some() {
+        if self.notice.is_some() || self.paused.is_some() || self.deletion.is_some() || playing {
             return true;
         }
         if self.screen == Screen::Contend && self.fleets.is_active() {
@@ -343,10 +347,15 @@ impl App {
     }
 
     fn tell(&mut self, text: String) {
-        self.notice = Some(Notice { text, failed: false, until: self.now.plus(NOTICE) });
+        self.notify(text, false);
     }
 
     fn fail(&mut self, text: String) {
-        self.notice = Some(Notice { text, failed: true, until: self.now.plus(NOTICE) });
+        self.notify(text, true);
+    }
+
+    fn notify(&mut self, text: String, failed: bool) {
+        let stays = if text.len() > GLANCE { LONG_NOTICE } else { NOTICE };
+        self.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
     }
 }

@@ -67,7 +67,9 @@ impl App {
                 let lines = audited::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
                 return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
             }
-            Screen::Servers => servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len(),
+            Screen::Servers => {
+                servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len()
+            }
             _ => {
                 let (details, why) = self.panes();
                 let (lines, pane) = match self.pane {
@@ -91,7 +93,9 @@ impl App {
                 self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
             }
             (Screen::Audit, Pane::List) => self.entries = if last { Cursor::last() } else { Cursor::first() },
-            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => self.step(if last { FAR } else { -FAR }),
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
+                self.step(if last { FAR } else { -FAR });
+            }
         }
     }
 
@@ -107,7 +111,8 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _) | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
+            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _)
+            | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
             (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}

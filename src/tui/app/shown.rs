@@ -1,6 +1,7 @@
 //! What the views read.
 
 use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
+use crate::diagnose::Severity;
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
 use crate::tui::{beliefs, caption};
@@ -94,7 +95,10 @@ impl App {
         if let Some(panes) = layout.panes() {
             return panes;
         }
-        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let wrong = || {
+            let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
+            worst.is_some_and(|finding| finding.severity >= Severity::Warning)
+        };
         let nothing = Area { height: 0, ..layout.side };
         match self.pane {
             Pane::Why => (nothing, layout.side),

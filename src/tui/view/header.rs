@@ -140,7 +140,8 @@ fn tabs_as(view: View<'_>, tabs: &[(Command, Screen)], form: Form) -> Vec<Span<'
         let key = COMMANDS.iter().find(|entry| entry.command == *command)?.keys.first()?.label(true);
         let shows = app.screen() == *screen;
         let style = if shows { view.theme.selected } else { view.theme.dim };
-        let text = if shows || form != Form::Numbers { format!(" {key} {} ", screen.title()) } else { format!(" {key} ") };
+        let text =
+            if shows || form != Form::Numbers { format!(" {key} {} ", screen.title()) } else { format!(" {key} ") };
         Some(Span::styled(text, style))
     })
     .collect()

@@ -37,7 +37,10 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if circles > 0 {
         left.push((format!("{} {}", theme.signs.bad, plural(circles, "circle", "circles")), theme.bad));
     }
-    left.push((plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"), theme.text));
+    left.push((
+        plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"),
+        theme.text,
+    ));
     let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
     if inner.height < 2 {
         return;
@@ -89,7 +92,9 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
     let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
     let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, WHO));
     let (text, style) = match row.kind {
-        WaitKind::Circle(sessions) => (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad),
+        WaitKind::Circle(sessions) => {
+            (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad)
+        }
         WaitKind::InCircle(next) => {
             // The next row is about the one who holds it.
             let held = if room < ROOMY { String::new() } else { format!(", held by {}", short(view, next)) };
@@ -103,16 +108,16 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
         WaitKind::Blocker(count, at_least) => {
             let least = if at_least { "at least " } else { "" };
             let sessions = plural(count, "session", "sessions");
-            let life = row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
+            let life =
+                row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
             let circle = if view.app.world().waits().is_in_circle(row.session) { ", in a circle" } else { "" };
             (format!("{} {}  holds up {least}{sessions}{life}{circle}", signs.holds, someone()), theme.strong)
         }
         WaitKind::Lock(waiting) => {
             let count = format!("  {} {}", size(waiting), if waiting == 1 { "waits" } else { "wait" });
             let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
-            let finding = finding.map_or(String::new(), |finding| {
-                format!("  {} {}", signs.severity(finding.severity), finding.code)
-            });
+            let finding = finding
+                .map_or(String::new(), |finding| format!("  {} {}", signs.severity(finding.severity), finding.code));
             (format!("{}{count}{finding}", path(view, row.lock, room.saturating_sub(30).max(12))), theme.good)
         }
         WaitKind::Through(true) => (format!("{} {}  holds up others itself", signs.waits, someone()), theme.wait),
@@ -137,9 +142,12 @@ fn alive(view: View<'_>, session: SessionId) -> Option<String> {
 
 fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {
     let lock = lock.and_then(|lock| view.app.world().table().lock(lock));
-    let name = lock.map_or_else(|| "a lock that is gone".to_owned(), |lock| match lock.name() {
-        Some(name) => format!("{} [{name}]", lock.path()),
-        None => lock.path().to_string(),
-    });
+    let name = lock.map_or_else(
+        || "a lock that is gone".to_owned(),
+        |lock| match lock.name() {
+            Some(name) => format!("{} [{name}]", lock.path()),
+            None => lock.path().to_string(),
+        },
+    );
     view.fit(&name, columns, Keep::End)
 }

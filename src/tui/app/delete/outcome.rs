@@ -55,7 +55,6 @@ impl App {
         self.read_audit_again()
     }
 
-
     fn moment(&self, outcome: &Outcome, working: Option<&Working>) -> Moment {
         let known = working.and_then(|working| working.nodes.iter().find(|(path, ..)| *path == outcome.path));
         let (lock, session) = known.map_or((None, None), |(_, lock, session)| (lock.clone(), *session));

@@ -293,7 +293,10 @@ fn several_are_told_together_and_the_first_that_failed_by_name() {
     outcomes[1].ending = Ending::Gone;
     app.update(Event::DeletionDone(Ok(outcomes)), NOW);
     let told = notice(&app);
-    assert!(told.starts_with("1 of 2 nodes are deleted.") && told.contains("4714 of /locks/billing was gone"), "{told}");
+    assert!(
+        told.starts_with("1 of 2 nodes are deleted.") && told.contains("4714 of /locks/billing was gone"),
+        "{told}"
+    );
 }
 
 #[test]

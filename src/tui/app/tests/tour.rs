@@ -209,7 +209,8 @@ fn a_pause_ends_with_the_next_step() {
 /// Plays the fourth scene until so many seconds after its third step began, in a queue with two nodes of one client.
 fn plays_deletion(seconds: u64, meanwhile: &str) -> (App, Vec<Effect>) {
     let (mut app, _) = at_scene(4);
-    let queue = vec![listed("/demo/invoices", 2), curator("/demo/invoices", 7, 1, 9), curator("/demo/invoices", 8, 1, 8)];
+    let queue =
+        vec![listed("/demo/invoices", 2), curator("/demo/invoices", 7, 1, 9), curator("/demo/invoices", 8, 1, 8)];
     app.update(at(NOW, queue), NOW);
     press(&mut app, "nnP");
     press(&mut app, meanwhile);

@@ -31,16 +31,20 @@ fn ended(size: (u16, u16), ending: &Ending) -> App {
 
 fn audit(size: (u16, u16)) -> App {
     let mut app = after(deleting(size), "7");
-    let node = |number: u32| {
-        format!("/locks/billing/_c_{number:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{:010}", 4700 + number)
-    };
+    let node =
+        |number: u32| format!("/locks/billing/_c_{number:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{:010}", 4700 + number);
     let told = |number, sentence: &str| format!("{} {sentence}", node(number));
     let mut asked = entry(3, &node(3), "live", Some(("asked", &told(3, "is marked: its owner is asked to release"))));
     asked.action = "revoke".to_owned();
     app.update(
         log(vec![
             entry(1, &node(1), "ghost", Some(("deleted", &told(1, "is deleted")))),
-            entry(2, "/controller", "expiring", Some(("changed-hands", "/controller changed hands: nothing was deleted"))),
+            entry(
+                2,
+                "/controller",
+                "expiring",
+                Some(("changed-hands", "/controller changed hands: nothing was deleted")),
+            ),
             asked,
             entry(4, &node(4), "ownerless", Some(("not-known", &told(4, "may be deleted or not")))),
             entry(5, "/locks/\u{1b}[31mred", "ghost", None),
@@ -176,6 +180,9 @@ fn nothing_of_a_znode_acts_on_the_terminal_from_a_plan_or_from_the_log() {
             assert!(!shown.contains(|letter: char| letter != '\n' && letter.is_control()), "{shown}");
         }
         let shown = picture(&hostile, size);
-        assert!(!shown.contains(|letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}')), "{shown}");
+        assert!(
+            !shown.contains(|letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}')),
+            "{shown}"
+        );
     }
 }
