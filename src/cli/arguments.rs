@@ -6,6 +6,7 @@ use clap_complete::Shell;
 use serde::Deserialize;
 
 use super::contend::{CompareOptions, ContendOptions};
+use super::delete::DeleteOptions;
 use super::span;
 use crate::diagnose::Severity;
 use crate::tui::ThemeName;
@@ -47,9 +48,9 @@ fn closing() -> String {
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
 /// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
-/// Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
+/// `lockscope demo` shows all of it on a ZooKeeper of its own. Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
 /// ensemble, unless --write permits it to the screen. contend and compare let test clients make and delete nodes
-/// of their own, below the path they are given.
+/// of their own, below the path they are given; delete deletes one node.
 #[derive(Debug, Parser)]
 #[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
 pub struct Arguments {
@@ -127,6 +128,40 @@ pub(super) enum Command {
         options: Options,
         #[command(flatten)]
         compare: CompareOptions,
+        #[command(flatten)]
+        headless: HeadlessOptions,
+    },
+    /// Show what lockscope can do: a guided tour, with nothing to install
+    ///
+    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and tells in six scenes what is
+    /// seen: n steps on, b back, P lets it play by itself, and all other keys work as ever. With --connect the tour runs on
+    /// that ensemble, below a node of its own, /lockscope-demo-..., which is removed when the tour ends.
+    #[command(
+        mut_arg("root", |arg| arg.hide(true)),
+        mut_arg("lock", |arg| arg.hide(true)),
+        mut_arg("write", |arg| arg.hide(true)),
+        mut_arg("connect", |arg| arg.help("Run the tour on this ensemble instead of in memory"))
+    )]
+    Demo {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        screen: ScreenOptions,
+        /// Let the tour step on by itself from the start
+        #[arg(long)]
+        play: bool,
+    },
+    /// Delete a contender or an empty lock parent, if it is still the one that was seen
+    ///
+    /// Shows what exactly, who owns it, whether that lives, who acquires next and what may go wrong; then asks, or
+    /// takes --yes. If the node changed hands meanwhile, nothing is deleted. Intent and outcome go into the audit log;
+    /// without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was.
+    #[command(mut_arg("root", |arg| arg.hide(true)))]
+    Delete {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        delete: DeleteOptions,
         #[command(flatten)]
         headless: HeadlessOptions,
     },
@@ -234,6 +269,12 @@ pub(super) struct ScreenOptions {
     /// Let the screen change the ensemble: start test clients and delete nodes; without it the screen only reads
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub write: Option<bool>,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Write what is changed in other people's locks to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
+    )]
+    pub audit_log: Option<PathBuf>,
 }
 
 /// What only the commands without a screen know.

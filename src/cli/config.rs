@@ -63,6 +63,7 @@ struct ConfigFile {
     theme: Option<ThemeName>,
     mouse: Option<bool>,
     write: Option<bool>,
+    audit_log: Option<PathBuf>,
     format: Option<Format>,
     #[serde(default, deserialize_with = "span::deserialize")]
     timeout: Option<Duration>,
@@ -124,7 +125,13 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Layer, ConfigError> {
             log_file: file.log_file.map(beside),
             utc: file.utc,
         },
-        screen: ScreenOptions { ascii: file.ascii, theme: file.theme, mouse: file.mouse, write: file.write },
+        screen: ScreenOptions {
+            ascii: file.ascii,
+            theme: file.theme,
+            mouse: file.mouse,
+            write: file.write,
+            audit_log: file.audit_log.map(beside),
+        },
         headless: HeadlessOptions { format: file.format, timeout: file.timeout },
     })
 }
@@ -203,7 +210,7 @@ mod tests {
                 log_file: None,
                 ..spoken.options.clone()
             },
-            screen: spoken.screen.clone(),
+            screen: ScreenOptions { audit_log: None, ..spoken.screen.clone() },
             headless: HeadlessOptions { format: None, ..spoken.headless.clone() },
         };
         let settings =

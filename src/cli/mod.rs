@@ -12,6 +12,8 @@ mod auth;
 mod check;
 mod config;
 mod contend;
+mod delete;
+mod demo;
 mod follow;
 mod generate;
 mod human;
@@ -37,7 +39,10 @@ pub use contend::BadScenario;
 pub use settings::SettingsError;
 use settings::{Environment, Layer, Settings};
 
+use crate::admin::NoPlan;
+use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
+use crate::demo::GroundError;
 use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
 
@@ -94,6 +99,9 @@ pub enum CliError {
     /// The sandbox does not start.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The demo has no place on the ensemble, or could not leave it as it was.
+    #[error(transparent)]
+    Demo(#[from] GroundError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {
@@ -116,6 +124,24 @@ pub enum CliError {
     /// None of the roots can be read.
     #[error("none of the roots can be read: {0}: name others with --root, or an identity with --auth-file")]
     NothingReadable(String),
+    /// No session for a deletion.
+    #[error(transparent)]
+    Connect(#[from] crate::zk::ConnectError),
+    /// There is nothing that may be deleted.
+    #[error(transparent)]
+    NoPlan(#[from] NoPlan),
+    /// What is changed cannot be written down.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// Nobody says where the audit log is.
+    #[error("there is no home directory to keep the audit log in: name a file with --audit-log")]
+    NoAuditPlace,
+    /// Nobody can be asked.
+    #[error("there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes")]
+    NobodyToAsk,
+    /// A request failed, or a deletion could not be carried out; the text says which, and what to do.
+    #[error("{0}")]
+    NotDeleted(String),
     /// The output cannot be written.
     #[error("cannot write the output: {0}")]
     Output(#[from] io::Error),
@@ -144,9 +170,18 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
         open_screen(&settings).await?;
         return Ok(Verdict::Yes);
     };
-    let draws = matches!(command, Command::Compare { .. });
-    refuse_screen_options(&screen, draws)?;
+    refuse_screen_options(&screen, &command)?;
     match command {
+        Command::Demo { options: own, screen: own_screen, play } => {
+            let options = without_locks(own.over(options), "demo")?;
+            let screen = own_screen.over(screen);
+            let on_ensemble = options.connect.is_some();
+            let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
+            match on_ensemble {
+                true => demo::on_ensemble(&settings, play).await?,
+                false => demo::on_sandbox(&settings, play).await?,
+            }
+        }
         Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
         Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
         Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
@@ -164,6 +199,15 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
         Command::Watch { options: own, headless, during } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
             watch::run(&settings, format(&settings), during, &mut tokio::io::stdout()).await?;
+        }
+        Command::Delete { options: own, headless, delete } => {
+            let options = own.over(options);
+            if options.root.is_some() {
+                return Err(CliError::OnlyLocks("--root", "delete"));
+            }
+            let screen = ScreenOptions { audit_log: delete.audit_log.clone().or(screen.audit_log), ..screen };
+            let settings = settle(Layer { options, screen, headless })?;
+            return delete::run(&settings, format(&settings), &delete, &mut io::stdout().lock()).await;
         }
         Command::Check { options: own, headless, fail_on, during } => {
             let settings = settle(Layer { options: own.over(options), screen, headless })?;
@@ -185,13 +229,19 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
     Ok(Verdict::Yes)
 }
 
-/// `draws`: whether the command has a plot, which may have to do with ASCII.
-fn refuse_screen_options(screen: &ScreenOptions, draws: bool) -> Result<(), CliError> {
+/// A command that draws a plot may have to do with ASCII, and one that changes something has an audit log.
+fn refuse_screen_options(screen: &ScreenOptions, command: &Command) -> Result<(), CliError> {
+    if matches!(command, Command::Demo { .. }) {
+        return Ok(());
+    }
+    let draws = matches!(command, Command::Compare { .. });
+    let changes = matches!(command, Command::Delete { .. });
     let given = [
         (screen.ascii.is_some() && !draws, "--ascii"),
         (screen.theme.is_some(), "--theme"),
         (screen.mouse.is_some(), "--mouse"),
         (screen.write.is_some(), "--write"),
+        (screen.audit_log.is_some() && !changes, "--audit-log"),
     ];
     given.into_iter().find(|(is_given, _)| *is_given).map_or(Ok(()), |(_, name)| Err(CliError::OnlyScreen(name)))
 }
@@ -231,6 +281,8 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         mouse: settings.mouse,
         utc: settings.utc,
         write: settings.write,
+        audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
+        tour: None,
     };
     Ok(tui::run(options).await?)
 }

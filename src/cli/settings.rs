@@ -50,16 +50,23 @@ impl Layer {
         let (options, screen, headless) = (self.options, self.screen, self.headless);
         Layer {
             options: options.over(below.options),
-            screen: ScreenOptions {
-                ascii: screen.ascii.or(below.screen.ascii),
-                theme: screen.theme.or(below.screen.theme),
-                mouse: screen.mouse.or(below.screen.mouse),
-                write: screen.write.or(below.screen.write),
-            },
+            screen: screen.over(below.screen),
             headless: HeadlessOptions {
                 format: headless.format.or(below.headless.format),
                 timeout: headless.timeout.or(below.headless.timeout),
             },
+        }
+    }
+}
+
+impl ScreenOptions {
+    pub(super) fn over(self, below: ScreenOptions) -> ScreenOptions {
+        ScreenOptions {
+            ascii: self.ascii.or(below.ascii),
+            theme: self.theme.or(below.theme),
+            mouse: self.mouse.or(below.mouse),
+            write: self.write.or(below.write),
+            audit_log: self.audit_log.or(below.audit_log),
         }
     }
 }
@@ -130,6 +137,8 @@ pub(super) struct Settings {
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
+    /// `None`: where it usually is.
+    pub audit_log: Option<PathBuf>,
     /// `None`: by what the output is.
     pub format: Option<Format>,
     pub timeout: Duration,
@@ -170,6 +179,7 @@ impl Settings {
             theme: screen.theme.unwrap_or_default(),
             mouse: screen.mouse.unwrap_or(false),
             write: screen.write.unwrap_or(false),
+            audit_log: screen.audit_log,
             format: headless.format,
             timeout: headless.timeout.unwrap_or(TIMEOUT),
         })
@@ -280,6 +290,7 @@ mod tests {
                 theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
                 mouse: Some(yes),
                 write: Some(yes),
+                audit_log: Some(text.into()),
             },
             headless: HeadlessOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use super::checks::{Kept, Look};
+use super::checks::{Kept, Scene};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Life, Severity};
 use crate::queue::{Contender, LockId};
-use crate::server_view::{Connection, ServerView};
+use crate::server_view::{Connection, Listing, ServerView};
 use crate::znode::{SessionId, Timestamp, escaped};
 
 const REMEDY: &str = "restart that client: it may believe that it holds by a node that goes with the older session";
@@ -22,8 +22,8 @@ pub(super) struct Known {
 
 /// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
 /// looks the same until it contends anew: this is never more than a hint.
-pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let (lock, view) = (look.lock, look.sight.view());
+pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let (lock, view) = (scene.lock, scene.sight.view());
     let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
         return;
     };
@@ -35,18 +35,18 @@ pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspic
         return;
     }
     let Some(known) = memory.recall(&key) else { return };
-    if look.sight.life(holder).0 != Life::Expiring {
+    if scene.sight.life(holder).0 != Life::Expiring {
         return;
     }
     let Some(newer) = newer(view, known) else { return };
     if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
         return;
     }
-    found.push(suspicion(look, holder, session, newer, gathered));
+    found.push(suspicion(scene, holder, session, newer, gathered));
 }
 
 fn suspicion(
-    look: &Look<'_>,
+    scene: &Scene<'_>,
     holder: &Contender,
     session: SessionId,
     newer: &Connection,
@@ -58,14 +58,14 @@ fn suspicion(
         host(&newer.client),
         newer.session
     );
-    let finding = finding(Code::AdoptedNode, Severity::Info, look.lock, Some(&holder.node)).because(summary, REMEDY);
+    let finding = finding(Code::AdoptedNode, Severity::Info, scene.lock, Some(&holder.node)).because(summary, REMEDY);
     Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
 }
 
 /// A connection from the same host that was made after the holder was last seen.
 fn newer<'a>(view: &'a ServerView, known: &Known) -> Option<&'a Connection> {
     let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
-    let mut all = listed.flat_map(|listing| listing.items());
+    let mut all = listed.flat_map(Listing::items);
     all.find(|connection| {
         let is_newer = connection.established.is_some_and(|made| made > known.at);
         is_newer && host(&connection.client) == known.host && Some(connection.session) != view.own_session
@@ -85,7 +85,7 @@ mod tests {
     /// 1 holds from a host, is cut off, and the host comes back with session 7.
     fn come_back(address: &str) -> World {
         let mut world = World::new();
-        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(3);
         world.client(1).connected = false;

@@ -5,9 +5,10 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::Suspicion;
+use super::unwatched::Unwatched;
 use super::{
     Sight, Thresholds, Waits, adopted, deadlock, empty, expiring, foreign, ghost, head_expired, hung, leaked,
-    lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck,
+    lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck, unwatched,
 };
 use crate::queue::{LockId, LockQueue, State};
 use crate::recipe::Kind;
@@ -19,6 +20,7 @@ pub(super) const MOST_OF_A_KIND: usize = 100;
 /// What the checks remember. Each forgets what it no longer sees.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
+    pub unwatched: unwatched::Memory,
     pub hung: hung::Memory,
     pub stuck: stuck::Memory,
     pub adopted: adopted::Memory,
@@ -28,7 +30,7 @@ pub(super) struct Memory {
 }
 
 /// A look at one lock.
-pub(super) struct Look<'a> {
+pub(super) struct Scene<'a> {
     pub sight: Sight<'a>,
     pub thresholds: &'a Thresholds,
     pub lock: &'a LockQueue,
@@ -36,14 +38,18 @@ pub(super) struct Look<'a> {
     pub repeated: FxHashMap<SessionId, Vec<usize>>,
     /// The sessions that watch a node of this queue, as far as the servers told.
     pub watching: FxHashSet<SessionId>,
+    /// The waiters that nothing will wake.
+    pub unwatched: Vec<Unwatched>,
 }
 
-impl<'a> Look<'a> {
-    fn new(sight: Sight<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue) -> Self {
+impl<'a> Scene<'a> {
+    fn new(sight: Sight<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue, memory: &mut unwatched::Memory) -> Self {
         let waits = lock.waiting() > 0 && lock.kind() != Kind::SingleNode;
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
         let watching = if waits { watching(sight, lock) } else { FxHashSet::default() };
-        Self { sight, thresholds, lock, repeated, watching }
+        let mut scene = Self { sight, thresholds, lock, repeated, watching, unwatched: Vec::new() };
+        scene.unwatched = unwatched::unwatched(&scene, memory);
+        scene
     }
 
     pub fn now(&self) -> Timestamp {
@@ -88,6 +94,7 @@ fn watching(sight: Sight<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
 /// Everything that all checks see.
 pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory) -> Vec<Suspicion> {
     let mut found = Vec::new();
+    memory.unwatched.begin();
     memory.hung.begin();
     memory.stuck.begin();
     memory.adopted.begin();
@@ -95,25 +102,25 @@ pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory
     memory.leaked.begin();
     memory.empty.begin();
     for lock in sight.table().locks() {
-        let look = Look::new(sight, thresholds, lock);
-        ghost::check(&look, &mut found);
-        persistent::check(&look, &mut found);
-        overflow::check(&look, &mut found);
-        orphan::check(&look, &mut found);
-        orphan_suspected::check(&look, &mut found);
-        lost_wake_up::check(&look, &mut memory.lost, &mut found);
-        expiring::check(&look, &mut found);
-        adopted::check(&look, &mut memory.adopted, &mut found);
-        head_expired::check(&look, &mut found);
-        hung::check(&look, &mut memory.hung, &mut found);
-        stuck::check(&look, &mut memory.stuck, &mut found);
-        leaked::check(&look, &mut memory.leaked, &mut found);
-        empty::check(&look, &mut memory.empty, &mut found);
+        let scene = Scene::new(sight, thresholds, lock, &mut memory.unwatched);
+        ghost::check(&scene, &mut found);
+        persistent::check(&scene, &mut found);
+        overflow::check(&scene, &mut found);
+        orphan::check(&scene, &mut found);
+        orphan_suspected::check(&scene, &mut found);
+        lost_wake_up::check(&scene, &mut memory.lost, &mut found);
+        expiring::check(&scene, &mut found);
+        adopted::check(&scene, &mut memory.adopted, &mut found);
+        head_expired::check(&scene, &mut found);
+        hung::check(&scene, &mut memory.hung, &mut found);
+        stuck::check(&scene, &mut memory.stuck, &mut found);
+        leaked::check(&scene, &mut memory.leaked, &mut found);
+        empty::check(&scene, &mut memory.empty, &mut found);
     }
     foreign::check(sight, &mut found);
     let waits = Waits::of(sight.table());
     deadlock::check(sight, thresholds, &waits, &mut found);
-    self_blocked::check(sight, thresholds, &waits, &mut found);
+    self_blocked::check(sight, thresholds, &waits, &mut memory.stuck, &mut found);
     found
 }
 

@@ -50,11 +50,11 @@ fn describe(cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let each = told.map(|((wait, lock), holds)| {
         format!("{} holds {}, waits for {}", wait.waiter, escaped(holds.path().as_str()), escaped(lock.path().as_str()))
     });
-    let mut text = each.collect::<Vec<_>>().join("; ");
-    if cycle.len() > MOST_NAMED {
-        text.push_str(&format!("; and {} more", cycle.len() - MOST_NAMED));
+    let text = each.collect::<Vec<_>>().join("; ");
+    match cycle.len().checked_sub(MOST_NAMED) {
+        None | Some(0) => text,
+        Some(more) => format!("{text}; and {more} more"),
     }
-    text
 }
 
 #[cfg(test)]
@@ -66,8 +66,8 @@ mod tests {
     /// Two sessions, two locks, each held by one and awaited by the other.
     fn crossed(a: &str, b: &str) -> (World, ZnodePath) {
         let mut world = World::new();
-        let first = world.create(&curator(a, 1), 1);
-        let second = world.create(&curator(b, 2), 2);
+        world.create(&curator(a, 1), 1);
+        world.create(&curator(b, 2), 2);
         let victim = world.create(&curator(b, 3), 1);
         world.create(&curator(a, 4), 2);
         (world, victim)
@@ -91,7 +91,9 @@ mod tests {
             let nodes = [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)];
             let nodes = nodes.map(|(lock, session)| world.create(&curator(lock, 1), session));
             world.pass(2);
-            nodes.iter().for_each(|node| world.delete(node));
+            for node in &nodes {
+                world.delete(node);
+            }
         }
         assert_eq!(world.codes(Severity::Warning), []);
     }

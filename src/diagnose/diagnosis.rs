@@ -125,3 +125,48 @@ fn identity(finding: &Finding) -> Identity {
 fn order(finding: &Finding) -> impl Ord + '_ {
     (Reverse(finding.severity), finding.code, &finding.lock.path, &finding.lock.name, &finding.node)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+    use crate::queue::{Change, Link};
+
+    fn troubled() -> World {
+        let mut world = World::new();
+        world.create(&curator("/b", 1), 0);
+        world.create(&curator("/a", 2), 2);
+        world.create(&curator("/a", 2), 2);
+        world.pass(10);
+        world
+    }
+
+    #[test]
+    fn findings_stand_with_the_worst_first_and_at_their_locks() {
+        let world = troubled();
+        let codes: Vec<Code> = world.diagnosis.findings().map(|finding| finding.code).collect();
+        assert_eq!(codes, [Code::Orphan, Code::PersistentContender, Code::SelfBlocked]);
+        let at = |lock| world.diagnosis.worst(world.id(lock)).map(|finding| finding.code);
+        assert_eq!((at("/a"), at("/b")), (Some(Code::Orphan), Some(Code::PersistentContender)));
+        assert_eq!(world.diagnosis.of(world.id("/a")).len(), 2);
+        assert_eq!(world.diagnosis.of(LockId(99)).len(), 0);
+    }
+
+    #[test]
+    fn a_table_that_is_not_live_has_no_findings_and_begins_anew() {
+        let mut world = troubled();
+        world.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }));
+        assert_eq!(world.pass(1), (vec![], vec![Code::Orphan, Code::PersistentContender, Code::SelfBlocked]));
+        assert_eq!(world.pass(5), (vec![], vec![]));
+    }
+
+    #[test]
+    fn a_finding_that_gets_worse_is_raised_again() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        let (raised, cleared) = world.pass(70);
+        assert_eq!(raised.iter().filter(|code| **code == Code::SelfBlocked).count(), 2, "{raised:?}");
+        assert!(!cleared.contains(&Code::SelfBlocked));
+    }
+}

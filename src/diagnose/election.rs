@@ -10,6 +10,12 @@ pub(super) fn by_recipe(lock: &LockQueue) -> bool {
     lock.kind() == Kind::Latch || matches!(lock.recipe(), Recipe::HadoopElector | Recipe::KafkaController)
 }
 
+/// Whether nobody knows that those who stand there wait at all: numbered ephemeral nodes of no known recipe are as often the
+/// members of a group.
+pub(super) fn is_registry(lock: &LockQueue) -> bool {
+    lock.recipe() == Recipe::UnknownQueue
+}
+
 /// Words in a path that tell an election.
 const WORDS: [&str; 7] = ["elect", "leader", "master", "latch", "active", "controller", "singleton"];
 

@@ -1,8 +1,8 @@
 //! A lock parent that nobody uses.
 
-use super::checks::{Kept, Look};
+use super::checks::{Kept, Scene};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity};
+use super::{Code, Severity, election};
 use crate::queue::LockId;
 use crate::recipe::Kind;
 use crate::znode::Timestamp;
@@ -14,19 +14,19 @@ const REMEDY: &str =
 pub(super) type Memory = Kept<LockId, Timestamp>;
 
 /// Parents that were empty already when they were first seen are not known to be any lock's.
-pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
-    if !lock.is_empty() || lock.kind() == Kind::SingleNode || lock.name().is_some() {
+pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
+    if !lock.is_empty() || lock.kind() == Kind::SingleNode || lock.name().is_some() || election::is_registry(lock) {
         return;
     }
-    let empty = look.now().since(*memory.see(lock.id(), || look.now()));
-    if empty < look.thresholds.empty_after {
+    let empty = scene.now().since(*memory.see(lock.id(), || scene.now()));
+    if empty < scene.thresholds.empty_after {
         return;
     }
     let summary =
         format!("nobody has contended for {} min, and no container node stays empty for so long", empty.as_secs() / 60);
     let finding = finding(Code::EmptyParent, Severity::Info, lock, None).because(summary, REMEDY);
-    found.push(Suspicion::new(finding, look.now(), std::time::Duration::ZERO));
+    found.push(Suspicion::proved(finding, scene.now()));
 }
 
 #[cfg(test)]

@@ -2,34 +2,35 @@
 
 use std::time::Duration;
 
-use super::checks::{Look, MOST_OF_A_KIND};
+use super::checks::{MOST_OF_A_KIND, Scene};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Life, Severity};
+use super::{Code, Finding, Life, Severity, election};
 use crate::queue::Row;
 use crate::znode::escaped;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
 /// A client on its way from one server to another looks the same until all servers were asked again.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
-    let Some(gathered) = look.sight.view().connections_as_of() else { return };
-    for row in look.lock.rows(0..look.lock.holding().min(MOST_OF_A_KIND)) {
-        if let (Life::Expiring, left) = look.sight.life(row.contender) {
-            let finding = describe(look, &row, left);
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let Some(gathered) = scene.sight.view().connections_as_of() else { return };
+    for row in scene.lock.rows(0..scene.lock.holding().min(MOST_OF_A_KIND)) {
+        if let (Life::Expiring, left) = scene.sight.life(row.contender) {
+            let finding = describe(scene, &row, left);
             found.push(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0));
         }
     }
 }
 
-fn describe(look: &Look<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
-    let severity = if look.waiting() > 0 { Severity::Warning } else { Severity::Info };
+fn describe(scene: &Scene<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
+    let severity =
+        if scene.waiting() > 0 && !election::is_registry(scene.lock) { Severity::Warning } else { Severity::Info };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let when = left.map_or_else(String::new, |left| format!(" and expires in {} s", left.as_secs()));
     let summary = format!(
         "{} holds, but its session {session} has no connection to any server{when}",
         escaped(&row.contender.node)
     );
-    finding(Code::ExpiringHolder, severity, look.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    finding(Code::ExpiringHolder, severity, scene.lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
 #[cfg(test)]

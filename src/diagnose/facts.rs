@@ -147,24 +147,26 @@ impl<'a> Sight<'a> {
         if row.state != State::Waits || !known {
             return Watching::Unknown;
         }
+        let since = row.contender.contends_since(self.table.clock_ahead_ms());
         match self.child_watches_beside(session) {
-            Some(0) => Watching::Nothing,
+            Some((0, counted)) if counted >= since.plus(JUST_MADE) => Watching::Nothing,
             _ => Watching::Unknown,
         }
     }
 
-    /// How many watches on children there are on the server that holds a session's connection, without that of the observer
-    /// of this table, which servers before 3.9 count too.
-    pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<u64> {
+    /// How many watches on children there are on the server that holds a session's connection, and of when that is; without
+    /// that of the observer of this table, which servers before 3.9 count too.
+    pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<(u64, Timestamp)> {
         let (member, _) = self.view().connection_of(session)?;
-        let count = member.child_watches()?;
+        let (count, at) = (member.child_watches()?, member.counted_at?);
         let own = match self.table.link() {
             Link::Connected { session, recursive: true } if member.counts_recursive_watches() => {
-                !member.connections_of(*session).is_empty()
+                let here = member.connections_of(*session).iter();
+                here.filter_map(|connection| connection.established).any(|made| at.since(made) > JUST_MADE)
             }
             _ => false,
         };
-        Some(count.saturating_sub(u64::from(own)))
+        Some((count.saturating_sub(u64::from(own)), at))
     }
 
     /// Who watches the node of a single-node lock besides its holder: they wait for it, or stand by. `None` when no server
@@ -206,6 +208,9 @@ impl<'a> Sight<'a> {
         found
     }
 }
+
+/// What was made so shortly before somebody counted may not have been counted.
+const JUST_MADE: Duration = Duration::from_secs(2);
 
 /// How many of the nodes that a contender waits for are looked at: only who waits for a lease waits for more than one.
 const MOST_WATCHED: usize = 64;

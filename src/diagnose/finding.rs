@@ -142,3 +142,19 @@ pub struct Finding {
     /// What is safe to do, in one sentence.
     pub remedy: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_json_are_those_of_the_types() {
+        for code in Code::ALL {
+            assert_eq!(serde_json::to_value(code).expect("a name"), code.id());
+        }
+        for severity in [Severity::Info, Severity::Warning, Severity::Critical] {
+            assert_eq!(serde_json::to_value(severity).expect("a name"), severity.id());
+        }
+        assert!(Severity::Info < Severity::Warning && Severity::Warning < Severity::Critical);
+    }
+}

@@ -61,7 +61,7 @@ mod tests {
     #[test]
     fn another_recipes_node_among_curators_is_told_until_it_is_moved() {
         let mut world = World::new();
-        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         let other = world.create("/l/member-", 3);
         world.pass(3);

@@ -1,6 +1,6 @@
 //! A node whose session no longer exists.
 
-use super::checks::{Look, MOST_OF_A_KIND};
+use super::checks::{MOST_OF_A_KIND, Scene};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Life, Severity};
 use crate::queue::{Row, State};
@@ -10,22 +10,22 @@ const REMEDY: &str = "compare the node on each server, since one may lag behind;
 
 /// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
 /// servers.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
-    let Some(gathered) = look.sight.view().sessions_as_of() else { return };
-    let rows = look.lock.rows(0..look.lock.len());
-    let ghosts = rows.filter(|row| look.sight.life(row.contender).0 == Life::Ghost).take(MOST_OF_A_KIND);
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let Some(gathered) = scene.sight.view().sessions_as_of() else { return };
+    let rows = scene.lock.rows(0..scene.lock.len());
+    let ghosts = rows.filter(|row| scene.sight.life(row.contender).0 == Life::Ghost).take(MOST_OF_A_KIND);
     found.extend(ghosts.map(|row| {
-        let lasts = look.thresholds.ghost_after;
-        Suspicion::new(describe(look, &row), gathered, lasts).of_state(row.contender.czxid.0)
+        let lasts = scene.thresholds.ghost_after;
+        Suspicion::new(describe(scene, &row), gathered, lasts).of_state(row.contender.czxid.0)
     }));
 }
 
-fn describe(look: &Look<'_>, row: &Row<'_>) -> Finding {
-    let blocks = row.state == State::Holds && look.waiting() > 0;
+fn describe(scene: &Scene<'_>, row: &Row<'_>) -> Finding {
+    let blocks = row.state == State::Holds && scene.waiting() > 0;
     let severity = if blocks { Severity::Critical } else { Severity::Warning };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let summary = format!("{} belongs to session {session}, which no server knows", escaped(&row.contender.node));
-    finding(Code::Ghost, severity, look.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    finding(Code::Ghost, severity, scene.lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
 #[cfg(test)]

@@ -1,8 +1,6 @@
 //! The holder before this one lost the lock to the end of its session: it may not know.
 
-use std::time::Duration;
-
-use super::checks::Look;
+use super::checks::Scene;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::Held;
@@ -10,8 +8,8 @@ use crate::znode::escaped;
 
 /// Nothing in the tree is wrong: a paused process believes for a while that it still holds. It matters as long as its successor
 /// holds.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
-    let (Some(ran_out), Some(holder)) = (look.lock.ran_out(), look.lock.first_holder()) else { return };
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let (Some(ran_out), Some(holder)) = (scene.lock.ran_out(), scene.lock.first_holder()) else { return };
     if holder.held() != Held::Since(ran_out.at) || holder.session == Some(ran_out.session) {
         return;
     }
@@ -23,12 +21,14 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
     let remedy =
         format!("nothing is to be deleted: let what the lock protects refuse fencing tokens below {}", holder.czxid);
     let finding =
-        finding(Code::HeadChangedByExpiry, Severity::Info, look.lock, Some(&holder.node)).because(summary, remedy);
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(holder.czxid.0));
+        finding(Code::HeadChangedByExpiry, Severity::Info, scene.lock, Some(&holder.node)).because(summary, remedy);
+    found.push(Suspicion::proved(finding, scene.now()).of_state(holder.czxid.0));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::diagnose::testing::{World, curator};
 

@@ -1,8 +1,6 @@
 //! A holder that sends heartbeats and nothing else.
 
-use std::time::Duration;
-
-use super::checks::{Kept, Look, NodeKey};
+use super::checks::{Kept, NodeKey, Scene};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, election};
 use crate::queue::Row;
@@ -12,7 +10,7 @@ use crate::znode::{Timestamp, escaped};
 const MOST_HOLDERS: usize = 16;
 
 const REMEDY: &str =
-    "look at that process first, and stop it if it hangs; deleting the node of a process that goes on lets two in";
+    "scene at that process first, and stop it if it hangs; deleting the node of a process that goes on lets two in";
 
 /// Since when a holder's client has sent no request, as long as it holds by the same node.
 pub(super) type Memory = Kept<NodeKey, Silence>;
@@ -24,30 +22,30 @@ pub(super) struct Silence {
     since: Timestamp,
 }
 
-pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
-    if look.waiting() == 0 || election::is_likely(lock) {
+pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
+    if scene.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
         return;
     }
     for row in lock.rows(0..lock.holding().min(MOST_HOLDERS)) {
-        found.extend(suspicion(look, &row, memory));
+        found.extend(suspicion(scene, &row, memory));
     }
 }
 
 /// Heartbeats don't move the number of a client's last request.
-fn suspicion(look: &Look<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Suspicion> {
+fn suspicion(scene: &Scene<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Suspicion> {
     let session = row.contender.session?;
-    let (member, connection) = look.sight.view().connection_of(session)?;
+    let (member, connection) = scene.sight.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
     let (cxid, heard) = (connection.last_cxid?, connection.last_heard?);
     let fresh = Silence { cxid, established: connection.established, since: gathered };
-    let silence = memory.see((look.lock.id(), row.contender.czxid.0), || fresh);
+    let silence = memory.see((scene.lock.id(), row.contender.czxid.0), || fresh);
     if (silence.cxid, silence.established) != (cxid, connection.established) {
         *silence = fresh;
     }
     let silent = gathered.since(silence.since);
-    let least = look.thresholds.stuck_after;
-    if silent < least || heard <= silence.since || look.first_waits()? < least {
+    let least = scene.thresholds.stuck_after;
+    if silent < least || heard <= silence.since || scene.first_waits()? < least {
         return None;
     }
     let summary = format!(
@@ -56,8 +54,8 @@ fn suspicion(look: &Look<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Susp
         silent.as_secs()
     );
     let finding =
-        finding(Code::HungHolder, Severity::Warning, look.lock, Some(&row.contender.node)).because(summary, REMEDY);
-    Some(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0))
+        finding(Code::HungHolder, Severity::Warning, scene.lock, Some(&row.contender.node)).because(summary, REMEDY);
+    Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 
 #[cfg(test)]
@@ -67,7 +65,7 @@ mod tests {
 
     fn held(path: &str) -> World {
         let mut world = World::new();
-        let head = world.create(&curator(path, 1), 1);
+        world.create(&curator(path, 1), 1);
         world.create(&curator(path, 2), 2);
         world
     }

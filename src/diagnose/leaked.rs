@@ -1,10 +1,8 @@
 //! Watches on nodes that are gone and never come back: `exists` leaves them.
 
-use std::time::Duration;
-
 use rustc_hash::FxHashMap;
 
-use super::checks::{Kept, Look};
+use super::checks::{Kept, Scene};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::LockId;
@@ -21,14 +19,14 @@ const REMEDY: &str =
 pub(super) type Memory = Kept<LockId, FxHashMap<ZnodePath, Timestamp>>;
 
 /// Numbers are not given twice, so that such a watch never fires; the node of a single-node lock may come back.
-pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
+pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
     if lock.kind() == Kind::SingleNode {
         return;
     }
-    let (queue, table) = (lock.queue_path(), look.sight.table());
+    let (queue, table) = (lock.queue_path(), scene.sight.table());
     let mut absent: FxHashMap<ZnodePath, (Timestamp, SessionId)> = FxHashMap::default();
-    for (member, watched) in look.sight.view().watched_below(&queue) {
+    for (member, watched) in scene.sight.view().watched_below(&queue) {
         let is_child = watched.path.parent_str() == Some(queue.as_str());
         if absent.len() == MOST_PATHS {
             break;
@@ -46,21 +44,21 @@ pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspic
     kept.retain(|path, _| absent.contains_key(path));
     let mut leaked: Vec<(&ZnodePath, Timestamp, SessionId)> = Vec::new();
     for (path, (listed, session)) in &absent {
-        let since = *kept.entry(path.clone()).or_insert(look.now());
-        if *listed >= since.plus(look.thresholds.settled_after) {
+        let since = *kept.entry(path.clone()).or_insert(scene.now());
+        if *listed >= since.plus(scene.thresholds.settled_after) {
             leaked.push((path, *listed, *session));
         }
     }
     leaked.sort();
     if let [(path, gathered, session), ..] = leaked[..] {
-        let severity = if leaked.len() >= look.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
+        let severity = if leaked.len() >= scene.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
         let summary = format!(
             "{} watched nodes of this queue are gone and never come back, {} of session {session} among them",
             leaked.len(),
             escaped(path.name())
         );
         let finding = finding(Code::LeakedWatch, severity, lock, None).because(summary, REMEDY);
-        found.push(Suspicion::new(finding, gathered, Duration::ZERO));
+        found.push(Suspicion::proved(finding, gathered));
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::checks::{Kept, Look, MOST_OF_A_KIND, NodeKey};
+use super::checks::{Kept, MOST_OF_A_KIND, NodeKey, Scene};
 use super::suspicion::{Suspicion, finding};
-use super::unwatched::{Unwatched, unwatched};
+use super::unwatched::Unwatched;
 use super::{Code, Severity};
 use crate::queue::{Row, State};
 use crate::znode::{Timestamp, escaped};
@@ -22,57 +22,52 @@ pub(super) struct Seen {
 }
 
 /// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
-pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
-    if lock.waiting() == 0 && lock.holding() == 0 {
-        return;
-    }
-    found.extend(slept_through(look, memory));
-    let mut lost = 0;
-    for row in lock.rows(lock.holding()..lock.len()) {
-        let last = row.contender.session.and_then(|session| look.repeated.get(&session)?.last().copied());
-        if last.is_some_and(|last| last != row.position) {
+pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    found.extend(slept_through(scene, memory));
+    let mut told = 0;
+    for seen in &scene.unwatched {
+        let last = scene.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
+        let Some(row) = scene.lock.row(seen.position).filter(|_| last.is_none_or(|last| last == seen.position)) else {
             continue;
-        }
-        let Some(seen) = unwatched(look, &row) else { continue };
-        let key = (lock.id(), row.contender.czxid.0);
-        let kept = memory.see(key, || Seen { from: look.now(), until: seen.gathered, cxid: seen.cxid });
+        };
+        let key = (scene.lock.id(), row.contender.czxid.0);
+        let kept = memory.see(key, || Seen { from: scene.now(), until: seen.gathered, cxid: seen.cxid });
         *kept = Seen { from: kept.from, until: seen.gathered, cxid: seen.cxid };
-        lost += 1;
-        if lost <= MOST_OF_A_KIND {
-            found.push(suspicion(look, &row, seen));
+        told += 1;
+        if told <= MOST_OF_A_KIND {
+            found.push(suspicion(scene, &row, seen));
         }
     }
 }
 
-fn suspicion(look: &Look<'_>, row: &Row<'_>, seen: Unwatched) -> Suspicion {
+fn suspicion(scene: &Scene<'_>, row: &Row<'_>, seen: &Unwatched) -> Suspicion {
     let [node, behind] = [&row.contender.node, &seen.behind].map(|name| escaped(name));
     let summary = format!(
         "{node} waits for {behind}, but its session {} watches nothing here: it lost its wake-up, or gave up and left its node",
         seen.session
     );
     let finding =
-        finding(Code::LostWakeUp, Severity::Warning, look.lock, Some(&row.contender.node)).because(summary, REMEDY);
-    let suspicion = Suspicion::new(finding, seen.gathered, look.thresholds.settled_after);
+        finding(Code::LostWakeUp, Severity::Warning, scene.lock, Some(&row.contender.node)).because(summary, REMEDY);
+    let suspicion = Suspicion::new(finding, seen.gathered, scene.thresholds.settled_after);
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }
 
 /// The holder, when it was seen to watch nothing while it waited, and has asked the servers nothing since.
-fn slept_through(look: &Look<'_>, memory: &mut Memory) -> Option<Suspicion> {
-    let row = look.lock.row(0).filter(|row| row.state == State::Holds)?;
-    let seen = *memory.recall(&(look.lock.id(), row.contender.czxid.0))?;
+fn slept_through(scene: &Scene<'_>, memory: &mut Memory) -> Option<Suspicion> {
+    let row = scene.lock.row(0).filter(|row| row.state == State::Holds)?;
+    let seen = *memory.recall(&(scene.lock.id(), row.contender.czxid.0))?;
     let session = row.contender.session?;
-    let (member, connection) = look.sight.view().connection_of(session)?;
+    let (member, connection) = scene.sight.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
-    let lasted = seen.until.since(seen.from) >= look.thresholds.settled_after;
+    let lasted = seen.until.since(seen.from) >= scene.thresholds.settled_after;
     if !lasted || seen.cxid.is_none() || connection.last_cxid != seen.cxid {
         return None;
     }
     let node = escaped(&row.contender.node);
     let summary =
         format!("it is the turn of {node}, but its session {session} watched nothing, and has asked nothing since");
-    let severity = if look.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
-    let finding = finding(Code::LostWakeUp, severity, look.lock, Some(&row.contender.node))
+    let severity = if scene.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
+    let finding = finding(Code::LostWakeUp, severity, scene.lock, Some(&row.contender.node))
         .because(summary, "restart that client, or delete its node: it does not know that it holds");
     let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);
     Some(suspicion.of_client_heard(connection.last_heard))
@@ -111,6 +106,46 @@ mod tests {
         assert_eq!(world.codes(Severity::Info), []);
         (world.child_watches, world.lists_watches) = (0, false);
         world.pass(20);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn among_others_who_watch_children_it_is_told_by_its_indifference() {
+        let (mut world, ..) = queue();
+        world.child_watches = 7;
+        world.pass(5);
+        let third = world.create(&curator("/l", 3), 3);
+        assert_eq!(world.pass(12).0, [Code::LostWakeUp]);
+        world.delete(&third);
+        world.client(2).cxid += 1;
+        world.pass(1);
+        assert_eq!(world.codes(Severity::Info), [], "who asks something may have listed the children");
+    }
+
+    #[test]
+    fn a_herd_that_lists_the_children_after_each_event_is_not_accused() {
+        let (mut world, ..) = queue();
+        world.client(3).sound = false;
+        world.child_watches = 2;
+        for number in 0..30 {
+            let node = world.create(&curator("/l", 3), 3);
+            if number % 3 == 0 {
+                world.clients.iter_mut().for_each(|client| client.cxid += 1);
+            }
+            world.pass(1);
+            world.delete(&node);
+        }
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    #[test]
+    fn members_of_a_group_wait_for_nobody() {
+        let mut world = World::new();
+        for number in 1..=3 {
+            world.create("/workers/worker-", number);
+            world.client(number).sound = false;
+        }
+        world.pass(200);
         assert_eq!(world.codes(Severity::Info), []);
     }
 

@@ -3,6 +3,19 @@
 //! [`Sight`] joins a [`LockTable`](crate::queue::LockTable) with its [`ServerView`](crate::server_view::ServerView).
 //! [`Diagnosis`] makes [`Finding`]s of it, one kind a file. [`Waits`] is the graph of who waits for whom, across locks.
 //!
+//! # What is found, and what cannot be
+//!
+//! A create whose reply was lost (`orphan`, proved where names carry an id; else `orphan-suspected` while it waits and
+//! `self-blocked` while it holds), a release that failed or two lock objects of one thread (`self-blocked`), a waiter that gave up
+//! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead owners (`expiring-holder`, `ghost`,
+//! `adopted-node`, `head-changed-by-expiry`), processes that hang (`hung-holder`, `stuck`), circles (`deadlock`), and what is
+//! wrong with the tree (`sequence-overflow`, `empty-parent`, `persistent-contender`, `foreign-child`) or with watches on it
+//! (`leaked-watch`).
+//!
+//! Not seen: that a holder whose node somebody deleted goes on, since nothing of it is left; children of a lock parent whose names
+//! can be no contender's, since they are not read; parents that were empty before anybody looked, since nothing tells them
+//! from other nodes; and who watches children, since no server lists that.
+//!
 //! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown, and
 //! what a sound hand-over shows for a moment is a finding only when it lasts.
 

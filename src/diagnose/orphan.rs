@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::checks::{Look, MOST_OF_A_KIND};
+use super::checks::{MOST_OF_A_KIND, Scene};
 use super::facts::attempt;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
@@ -12,10 +12,10 @@ use crate::znode::escaped;
 const REMEDY: &str = "ask the owner to restart that client, or delete the earlier node: its maker does not know of it";
 
 /// Names carry an id that is made for one attempt; an attempt needs one node.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
     let mut left = MOST_OF_A_KIND;
-    for positions in look.repeated.values() {
+    for positions in scene.repeated.values() {
         let rows: Vec<_> = positions.iter().filter_map(|position| lock.row(*position)).collect();
         for (at, earlier) in rows.iter().enumerate() {
             let Some(id) = attempt(&earlier.contender.node) else { continue };
@@ -34,7 +34,7 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
                 session(earlier.contender.session)
             );
             let finding = finding(Code::Orphan, severity, lock, Some(&earlier.contender.node)).because(summary, REMEDY);
-            found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
+            found.push(Suspicion::new(finding, scene.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
 
-use super::checks::{Look, MOST_OF_A_KIND};
+use super::checks::{MOST_OF_A_KIND, Scene};
 use super::suspicion::{Suspicion, finding};
-use super::unwatched::{Unwatched, unwatched};
+use super::unwatched::Unwatched;
 use super::{Code, Severity};
 use crate::queue::Row;
 use crate::znode::escaped;
@@ -11,32 +11,28 @@ const REMEDY: &str = "ask the owner; if it does not wait for the earlier node, d
 
 /// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
 /// earlier node that holds needs no watch: `self_blocked` tells of that.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
     let mut suspects = 0;
-    for positions in look.repeated.values() {
+    for seen in &scene.unwatched {
+        let last = scene.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
         // The last is no orphan: it may have lost its wake-up.
-        for position in positions.iter().rev().skip(1) {
-            let Some(row) = look.lock.row(*position) else { continue };
-            let Some(seen) = unwatched(look, &row) else { continue };
+        let Some(last) = last.filter(|last| *last != seen.position && suspects < MOST_OF_A_KIND) else { continue };
+        if let (Some(row), Some(last)) = (scene.lock.row(seen.position), scene.lock.row(last)) {
             suspects += 1;
-            if suspects > MOST_OF_A_KIND {
-                return;
-            }
-            let last = positions.last().and_then(|last| look.lock.row(*last));
-            found.extend(last.map(|last| suspicion(look, &row, &last, seen)));
+            found.push(suspicion(scene, &row, &last, seen));
         }
     }
 }
 
-fn suspicion(look: &Look<'_>, row: &Row<'_>, last: &Row<'_>, seen: Unwatched) -> Suspicion {
+fn suspicion(scene: &Scene<'_>, row: &Row<'_>, last: &Row<'_>, seen: &Unwatched) -> Suspicion {
     let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
     let summary = format!(
         "session {} queues again as {last}, and nothing watches for {node}, which waits for {behind}",
         seen.session
     );
-    let finding = finding(Code::OrphanSuspected, Severity::Warning, look.lock, Some(&row.contender.node))
+    let finding = finding(Code::OrphanSuspected, Severity::Warning, scene.lock, Some(&row.contender.node))
         .because(summary, REMEDY);
-    let suspicion = Suspicion::new(finding, seen.gathered, look.thresholds.settled_after);
+    let suspicion = Suspicion::new(finding, seen.gathered, scene.thresholds.settled_after);
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }
 

@@ -1,8 +1,6 @@
 //! The numbers of a queue run out.
 
-use std::time::Duration;
-
-use super::checks::Look;
+use super::checks::Scene;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::LockQueue;
@@ -15,8 +13,8 @@ const NUMBERS: i64 = 1 << 31;
 const REMEDY: &str = "let the queue drain, then delete the lock parent and let it be made anew: its numbers begin at 0";
 
 /// Servers up to 3.5 go on with negative numbers, so that the newest becomes the head; from 3.6 creates fail.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
     if lock.kind() == Kind::SingleNode {
         return;
     }
@@ -26,14 +24,14 @@ pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
         (Severity::Critical, summary)
     } else {
         let left = numbers_left(lock);
-        if left > look.thresholds.numbers_left {
+        if left > scene.thresholds.numbers_left {
             return;
         }
         let severity = if left == 0 { Severity::Critical } else { Severity::Warning };
         (severity, format!("only {left} of {NUMBERS} numbers are left for nodes of this queue"))
     };
     let finding = finding(Code::SequenceOverflow, severity, lock, None).because(summary, REMEDY);
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO));
+    found.push(Suspicion::proved(finding, scene.now()));
 }
 
 /// A listing shows how many children were created and deleted together, in 32 bits: of half of that, the highest bit is lost.

@@ -1,8 +1,6 @@
 //! Contenders that no session's end deletes.
 
-use std::time::Duration;
-
-use super::checks::Look;
+use super::checks::Scene;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity};
 use crate::queue::{LockQueue, Row, State};
@@ -13,15 +11,15 @@ const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
 
 /// One finding for each lock, about the first of them. Hive's locks are meant so.
-pub(super) fn check(look: &Look<'_>, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
     if lock.recipe() == Recipe::Hive {
         return;
     }
     let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
     let Some(first) = ownerless.next() else { return };
     let finding = describe(lock, &first, 1 + ownerless.count());
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(first.contender.czxid.0));
+    found.push(Suspicion::proved(finding, scene.now()).of_state(first.contender.czxid.0));
 }
 
 fn describe(lock: &LockQueue, first: &Row<'_>, count: usize) -> Finding {

@@ -2,20 +2,26 @@
 
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Wait, Waits};
-use super::{Code, Severity, Sight, Thresholds, election};
+use super::{Code, Severity, Sight, Thresholds, election, stuck};
 use crate::queue::{Held, LockQueue};
 use crate::znode::{Timestamp, escaped};
 
-const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
+const REMEDY: &str = "scene at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
 /// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
-pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
+pub(super) fn check(
+    sight: Sight<'_>,
+    thresholds: &Thresholds,
+    waits: &Waits,
+    holders: &mut stuck::Memory,
+    found: &mut Vec<Suspicion>,
+) {
     for wait in waits.self_blocked() {
         let Some(lock) = sight.table().lock(wait.lock) else { continue };
         let Some((_, position)) = sight.table().position(&lock.queue_path().child(&wait.node)) else { continue };
         let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };
         let since = waiter.contends_since(sight.table().clock_ahead_ms());
-        let lasts = sight.now().since(since.max(held_since(lock)));
+        let lasts = sight.now().since(since.max(held_since(lock, sight.now(), holders)));
         let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
         let severity = if stuck { Severity::Warning } else { Severity::Info };
         let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
@@ -25,10 +31,12 @@ pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, fo
     }
 }
 
-fn held_since(lock: &LockQueue) -> Timestamp {
-    match lock.held() {
-        Held::Since(since) => since,
-        Held::AtMostSince(_) | Held::Free => Timestamp(i64::MIN),
+/// Since when the lock is held, as far as it was seen.
+fn held_since(lock: &LockQueue, now: Timestamp, holders: &mut stuck::Memory) -> Timestamp {
+    match (lock.held(), lock.first_holder()) {
+        (Held::Since(since), _) => since,
+        (_, Some(holder)) => holders.recall(&(lock.id(), holder.czxid.0)).map_or(now, |since| *since),
+        (_, None) => now,
     }
 }
 
@@ -57,6 +65,17 @@ mod tests {
         assert_eq!(world.found(Code::Stuck), None, "this says why");
         world.delete(&head);
         assert!(world.pass(1).1.contains(&Code::SelfBlocked));
+    }
+
+    #[test]
+    fn what_was_there_before_the_first_look_is_not_known_to_stand_still() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        world.now = world.now.plus(std::time::Duration::from_secs(600));
+        world.begin_anew();
+        world.pass(50);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Info));
     }
 
     #[test]

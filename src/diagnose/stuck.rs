@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::checks::{Kept, Look, NodeKey};
+use super::checks::{Kept, NodeKey, Scene};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity, election};
 use crate::queue::{Held, Row};
@@ -10,40 +10,40 @@ use crate::recipe::Kind;
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str =
-    "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
+    "scene at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
 /// Since when a node was seen to hold that held already when it was first seen: when it took the lock nobody knows.
 pub(super) type Memory = Kept<NodeKey, Timestamp>;
 
 /// One finding for each lock, about who has held longest.
-pub(super) fn check(look: &Look<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = look.lock;
-    if look.waiting() == 0 {
+pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
+    if scene.waiting() == 0 || election::is_registry(lock) {
         return;
     }
     // Holders that are no lease took the lock together, or nearly so.
     let holders = if lock.kind() == Kind::Semaphore { lock.holding() } else { lock.holding().min(1) };
-    let since = lock.rows(0..holders).map(|row| (held_since(look, &row, memory), row.position)).min();
+    let since = lock.rows(0..holders).map(|row| (held_since(scene, &row, memory), row.position)).min();
     let Some((since, position)) = since else { return };
-    let held = look.now().since(since);
-    let (waiting, Some(waits)) = (look.waiting(), look.first_waits()) else { return };
-    if held < look.thresholds.stuck_after || waits < look.thresholds.stuck_after {
+    let held = scene.now().since(since);
+    let (waiting, Some(waits)) = (scene.waiting(), scene.first_waits()) else { return };
+    if held < scene.thresholds.stuck_after || waits < scene.thresholds.stuck_after {
         return;
     }
     let Some(row) = lock.row(position) else { return };
-    let finding = describe(look, &row, held, waiting);
-    found.push(Suspicion::new(finding, look.now(), Duration::ZERO).of_state(row.contender.czxid.0));
+    let finding = describe(scene, &row, held, waiting);
+    found.push(Suspicion::new(finding, scene.now(), Duration::ZERO).of_state(row.contender.czxid.0));
 }
 
-fn held_since(look: &Look<'_>, row: &Row<'_>, memory: &mut Memory) -> Timestamp {
+fn held_since(scene: &Scene<'_>, row: &Row<'_>, memory: &mut Memory) -> Timestamp {
     match row.contender.held() {
         Held::Since(since) => since,
-        Held::AtMostSince(_) | Held::Free => *memory.see((look.lock.id(), row.contender.czxid.0), || look.now()),
+        Held::AtMostSince(_) | Held::Free => *memory.see((scene.lock.id(), row.contender.czxid.0), || scene.now()),
     }
 }
 
-fn describe(look: &Look<'_>, row: &Row<'_>, held: Duration, waiting: usize) -> Finding {
-    let lock = look.lock;
+fn describe(scene: &Scene<'_>, row: &Row<'_>, held: Duration, waiting: usize) -> Finding {
+    let lock = scene.lock;
     let code = if lock.kind() == Kind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
     let what = if code == Code::StuckLease { "is a lease that was not returned" } else { "has held" };

@@ -19,6 +19,8 @@ pub(super) struct Suspicion {
     pub gathered: Timestamp,
     /// How far apart the first and the last view of it must be.
     pub lasts: Duration,
+    /// Whether one look proves it: by its nature, or because the check itself remembers earlier ones.
+    pub proved: bool,
     /// When its client was last heard of, where only the word of a client that is awake counts.
     pub heard: Option<Timestamp>,
 }
@@ -26,7 +28,12 @@ pub(super) struct Suspicion {
 impl Suspicion {
     /// What was gathered at that time, and must be seen in two views so far apart.
     pub fn new(finding: Finding, gathered: Timestamp, lasts: Duration) -> Self {
-        Self { finding, state: 0, gathered, lasts, heard: None }
+        Self { finding, state: 0, gathered, lasts, proved: false, heard: None }
+    }
+
+    /// What one look proves.
+    pub fn proved(finding: Finding, now: Timestamp) -> Self {
+        Self { proved: true, ..Self::new(finding, now, Duration::ZERO) }
     }
 
     /// It is about the same state only as long as this number is the same.
@@ -98,7 +105,7 @@ impl Ledger {
             seen.last = seen.last.max(suspicion.gathered);
             let awake = suspicion.heard.is_none_or(|heard| heard > seen.first);
             let lasted = seen.last > seen.first && seen.last.since(seen.first) >= suspicion.lasts && awake;
-            if seen.raised.is_none() && !lasted {
+            if seen.raised.is_none() && !lasted && !suspicion.proved {
                 continue;
             }
             let severity = suspicion.finding.severity;

@@ -1,5 +1,6 @@
 //! A small ensemble for the tests of the findings: nodes as an observer would tell them, and what one server would tell of itself.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +50,7 @@ pub struct World {
     pub lists_watches: bool,
     zxid: i64,
     counter: i32,
+    nodes: BTreeMap<ZnodePath, Change>,
 }
 
 impl World {
@@ -73,6 +75,7 @@ impl World {
             lists_watches: true,
             zxid: 100,
             counter: 0,
+            nodes: BTreeMap::new(),
         };
         world.client(OBSERVER);
         world
@@ -129,16 +132,31 @@ impl World {
             data_length: 0,
             num_children: 0,
         };
-        let change = match Shape::is_hint(&at) {
-            true => Change::Appeared { path: at.clone() },
-            false => Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } },
+        let change = if Shape::is_hint(&at) {
+            Change::Appeared { path: at.clone() }
+        } else {
+            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } }
         };
+        self.nodes.insert(at.clone(), change.clone());
         self.apply(change);
         at
     }
 
     pub fn delete(&mut self, at: &ZnodePath) {
+        self.nodes.remove(at);
         self.apply(Change::Deleted { path: at.clone(), zxid: None });
+    }
+
+    /// Another console begins: all that is there is found at once.
+    pub fn begin_anew(&mut self) {
+        let nodes: Vec<Change> = self.nodes.values().cloned().collect();
+        let (session, now) = (SessionId(OBSERVER), self.now);
+        self.table = LockTable::new([]);
+        let connected = [Change::Link(Link::Connected { session, recursive: true }), Change::Syncing];
+        for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
+            self.table.apply(change, now);
+        }
+        self.diagnosis = Diagnosis::new(*self.diagnosis.thresholds());
     }
 
     /// The server is asked, now.
@@ -163,8 +181,10 @@ impl World {
                 }
             }
         }
-        watched.iter_mut().for_each(|watched| watched.sessions.sort_unstable());
-        let watches = watched.iter().map(|watched| watched.sessions.len() as u64).sum();
+        for one in &mut watched {
+            one.sessions.sort_unstable();
+        }
+        let count = watched.iter().map(|one| one.sessions.len() as u64).sum();
         let mut member = MemberView::unasked("zk1:2181".to_owned());
         if self.answers {
             member = MemberView {
@@ -173,9 +193,10 @@ impl World {
                 connections: Some(Listing::new(connections, true, at)),
                 sessions: Some(Listing::new(sessions, true, at)),
                 watched: self.lists_watches.then(|| Listing::new(watched, true, at)),
-                watch_totals: Some(WatchTotals { connections: 1, paths: 1, watches }),
+                watch_totals: Some(WatchTotals { connections: 1, paths: 1, watches: count }),
+                counted_at: Some(at),
                 // Before 3.9 the observer's recursive watch counts too.
-                watch_count: Some(watches + self.child_watches + 1),
+                watch_count: Some(count + self.child_watches + 1),
                 ..member
             };
         }

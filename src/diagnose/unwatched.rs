@@ -1,20 +1,22 @@
-//! A waiter that nothing will wake: how that is seen.
+//! Waiters that nothing will wake: how that is seen.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Life;
-use super::checks::Look;
-use crate::queue::{Row, State};
+use super::checks::{Kept, NodeKey, Scene};
+use super::{Life, election};
+use crate::queue::{LockId, Row, State};
 use crate::recipe::{Kind, Recipe, Role};
+use crate::server_view::Connection;
 use crate::znode::{SessionId, Timestamp};
 
 /// A node that was made just before the watches were listed may not be waited with yet.
 const NEW: Duration = Duration::from_secs(1);
 
-/// A waiter whose client lives and watches neither what it waits for nor, since nobody does there, any children.
+/// A waiter whose client lives and watches neither what it waits for nor the parent's children.
 #[derive(Clone, Debug)]
 pub(super) struct Unwatched {
+    pub position: usize,
     pub session: SessionId,
     /// What it waits for.
     pub behind: Arc<str>,
@@ -28,48 +30,146 @@ pub(super) struct Unwatched {
     pub cxid: Option<i64>,
 }
 
-/// A sound waiter looks so between its creation and its watch, and between the deletion of what it watched and its next watch.
-pub(super) fn unwatched(look: &Look<'_>, row: &Row<'_>) -> Option<Unwatched> {
-    let (sight, lock, contender) = (look.sight, look.lock, row.contender);
-    let session = contender.session?;
-    // Hive polls.
-    if row.state != State::Waits || lock.recipe() == Recipe::Hive || lock.kind() == Kind::SingleNode {
+/// What is remembered of queues and of those who wait in them without a watch on what they wait for.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Memory {
+    queues: Kept<LockId, Queue>,
+    waiters: Kept<NodeKey, Quiet>,
+}
+
+impl Memory {
+    pub fn begin(&mut self) {
+        self.queues.begin();
+        self.waiters.begin();
+    }
+}
+
+/// When somebody came to a queue or left it, as far as looks tell.
+#[derive(Clone, Copy, Debug)]
+struct Queue {
+    children: (usize, Option<i64>),
+    looked: Timestamp,
+    /// Between these two looks.
+    changed: Option<(Timestamp, Timestamp)>,
+}
+
+/// Since which look a client has sent no request.
+#[derive(Clone, Copy, Debug)]
+struct Quiet {
+    cxid: Option<i64>,
+    established: Option<Timestamp>,
+    since: Timestamp,
+}
+
+/// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
+/// and its next watch.
+pub(super) fn unwatched(scene: &Scene<'_>, memory: &mut Memory) -> Vec<Unwatched> {
+    let lock = scene.lock;
+    let told = scene.sight.view().members.iter().any(|member| member.watched.is_some());
+    // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
+    let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != Kind::SingleNode;
+    if !told || !waits || lock.waiting() == 0 || election::is_registry(lock) {
+        return Vec::new();
+    }
+    let changed = changed(scene, memory);
+    let rows = lock.rows(lock.holding()..lock.len());
+    rows.filter_map(|row| one(scene, &row, changed, &mut memory.waiters)).collect()
+}
+
+fn changed(scene: &Scene<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
+    let children = (scene.lock.len(), scene.lock.next_sequence());
+    let queue = memory.queues.see(scene.lock.id(), || Queue { children, looked: scene.now(), changed: None });
+    if queue.children != children {
+        queue.changed = Some((queue.looked, scene.now()));
+    }
+    (queue.children, queue.looked) = (children, scene.now());
+    queue.changed
+}
+
+fn one(
+    scene: &Scene<'_>,
+    row: &Row<'_>,
+    changed: Option<(Timestamp, Timestamp)>,
+    quiet: &mut Kept<NodeKey, Quiet>,
+) -> Option<Unwatched> {
+    let (sight, lock, contender) = (scene.sight, scene.lock, row.contender);
+    let session = contender.session.filter(|_| row.state == State::Waits)?;
+    let alone = !scene.repeated.contains_key(&session);
+    if alone && scene.watching.contains(&session) {
         return None;
     }
-    let alone = !look.repeated.contains_key(&session);
-    if alone && look.watching.contains(&session) {
-        return None;
-    }
-    let behind = awaited(look, row)?;
     // kazoo's `Lock` does not wait for readers, though its names stand in one queue with theirs.
     if !alone && lock.recipe() == Recipe::KazooReadWrite {
         return None;
     }
+    let behind = awaited(scene, row)?;
     let gathered = sight.view().watches_as_of(session)?;
     let since = contender.contends_since(sight.table().clock_ahead_ms());
     let unseen = sight.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
-    if !unseen || gathered < since.plus(NEW) || sight.child_watches_beside(session) != Some(0) {
+    if !unseen || gathered < since.plus(NEW) || sight.life(contender).0 != Life::Live {
         return None;
     }
-    let facts = sight.facts(lock, row);
-    (facts.life == Life::Live).then(|| Unwatched {
+    let (member, connection) = sight.view().connection_of(session)?;
+    let asked = member.connections.as_ref()?.at;
+    let indifferent = is_indifferent(
+        scene,
+        connection,
+        asked,
+        changed,
+        quiet.see((lock.id(), contender.czxid.0), || Quiet {
+            cxid: connection.last_cxid,
+            established: connection.established,
+            since: scene.now(),
+        }),
+    );
+    // Who watches children is told by no list, but may be told by their number: that is counted less often.
+    let gathered = match sight.child_watches_beside(session) {
+        _ if indifferent => gathered,
+        Some((0, counted)) if counted >= since.plus(NEW) => gathered.min(counted),
+        _ => return None,
+    };
+    Some(Unwatched {
+        position: row.position,
         session,
         behind: Arc::clone(&behind.contender.node),
         state: contender.czxid.0 ^ behind.contender.czxid.0.rotate_left(32),
         gathered,
-        heard: facts.connection.and_then(|connection| connection.last_heard),
-        cxid: facts.connection.and_then(|connection| connection.last_cxid),
+        heard: connection.last_heard,
+        cxid: connection.last_cxid,
+    })
+}
+
+/// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
+/// anew after each event. So it is told apart even where others watch children.
+fn is_indifferent(
+    scene: &Scene<'_>,
+    connection: &Connection,
+    asked: Timestamp,
+    changed: Option<(Timestamp, Timestamp)>,
+    quiet: &mut Quiet,
+) -> bool {
+    let same =
+        quiet.cxid.is_some() && (quiet.cxid, quiet.established) == (connection.last_cxid, connection.established);
+    if !same {
+        *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: scene.now() };
+        return false;
+    }
+    let late = |changed: Timestamp| changed.plus(scene.thresholds.settled_after);
+    changed.is_some_and(|(before, after)| {
+        quiet.since <= before
+            && asked >= late(after)
+            && connection.last_heard.is_some_and(|heard| heard >= after.plus(NEW))
     })
 }
 
 /// The one node that a waiter waits for. Who waits for a semaphore's leases waits for many, and watches children.
-fn awaited<'a>(look: &Look<'a>, row: &Row<'_>) -> Option<Row<'a>> {
-    let lock = look.lock;
+fn awaited<'a>(scene: &Scene<'a>, row: &Row<'_>) -> Option<Row<'a>> {
+    let lock = scene.lock;
     let names = lock.waits_for(row.position, 2);
     let [name] = names[..] else { return None };
     let position = match row.position.checked_sub(1).and_then(|before| lock.row(before)) {
         Some(before) if &*before.contender.node == name => before.position,
-        _ => look.sight.table().position(&lock.queue_path().child(name))?.1,
+        _ => scene.sight.table().position(&lock.queue_path().child(name))?.1,
     };
     lock.row(position).filter(|awaited| awaited.contender.role != Role::Lease)
 }

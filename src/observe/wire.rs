@@ -8,7 +8,8 @@ use zookeeper_client::{
 };
 
 use super::follow::{Answer, Event, Read, Watching};
-use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use crate::zk::stat_of;
+use crate::znode::{Node, NodeData, ZnodePath, Zxid};
 
 /// The answer to a read, and the one-shot watch that it set.
 pub(super) struct Answered {
@@ -101,22 +102,6 @@ fn judge(answer: Result<Answer, Error>) -> Result<Answer, Error> {
 
 fn node(data: &[u8], stat: &Stat) -> Node {
     Node { stat: stat_of(stat), data: NodeData::keep(data) }
-}
-
-fn stat_of(stat: &Stat) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(stat.czxid),
-        mzxid: Zxid(stat.mzxid),
-        pzxid: Zxid(stat.pzxid),
-        ctime: Timestamp(stat.ctime),
-        mtime: Timestamp(stat.mtime),
-        version: stat.version,
-        cversion: stat.cversion,
-        aversion: stat.aversion,
-        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
-        data_length: stat.data_length,
-        num_children: stat.num_children,
-    }
 }
 
 /// What an event of the client library says; `None` for what is of no use.

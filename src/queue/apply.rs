@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::lock::{Departed, RanOut};
-use super::table::{Parent, Phase};
+use super::table::{Parent, ParentNode, Phase};
 use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
 use crate::recipe::{Kind, Place, Role, Shape};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat};
@@ -65,6 +65,8 @@ impl LockTable {
         let parent = self.parents.entry(path.clone()).or_default();
         parent.epoch = epoch;
         parent.next_sequence = Some(stat.next_sequence());
+        parent.listed =
+            Some(ParentNode { czxid: stat.czxid, created_at: stat.ctime, ephemeral: stat.ephemeral_owner.is_some() });
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
                 lock.next_sequence = Some(stat.next_sequence());

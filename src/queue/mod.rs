@@ -28,7 +28,7 @@ pub use happening::{Event, Happening, LockName, WatchEvents};
 pub use link::Link;
 pub use lock::{Held, LockId, LockQueue, RanOut, Row};
 pub use rate::{History, Rates, Totals};
-pub use table::LockTable;
+pub use table::{LockTable, ParentNode};
 pub use timeline::Timeline;
 
 #[cfg(test)]

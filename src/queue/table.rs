@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::{Link, LockId, LockQueue, Totals};
 use crate::recipe::{Recipe, Shape};
 use crate::server_view::ServerView;
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{Timestamp, ZnodePath, Zxid};
 
 /// Every lock below the observed roots.
 ///
@@ -48,6 +48,18 @@ pub(super) struct Parent {
     /// What kazoo's semaphore keeps in its data: the most leases.
     pub maximum: Option<u32>,
     pub epoch: u32,
+    pub listed: Option<ParentNode>,
+}
+
+/// A node below which a lock's contenders stand, as its last listing found it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ParentNode {
+    /// The transaction that created it.
+    pub czxid: Zxid,
+    /// When that was, by the server's clock.
+    pub created_at: Timestamp,
+    /// Whether a session owns it.
+    pub ephemeral: bool,
 }
 
 /// How far the table is in step with the ensemble.
@@ -110,6 +122,11 @@ impl LockTable {
             }
         }
         first
+    }
+
+    /// The node at a path, if it was listed as one that has contenders among its children, or may have.
+    pub fn parent(&self, path: &ZnodePath) -> Option<ParentNode> {
+        self.parents.get(path)?.listed
     }
 
     /// The position of the contender with that node in its lock's queue; `None` when it is not there. Logarithmic.

@@ -24,7 +24,7 @@ impl Asked {
                 Ok(destination) => Some(queue(app, &destination)),
                 Err(why) => Some(Self { title: "No place", says: vec![why.to_string()], warning: None }),
             },
-            Purpose::Filter | Purpose::Command => None,
+            Purpose::Filter | Purpose::Command | Purpose::Confirmation => None,
         }
     }
 }

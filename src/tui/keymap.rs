@@ -19,15 +19,20 @@ pub enum Group {
     Look,
     /// Taking something along.
     Take,
+    /// Changing the ensemble.
+    Change,
     /// Test clients.
     Clients,
+    /// The guided tour.
+    Tour,
     /// The program itself.
     Program,
 }
 
 impl Group {
     /// Every group, in the order of Help.
-    pub const ALL: [Self; 6] = [Self::Move, Self::Go, Self::Look, Self::Take, Self::Clients, Self::Program];
+    pub const ALL: [Self; 8] =
+        [Self::Move, Self::Go, Self::Look, Self::Take, Self::Change, Self::Clients, Self::Tour, Self::Program];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -36,7 +41,9 @@ impl Group {
             Self::Go => "Screens",
             Self::Look => "Look closer",
             Self::Take => "Take along",
+            Self::Change => "Delete (with --write)",
             Self::Clients => "Test clients",
+            Self::Tour => "Tour (lockscope demo)",
             Self::Program => "Program",
         }
     }
@@ -70,14 +77,18 @@ impl Entry {
     }
 }
 
-const LISTS: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline];
+const LISTS: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Timeline, Screen::Audit];
 
-const FILTERED: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Timeline];
+const FILTERED: &[Screen] = &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Timeline, Screen::Audit];
 
 const SORTED: &[Screen] = &[Screen::Locks, Screen::Sessions];
 
 const TAKEN: &[Screen] =
     &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline];
+
+const COPIED: &[Screen] =
+    &[Screen::Locks, Screen::Queue, Screen::Sessions, Screen::Waits, Screen::Contend, Screen::Timeline, Screen::Audit];
 
 /// Builds a line of the table.
 const fn entry(command: Command, name: &'static str, keys: &'static [Key], group: Group, help: &'static str) -> Entry {
@@ -122,29 +133,39 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Open, "open", &[Key::Enter], Group::Go, "Open the lock, or a contender's details")
         .hint("open")
         .on(LISTS),
-    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear the filter, else go back").hint("back").on(&[
-        Screen::Queue,
-        Screen::Sessions,
-        Screen::Waits,
-        Screen::Servers,
-        Screen::Contend,
-        Screen::Timeline,
-        Screen::Help,
-        Screen::Unreadable,
-        Screen::Locks,
-    ]),
+    entry(Command::Back, "back", &[Key::Esc], Group::Go, "Clear tags, then the filter; else go back").hint("back").on(
+        &[
+            Screen::Queue,
+            Screen::Sessions,
+            Screen::Waits,
+            Screen::Servers,
+            Screen::Contend,
+            Screen::Timeline,
+            Screen::Audit,
+            Screen::Help,
+            Screen::Unreadable,
+            Screen::Locks,
+        ],
+    ),
     entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], Group::Go, "To the other pane, or the other side")
         .hint("details")
-        .on(&[Screen::Queue, Screen::Contend]),
+        .on(&[Screen::Queue, Screen::Contend, Screen::Audit]),
     entry(Command::Locks, "locks", &[Key::Char('1')], Group::Go, "All locks"),
     entry(Command::Queue, "queue", &[Key::Char('2')], Group::Go, "The queue of the selected lock"),
     entry(Command::Sessions, "sessions", &[Key::Char('3')], Group::Go, "Who holds and who waits, by session"),
     entry(Command::Waits, "waits", &[Key::Char('4')], Group::Go, "Who waits for whom, across locks"),
     entry(Command::Contend, "contend", &[Key::Char('5')], Group::Go, "Test clients: a herd beside a chain"),
     entry(Command::Timeline, "timeline", &[Key::Char('6')], Group::Go, "What happened, newest last"),
+    entry(Command::Audit, "audit", &[Key::Char('7')], Group::Go, "What was deleted, by whom, and why"),
     entry(Command::Lock, "lock", &[], Group::Go, "Open the lock with that path").takes("PATH"),
     entry(Command::Servers, "servers", &[Key::Char('v')], Group::Go, "What each server tells of itself"),
     entry(Command::Unreadable, "unreadable", &[Key::Char('u')], Group::Go, "Where the server does not let us look"),
+    entry(Command::Delete, "delete", &[Key::Char('x')], Group::Change, "Show the plan to delete it, and ask")
+        .hint("delete")
+        .on(&[Screen::Locks, Screen::Queue]),
+    entry(Command::Tag, "tag", &[Key::Char(' ')], Group::Change, "Tag a contender: x takes all tagged ones")
+        .hint("tag")
+        .on(&[Screen::Queue]),
     entry(Command::Filter, "filter", &[Key::Char('/')], Group::Look, "Only rows that contain a text")
         .takes("[TEXT]")
         .hint("filter")
@@ -158,7 +179,7 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Times, "times", &[Key::Char('t')], Group::Look, "Times in UTC, or in local time"),
     entry(Command::Copy, "copy", &[Key::Char('y')], Group::Take, "Copy the path (or session) selected")
         .hint("copy")
-        .on(TAKEN),
+        .on(COPIED),
     entry(Command::Export, "export", &[Key::Char('e')], Group::Take, "Write what is shown to a JSON file here")
         .hint("export")
         .on(TAKEN),
@@ -181,6 +202,9 @@ pub const COMMANDS: &[Entry] = &[
     control(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
     control(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave").takes(CLIENT).hint("remove"),
     control(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
+    entry(Command::TourNext, "next", &[Key::Char('n')], Group::Tour, "The next step (Space too)"),
+    entry(Command::TourBack, "previous", &[Key::Char('b')], Group::Tour, "The step before, or the scene anew"),
+    entry(Command::TourPlay, "play", &[Key::Char('P')], Group::Tour, "Step on by itself, or not any more"),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
     entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
     entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),
@@ -188,9 +212,13 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], Group::Program, "End the program").hint("quit"),
 ];
 
+/// What this key does where it does nothing else: it is the largest one, and a presenter looks at the room.
+const SPARE: (Key, Command) = (Key::Char(' '), Command::TourNext);
+
 /// The command of a key on a screen.
 pub fn command(key: Key, screen: Screen) -> Option<Command> {
-    COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key)).map(|entry| entry.command)
+    let bound = COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key));
+    bound.map(|entry| entry.command).or((key == SPARE.0).then_some(SPARE.1))
 }
 
 /// The entry with that name, or the only one whose name begins so. A single letter means what its key means.

@@ -8,18 +8,22 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`why`], [`servers`]: what keys do and what pages say, as data;
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`caption`], [`why`], [`servers`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleets`]: the loop and what it touches.
 
 pub mod app;
 pub mod asked;
+pub mod audited;
 pub mod banner;
 pub mod beliefs;
+pub mod caption;
+pub mod deletion;
 pub mod details;
 pub mod fleets;
 pub mod frames;
+pub mod hands;
 pub mod help;
 pub mod input;
 pub mod keymap;
@@ -37,11 +41,16 @@ mod testing;
 
 use std::error::Error;
 use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use crossterm::event::EventStream;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
 
-use self::app::{App, Settings};
+use self::app::{App, Event, Settings, Tour};
 use self::fleets::Fleets;
+use self::hands::Hands;
 use self::input::Orders;
 use self::run::{Console, now};
 use self::sources::Sources;
@@ -52,6 +61,9 @@ use crate::diagnose::Thresholds;
 use crate::observe::{ObserveOptions, Observer};
 use crate::zk::BadConnectString;
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+
+/// How long the end of the program waits for a deletion that was confirmed.
+const FINISHING: Duration = Duration::from_secs(12);
 
 /// How the screen is started.
 #[expect(
@@ -76,6 +88,10 @@ pub struct TuiOptions {
     pub utc: bool,
     /// Whether the console may change the ensemble.
     pub write: bool,
+    /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
+    pub audit_log: Option<PathBuf>,
+    /// A guided tour.
+    pub tour: Option<Tour>,
 }
 
 /// Why there is no screen.
@@ -121,6 +137,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         roots: options.observe.roots.clone(),
         named: options.observe.named.clone(),
         write: options.write,
+        audit_log: options.audit_log.clone(),
         utc: options.utc,
         ascii: options.ascii,
         asks_servers: options.survey.by != ViewBy::Off,
@@ -132,16 +149,24 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
     let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
+    let hands = Hands::new(options.observe.connection.clone(), options.audit_log, options.write);
+    if let Some(tour) = options.tour {
+        fleets.begin_with(Event::TourBegins(Box::new(tour)));
+    }
     let surveyor = match options.survey.by {
         ViewBy::Off => None,
         _ => Some(Surveyor::start(options.survey)?),
     };
     let sources = Sources::new(Observer::start(options.observe), surveyor);
     let work = async |fleets: &mut Fleets| {
-        let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken));
+        let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken).with_hands(hands));
         let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
         let gone = !terminal::is_there();
-        drop(console);
+        let deleting = console.app().working().is_some();
+        let tasks = console.leave();
+        if deleting {
+            finish(tasks, gone).await;
+        }
         if fleets.are_running() && !gone {
             // That takes a moment, and there is no screen any more to say so. Who closed standard error does not care.
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
@@ -154,4 +179,13 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         (Err(TuiError::Terminal(_)), true) => Ok(()),
         (ended, _) => ended,
     }
+}
+
+/// Waits for a deletion that was confirmed, a while: what is cut off leaves an intent without an outcome in the audit log.
+async fn finish(mut tasks: JoinSet<Event>, gone: bool) {
+    if !gone {
+        // There is no screen any more to say so. Who closed standard error does not care.
+        let _ = writeln!(io::stderr(), "The deletion is being finished.");
+    }
+    let _ = timeout(FINISHING, async { while tasks.join_next().await.is_some() {} }).await;
 }

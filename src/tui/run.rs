@@ -21,11 +21,13 @@ use tokio::time::sleep_until;
 use super::TuiError;
 use super::app::{App, Effect, Event, Side};
 use super::frames::Frames;
+use super::hands::Hands;
 use super::input::{Order, translate};
 use super::terminal::Outside;
 use super::theme::Theme;
 use super::view::draw;
 use crate::contend::{self, Scenario};
+use crate::demo::Direction;
 use crate::observe::Observed;
 use crate::znode::Timestamp;
 
@@ -64,6 +66,10 @@ pub trait Crews {
     fn order(&mut self, side: Side, order: contend::Order);
     /// Stops the fleet on that side; its end is told.
     fn stop(&mut self, side: Side);
+    /// Lets all fleets go in the background, and tells nothing more of them.
+    fn dismiss(&mut self) {}
+    /// Does something on the tour's stage.
+    fn direct(&mut self, _: Direction) {}
 }
 
 /// This machine's clock.
@@ -96,6 +102,7 @@ pub struct Console<B: Backend, O> {
     ended: bool,
     ticked: Instant,
     tasks: JoinSet<Event>,
+    hands: Hands,
 }
 
 impl<B: Backend, O: Outside> Console<B, O>
@@ -116,7 +123,19 @@ where
             ended: false,
             ticked: Instant::now(),
             tasks: JoinSet::new(),
+            hands: Hands::default(),
         }
+    }
+
+    /// The same with what carries out deletions; without, there is no permission.
+    #[must_use]
+    pub fn with_hands(self, hands: Hands) -> Self {
+        Self { hands, ..self }
+    }
+
+    /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
+    pub fn leave(self) -> JoinSet<Event> {
+        self.tasks
     }
 
     /// What is shown.
@@ -239,6 +258,12 @@ where
             Effect::Export { name, text } => {
                 self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
             }
+            Effect::Delete(plan) => {
+                self.tasks.spawn(self.hands.clone().carry_out(*plan));
+            }
+            Effect::ReadAudit => {
+                self.tasks.spawn(self.hands.clone().read_audit());
+            }
             Effect::Suspend => {
                 self.outside.suspend().await.map_err(TuiError::terminal)?;
                 return self.redraw();
@@ -247,6 +272,8 @@ where
             Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
             Effect::Order { side, order } => fleets.order(side, order),
             Effect::StopFleet(side) => fleets.stop(side),
+            Effect::Dismiss => fleets.dismiss(),
+            Effect::Stage(direction) => fleets.direct(direction),
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
         }
         Ok(ControlFlow::Continue(()))

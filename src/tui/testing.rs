@@ -1,5 +1,6 @@
 //! A small ensemble for the tests of the screen: changes as an observer would bring them.
 
+pub mod deletions;
 pub mod fleets;
 pub mod servers;
 

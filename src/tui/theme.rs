@@ -78,6 +78,8 @@ pub struct Signs {
     pub warning: &'static str,
     /// Before the selected row.
     pub cursor: &'static str,
+    /// Beside a tagged row.
+    pub tag: &'static str,
     /// From a waiter to the row right above it.
     pub next: &'static str,
     /// From a waiter to a row further up.
@@ -115,6 +117,7 @@ const UNICODE: Signs = Signs {
     busy: "◌",
     warning: "!",
     cursor: "▸",
+    tag: "◆",
     next: "╰─▶",
     far: "╰──▶",
     trunk: "│  ",
@@ -141,6 +144,7 @@ const ASCII: Signs = Signs {
     busy: "~",
     warning: "!",
     cursor: ">",
+    tag: "+",
     next: "`->",
     far: "`-->",
     trunk: "|  ",

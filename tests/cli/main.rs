@@ -52,6 +52,7 @@ fn help_and_version_go_to_stdout_and_succeed() {
         (&["watch", "--help"], "--for"),
         (&["contend", "--help"], "--recipe"),
         (&["compare", "--help"], "PATH/chain"),
+        (&["delete", "--help"], "--even-if-live"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
     ] {
         let (code, out, told) = ran(lockscope(home.path(), arguments));
@@ -70,6 +71,11 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
         (&["watch", "--for", "soon"], "90s"),
         (&["--ascii", "snapshot"], "--ascii"),
         (&["--write", "contend", "--path", "/a"], "--write"),
+        (&["--audit-log", "log", "snapshot"], "--audit-log"),
+        (&["delete", "/a", "--root", "/", "--yes"], "delete looks for none"),
+        (&["delete", "/a"], "--dry-run"),
+        (&["delete", "/a", "--session", "7"], "0x10000a2b3c40001"),
+        (&["delete"], "<PATH>"),
         (&["--root", "/a", "contend", "--path", "/a"], "contend looks for none"),
         (&["compare", "--lock", "/a"], "--lock"),
         (&["contend", "--path", "/"], "root"),

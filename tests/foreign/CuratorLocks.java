@@ -26,6 +26,25 @@ final class CuratorLocks {
         return new Mutex(mutex, mutex::getParticipantNodes);
     }
 
+    /** A mutex whose holder hears when it is asked to release, and from then on says that it no longer wants to hold. */
+    static Recipe revocable(CuratorFramework curator, String path) {
+        InterProcessMutex mutex = new InterProcessMutex(curator, path);
+        return new Mutex(mutex, mutex::getParticipantNodes) {
+            private volatile boolean asked;
+
+            @Override
+            public String acquire() throws Exception {
+                mutex.makeRevocable(ignored -> asked = true);
+                return super.acquire();
+            }
+
+            @Override
+            public boolean holds() {
+                return super.holds() && !asked;
+            }
+        };
+    }
+
     static Recipe read(CuratorFramework curator, String path) {
         InterProcessReadWriteLock both = new InterProcessReadWriteLock(curator, path);
         return new Mutex(both.readLock(), () -> participants(both));

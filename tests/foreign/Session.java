@@ -29,6 +29,8 @@ final class Session implements AutoCloseable {
         switch (name) {
             case "mutex":
                 return CuratorLocks.mutex(curator, path);
+            case "revocable":
+                return CuratorLocks.revocable(curator, path);
             case "read":
                 return CuratorLocks.read(curator, path);
             case "write":

@@ -64,7 +64,8 @@ pub async fn create_all(
         .map(|(path, data)| async move {
             let created = client.create(&path, &data, options).await;
             let (_, sequence) = created.unwrap_or_else(|error| panic!("{path} was not created: {error}"));
-            if mode == CreateMode::EphemeralSequential { format!("{path}{sequence}") } else { path }
+            let numbered = [CreateMode::EphemeralSequential, CreateMode::PersistentSequential].contains(&mode);
+            if numbered { format!("{path}{sequence}") } else { path }
         })
         .buffered(PIPELINED)
         .collect()

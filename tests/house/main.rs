@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 13] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -16,9 +16,13 @@ const ROOMS: [(&str, &[&str]); 13] = [
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
+    ("demo", &["contend", "lock", "zk", "znode"]),
+    ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
         &[
+            "admin",
+            "demo",
             "sandbox",
             "contend",
             "lock",
@@ -33,11 +37,27 @@ const ROOMS: [(&str, &[&str]); 13] = [
             "tui",
         ],
     ),
-    ("tui", &["contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    (
+        "tui",
+        &[
+            "demo",
+            "admin",
+            "contend",
+            "lock",
+            "observe",
+            "zk",
+            "report",
+            "diagnose",
+            "queue",
+            "recipe",
+            "server_view",
+            "znode",
+        ],
+    ),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 14] = [
+const PURE: [&str; 17] = [
     "znode",
     "recipe",
     "server_view",
@@ -45,7 +65,10 @@ const PURE: [&str; 14] = [
     "diagnose",
     "report",
     "tui/app",
+    "demo/script",
     "observe/follow",
+    "admin/plan",
+    "admin/guard",
     "sandbox/tree",
     "sandbox/watch",
     "sandbox/session",

@@ -5,7 +5,9 @@ mod harness;
 #[path = "../terminal/mod.rs"]
 mod terminal;
 
+mod admin;
 mod contend;
+mod failures;
 mod foreign_clients;
 mod headless;
 mod locks;

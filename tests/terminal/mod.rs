@@ -1,9 +1,12 @@
 //! The program in a real terminal.
 
 mod contend;
+mod delete;
+mod demo;
 mod endings;
 mod hostile;
 mod pictures;
+mod recording;
 mod suspend;
 mod trouble;
 mod walk;

@@ -94,7 +94,9 @@ fn groups(steps: &[Vec<Step>]) -> Vec<Vec<usize>> {
             if low[at] == number[at] {
                 let from = stack.iter().rposition(|other| *other == at).unwrap_or_default();
                 let mut group = stack.split_off(from);
-                group.iter().for_each(|member| on_stack[*member] = false);
+                for member in &group {
+                    on_stack[*member] = false;
+                }
                 group.sort_unstable();
                 groups.push(group);
             }

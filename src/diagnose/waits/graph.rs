@@ -66,7 +66,7 @@ impl Graph {
 }
 
 fn contended(sight: Sight<'_>, lock: &LockQueue) -> Option<Contended> {
-    if lock.holding() == 0 || election::by_recipe(lock) {
+    if lock.holding() == 0 || election::by_recipe(lock) || election::is_registry(lock) {
         return None;
     }
     let waiters = if lock.kind() == Kind::SingleNode { watchers(sight, lock) } else { waiters(lock) };
@@ -75,7 +75,7 @@ fn contended(sight: Sight<'_>, lock: &LockQueue) -> Option<Contended> {
     }
     let holders: Vec<Claim> = lock.rows(0..lock.holding()).filter_map(|row| claim(&row, held_since(&row))).collect();
     let one = holders.first().is_some_and(|first| holders.iter().all(|claim| claim.session == first.session));
-    let binds = !election::is_likely(lock) && (lock.kind() != Kind::Semaphore || one);
+    let binds = lock.kind() != Kind::Semaphore || one;
     (!holders.is_empty()).then_some(Contended { id: lock.id(), holders, waiters, binds })
 }
 

@@ -47,9 +47,9 @@ pub type Cycle = Vec<Wait>;
 
 /// The wait-for graph of sessions.
 ///
-/// Who waits in a queue waits for all who hold it. Of those who wait for one of several leases nobody can say for which, and who
-/// stands by in an election does not need to be elected: neither makes a circle. A session may have many threads; that
-/// it waits for what it took *before* it began to wait is what one thread would do, and only that counts here.
+/// Who waits in a queue waits for all who hold it. Of those who wait for one of several leases nobody can say for which: they
+/// make no circle. Who stands by in an election, or is a member of a group, waits for nothing. A session may have many
+/// threads; that it waits for what it took *before* it began to wait is what one thread would do, and only that makes a circle.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     blockers: Vec<Blocker>,

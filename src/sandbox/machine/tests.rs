@@ -4,7 +4,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
-use crate::sandbox::wire::{Writer, frame};
+use crate::sandbox::tree::{anyone, permission};
+use crate::sandbox::wire::{Code, Reader, Writer, frame, op};
 
 const NOW: i64 = 1_714_574_467_250;
 
@@ -43,7 +44,7 @@ fn create(xid: i32, path: &str, flags: i32) -> Vec<u8> {
     request(xid, op::CREATE, |out| {
         out.put_text(path);
         out.put_buffer(None);
-        out.put_acls(&crate::sandbox::tree::anyone(permission::ALL));
+        out.put_acls(&anyone(permission::ALL));
         out.put_int(flags);
     })
 }

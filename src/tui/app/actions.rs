@@ -21,11 +21,16 @@ impl App {
         if key == Key::Ctrl('c') {
             return self.quit();
         }
+        if self.deletion.is_some() {
+            return self.answer_plan(key);
+        }
         if self.prompt.is_some() && self.layout().is_some() {
             return self.type_key(key);
         }
         match keymap::command(key, self.screen) {
+            Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
             Some(command) => {
+                self.tour_yields();
                 self.notice = None;
                 self.run(command, None)
             }
@@ -34,6 +39,9 @@ impl App {
     }
 
     pub(super) fn mouse(&mut self, mouse: Mouse) -> Update {
+        if self.deletion.is_some() {
+            return Update::default();
+        }
         match mouse {
             Mouse::WheelUp => self.step(-WHEEL),
             Mouse::WheelDown => self.step(WHEEL),
@@ -58,6 +66,7 @@ impl App {
                 let cursor = self.client_cursor();
                 (cursor.top() + row, cursor.rank(), self.fleets().clients(self.side).len())
             }
+            Screen::Audit => (self.entries.top() + row, self.entries.rank(), self.audit.len()),
             Screen::Sessions => (self.sessions.top() + row, self.sessions.rank(), world.sessions().len()),
             Screen::Waits => (self.waits.top() + row, self.waits.rank(), world.waits().len()),
             Screen::Help | Screen::Unreadable | Screen::Servers => return Update::default(),
@@ -74,6 +83,7 @@ impl App {
             Screen::Sessions => self.sessions.go(rank, world.sessions()),
             Screen::Waits => self.waits.go(rank, world.waits()),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.go(rank, &clients)),
+            Screen::Audit => self.entries.go(rank, &self.audit),
             _ => self.moments.go(rank, &world.timeline_rows()),
         }
         Update::redraw()
@@ -83,7 +93,8 @@ impl App {
         let Some(mut prompt) = self.prompt.take() else { return Update::default() };
         match (key, prompt.purpose) {
             (Key::Esc, Purpose::Filter) => self.set_filter(""),
-            (Key::Esc, _) | (Key::Enter, Purpose::Filter) => {}
+            // A plan takes its keys itself.
+            (Key::Esc, _) | (Key::Enter, Purpose::Filter | Purpose::Confirmation) => {}
             (Key::Enter, Purpose::Clients) => return self.start_pair(prompt.text()),
             (Key::Enter, Purpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
             (Key::Enter, Purpose::Command) => return self.obey(prompt.text()),
@@ -146,6 +157,9 @@ impl App {
             Command::Queue => self.go_to_queue(),
             Command::Contend => self.go(Screen::Contend),
             Command::Timeline => self.go(Screen::Timeline),
+            Command::Audit => return self.open_audit(),
+            Command::Delete => return self.ask_to_delete(),
+            Command::Tag => self.tag(),
             Command::Help => self.toggle(Screen::Help),
             Command::Unreadable => self.toggle(Screen::Unreadable),
             Command::Servers => self.toggle(Screen::Servers),
@@ -166,6 +180,9 @@ impl App {
             Command::Start => return self.start(argument),
             Command::Stop => return self.stop_fleets(),
             Command::Holder => self.select_holder(),
+            Command::TourNext => return self.tour_next(),
+            Command::TourBack => return self.tour_back(),
+            Command::TourPlay => return self.tour_plays(),
             Command::Join
             | Command::Leave
             | Command::Crash

@@ -10,6 +10,7 @@ impl App {
             Screen::Queue => world.queue_filter(),
             Screen::Timeline => world.timeline_filter(),
             Screen::Locks => world.locks().filter(),
+            Screen::Audit => self.audit.filter(),
             Screen::Sessions => world.sessions().filter(),
             Screen::Waits | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => &self.no_filter,
         }
@@ -24,6 +25,9 @@ impl App {
 
     pub(super) fn set_filter(&mut self, text: &str) {
         let (filter, now, screen) = (Filter::new(text), self.now(), self.screen);
+        if screen == Screen::Audit {
+            return self.audit.set_filter(filter);
+        }
         self.each_world(|world| match screen {
             Screen::Locks => world.arrange(|locks, table, diagnosis| {
                 locks.set_filter(filter.clone(), table, diagnosis, now);
@@ -31,7 +35,7 @@ impl App {
             Screen::Queue => world.filter_queue(filter.clone()),
             Screen::Timeline => world.filter_timeline(filter.clone()),
             Screen::Sessions => world.arrange_sessions(|sessions| sessions.set_filter(filter.clone()), now),
-            Screen::Waits | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
+            Screen::Waits | Screen::Audit | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
         });
     }
 
@@ -126,6 +130,10 @@ impl App {
             Screen::Contend => {
                 self.selected_client().and_then(|client| client.session).map(|session| session.to_string())
             }
+            Screen::Audit => self.selected_entry().and_then(|entry| match self.pane {
+                Pane::Details => entry.subject.owner.clone(),
+                Pane::List | Pane::Why => Some(entry.subject.path.clone()),
+            }),
             Screen::Sessions => world.sessions().row(self.sessions.rank()).map(|row| row.session.to_string()),
             Screen::Waits => world.waits().row(self.waits.rank()).and_then(|row| {
                 let lock = || Some(world.table().lock(row.lock?)?.path().to_string());

@@ -1,8 +1,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::Side;
+use super::{AuditTold, Side, Tour};
+use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{Order, Outcome, Scenario, Status};
+use crate::demo::Direction;
 use crate::observe::Observed;
 
 /// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
@@ -94,6 +96,10 @@ pub enum Event {
     Tick,
     /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
     ExportDone(Result<PathBuf, String>),
+    /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
+    DeletionDone(Result<Vec<admin::Outcome>, String>),
+    /// The audit log was read.
+    AuditRead(Box<AuditTold>),
     /// The observer ended by itself and will bring nothing more.
     ObserverEnded,
     /// A fleet tells how it stands.
@@ -119,10 +125,16 @@ pub enum Event {
     },
     /// A fleet had too much to do and dropped an order.
     FleetBusy(Side),
+    /// A guided tour begins.
+    TourBegins(Box<Tour>),
+    /// The scene of the tour cannot be played: why, as a sentence without a full stop.
+    StageTrouble(String),
 }
 
 /// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
-#[derive(Clone, Debug, PartialEq, Eq)]
+///
+/// It cannot be cloned: what was confirmed once is carried out once.
+#[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
     /// End the program.
     Quit,
@@ -135,6 +147,10 @@ pub enum Effect {
         /// What is in it.
         text: String,
     },
+    /// Carry out what was confirmed.
+    Delete(Box<Confirmed<DeletePlan>>),
+    /// Read the audit log.
+    ReadAudit,
     /// Give the terminal back and stop the process until it is continued.
     Suspend,
     /// Draw everything anew: something else wrote to the terminal.
@@ -157,10 +173,14 @@ pub enum Effect {
     LookAtWatchers(bool),
     /// Stop a fleet: its clients go, with their sessions and nodes.
     StopFleet(Side),
+    /// All fleets leave in the background, and nothing more is heard of them.
+    Dismiss,
+    /// Something happens on the tour's stage.
+    Stage(Direction),
 }
 
 /// What an event led to.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq)]
 pub struct Update {
     /// Whether the screen looks different now.
     pub redraw: bool,

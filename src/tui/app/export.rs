@@ -43,6 +43,20 @@ struct Awaited<'a> {
 enum Line<'a> {
     Happening(HappeningLine<'a>),
     Finding(FindingLine<'a>),
+    Deletion(DeletionLine<'a>),
+}
+
+/// What came of a deletion from this console.
+#[derive(Serialize)]
+struct DeletionLine<'a> {
+    at: Option<String>,
+    event: &'static str,
+    lock: Option<&'a str>,
+    name: Option<&'a str>,
+    node: &'a str,
+    session: Option<String>,
+    result: &'static str,
+    reason: String,
 }
 
 impl<'a> Line<'a> {
@@ -50,6 +64,16 @@ impl<'a> Line<'a> {
         match moment {
             Moment::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
             Moment::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+            Moment::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
+                at: rfc3339(*at),
+                event: moment.event(),
+                lock: lock.as_ref().map(|lock| lock.path.as_str()),
+                name: lock.as_ref().and_then(|lock| lock.name.as_deref()),
+                node,
+                session: session.map(|session| session.to_string()),
+                result: ending.id(),
+                reason: format!("{node} {ending}"),
+            }),
         }
     }
 }
@@ -125,7 +149,7 @@ impl App {
                 let exported = Awaited { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
                 serde_json::to_string_pretty(&exported).map(Some)
             }
-            Screen::Locks | Screen::Help | Screen::Unreadable | Screen::Servers => {
+            Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers => {
                 let locks = world.locks();
                 snapshot(locks.window(0..locks.len()).filter_map(|id| world.table().lock(id)).collect())
             }

@@ -1,5 +1,7 @@
 use super::Moment;
+use crate::admin::audit::Entry;
 use crate::queue::{Contender, LockQueue};
+use crate::tui::audited::NO_OUTCOME;
 use crate::znode::SessionId;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
@@ -80,6 +82,17 @@ impl Filter {
             || self.is_in_bytes(contender.data.bytes())
     }
 
+    /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
+    pub fn takes_entry(&self, entry: &Entry) -> bool {
+        let (subject, who) = (&entry.subject, &entry.who);
+        let texts =
+            [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
+        self.is_empty()
+            || texts.into_iter().chain(&subject.owner).chain(&who.identities).any(|text| self.is_in(text))
+            || entry.outcome.as_ref().is_some_and(|told| self.is_in(&told.result) || self.is_in(&told.reason))
+            || (entry.outcome.is_none() && self.is_in(NO_OUTCOME))
+    }
+
     /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
     pub fn takes_moment(&self, moment: &Moment) -> bool {
         self.is_empty()
@@ -90,6 +103,7 @@ impl Filter {
             })
             || match moment {
                 Moment::Happening(happening) => self.is_in_session(happening.session),
+                Moment::Deletion { session, ending, .. } => self.is_in_session(*session) || self.is_in(ending.id()),
                 Moment::Finding { finding, .. } => self.is_in(finding.code.id()) || self.is_in(&finding.summary),
             }
     }

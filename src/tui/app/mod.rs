@@ -7,9 +7,11 @@
 //! filter, a pause, an export) may walk through everything.
 
 mod actions;
+mod audit;
 mod choices;
 mod contend;
 mod cursor;
+mod delete;
 mod event;
 mod export;
 mod filter;
@@ -23,18 +25,22 @@ mod screen;
 mod sessions;
 mod shown;
 mod sorted;
+mod tour;
 mod waits;
 mod world;
 
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
+pub use audit::{AuditLog, AuditTold};
 pub use contend::{
     Crew, DEFAULT_CLIENTS, Destination, Figures, Fleets, NoPlace, Phase, SECONDS, Side, Wanted, is_living,
 };
 pub use cursor::{Cursor, Rows};
+pub use delete::{Deletion, Tags, Working};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
 pub use fired::Fired;
@@ -45,6 +51,7 @@ pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
 pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
 pub use sorted::{SortBy, SortedLocks};
+pub use tour::Tour;
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
@@ -56,6 +63,10 @@ use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const NOTICE: Duration = Duration::from_secs(6);
+/// How long one stays that takes longer to read.
+const LONG_NOTICE: Duration = Duration::from_secs(20);
+/// Characters of a notice that are read at a glance.
+const GLANCE: usize = 80;
 /// Rows that one turn of the wheel moves.
 const WHEEL: isize = 3;
 
@@ -71,6 +82,8 @@ pub struct Settings {
     pub named: Vec<ZnodePath>,
     /// Whether it may change the ensemble.
     pub write: bool,
+    /// Where the audit log is; `None` when there is no place for it.
+    pub audit_log: Option<PathBuf>,
     /// Whether times are shown in UTC at first.
     pub utc: bool,
     /// Whether only ASCII is drawn.
@@ -135,11 +148,17 @@ pub struct App {
     fleets: Fleets,
     side: Side,
     clients: [Cursor<ClientId>; 2],
+    deletion: Option<Deletion>,
+    working: Option<Working>,
+    tags: Tags,
+    audit: AuditLog,
+    entries: Cursor<String>,
     asks_to_quit: bool,
     no_filter: Filter,
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
+    tour: Option<Box<Tour>>,
     /// Whether it was last wanted to be asked who watches what.
     looks: bool,
 }
@@ -166,11 +185,17 @@ impl App {
             fleets: Fleets::default(),
             side: Side::Left,
             clients: [Cursor::first(), Cursor::first()],
+            deletion: None,
+            working: None,
+            tags: Tags::default(),
+            audit: AuditLog::default(),
+            entries: Cursor::last(),
             asks_to_quit: false,
             no_filter: Filter::default(),
             prompt: None,
             notice: None,
             observing: true,
+            tour: None,
             looks: false,
         }
     }
@@ -178,13 +203,14 @@ impl App {
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
+        let second = event == Event::Tick;
         let before = (self.screen, self.paused.is_some());
         let looked = match &event {
             Event::Tick => true,
             Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
             _ => false,
         };
-        let mut update = match event {
+        let update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Resize(width, height) => {
@@ -200,6 +226,8 @@ impl App {
                 }
                 Update { redraw: true, effects: Vec::new() }
             }
+            Event::DeletionDone(done) => self.deletion_done(done),
+            Event::AuditRead(told) => self.audit_told(*told),
             Event::ObserverEnded => {
                 self.observing = false;
                 Update { redraw: true, effects: Vec::new() }
@@ -208,7 +236,10 @@ impl App {
             Event::FleetFailed { side, why } => self.fleet_failed(side, why),
             Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
             Event::FleetBusy(side) => self.fleet_busy(side),
+            Event::TourBegins(tour) => self.tour_begins(tour),
+            Event::StageTrouble(why) => self.stage_troubled(why),
         };
+        let mut update = self.follow_tour(update, second);
         if update.redraw {
             if looked || before != (self.screen, self.paused.is_some()) {
                 self.list_anew();
@@ -229,6 +260,7 @@ impl App {
         if let Some(open) = &self.open {
             self.live.reopen(open);
         }
+        self.recheck_targets();
         if let Some(paused) = &mut self.paused {
             paused.missed += count;
             return Update::default();
@@ -242,6 +274,7 @@ impl App {
         if self.is_live() {
             self.live.examine(self.now);
         }
+        self.tick_deletion();
         if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
             self.notice = None;
         }
@@ -256,7 +289,8 @@ impl App {
 
     /// Whether something on the screen changes with time alone.
     pub fn counts_seconds(&self) -> bool {
-        if self.notice.is_some() || self.paused.is_some() {
+        let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
+        if self.notice.is_some() || self.paused.is_some() || self.deletion.is_some() || playing {
             return true;
         }
         if self.screen == Screen::Contend && self.fleets.is_active() {
@@ -270,7 +304,7 @@ impl App {
             Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
             Screen::Sessions | Screen::Waits => self.live.table().contender_count() > 0,
             Screen::Servers => self.settings.asks_servers,
-            Screen::Contend | Screen::Timeline | Screen::Help | Screen::Unreadable => false,
+            Screen::Contend | Screen::Timeline | Screen::Audit | Screen::Help | Screen::Unreadable => false,
         }
     }
 
@@ -291,6 +325,7 @@ impl App {
             Screen::Sessions => self.sessions.settle(world.sessions(), height),
             Screen::Waits => self.waits.settle(world.waits(), height),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
+            Screen::Audit => self.entries.settle(&self.audit, height),
             Screen::Help | Screen::Unreadable | Screen::Servers => {}
         }
     }
@@ -312,10 +347,15 @@ impl App {
     }
 
     fn tell(&mut self, text: String) {
-        self.notice = Some(Notice { text, failed: false, until: self.now.plus(NOTICE) });
+        self.notify(text, false);
     }
 
     fn fail(&mut self, text: String) {
-        self.notice = Some(Notice { text, failed: true, until: self.now.plus(NOTICE) });
+        self.notify(text, true);
+    }
+
+    fn notify(&mut self, text: String, failed: bool) {
+        let stays = if text.len() > GLANCE { LONG_NOTICE } else { NOTICE };
+        self.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
     }
 }

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
+use crate::admin::Ending;
 use crate::diagnose::Finding;
 use crate::queue::{Happening, LockName};
-use crate::znode::Timestamp;
+use crate::znode::{SessionId, Timestamp};
 
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +19,19 @@ pub enum Moment {
         /// Whether it is wrong from then on; else it is mended.
         raised: bool,
     },
+    /// What came of a deletion from this console.
+    Deletion {
+        /// When that was told, by this machine's clock.
+        at: Timestamp,
+        /// The lock's name, where it was known.
+        lock: Option<LockName>,
+        /// The node's name.
+        node: Arc<str>,
+        /// Who owned it.
+        session: Option<SessionId>,
+        /// What came of it.
+        ending: Box<Ending>,
+    },
 }
 
 impl Moment {
@@ -25,7 +39,7 @@ impl Moment {
     pub fn at(&self) -> Timestamp {
         match self {
             Self::Happening(happening) => happening.at,
-            Self::Finding { at, .. } => *at,
+            Self::Finding { at, .. } | Self::Deletion { at, .. } => *at,
         }
     }
 
@@ -35,6 +49,12 @@ impl Moment {
             Self::Happening(happening) => happening.event.id(),
             Self::Finding { raised: true, .. } => "finding-raised",
             Self::Finding { raised: false, .. } => "finding-cleared",
+            Self::Deletion { ending, .. } => match **ending {
+                Ending::Deleted { .. } => "deleted",
+                Ending::Asked => "asked",
+                Ending::NotKnown { .. } | Ending::GoneUnseen => "not-known",
+                _ => "not-deleted",
+            },
         }
     }
 
@@ -43,6 +63,7 @@ impl Moment {
         match self {
             Self::Happening(happening) => happening.lock.as_ref(),
             Self::Finding { finding, .. } => Some(&finding.lock),
+            Self::Deletion { lock, .. } => lock.as_ref(),
         }
     }
 
@@ -51,6 +72,7 @@ impl Moment {
         match self {
             Self::Happening(happening) => happening.node.as_ref(),
             Self::Finding { finding, .. } => finding.node.as_ref(),
+            Self::Deletion { node, .. } => Some(node),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
 use crate::queue::LockId;
-use crate::tui::{details, help, servers, why};
+use crate::tui::{audited, details, help, servers, why};
 use crate::znode::{SessionId, ZnodePath};
 
 /// Rows further than any list is long.
@@ -46,7 +46,12 @@ impl App {
                 cursor.step(by, &clients);
                 cursor.reveal(&clients, height);
             }),
-            (Screen::Queue | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
+            (Screen::Audit, Pane::List) => {
+                self.entries.step(by, &self.audit);
+                self.entries.reveal(&self.audit, height);
+                self.scrolled = 0;
+            }
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
                 self.scrolled = self.scrolled.saturating_add_signed(by).min(self.scroll_end());
             }
         }
@@ -58,6 +63,10 @@ impl App {
         let lines = match self.screen {
             Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
+            Screen::Audit => {
+                let lines = audited::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
+                return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
+            }
             Screen::Servers => {
                 servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len()
             }
@@ -83,7 +92,8 @@ impl App {
             (Screen::Contend, _) => {
                 self.with_clients(|cursor, _| *cursor = if last { Cursor::last() } else { Cursor::first() });
             }
-            (Screen::Queue | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
+            (Screen::Audit, Pane::List) => self.entries = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
                 self.step(if last { FAR } else { -FAR });
             }
         }
@@ -92,7 +102,7 @@ impl App {
     pub(super) fn left(&mut self) {
         match (self.screen, self.pane) {
             (Screen::Queue, Pane::Why) => self.go_to_pane(Pane::Details),
-            (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::List),
+            (Screen::Queue | Screen::Audit, Pane::Details) => self.go_to_pane(Pane::List),
             (Screen::Contend, _) if self.side == Side::Right => self.turn_side(),
             (Screen::Locks, _) => {}
             _ => self.leave(),
@@ -101,9 +111,8 @@ impl App {
 
     pub(super) fn right(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _) | (Screen::Queue, Pane::List) => {
-                self.open_selected();
-            }
+            (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _)
+            | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
             (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
             (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
             _ => {}
@@ -117,6 +126,7 @@ impl App {
     pub(super) fn turn_pane(&mut self) {
         self.go_to_pane(match self.pane {
             Pane::List => Pane::Details,
+            Pane::Details if self.screen == Screen::Audit => Pane::List,
             Pane::Details => Pane::Why,
             Pane::Why => Pane::List,
         });
@@ -133,11 +143,11 @@ impl App {
                 Some(id) => self.open_lock(id),
                 None => self.fail("There is no lock to open.".to_owned()),
             },
-            Screen::Queue if self.pane == Pane::List => self.go_to_pane(Pane::Details),
+            Screen::Queue | Screen::Audit if self.pane == Pane::List => self.go_to_pane(Pane::Details),
             Screen::Timeline => self.open_happening(),
             Screen::Sessions => self.open_lock_of_session(),
             Screen::Waits => self.open_lock_of_wait(),
-            Screen::Queue | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
+            Screen::Queue | Screen::Audit | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
         }
     }
 
@@ -215,6 +225,7 @@ impl App {
         let Some(name) = self.world().table().lock(id).map(crate::queue::LockQueue::lock_name) else { return };
         if self.open.as_ref() != Some(&name) {
             self.contenders = Cursor::first();
+            self.tags.clear();
             self.each_world(|world| {
                 world.filter_queue(Filter::default());
                 world.open(Some(id));
@@ -252,8 +263,10 @@ impl App {
     }
 
     pub(super) fn back(&mut self) {
-        if self.screen == Screen::Queue && self.pane != Pane::List {
+        if matches!(self.screen, Screen::Queue | Screen::Audit) && self.pane != Pane::List {
             self.go_to_pane(Pane::List);
+        } else if self.screen == Screen::Queue && !self.tags.is_empty() {
+            self.tags.clear();
         } else if !self.filter().is_empty() {
             self.set_filter("");
         } else {

@@ -16,6 +16,8 @@ pub enum Purpose {
     Clients,
     /// How many clients stand in the queue that is open.
     ClientsIntoQueue,
+    /// The number, or the name, that confirms a plan.
+    Confirmation,
 }
 
 /// A line that is being typed.

@@ -13,6 +13,8 @@ pub enum Screen {
     Contend,
     /// What happened.
     Timeline,
+    /// What was changed from here.
+    Audit,
     /// What the keys do.
     Help,
     /// Where the server does not let us look.
@@ -23,13 +25,14 @@ pub enum Screen {
 
 impl Screen {
     /// Every screen.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Locks,
         Self::Queue,
         Self::Sessions,
         Self::Waits,
         Self::Contend,
         Self::Timeline,
+        Self::Audit,
         Self::Help,
         Self::Unreadable,
         Self::Servers,
@@ -49,6 +52,7 @@ impl Screen {
             Self::Waits => "Waits",
             Self::Contend => "Contend",
             Self::Timeline => "Timeline",
+            Self::Audit => "Audit",
             Self::Help => "Help",
             Self::Unreadable => "Unreadable",
             Self::Servers => "Servers",

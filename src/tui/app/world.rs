@@ -146,7 +146,8 @@ impl World {
         }
     }
 
-    fn push(&mut self, moment: Moment) {
+    /// Adds a line to the timeline.
+    pub fn push(&mut self, moment: Moment) {
         self.timeline.push(moment);
         self.moments.pushed(&self.timeline);
     }

@@ -35,6 +35,8 @@ pub enum Command {
     Contend,
     /// Shows what happened.
     Timeline,
+    /// Shows what was changed from here.
+    Audit,
     /// Shows this table.
     Help,
     /// Shows what each server tells about itself.
@@ -57,6 +59,10 @@ pub enum Command {
     Copy,
     /// Writes what is seen to a file.
     Export,
+    /// Opens the plan to delete what is tagged or selected.
+    Delete,
+    /// Tags a contender.
+    Tag,
     /// Starts test clients.
     Start,
     /// Stops them all.
@@ -77,6 +83,12 @@ pub enum Command {
     Heal,
     /// Delays what passes a test client's link.
     Delay,
+    /// The next step of the tour.
+    TourNext,
+    /// The step before.
+    TourBack,
+    /// Lets the tour step on by itself, or not any more.
+    TourPlay,
     /// Opens the command line.
     CommandLine,
     /// Draws everything anew.
@@ -85,4 +97,11 @@ pub enum Command {
     Suspend,
     /// Ends the program.
     Quit,
+}
+
+impl Command {
+    /// Whether it is of use only during the guided tour.
+    pub fn is_of_tour(self) -> bool {
+        matches!(self, Self::TourNext | Self::TourBack | Self::TourPlay)
+    }
 }

@@ -3,7 +3,7 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::View;
+use super::{View, notice};
 use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, Purpose, Screen};
 use crate::tui::asked::question;
 use crate::tui::keymap::{COMMANDS, Command, Entry, Group};
@@ -18,10 +18,19 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
         Line::from(Span::styled(text, view.theme.mark)).render(area, buffer);
         return None;
     }
+    if let Some(deletion) = view.app.deletion() {
+        if let Some(typed) = deletion.typed() {
+            return Some(draw_prompt(view, typed, area, buffer));
+        }
+        let keys = deletion.keys().map(|(key, word)| (key.label(view.app.settings().ascii), word));
+        let hints: Vec<_> = keys.flat_map(|(key, word)| hint(view.theme, key, word)).collect();
+        Line::from([vec![Span::raw(" ")], hints].concat()).render(area, buffer);
+        return None;
+    }
     if let Some(prompt) = view.app.prompt() {
         return Some(draw_prompt(view, prompt, area, buffer));
     }
-    match view.app.notice() {
+    match view.app.notice().filter(|notice| notice::fits(view, notice)) {
         Some(notice) => {
             let (sign, style) = if notice.failed {
                 (view.theme.signs.bad, view.theme.bad)
@@ -43,6 +52,7 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
         Purpose::Command => (" :", "  Enter runs it, Esc leaves"),
         Purpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
         Purpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
+        Purpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
     };
     let room = usize::from(area.width).saturating_sub(width(label) + 1);
     let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
@@ -102,6 +112,7 @@ fn applies(view: View<'_>, entry: &Entry) -> bool {
     let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
     // Keys that would only be refused now would take the room of those that work.
     let useful = match entry.command {
+        Command::Delete | Command::Tag => app.settings().write,
         Command::Back => somewhere_to_go && !(app.screen() == Screen::Contend && app.has_fleets()),
         Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
@@ -119,10 +130,12 @@ fn applies(view: View<'_>, entry: &Entry) -> bool {
 fn word(view: View<'_>, entry: &Entry) -> &'static str {
     let app = view.app;
     match entry.command {
+        Command::Back if app.screen() == Screen::Queue && !app.tags().is_empty() => "untag",
         Command::Back if !app.filter().is_empty() => "clear filter",
         Command::Pause if app.paused().is_some() => "go on",
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
+        Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Audit => "list",
         Command::NextPane if app.pane() == Pane::Details => "why",
         Command::NextPane if app.pane() == Pane::Why => "queue",
         _ => entry.hint.unwrap_or_default(),

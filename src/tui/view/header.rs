@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
+use crate::admin::Action;
 use crate::queue::Link;
 use crate::report::Ensemble;
 use crate::tui::app::Screen;
@@ -84,6 +85,11 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     }
 }
 
+/// What marks a screen that stands still, at the least.
+const PAUSED: &str = " PAUSED ";
+/// Columns of since when it does, and how much it missed: without them nobody knows how old all this is.
+const SINCE: usize = 42;
+
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
@@ -94,40 +100,72 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         (Command::Waits, Screen::Waits),
         (Command::Contend, Screen::Contend),
         (Command::Timeline, Screen::Timeline),
+        (Command::Audit, Screen::Audit),
         (Command::Help, Screen::Help),
     ];
-    // What stands behind the tabs matters more than the names of screens that are not shown.
-    let behind = if app.has_fleets() { 20 } else { 0 } + if app.paused().is_some() { 42 } else { 0 };
-    let room: usize = tabs.iter().map(|(_, screen)| screen.title().len() + 4).sum();
-    let whole = room + behind <= usize::from(area.width) + 1;
-    let mut spans = Vec::new();
-    for (command, screen) in tabs {
-        let Some(key) = COMMANDS.iter().find(|entry| entry.command == command).and_then(|entry| entry.keys.first())
-        else {
-            continue;
-        };
-        let style = if app.screen() == screen { theme.selected } else { theme.dim };
-        let name = if whole || app.screen() == screen { format!("{} ", screen.title()) } else { String::new() };
-        spans.push(Span::styled(format!(" {} {name}", key.label(true)), style));
-    }
-    let mut used: usize = spans.iter().map(Span::width).sum();
-    if app.has_fleets() {
-        let clients = plural(app.living_clients(), "test client", "test clients");
-        let badge = Span::styled(format!("  {} {clients}", theme.signs.warning), theme.wait);
-        used += badge.width();
-        spans.push(badge);
-    }
+    let badges = badges(view);
+    let taken = badges.iter().map(Span::width).sum::<usize>() + if app.paused().is_some() { SINCE } else { 0 };
+    let room = usize::from(area.width).saturating_sub(taken);
+    // What is under way must be seen: the names of the screens give way to it.
+    let named = |tab: &Span<'_>| tab.width();
+    let forms = [Form::Full, Form::WithoutHelp, Form::Numbers].map(|form| tabs_as(view, &tabs, form));
+    let fits = forms.iter().position(|tabs| tabs.iter().map(named).sum::<usize>() <= room);
+    let mut spans = forms.into_iter().nth(fits.unwrap_or(2)).unwrap_or_default();
+    spans.extend(badges);
+    let used: usize = spans.iter().map(Span::width).sum();
     Line::from(spans).render(area, buffer);
     if let Some(paused) = app.paused() {
         let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
         let as_of = format!(" PAUSED  as of {}", time_of_day(paused.at, app.settings().utc));
         let text = format!("{as_of}, {} since ", plural(missed, "change", "changes"));
         let room = usize::from(area.width).saturating_sub(used);
-        let text = [text, format!("{as_of} "), " PAUSED ".to_owned()].into_iter().find(|text| width(text) <= room);
+        let text = [text, format!("{as_of} "), PAUSED.to_owned()].into_iter().find(|text| width(text) <= room);
         let text = text.unwrap_or_default();
         let area = right(area, width(&text));
         Line::from(Span::styled(text, theme.mark)).right_aligned().render(area, buffer);
     }
+}
+
+/// How much the tabs say.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    Full,
+    WithoutHelp,
+    /// Only the screen that shows is named.
+    Numbers,
+}
+
+fn tabs_as(view: View<'_>, tabs: &[(Command, Screen)], form: Form) -> Vec<Span<'static>> {
+    let app = view.app;
+    let tabs = tabs.iter().filter(|(_, screen)| form == Form::Full || *screen != Screen::Help);
+    tabs.filter_map(|(command, screen)| {
+        let key = COMMANDS.iter().find(|entry| entry.command == *command)?.keys.first()?.label(true);
+        let shows = app.screen() == *screen;
+        let style = if shows { view.theme.selected } else { view.theme.dim };
+        let text =
+            if shows || form != Form::Numbers { format!(" {key} {} ", screen.title()) } else { format!(" {key} ") };
+        Some(Span::styled(text, style))
+    })
+    .collect()
+}
+
+/// What is under way.
+fn badges(view: View<'_>) -> Vec<Span<'static>> {
+    let (app, theme) = (view.app, view.theme);
+    let mut badges = Vec::new();
+    if app.has_fleets() {
+        let clients = plural(app.living_clients(), "test client", "test clients");
+        badges.push(Span::styled(format!("  {} {clients}", theme.signs.warning), theme.wait));
+    }
+    if let Some(working) = app.working() {
+        let nodes = plural(working.count(), "node", "nodes");
+        let doing = match working.action() {
+            Action::Delete => format!("deleting {nodes}"),
+            Action::Revoke => format!("asking for {nodes}"),
+        };
+        badges.push(Span::styled(format!("  {} {doing}", theme.signs.busy), theme.wait));
+    }
+    badges
 }
 
 fn right(area: Rect, columns: usize) -> Rect {

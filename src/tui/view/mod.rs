@@ -3,15 +3,19 @@
 //! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
 
 mod asked;
+mod audit;
 mod banner;
+mod caption;
 mod clients;
 mod contend;
+mod delete;
 mod details;
 mod fleet_figures;
 mod footer;
 mod header;
 mod help;
 mod locks;
+mod notice;
 mod queue;
 mod servers;
 mod sessions;
@@ -85,12 +89,19 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Waits => waits::draw(view, main, buffer),
         Screen::Servers => servers::draw(view, main, buffer),
         Screen::Timeline => timeline::draw(view, main, buffer),
+        Screen::Audit => {
+            audit::draw(view, main, buffer);
+            audit::draw_details(view, side, buffer);
+        }
         Screen::Help => help::draw(view, main, buffer),
         Screen::Unreadable => unreadable::draw(view, main, buffer),
     }
     let body = layout.tabs.y + layout.tabs.height;
-    let body = Area { y: body, height: layout.footer.y - body, ..layout.tabs };
+    let body = Area { y: body, height: layout.caption.y - body, ..layout.tabs };
+    notice::draw(view, place(body), buffer);
     asked::draw(view, place(body), buffer);
+    delete::draw(view, place(body), buffer);
+    caption::draw(view, place(layout.caption), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }

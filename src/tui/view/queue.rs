@@ -101,6 +101,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         if rank == cursor.rank() {
             view.select(line, buffer, app.pane() == Pane::List);
         }
+        if rows.id(rank).is_some_and(|path| app.tags().has(&path)) {
+            // Between the sign of the selection and the first column there is always room.
+            let x = (line.x + 1).min(line.right().saturating_sub(1));
+            buffer.set_stringn(x, line.y, theme.signs.tag, 1, theme.wait);
+        }
     }
     if app.filter().is_empty() {
         let below = Rect { y: list.y + u16::try_from(rows.len()).unwrap_or(list.height).min(list.height), ..list };
@@ -157,6 +162,9 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     let room = if app.layout().is_some_and(|layout| layout.main.width >= 110) { 60 } else { 28 };
     let mut left = vec![(view.fit(&name, room, Keep::End), theme.strong)];
     let Some(lock) = lock else { return Panel { left, focused: app.pane() == Pane::List, ..Panel::default() } };
+    if !app.tags().is_empty() {
+        left.push((format!("{} tagged", size(app.tags().len())), theme.wait));
+    }
     left.extend(filter_title(view, app.world().queue_rows().len(), lock.len()));
     left.push((lock.recipe().title().to_owned(), theme.text));
     let held = match lock.held() {

@@ -1,7 +1,9 @@
 //! Every screen as it looks at 80x24 and at 160x45, and what must hold at any size.
 
 mod contend;
+mod delete;
 mod servers;
+mod tour;
 
 use std::time::Duration;
 

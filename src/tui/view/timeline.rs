@@ -5,6 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 
 use super::{View, filter_title, window};
+use crate::admin::Ending;
 use crate::diagnose::Finding;
 use crate::queue::{Event, Happening, LockName};
 use crate::tui::app::{Moment, Rows};
@@ -74,7 +75,10 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         match rows.id(rank).and_then(|number| timeline.get(number)) {
             Some(Moment::Happening(happening)) => row(buffer, line, &placed, |column| cell(view, happening, column)),
             Some(Moment::Finding { at, finding, raised }) => {
-                found(view, *at, finding, *raised, (line, &placed), buffer);
+                Sentence::of_finding(view, *at, finding, *raised).draw(view, line, &placed, buffer);
+            }
+            Some(moment @ Moment::Deletion { node, ending, .. }) => {
+                Sentence::of_deletion(view, moment, node, ending).draw(view, line, &placed, buffer);
             }
             None => {}
         }
@@ -138,35 +142,67 @@ fn name_of(lock: &LockName) -> String {
     }
 }
 
-/// A finding: behind its lock there stands what was found, and not in columns.
-fn found(
-    view: View<'_>,
+/// A line that is not in columns behind its lock.
+struct Sentence {
     at: Timestamp,
-    finding: &Finding,
-    raised: bool,
-    (line, placed): (Rect, &[Placed<Key>]),
-    buffer: &mut Buffer,
-) {
-    let theme = view.theme;
-    let (sign, word, style) = match raised {
-        true => (theme.signs.severity(finding.severity), "raised", theme.severity(finding.severity)),
-        false => (theme.signs.good, "cleared", theme.good),
-    };
-    let mut end = 0;
-    row(buffer, line, placed, |column| {
-        let cell = match column.key {
-            Key::Time => Cell::new(exact_time(at, view.app.settings().utc), theme.dim),
-            Key::Event => Cell::new(format!("{sign} {word}"), style),
-            Key::Lock => Cell::new(view.fit(&name_of(&finding.lock), column.width.into(), Keep::End), theme.strong),
-            _ => return Cell::new("", theme.text),
+    sign: &'static str,
+    word: &'static str,
+    style: Style,
+    lock: String,
+    text: String,
+    text_style: Style,
+}
+
+impl Sentence {
+    /// What was found, or is mended.
+    fn of_finding(view: View<'_>, at: Timestamp, finding: &Finding, raised: bool) -> Self {
+        let theme = view.theme;
+        let (sign, word, style) = match raised {
+            true => (theme.signs.severity(finding.severity), "raised", theme.severity(finding.severity)),
+            false => (theme.signs.good, "cleared", theme.good),
         };
-        end = column.x + column.width + 1;
-        cell
-    });
-    let room = usize::from(line.width.saturating_sub(end));
-    let text = view.fit(&format!("{}: {}", finding.code, finding.summary), room, Keep::Start);
-    let style = if raised { theme.text } else { theme.dim };
-    buffer.set_stringn(line.x + end, line.y, text, room, style);
+        let text = format!("{}: {}", finding.code, finding.summary);
+        let text_style = if raised { theme.text } else { theme.dim };
+        Self { at, sign, word, style, lock: name_of(&finding.lock), text, text_style }
+    }
+
+    /// What came of a deletion from this console.
+    fn of_deletion(view: View<'_>, moment: &Moment, node: &str, ending: &Ending) -> Self {
+        let theme = view.theme;
+        let (sign, style) = match moment.event() {
+            "deleted" | "asked" => (theme.signs.tag, theme.wait),
+            "not-known" => (theme.signs.unknown, theme.unsure),
+            _ => (theme.signs.bad, theme.bad),
+        };
+        let node = Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(number))| number.to_string());
+        Self {
+            at: moment.at(),
+            sign,
+            word: moment.event(),
+            style,
+            lock: moment.lock().map(name_of).unwrap_or_default(),
+            text: format!("{node} {ending}"),
+            text_style: theme.text,
+        }
+    }
+
+    fn draw(&self, view: View<'_>, line: Rect, placed: &[Placed<Key>], buffer: &mut Buffer) {
+        let theme = view.theme;
+        let mut end = 0;
+        row(buffer, line, placed, |column| {
+            let cell = match column.key {
+                Key::Time => Cell::new(exact_time(self.at, view.app.settings().utc), theme.dim),
+                Key::Event => Cell::new(format!("{} {}", self.sign, self.word), self.style),
+                Key::Lock => Cell::new(view.fit(&self.lock, column.width.into(), Keep::End), theme.strong),
+                _ => return Cell::new("", theme.text),
+            };
+            end = column.x + column.width + 1;
+            cell
+        });
+        let room = usize::from(line.width.saturating_sub(end));
+        let text = view.fit(&self.text, room, Keep::Start);
+        buffer.set_stringn(line.x + end, line.y, text, room, self.text_style);
+    }
 }
 
 /// Its sign and its name.

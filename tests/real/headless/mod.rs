@@ -1,6 +1,7 @@
 //! The program without a screen, against real servers: what it prints, and how it ends.
 
 mod access;
+mod check;
 mod contend;
 mod hostile;
 pub mod program;

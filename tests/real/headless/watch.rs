@@ -30,7 +30,17 @@ struct Watching {
 impl Watching {
     /// Starts it, and returns when a change would be told.
     async fn start(at: &str, client: &Client) -> Self {
-        let arguments = ["watch", "--connect", at, "--format", "json", "--session-timeout", "10s"];
+        Self::with_view(at, client, "auto").await
+    }
+
+    /// The same, but the servers are not asked about themselves.
+    async fn without_view(at: &str, client: &Client) -> Self {
+        Self::with_view(at, client, "off").await
+    }
+
+    async fn with_view(at: &str, client: &Client, view: &str) -> Self {
+        let arguments =
+            ["watch", "--connect", at, "--format", "json", "--session-timeout", "10s", "--server-view", view];
         let running = Running::start(lockscope(&arguments));
         let mut watching = Self { running, told: Vec::new(), taken: 0 };
         watching.until_told(client).await;
@@ -260,7 +270,7 @@ async fn a_holder_whose_client_died_is_not_said_to_have_expired_without_a_proof(
     let holder = dying.held("a").await;
     waiters.count = 1;
     let waiter = waiters.contend("b").await;
-    let mut watching = Watching::start(&at, &waiters.client).await;
+    let mut watching = Watching::without_view(&at, &waiters.client).await;
     watching.until("lock-found").await;
     drop(dying);
     waiters.foreign.held("b").await;

@@ -1,12 +1,15 @@
 //! What a user could notice, without a terminal.
 
+mod audit;
 mod contend;
+mod delete;
 mod live;
 mod locks;
 mod property;
 mod queue;
 mod screens;
 mod servers;
+mod tour;
 
 use std::time::Duration;
 

@@ -1,0 +1,168 @@
+use std::collections::HashMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{Action, PlannedNode, Who};
+
+/// The version of the lines' form: fields are added, never renamed.
+const SCHEMA: u32 = 1;
+
+/// Which node it was, and what was known of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Subject {
+    /// The lock's path.
+    pub lock: String,
+    /// The node's path.
+    pub path: String,
+    /// The transaction that created it, where it was seen.
+    pub czxid: Option<i64>,
+    /// How often its data had been changed.
+    pub version: Option<i32>,
+    /// Its number.
+    pub sequence: Option<i32>,
+    /// Who owned it, as unsigned hex.
+    pub owner: Option<String>,
+    /// Whether that lived: `ghost`, `ownerless`, `expiring`, `suspect`, `live`, `unknown`.
+    pub life: String,
+    /// What that was known from.
+    pub evidence: String,
+}
+
+impl Subject {
+    /// What a plan says of a node.
+    pub fn of(node: &PlannedNode) -> Self {
+        Self {
+            lock: node.lock.to_string(),
+            path: node.path.to_string(),
+            czxid: Some(node.czxid.0),
+            version: Some(node.version),
+            sequence: node.sequence.map(|sequence| sequence.0),
+            owner: node.session.map(|session| session.to_string()),
+            life: node.life.id().to_owned(),
+            evidence: node.evidence.clone(),
+        }
+    }
+}
+
+/// What a line tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(in crate::admin) enum Stage {
+    /// What is about to be done.
+    Intent,
+    /// What came of it.
+    Outcome,
+}
+
+/// One line of the log.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(in crate::admin) struct Line {
+    pub schema: u32,
+    pub entry: Stage,
+    /// What ties an outcome to its intent.
+    pub id: String,
+    /// RFC 3339, UTC, by this machine's clock.
+    pub at: String,
+    pub action: String,
+    #[serde(flatten)]
+    pub subject: Subject,
+    #[serde(flatten)]
+    pub who: Who,
+    /// How it was confirmed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_by: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<String>,
+    /// The same as a sentence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+impl Line {
+    /// What is about to be done to a node.
+    pub fn intent(action: Action, subject: Subject, who: &Who, confirmed_by: &str) -> Self {
+        Self {
+            schema: SCHEMA,
+            entry: Stage::Intent,
+            id: uuid::Uuid::new_v4().to_string(),
+            at: now(),
+            action: action.id().to_owned(),
+            subject,
+            who: who.clone(),
+            confirmed_by: Some(confirmed_by.to_owned()),
+            result: None,
+            reason: None,
+        }
+    }
+
+    /// What came of it.
+    pub fn outcome(self, result: &str, reason: String) -> Self {
+        Self { entry: Stage::Outcome, at: now(), result: Some(result.to_owned()), reason: Some(reason), ..self }
+    }
+}
+
+fn now() -> String {
+    chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+}
+
+/// What came of a change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// When, as RFC 3339 in UTC.
+    pub at: String,
+    /// [`Ending::id`](super::super::Ending::id), or why it was not even tried.
+    pub result: String,
+    /// The same as a sentence.
+    pub reason: String,
+}
+
+/// One change: its intent and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What ties the two lines together.
+    pub id: String,
+    /// When it was first written of, as RFC 3339 in UTC.
+    pub at: String,
+    /// `delete` or `revoke`.
+    pub action: String,
+    /// Which node.
+    pub subject: Subject,
+    /// Who.
+    pub who: Who,
+    /// How it was confirmed.
+    pub confirmed_by: Option<String>,
+    /// Whether it was about to be done: not so, when it was refused before.
+    pub intended: bool,
+    /// What came of it; `None` for an intent without an outcome: nobody wrote whether the node was deleted.
+    pub outcome: Option<Told>,
+}
+
+impl From<Line> for Entry {
+    fn from(line: Line) -> Self {
+        let Line { entry, id, at, action, subject, who, confirmed_by, result, reason, .. } = line;
+        let outcome = (entry == Stage::Outcome).then(|| Told {
+            at: at.clone(),
+            result: result.unwrap_or_default(),
+            reason: reason.unwrap_or_default(),
+        });
+        Self { id, at, action, subject, who, confirmed_by, intended: entry == Stage::Intent, outcome }
+    }
+}
+
+/// Puts the lines of one id together, in the order of the first of each.
+pub(super) fn joined(lines: impl Iterator<Item = Line>) -> Vec<Entry> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for line in lines {
+        let entry = Entry::from(line);
+        if let Some(known) = places.get(&entry.id).and_then(|place| entries.get_mut(*place)) {
+            known.intended |= entry.intended;
+            known.outcome = entry.outcome.or(known.outcome.take());
+        } else {
+            places.insert(entry.id.clone(), entries.len());
+            entries.push(entry);
+        }
+    }
+    entries
+}

@@ -1,0 +1,72 @@
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::Path;
+
+use super::Entry;
+use super::entry::{Line, joined};
+
+/// How much of a log is read: its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// At most so many bytes.
+    pub bytes: u64,
+    /// At most so many entries.
+    pub entries: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { bytes: 8 << 20, entries: 10_000 }
+    }
+}
+
+/// What a log tells.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct History {
+    /// The newest entries, oldest first.
+    pub entries: Vec<Entry>,
+    /// Lines that cannot be read, the torn end of a write among them.
+    pub damaged: usize,
+    /// Whether there is more than the limits let through.
+    pub cut: bool,
+}
+
+/// Reads the end of a log; a log that is not there is empty. Blocks the thread.
+pub fn read(path: &Path, limits: Limits) -> io::Result<History> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(History::default()),
+        Err(error) => return Err(error),
+    };
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+    }
+    let skipped = metadata.len().saturating_sub(limits.bytes);
+    // With the byte before: when that ends a line, the first line is whole.
+    file.seek(SeekFrom::Start(skipped.saturating_sub(1)))?;
+    let mut bytes = Vec::new();
+    file.take(limits.bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    let text = match (skipped, bytes.iter().position(|byte| *byte == b'\n')) {
+        (0, _) => &bytes[..],
+        (_, Some(end)) => &bytes[end + 1..],
+        (_, None) => &[],
+    };
+    let mut history = parse(text, limits.entries);
+    history.cut |= skipped > 0;
+    Ok(history)
+}
+
+fn parse(text: &[u8], most: usize) -> History {
+    let mut damaged = 0;
+    let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    let lines = lines.filter_map(|line| {
+        let line = serde_json::from_slice::<Line>(line).ok();
+        damaged += usize::from(line.is_none());
+        line
+    });
+    let mut entries = joined(lines);
+    let surplus = entries.len().saturating_sub(most);
+    entries.drain(..surplus);
+    History { entries, damaged, cut: surplus > 0 }
+}

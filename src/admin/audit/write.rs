@@ -1,0 +1,101 @@
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::time::timeout;
+
+use super::super::{Action, Who};
+use super::{AuditError, Line, Subject};
+
+/// How long a disk gets to take a line.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// An audit log that can be written. Several programs may write one log: each line is appended in one piece.
+#[derive(Clone, Debug)]
+pub struct Audit {
+    path: PathBuf,
+}
+
+impl Audit {
+    /// Makes the file, for its owner only, and the folders above it where they are missing, and checks that it can be written.
+    /// Blocks the thread.
+    pub fn open(path: &Path) -> Result<Self, AuditError> {
+        let audit = Self { path: path.to_owned() };
+        match prepare(path) {
+            Ok(_) => Ok(audit),
+            Err(error) => Err(audit.failed(error)),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Writes down that a change was wanted and not even tried, and why. Returns when that is on the disk.
+    pub async fn not_tried(
+        &self,
+        action: Action,
+        subject: Subject,
+        who: &Who,
+        result: &str,
+        reason: String,
+    ) -> Result<(), AuditError> {
+        let mut line = Line::intent(action, subject, who, "").outcome(result, reason);
+        line.confirmed_by = None;
+        self.write(&line).await
+    }
+
+    /// Appends a line and returns when it is on the disk. When this is cancelled, or the disk takes too long, the line may be
+    /// written or not.
+    pub(in crate::admin) async fn write(&self, line: &Line) -> Result<(), AuditError> {
+        let path = self.path.clone();
+        let text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
+        let written = tokio::task::spawn_blocking(move || append(&path, text));
+        match timeout(PATIENCE, written).await {
+            Ok(Ok(written)) => written.map_err(|error| self.failed(error)),
+            Ok(Err(ended)) => Err(self.failed(io::Error::other(ended))),
+            Err(_) => Err(self.failed(io::Error::new(io::ErrorKind::TimedOut, "the disk takes too long"))),
+        }
+    }
+
+    fn failed(&self, error: io::Error) -> AuditError {
+        AuditError { path: self.path.clone(), error }
+    }
+}
+
+/// Opened for each line, so that a log that was moved away or deleted meanwhile is made again.
+fn prepare(path: &Path) -> io::Result<File> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    }
+    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
+    }
+    if metadata.len() == 0 {
+        // A file whose name is not on the disk is as good as none.
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(file)
+}
+
+fn append(path: &Path, mut line: Vec<u8>) -> io::Result<()> {
+    let mut file = prepare(path)?;
+    let length = file.metadata()?.len();
+    let mut last = [b'\n'];
+    if length > 0 {
+        file.read_exact_at(&mut last, length - 1)?;
+    }
+    // Who was killed, or found the disk full, has left a torn line: this one is not to be glued to it.
+    if last != [b'\n'] {
+        line.insert(0, b'\n');
+    }
+    line.push(b'\n');
+    file.write_all(&line)?;
+    file.sync_data()
+}

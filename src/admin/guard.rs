@@ -1,0 +1,72 @@
+//! Between a plan and its execution: who may, and whether it was meant.
+
+use super::{Confirmation, DeletePlan};
+
+/// The permission to change the ensemble. The console is read-only without it.
+#[derive(Debug)]
+pub struct Permission(());
+
+impl Permission {
+    /// What the `--write` switch gives: nothing, when it is off.
+    pub fn of_write_switch(write: bool) -> Option<Self> {
+        write.then_some(Self(()))
+    }
+
+    /// What a subcommand gives that is itself the permission.
+    pub fn of_subcommand() -> Self {
+        Self(())
+    }
+}
+
+/// What was shown to somebody who said yes to it. Only [`confirm`] makes one.
+#[derive(Debug, PartialEq, Eq)]
+#[must_use]
+pub struct Confirmed<T> {
+    what: T,
+    by: &'static str,
+}
+
+impl<T> Confirmed<T> {
+    /// What was confirmed.
+    pub fn what(&self) -> &T {
+        &self.what
+    }
+
+    /// How, for the audit log.
+    pub(super) fn by(&self) -> &'static str {
+        self.by
+    }
+}
+
+/// Why an answer does not confirm. Each message is one sentence that says what to answer.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Anything but a yes.
+    #[error("nothing was done: only y or yes confirms")]
+    NotYes,
+    /// Not the number that was asked for.
+    #[error("nothing was done: {0} was to be typed, since its owner may be at work")]
+    NotTheNumber(String),
+}
+
+/// Lets a plan pass when the answer is what its [`confirmation`](DeletePlan::confirmation) asks for. Blanks around it and the case of
+/// a yes do not matter.
+pub fn confirm(plan: DeletePlan, answer: &str) -> Result<Confirmed<DeletePlan>, Refused> {
+    let answer = answer.trim();
+    match plan.confirmation() {
+        Confirmation::Yes if ["y", "yes"].iter().any(|yes| answer.eq_ignore_ascii_case(yes)) => {
+            Ok(Confirmed { what: plan, by: "yes" })
+        }
+        Confirmation::Yes => Err(Refused::NotYes),
+        Confirmation::SequenceNumber(expected) if is_same(&expected, answer) => {
+            Ok(Confirmed { what: plan, by: "sequence-number" })
+        }
+        Confirmation::SequenceNumber(expected) => Err(Refused::NotTheNumber(expected)),
+    }
+}
+
+/// Whether the answer is the expected text, or the same number written with leading zeros.
+fn is_same(expected: &str, answer: &str) -> bool {
+    let number = |text: &str| text.parse::<i64>().ok();
+    answer == expected || (number(expected).is_some() && number(expected) == number(answer))
+}

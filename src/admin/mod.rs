@@ -1,0 +1,27 @@
+//! What changes other people's nodes: the plan of a deletion, the guard, the execution, and the audit log.
+//!
+//! ```text
+//! Sight, paths --> DeletePlan --answer--> guard::confirm --> Confirmed<DeletePlan> --> execute --> Outcomes
+//!                                                                                 |
+//!                                                         audit log: intent, synced | outcome
+//! ```
+//!
+//! `plan` says what would be deleted and what that means, `guard` takes the answer of whoever was asked, `execute` deletes what was
+//! seen and nothing else, and `audit` keeps what was meant and what came of it.
+//!
+//! Architecture invariant: nothing else in the crate deletes a node that it did not create. Only [`guard::confirm`] makes a
+//! [`Confirmed`], only [`execute()`] takes one, and it wants a [`Permission`] too.
+//!
+//! Architecture invariant: before a request that changes anything is sent, the intent is in the audit log and synced.
+
+pub mod audit;
+mod execute;
+pub mod guard;
+mod plan;
+mod who;
+
+pub use audit::Audit;
+pub use execute::{Ending, Outcome, execute};
+pub use guard::{Confirmed, Permission, Refused, confirm};
+pub use plan::{Action, Confirmation, DeletePlan, Life, MOST_TARGETS, Next, NoPlan, PlannedNode, What};
+pub use who::Who;

@@ -1,0 +1,269 @@
+//! What would be deleted, and what that means. Pure: time is an argument, and nothing here asks a server.
+
+mod next;
+mod node;
+mod parent;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::diagnose::Sight;
+use crate::queue::{LockId, LockTable, State};
+use crate::recipe::Recipe;
+use crate::znode::{Sequence, SessionId, ZnodePath, Zxid};
+
+/// How many nodes one plan may hold: what a person can read before saying yes.
+pub const MOST_TARGETS: usize = 100;
+
+/// Whether the owner of a node lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Life {
+    /// It is proved that its session is gone.
+    Ghost,
+    /// No session owns it.
+    Ownerless,
+    /// Its session has no connection: the node goes by itself.
+    Expiring {
+        /// In so long, where that is known.
+        within: Option<Duration>,
+    },
+    /// There is evidence that the owner is gone, but no proof.
+    Suspect,
+    /// A server holds a connection of its session.
+    Live,
+    /// The servers did not tell enough.
+    Unknown,
+}
+
+impl Life {
+    /// The name in JSON, in the audit log and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Ghost => "ghost",
+            Self::Ownerless => "ownerless",
+            Self::Expiring { .. } => "expiring",
+            Self::Suspect => "suspect",
+            Self::Live => "live",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// Whether the owner may be at work.
+    fn may_work(self) -> bool {
+        matches!(self, Self::Live | Self::Suspect | Self::Unknown)
+    }
+}
+
+/// What is to be done to the nodes of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Action {
+    /// To delete them.
+    Delete,
+    /// To ask their owners to release, in Curator's way: the node's data become `__REVOKE__`.
+    Revoke,
+}
+
+impl Action {
+    /// The name in JSON, in the audit log and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Revoke => "revoke",
+        }
+    }
+}
+
+/// What a planned node is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// It stands in a lock's queue, or is the lock.
+    Contender,
+    /// It is a lock parent, and nobody contends below it.
+    EmptyParent,
+}
+
+/// What has to be answered before a plan is carried out. The later one is the stricter.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confirmation {
+    /// `y` or `yes`.
+    Yes,
+    /// The sequence number of the node, with or without its leading zeros; where it has none, its name.
+    SequenceNumber(String),
+}
+
+/// Who acquires when a node is gone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Next {
+    /// The name of its node.
+    pub node: Arc<str>,
+    /// Who owns that.
+    pub session: Option<SessionId>,
+}
+
+/// One node of a plan. Names in its sentences are those of znodes: escape them before they are shown
+/// ([`escaped`](crate::znode::escaped)).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlannedNode {
+    /// Its path.
+    pub path: ZnodePath,
+    /// What it is.
+    pub what: What,
+    /// The lock's path.
+    pub lock: ZnodePath,
+    /// The lock's name, where one parent holds several.
+    pub lock_name: Option<String>,
+    /// The lock's recipe; `None` for a parent of which nothing tells what stood there.
+    pub recipe: Option<Recipe>,
+    /// Its number.
+    pub sequence: Option<Sequence>,
+    /// Who owns it.
+    pub session: Option<SessionId>,
+    /// The transaction that created it: only a node with this one is deleted.
+    pub czxid: Zxid,
+    /// How often its data had been changed when it was seen.
+    pub version: i32,
+    /// Whether it holds; `None` for a parent.
+    pub state: Option<State>,
+    /// Whether its owner lives.
+    pub life: Life,
+    /// Its owner's address, where a server knows it.
+    pub client: Option<String>,
+    /// What `life` is known from, and what speaks for it that nobody wants the node any more.
+    pub evidence: String,
+    /// Who acquires when the whole plan is carried out: at most ten of them.
+    pub acquires_next: Vec<Next>,
+    /// The same as a sentence.
+    pub then: String,
+    /// What may go wrong, one sentence each.
+    pub risks: Vec<String>,
+    /// What has to be answered for it.
+    pub confirmation: Confirmation,
+    /// Whether its recipe knows how to ask its owner to release.
+    pub revocable: bool,
+    /// Its place in the queue.
+    position: usize,
+}
+
+impl PlannedNode {
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        self.path.name()
+    }
+
+    /// Whether its owner may be at work and may hold the lock: deleting it needs more than a yes.
+    pub fn may_be_live_holder(&self) -> bool {
+        self.confirmation != Confirmation::Yes
+    }
+
+    /// Whether another node may bear the same path later: then the deletion has to make sure by a write that the node is the
+    /// one that was seen.
+    pub(super) fn is_name_reused(&self) -> bool {
+        self.sequence.is_none()
+    }
+
+    pub(super) fn position(&self) -> usize {
+        self.position
+    }
+}
+
+/// Why there is no plan. Each message is one sentence that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoPlan {
+    /// There is nothing to delete.
+    #[error("nothing is chosen: choose a contender or an empty lock parent")]
+    Nothing,
+    /// More than a person reads.
+    #[error("{0} nodes are too many for one plan: choose at most {MOST_TARGETS}")]
+    TooMany(usize),
+    /// What is shown may not be true now.
+    #[error("the connection is lost, so that what is seen may be old: wait until it is there again")]
+    Stale,
+    /// Nothing is known of it.
+    #[error("{0} is neither a contender of a lock nor an empty lock parent, or it is gone: look again")]
+    NotFound(ZnodePath),
+    /// There are contenders below it.
+    #[error("{0} has contenders, and nothing is ever deleted recursively: choose them one by one")]
+    NotEmpty(ZnodePath),
+    /// It belongs to the ensemble, or to nobody.
+    #[error("{0} is no lock parent: {1}")]
+    NoParent(ZnodePath, &'static str),
+}
+
+/// What would be deleted. Pure data; [`confirm`](super::confirm) lets it pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeletePlan {
+    action: Action,
+    nodes: Vec<PlannedNode>,
+}
+
+impl DeletePlan {
+    /// The plan to delete these nodes, each once: contenders by the path of their node
+    /// ([`LockQueue::path_of`](crate::queue::LockQueue::path_of)), and empty lock parents by theirs. The work grows with the number
+    /// of targets, and with that of the readers who would acquire.
+    pub fn of(sight: &Sight<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
+        let mut seen = HashSet::new();
+        let targets: Vec<&ZnodePath> = targets.iter().filter(|path| seen.insert(*path)).collect();
+        match targets.len() {
+            0 => return Err(NoPlan::Nothing),
+            1..=MOST_TARGETS => {}
+            many => return Err(NoPlan::TooMany(many)),
+        }
+        if !sight.table().is_live() {
+            return Err(NoPlan::Stale);
+        }
+        let doomed: HashSet<(LockId, usize)> = targets.iter().filter_map(|path| sight.table().position(path)).collect();
+        let planned = targets.into_iter().map(|path| match sight.table().position(path) {
+            Some((lock, position)) => node::planned(sight, lock, position, &doomed),
+            None => parent::planned(sight, path),
+        });
+        Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()? })
+    }
+
+    /// What is to be done.
+    pub fn action(&self) -> Action {
+        self.action
+    }
+
+    /// The nodes, in the order in which they were chosen.
+    pub fn nodes(&self) -> &[PlannedNode] {
+        &self.nodes
+    }
+
+    /// What has to be answered: the strictest of all nodes, and of the equally strict the first.
+    pub fn confirmation(&self) -> Confirmation {
+        if self.action == Action::Revoke {
+            return Confirmation::Yes;
+        }
+        let strict = self.nodes.iter().find(|node| node.confirmation != Confirmation::Yes);
+        strict.map_or(Confirmation::Yes, |node| node.confirmation.clone())
+    }
+
+    /// The plan to ask the owners to release instead, if all of the nodes have a recipe that knows that and an owner who may
+    /// hear it. To be offered before the deletion.
+    pub fn revocation(&self) -> Option<Self> {
+        let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
+        revocable.then(|| {
+            let asked = self.nodes.iter().cloned().map(words::asked);
+            Self { action: Action::Revoke, nodes: asked.collect() }
+        })
+    }
+
+    /// In the order in which they are to be deleted: from a queue's end to its head, so that nobody acquires who is deleted
+    /// next.
+    pub(super) fn execution_order(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.nodes.len()).collect();
+        order.sort_by_key(|index| std::cmp::Reverse(self.nodes[*index].position()));
+        order
+    }
+}
+
+/// The first lock at a path that nobody contends for; an error when somebody contends for one of them.
+fn free_lock<'a>(table: &'a LockTable, path: &ZnodePath) -> Result<Option<&'a crate::queue::LockQueue>, NoPlan> {
+    let Some(lock) = table.find(path, None).and_then(|id| table.lock(id)) else { return Ok(None) };
+    if lock.is_empty() { Ok(Some(lock)) } else { Err(NoPlan::NotEmpty(path.clone())) }
+}

@@ -1,0 +1,53 @@
+//! Who acquires when some of a queue's nodes are gone.
+
+use std::collections::HashSet;
+
+use super::Next;
+use crate::queue::{LockId, LockQueue, Row, State};
+use crate::recipe::{Kind, Mode};
+
+/// How many of those who acquire are named.
+const MOST_NAMED: usize = 10;
+
+/// How many readers who acquire together are looked at.
+const MOST_READERS: usize = 1_000;
+
+/// What follows for a lock.
+pub(super) struct Outlook {
+    /// Who acquires: at most [`MOST_NAMED`].
+    pub(super) acquires: Vec<Next>,
+    /// How many more acquire with them, at most about [`MOST_READERS`].
+    pub(super) more: usize,
+    /// Who holds now and goes on.
+    pub(super) keeps: Option<Next>,
+}
+
+/// Who acquires when these positions are gone from the queue.
+pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Outlook {
+    let is_doomed = |row: &Row<'_>| doomed.contains(&(lock.id(), row.position));
+    let freed = lock.rows(0..lock.holding()).filter(is_doomed).count();
+    // The doomed among them are few, and whoever is left behind a holder decides nothing more.
+    let window = lock.holding() + doomed.len() + MOST_READERS;
+    let mut left = lock.rows(0..window).filter(|row| !is_doomed(row));
+    let holders: Vec<Row<'_>> = match lock.kind() {
+        Kind::SingleNode => Vec::new(),
+        Kind::Semaphore => left.filter(|row| row.position >= lock.holding()).take(freed).collect(),
+        Kind::ReadWrite => match left.next() {
+            Some(first) if first.mode == Mode::Read => {
+                std::iter::once(first).chain(left.take_while(|row| row.mode == Mode::Read)).collect()
+            }
+            first => first.into_iter().collect(),
+        },
+        Kind::Exclusive | Kind::Latch => left.next().into_iter().collect(),
+    };
+    let acquire: Vec<&Row<'_>> = holders.iter().filter(|row| row.state != State::Holds).collect();
+    Outlook {
+        acquires: acquire.iter().take(MOST_NAMED).map(|row| next(row)).collect(),
+        more: acquire.len().saturating_sub(MOST_NAMED),
+        keeps: lock.rows(0..lock.holding()).find(|row| !is_doomed(row)).map(|row| next(&row)),
+    }
+}
+
+fn next(row: &Row<'_>) -> Next {
+    Next { node: row.contender.node.clone(), session: row.contender.session }
+}

@@ -1,0 +1,82 @@
+//! A contender as part of a plan.
+
+use std::collections::HashSet;
+
+use super::next::outlook;
+use super::{Confirmation, Life, NoPlan, PlannedNode, What, words};
+use crate::diagnose::{self, Sight};
+use crate::queue::{Contender, LockId, LockQueue, Row, State};
+use crate::recipe::{Recipe, Role};
+use crate::server_view::Liveness;
+
+pub(super) fn planned(
+    sight: &Sight<'_>,
+    id: LockId,
+    position: usize,
+    doomed: &HashSet<(LockId, usize)>,
+) -> Result<PlannedNode, NoPlan> {
+    let lock = sight.table().lock(id).ok_or(NoPlan::Nothing)?;
+    let row = lock.row(position).ok_or(NoPlan::Nothing)?;
+    let contender = row.contender;
+    let life = life(sight, contender);
+    let outlook = outlook(lock, doomed);
+    let connection = contender.session.and_then(|session| sight.view().connection_of(session));
+    Ok(PlannedNode {
+        path: lock.path_of(contender),
+        what: What::Contender,
+        lock: lock.path().clone(),
+        lock_name: lock.name().map(str::to_owned),
+        recipe: Some(lock.recipe()),
+        sequence: contender.sequence,
+        session: contender.session,
+        czxid: contender.czxid,
+        version: contender.version,
+        state: Some(row.state),
+        life,
+        client: connection.map(|(_, connection)| connection.client.clone()),
+        evidence: words::evidence(sight, lock, &row, life),
+        then: words::then(lock, &row, &outlook),
+        acquires_next: outlook.acquires,
+        risks: words::risks(lock, &row, life),
+        confirmation: confirmation(&row, life),
+        revocable: is_revocable(lock, &row, life),
+        position,
+    })
+}
+
+/// As [`Sight::life`], and where that does not know, whether there is evidence that the owner is gone.
+fn life(sight: &Sight<'_>, contender: &Contender) -> Life {
+    match sight.life(contender) {
+        (diagnose::Life::Ghost, _) => Life::Ghost,
+        (diagnose::Life::Ownerless, _) => Life::Ownerless,
+        (diagnose::Life::Expiring, within) => Life::Expiring { within },
+        (diagnose::Life::Live, _) => Life::Live,
+        (diagnose::Life::Unknown, _) => {
+            let liveness = contender.session.map(|session| sight.view().liveness(session));
+            match liveness {
+                Some(Liveness::NoSession { .. } | Liveness::Exists { .. }) => Life::Suspect,
+                _ => Life::Unknown,
+            }
+        }
+    }
+}
+
+/// More than a yes is asked for whoever may be at work with the lock in hand.
+fn confirmation(row: &Row<'_>, life: Life) -> Confirmation {
+    if !life.may_work() || row.state == State::Waits {
+        return Confirmation::Yes;
+    }
+    let contender = row.contender;
+    Confirmation::SequenceNumber(match contender.sequence {
+        Some(sequence) => sequence.0.to_string(),
+        None => contender.node.to_string(),
+    })
+}
+
+/// Whether Curator's way of asking the owner to release can reach somebody: only a holder of its mutexes looks at its own data.
+fn is_revocable(lock: &LockQueue, row: &Row<'_>, life: Life) -> bool {
+    matches!(lock.recipe(), Recipe::CuratorMutex | Recipe::CuratorReadWrite)
+        && row.contender.role == Role::Queue
+        && row.state != State::Waits
+        && life.may_work()
+}

@@ -1,0 +1,271 @@
+use std::time::Duration;
+
+use super::*;
+use crate::admin::{Refused, confirm};
+use crate::queue::{Change, Link};
+use crate::server_view::{Connection, Expiry, Listing, MemberView, Mode, ServerView, Session};
+use crate::znode::{Node, NodeData, Timestamp, ZnodeStat};
+
+const NOW: Timestamp = Timestamp(1_000_000);
+
+fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).unwrap()
+}
+
+fn stat(czxid: i64, owner: Option<i64>) -> ZnodeStat {
+    ZnodeStat {
+        czxid: Zxid(czxid),
+        mzxid: Zxid(czxid),
+        pzxid: Zxid(czxid),
+        ctime: Timestamp(900_000),
+        mtime: Timestamp(900_000),
+        version: 0,
+        cversion: 4,
+        aversion: 0,
+        ephemeral_owner: owner.map(SessionId),
+        data_length: 0,
+        num_children: 0,
+    }
+}
+
+/// A table in step with these nodes, the first created first, and their owners.
+fn table(nodes: &[(&str, Option<i64>)], view: ServerView) -> LockTable {
+    let mut table = LockTable::new([]);
+    let link = Change::Link(Link::Connected { session: SessionId(99), recursive: true });
+    let mut changes = vec![link, Change::Syncing];
+    for (czxid, (name, owner)) in (10..).zip(nodes) {
+        let parent = path(name).parent().unwrap();
+        changes.push(Change::Listed { path: parent, stat: stat(1, None) });
+        let node = Node { stat: stat(czxid, *owner), data: NodeData::default() };
+        changes.push(Change::Seen { path: path(name), node });
+    }
+    changes.push(Change::Synced);
+    changes.push(Change::Surveyed { view: view.into() });
+    for change in changes {
+        table.apply(change, NOW);
+    }
+    table
+}
+
+fn connection(session: i64) -> Connection {
+    Connection {
+        session: SessionId(session),
+        client: format!("10.0.0.{session}:4711"),
+        timeout_ms: Some(30_000),
+        established: None,
+        last_operation: None,
+        last_cxid: None,
+        last_zxid: None,
+        last_response: None,
+        last_heard: None,
+        received: 1,
+        sent: 1,
+    }
+}
+
+/// One server that knows these sessions, and these of them as connected.
+fn view(sessions: &[i64], connected: &[i64], whole: bool) -> ServerView {
+    let session = |id: &i64| Session {
+        id: SessionId(*id),
+        expiry: Expiry::Monotonic { millis: 0 },
+        expires_at: Some(NOW.plus(Duration::from_secs(12))),
+    };
+    let member = MemberView {
+        address: "zk1:2181".to_owned(),
+        mode: Some(Mode::Standalone),
+        connections: Some(Listing::new(connected.iter().map(|id| connection(*id)).collect(), whole, NOW)),
+        sessions: Some(Listing::new(sessions.iter().map(session).collect(), true, NOW)),
+        ..MemberView::default()
+    };
+    ServerView { at: NOW, members: vec![member], members_known: true, ..ServerView::default() }
+}
+
+fn plan(table: &LockTable, targets: &[&str]) -> Result<DeletePlan, NoPlan> {
+    let targets: Vec<ZnodePath> = targets.iter().map(|target| path(target)).collect();
+    DeletePlan::of(&Sight::new(table, NOW), &targets)
+}
+
+fn queue(owners: &[Option<i64>]) -> Vec<(String, Option<i64>)> {
+    (0..).zip(owners).map(|(number, owner)| (format!("/a/lock-{number:010}"), *owner)).collect()
+}
+
+/// A queue with these owners.
+fn queued(owners: &[Option<i64>], view: ServerView) -> LockTable {
+    let nodes = queue(owners);
+    let nodes: Vec<(&str, Option<i64>)> = nodes.iter().map(|(node, owner)| (node.as_str(), *owner)).collect();
+    table(&nodes, view)
+}
+
+const HEAD: &str = "/a/lock-0000000000";
+const SECOND: &str = "/a/lock-0000000001";
+const THIRD: &str = "/a/lock-0000000002";
+
+#[test]
+fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {
+    let number = || Confirmation::SequenceNumber("0".to_owned());
+    for (owner, told, life, confirmation) in [
+        (None, view(&[], &[], true), Life::Ownerless, Confirmation::Yes),
+        (Some(1), view(&[], &[], true), Life::Ghost, Confirmation::Yes),
+        (Some(1), view(&[1], &[], true), Life::Expiring { within: Some(Duration::from_secs(12)) }, Confirmation::Yes),
+        (Some(1), view(&[1], &[1], true), Life::Live, number()),
+        (Some(1), view(&[1], &[], false), Life::Suspect, number()),
+        (Some(1), view(&[], &[], false), Life::Suspect, number()),
+        (Some(1), ServerView::default(), Life::Unknown, number()),
+    ] {
+        let table = queued(&[owner, Some(2)], told);
+        let plan = plan(&table, &[HEAD]).unwrap();
+        let node = &plan.nodes()[0];
+        assert_eq!((node.life, &node.confirmation), (life, &confirmation));
+        assert_eq!(node.may_be_live_holder(), confirmation != Confirmation::Yes);
+        assert!(!node.evidence.is_empty());
+    }
+}
+
+#[test]
+fn the_sentences_name_the_evidence_and_the_countdown() {
+    let says = |owner, told| {
+        let table = queued(&[owner], told);
+        plan(&table, &[HEAD]).unwrap().nodes()[0].evidence.clone()
+    };
+    insta::assert_snapshot!(
+        [
+            says(None, view(&[], &[], true)),
+            says(Some(1), view(&[], &[], true)),
+            says(Some(1), view(&[1], &[], true)),
+            says(Some(1), view(&[1], &[1], true)),
+            says(Some(1), view(&[1], &[], false)),
+            says(Some(1), view(&[], &[], false)),
+            says(Some(1), ServerView::default()),
+        ]
+        .join("\n"),
+        @r"
+        no session owns it, so that it stays until somebody deletes it
+        session 0x1 is in no server's list, and every server told: nobody can release it
+        session 0x1 has no connection to any server: it goes by itself in 12s, unless its client comes back
+        session 0x1 is connected from 10.0.0.1:4711 to zk1:2181
+        no server that told holds a connection of session 0x1, but zk1:2181 did not tell all that it has
+        session 0x1 is in no list of sessions, but zk1:2181 did not tell all that it has
+        the servers told too little of session 0x1 to say whether its client lives
+        "
+    );
+}
+
+#[test]
+fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_told() {
+    let table = queued(&[Some(1), Some(1)], view(&[1], &[1], true));
+    let plan = plan(&table, &[HEAD]).unwrap();
+    assert_eq!(plan.nodes()[0].life, Life::Live);
+    assert!(plan.nodes()[0].evidence.ends_with("; its session queues again as lock-0000000001"));
+}
+
+#[test]
+fn a_waiter_is_deleted_by_a_yes_and_the_holder_goes_on() {
+    let table = queued(&[Some(1), Some(2)], view(&[1, 2], &[1, 2], true));
+    let plan = plan(&table, &[SECOND]).unwrap();
+    let node = &plan.nodes()[0];
+    assert_eq!((&node.confirmation, node.acquires_next.len()), (&Confirmation::Yes, 0));
+    assert_eq!(node.then, "nobody acquires by that: lock-0000000000 goes on to hold");
+    assert_eq!((node.client.as_deref(), node.czxid), (Some("10.0.0.2:4711"), Zxid(11)));
+}
+
+#[test]
+fn who_acquires_is_told_for_the_plan_as_a_whole_and_the_strictest_answer_counts() {
+    let table = queued(&[Some(1), Some(2), Some(3)], view(&[1, 2, 3], &[1, 2, 3], true));
+    let both = plan(&table, &[SECOND, HEAD, SECOND]).unwrap();
+    assert_eq!(both.nodes().len(), 2, "each once");
+    for node in both.nodes() {
+        assert_eq!(node.acquires_next, [Next { node: "lock-0000000002".into(), session: Some(SessionId(3)) }]);
+    }
+    assert_eq!(both.confirmation(), Confirmation::SequenceNumber("0".to_owned()));
+    assert_eq!(both.execution_order(), [0, 1], "the waiter first, so that it does not acquire meanwhile");
+    let all = plan(&table, &[HEAD, SECOND, THIRD]).unwrap();
+    assert!(all.nodes().iter().all(|node| node.acquires_next.is_empty()));
+}
+
+#[test]
+fn readers_acquire_together_when_the_writer_between_them_goes() {
+    let names = ["/a/host-R-0000000000", "/a/host-W-0000000001", "/a/host-R-0000000002", "/a/host-R-0000000003"];
+    let nodes: Vec<(&str, Option<i64>)> = (1..).zip(names).map(|(owner, name)| (name, Some(owner))).collect();
+    let table = table(&nodes, ServerView::default());
+    let writer = plan(&table, &[names[1]]).unwrap();
+    let acquire: Vec<&str> = writer.nodes()[0].acquires_next.iter().map(|next| &*next.node).collect();
+    assert_eq!(acquire, ["host-R-0000000002", "host-R-0000000003"]);
+    let reader = plan(&table, &[names[0]]).unwrap();
+    assert_eq!(&*reader.nodes()[0].acquires_next[0].node, "host-W-0000000001");
+    assert_eq!(plan(&table, &[names[3]]).unwrap().nodes()[0].acquires_next, []);
+}
+
+#[test]
+fn a_single_node_is_named_instead_of_numbered_and_whoever_comes_first_acquires() {
+    let table = table(&[("/jobs/mutex", Some(1))], view(&[1], &[1], true));
+    let plan = plan(&table, &["/jobs/mutex"]).unwrap();
+    let node = &plan.nodes()[0];
+    assert_eq!(node.confirmation, Confirmation::SequenceNumber("mutex".to_owned()));
+    assert!(node.then.contains("first") && node.is_name_reused());
+    assert!(confirm(plan.clone(), "mutex").is_ok());
+    assert_eq!(confirm(plan, "Mutex").unwrap_err(), Refused::NotTheNumber("mutex".to_owned()));
+}
+
+#[test]
+fn only_the_holder_of_a_curator_mutex_can_be_asked_to_release() {
+    let name = |number: i32| format!("/a/_c_c3d2e1f0-0000-4000-8000-000000000007-lock-{number:010}");
+    let names = [name(0), name(1)];
+    let table = table(&[(&names[0], Some(1)), (&names[1], Some(2))], view(&[1, 2], &[1, 2], true));
+    let question = plan(&table, &[&names[0]]).unwrap().revocation().expect("a holder");
+    assert_eq!((question.action(), question.confirmation()), (Action::Revoke, Confirmation::Yes));
+    assert_eq!(plan(&table, &[&names[1]]).unwrap().revocation(), None);
+    assert_eq!(plan(&table, &[&names[0], &names[1]]).unwrap().revocation(), None);
+    let ghost = queued(&[Some(1)], view(&[], &[], true));
+    assert_eq!(plan(&ghost, &[HEAD]).unwrap().revocation(), None);
+}
+
+#[test]
+fn there_is_no_plan_for_what_is_not_known_now_or_not_empty() {
+    let mut table = queued(&[Some(1)], ServerView::default());
+    assert_eq!(plan(&table, &[]), Err(NoPlan::Nothing));
+    assert_eq!(plan(&table, &["/b"]), Err(NoPlan::NotFound(path("/b"))));
+    assert_eq!(plan(&table, &["/a"]), Err(NoPlan::NotEmpty(path("/a"))));
+    let many: Vec<String> = (0..=MOST_TARGETS).map(|number| format!("/a/{number}")).collect();
+    assert_eq!(plan(&table, &many.iter().map(String::as_str).collect::<Vec<_>>()), Err(NoPlan::TooMany(101)));
+    table.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }), NOW);
+    assert_eq!(plan(&table, &[HEAD]), Err(NoPlan::Stale));
+}
+
+#[test]
+fn an_empty_lock_parent_is_one_target_and_what_holds_settings_is_none() {
+    let mut table = queued(&[Some(1)], ServerView::default());
+    table.apply(Change::Deleted { path: path(HEAD), zxid: None }, NOW);
+    let planned = plan(&table, &["/a"]).unwrap();
+    let node = &planned.nodes()[0];
+    assert_eq!((node.what, node.czxid, node.life), (What::EmptyParent, Zxid(1), Life::Ownerless));
+    assert!(node.is_name_reused() && node.state.is_none());
+    let empty = |stat: &ZnodeStat, at: &str| DeletePlan::of_empty_node(&path(at), stat, NOW);
+    assert!(empty(&stat(1, None), "/a").is_ok());
+    let settings = ZnodeStat { cversion: 0, data_length: 7, ..stat(1, None) };
+    assert!(matches!(empty(&settings, "/a"), Err(NoPlan::NoParent(..))));
+    assert!(matches!(empty(&stat(1, Some(7)), "/a"), Err(NoPlan::NoParent(..))));
+    assert!(matches!(empty(&ZnodeStat { num_children: 1, ..stat(1, None) }, "/a"), Err(NoPlan::NotEmpty(_))));
+    for kept in ["/", "/zookeeper", "/zookeeper/quota"] {
+        assert!(matches!(empty(&stat(1, None), kept), Err(NoPlan::NoParent(..))), "{kept}");
+    }
+}
+
+#[test]
+fn only_the_right_answer_confirms() {
+    let table = queued(&[None, Some(2)], view(&[2], &[2], true));
+    let yes = plan(&table, &[HEAD]).unwrap();
+    for answer in ["y", "Y", "yes", " YES\n"] {
+        assert!(confirm(yes.clone(), answer).is_ok(), "{answer:?}");
+    }
+    for answer in ["", "n", "0", "yes!", "ye"] {
+        assert_eq!(confirm(yes.clone(), answer).unwrap_err(), Refused::NotYes, "{answer:?}");
+    }
+    let table = queued(&[Some(1)], view(&[1], &[1], true));
+    let live = plan(&table, &[HEAD]).unwrap();
+    for answer in ["0", "0000000000", " 0\n"] {
+        assert!(confirm(live.clone(), answer).is_ok(), "{answer:?}");
+    }
+    for answer in ["", "y", "yes", "1", "lock-0000000000", "0x0"] {
+        assert!(confirm(live.clone(), answer).is_err(), "{answer:?}");
+    }
+}

@@ -1,0 +1,150 @@
+//! The sentences of a plan.
+
+use std::time::Duration;
+
+use humantime::format_duration;
+
+use super::next::Outlook;
+use super::{Life, PlannedNode};
+use crate::diagnose::Sight;
+use crate::queue::{Contender, LockQueue, Row, State};
+use crate::recipe::{Kind, Recipe};
+use crate::server_view::{Liveness, ServerView};
+use crate::znode::SessionId;
+
+/// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
+pub(super) fn evidence(sight: &Sight<'_>, lock: &LockQueue, row: &Row<'_>, life: Life) -> String {
+    let mut known = vec![of_owner(sight, row.contender, life)];
+    known.extend(sight.suspicions(lock, row));
+    known.join("; ")
+}
+
+fn of_owner(sight: &Sight<'_>, contender: &Contender, life: Life) -> String {
+    let Some(session) = contender.session else {
+        return "no session owns it, so that it stays until somebody deletes it".to_owned();
+    };
+    let view = sight.view();
+    match life {
+        Life::Ghost => {
+            format!("session {session} is in no server's list, and every server told: nobody can release it")
+        }
+        Life::Ownerless => "no session owns it, so that it stays until somebody deletes it".to_owned(),
+        Life::Expiring { within: Some(within) } => format!(
+            "session {session} has no connection to any server: it goes by itself in {}, unless its client comes back",
+            seconds(within)
+        ),
+        Life::Expiring { within: None } => format!(
+            "session {session} has no connection to any server: it goes by itself when the session expires, unless its \
+             client comes back"
+        ),
+        Life::Live => of_live(view, session),
+        Life::Suspect => of_suspect(view, session),
+        Life::Unknown => format!("the servers told too little of session {session} to say whether its client lives"),
+    }
+}
+
+fn of_live(view: &ServerView, session: SessionId) -> String {
+    match view.connection_of(session) {
+        Some((member, connection)) => {
+            format!("session {session} is connected from {} to {}", connection.client, member.address)
+        }
+        None => format!("session {session} is connected"),
+    }
+}
+
+fn of_suspect(view: &ServerView, session: SessionId) -> String {
+    let silent: Vec<&str> =
+        view.members.iter().filter(|member| !member.knows_connections()).map(|member| &*member.address).collect();
+    let lacking = match (&*silent, view.members_known) {
+        ([], true) => "that list is hardly younger than the node".to_owned(),
+        ([], false) => "it is not known whether these are all the servers".to_owned(),
+        (silent, _) => format!("{} did not tell all that it has", silent.join(", ")),
+    };
+    match view.liveness(session) {
+        Liveness::NoSession { .. } => format!("session {session} is in no list of sessions, but {lacking}"),
+        _ => format!("no server that told holds a connection of session {session}, but {lacking}"),
+    }
+}
+
+/// Who acquires.
+pub(super) fn then(lock: &LockQueue, row: &Row<'_>, outlook: &Outlook) -> String {
+    if lock.kind() == Kind::SingleNode {
+        return "the lock is free then, and whoever creates the node first acquires it".to_owned();
+    }
+    if let Some(first) = outlook.acquires.first() {
+        let with = match outlook.acquires.len() - 1 + outlook.more {
+            0 => String::new(),
+            others => format!(", and {others} more with it"),
+        };
+        let owner =
+            first.session.map_or_else(|| "owned by no session".to_owned(), |session| format!("session {session}"));
+        return format!("{} ({owner}) acquires next{with}", first.node);
+    }
+    match &outlook.keeps {
+        Some(holder) => format!("nobody acquires by that: {} goes on to hold", holder.node),
+        None if row.state == State::Holds => "the lock is free then: nobody waits for it".to_owned(),
+        None => "nobody acquires by that".to_owned(),
+    }
+}
+
+/// What may go wrong.
+pub(super) fn risks(lock: &LockQueue, row: &Row<'_>, life: Life) -> Vec<String> {
+    let waits = row.state == State::Waits;
+    let mut risks = Vec::new();
+    let mut say = |risk: &str| risks.push(risk.to_owned());
+    match life {
+        Life::Live if waits => {
+            say("its client is connected: with some libraries it waits forever for a node that is gone");
+        }
+        Life::Live => {
+            say("its client is connected and goes on as if it held the lock, beside the next one: stop it first");
+        }
+        Life::Suspect | Life::Unknown if !waits => {
+            say("if its client lives, it goes on as if it held the lock, beside the next one");
+        }
+        Life::Suspect | Life::Unknown => say("if its client lives, it may wait forever for a node that is gone"),
+        Life::Expiring { .. } if !waits => {
+            say("its client may come back before that and go on as if it held the lock: waiting is safer");
+        }
+        Life::Expiring { .. } => {}
+        Life::Ghost => say("a ghost means that a server went wrong: compare the members before you delete it"),
+        Life::Ownerless if lock.recipe() == Recipe::Hive => {
+            say("Hive makes such nodes on purpose: check that the query has ended");
+        }
+        Life::Ownerless => say("an application may keep it on purpose: ask who made it"),
+    }
+    if lock.kind() == Kind::SingleNode {
+        say("to make sure of the node its data are written anew first, unchanged: its waiters are woken twice");
+    }
+    risks
+}
+
+/// What is known of an empty parent.
+pub(super) fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
+    let age = seconds(age);
+    match next_sequence {
+        Some(1..) => format!("it has no children; it was made {age} ago and contenders came and went"),
+        _ => format!("it has no children; it was made {age} ago and none is known to have been there"),
+    }
+}
+
+pub(super) fn risks_of_empty() -> Vec<String> {
+    [
+        "if it is a container, the servers delete it by themselves some minutes after its last child",
+        "when it is made again its numbers start from 0: what compares numbers over time would be misled",
+    ]
+    .map(str::to_owned)
+    .into()
+}
+
+/// The same node, to be asked to release.
+pub(super) fn asked(node: PlannedNode) -> PlannedNode {
+    let risks = ["only an application that made the lock revocable hears it; another goes on to hold".to_owned()];
+    let then = format!("its owner is asked to release; when it does: {}", node.then);
+    PlannedNode { risks: risks.into(), then, ..node }
+}
+
+/// Whole seconds: nobody needs more of it.
+fn seconds(duration: Duration) -> String {
+    format_duration(Duration::from_secs(duration.as_secs())).to_string()
+}

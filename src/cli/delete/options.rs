@@ -1,0 +1,84 @@
+//! What `delete` can be told.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::znode::{SessionId, ZnodePath};
+
+/// Whose node it has to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::cli) enum Owner {
+    /// Nobody's.
+    None,
+    /// This session's.
+    Session(SessionId),
+}
+
+impl Owner {
+    /// Whether that is who owns it.
+    pub(super) fn is(self, owner: Option<SessionId>) -> bool {
+        match self {
+            Self::None => owner.is_none(),
+            Self::Session(session) => owner == Some(session),
+        }
+    }
+}
+
+/// What `lockscope delete` knows.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Deletion")]
+pub(in crate::cli) struct DeleteOptions {
+    /// The node: a contender, or an empty lock parent
+    #[arg(value_name = "PATH")]
+    pub path: ZnodePath,
+    /// Delete it only if this session owns it, given as 0x…; none: if no session does
+    #[arg(long, value_name = "SESSION", value_parser = owner)]
+    pub session: Option<Owner>,
+    /// Delete it only if this transaction created it
+    #[arg(long, value_name = "ZXID")]
+    pub czxid: Option<i64>,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
+    /// Show what would be done, and do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Delete it also if it holds and its owner is connected, or may be
+    #[arg(long)]
+    pub even_if_live: bool,
+    /// Ask the owner to release in Curator's way instead: it does if the application made the lock revocable
+    #[arg(long)]
+    pub revoke: bool,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help = "Write intent and outcome to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
+    )]
+    pub audit_log: Option<PathBuf>,
+}
+
+fn owner(text: &str) -> Result<Owner, String> {
+    if text == "none" {
+        return Ok(Owner::None);
+    }
+    let digits = text.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let bits = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
+    let session = bits.filter(|bits| *bits != 0).map(|bits| Owner::Session(SessionId(bits.cast_signed())));
+    session.ok_or_else(|| "write a session as 0x10000a2b3c40001, or none".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_is_read_as_it_is_shown() {
+        assert_eq!(owner("0xffffffffffffffff"), Ok(Owner::Session(SessionId(-1))));
+        assert_eq!(owner("none"), Ok(Owner::None));
+        for text in ["", "0x", "0x0", "0x+1", "1", "0x1ffffffffffffffff", "None"] {
+            assert!(owner(text).is_err(), "{text:?}");
+        }
+    }
+}

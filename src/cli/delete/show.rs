@@ -1,0 +1,173 @@
+//! A plan and its outcome, for people and for programs.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::admin::{Action, Confirmation, DeletePlan, Life, Outcome, PlannedNode, What};
+use crate::queue::State;
+use crate::report::SCHEMA;
+use crate::znode::{ZnodePath, escaped};
+
+/// What came of a deletion, or why it was not tried.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(super) struct Told {
+    /// [`Ending::id`](crate::admin::Ending::id), or `changed-hands`, `gone`, `live`, `not-confirmed` when it was not tried.
+    pub result: &'static str,
+    /// The same as a sentence.
+    pub reason: String,
+    /// Whether the node was deleted, or its owner asked.
+    pub done: bool,
+    /// Why the audit log lacks this outcome.
+    pub audit_error: Option<String>,
+}
+
+impl Told {
+    pub(super) fn not_tried(result: &'static str, reason: String) -> Self {
+        Self { result, reason, done: false, audit_error: None }
+    }
+}
+
+impl From<&Outcome> for Told {
+    fn from(outcome: &Outcome) -> Self {
+        Self {
+            result: outcome.ending.id(),
+            reason: outcome.sentence(),
+            done: outcome.ending.is_done(),
+            audit_error: outcome.unaudited.clone(),
+        }
+    }
+}
+
+/// Everything, as one JSON object.
+#[derive(Serialize)]
+struct Object<'a> {
+    schema: u32,
+    path: &'a ZnodePath,
+    action: &'static str,
+    dry_run: bool,
+    plan: Option<PlanObject<'a>>,
+    outcome: Option<&'a Told>,
+    audit_log: Option<String>,
+}
+
+#[derive(Serialize)]
+struct PlanObject<'a> {
+    confirmation: &'static str,
+    nodes: Vec<NodeObject<'a>>,
+}
+
+#[derive(Serialize)]
+struct NodeObject<'a> {
+    node: &'a str,
+    path: &'a ZnodePath,
+    what: &'static str,
+    lock: &'a ZnodePath,
+    name: Option<&'a str>,
+    recipe: Option<&'static str>,
+    sequence: Option<i32>,
+    state: Option<&'static str>,
+    session: Option<String>,
+    client: Option<&'a str>,
+    czxid: i64,
+    version: i32,
+    liveness: &'static str,
+    expires_in_ms: Option<u64>,
+    evidence: &'a str,
+    acquires_next: Vec<&'a str>,
+    then: &'a str,
+    risks: &'a [String],
+    revocable: bool,
+}
+
+impl<'a> NodeObject<'a> {
+    fn new(node: &'a PlannedNode) -> Self {
+        let expires_in = if let Life::Expiring { within } = node.life { within } else { None };
+        Self {
+            node: node.name(),
+            path: &node.path,
+            what: match node.what {
+                What::Contender => "contender",
+                What::EmptyParent => "empty-parent",
+            },
+            lock: &node.lock,
+            name: node.lock_name.as_deref(),
+            recipe: node.recipe.map(crate::recipe::Recipe::id),
+            sequence: node.sequence.map(|sequence| sequence.0),
+            state: node.state.map(State::id),
+            session: node.session.map(|session| session.to_string()),
+            client: node.client.as_deref(),
+            czxid: node.czxid.0,
+            version: node.version,
+            liveness: node.life.id(),
+            expires_in_ms: expires_in.map(|within| u64::try_from(within.as_millis()).unwrap_or(u64::MAX)),
+            evidence: &node.evidence,
+            acquires_next: node.acquires_next.iter().map(|next| &*next.node).collect(),
+            then: &node.then,
+            risks: &node.risks,
+            revocable: node.revocable,
+        }
+    }
+}
+
+/// Writes the object and ends its line. `audit_log` is where the outcome is written down.
+pub(super) fn json(
+    out: &mut impl Write,
+    path: &ZnodePath,
+    action: Action,
+    plan: Option<&DeletePlan>,
+    outcome: Option<&Told>,
+    audit_log: Option<&Path>,
+) -> io::Result<()> {
+    let plan = plan.map(|plan| PlanObject {
+        confirmation: match plan.confirmation() {
+            Confirmation::Yes => "yes",
+            Confirmation::SequenceNumber(_) => "sequence-number",
+        },
+        nodes: plan.nodes().iter().map(NodeObject::new).collect(),
+    });
+    let audit_log = audit_log.map(|path| path.display().to_string());
+    let dry_run = outcome.is_none();
+    let object = Object { schema: SCHEMA, path, action: action.id(), dry_run, plan, outcome, audit_log };
+    serde_json::to_writer(&mut *out, &object)?;
+    writeln!(out)?;
+    out.flush()
+}
+
+/// Writes the plan for people.
+pub(super) fn table(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
+    for node in plan.nodes() {
+        let verb = match plan.action() {
+            Action::Delete => "Delete",
+            Action::Revoke => "Ask the owner to release",
+        };
+        writeln!(out, "{verb}: {}", escaped(node.path.as_str()))?;
+        let mut line = |name: &str, says: &str| writeln!(out, "  {name:<9} {}", escaped(says));
+        let recipe = node.recipe.map_or("no known recipe", crate::recipe::Recipe::title);
+        match &node.lock_name {
+            Some(name) => line("lock", &format!("{} {name}   {recipe}", node.lock))?,
+            None => line("lock", &format!("{}   {recipe}", node.lock))?,
+        }
+        if let Some(sequence) = node.sequence {
+            line("number", &sequence.0.to_string())?;
+        }
+        line("state", node.state.map_or("nobody contends", State::id))?;
+        let session = node.session.map_or_else(|| "none".to_owned(), |session| session.to_string());
+        match &node.client {
+            Some(client) => line("session", &format!("{session}   {client}"))?,
+            None => line("session", &session)?,
+        }
+        line("czxid", &format!("{}   version {}", node.czxid, node.version))?;
+        line("owner", node.life.id())?;
+        line("evidence", &node.evidence)?;
+        line("then", &node.then)?;
+        for risk in &node.risks {
+            line("careful", risk)?;
+        }
+    }
+    if plan.revocation().is_some() {
+        writeln!(out, "  Its owner can be asked to release first, with --revoke.")?;
+    }
+    out.flush()
+}

@@ -1,0 +1,101 @@
+//! Which family of requests answers what was sent.
+
+use super::{End, Machine, read};
+use crate::sandbox::wire::{Code, Header, NO_ZXID, Reader, Write, Writer, op, refusal, reply};
+use crate::sandbox::words::Word;
+
+/// A heartbeat's answer bears this number, whatever the heartbeat bore.
+const PING_XID: i32 = -2;
+
+impl Machine {
+    pub(super) fn answer(&mut self, id: usize, word: Word, received: usize, now: i64) -> usize {
+        let text = word.answer(self, now);
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.out.extend_from_slice(text.as_bytes());
+        }
+        self.end(id, End::Word);
+        received
+    }
+
+    pub(super) fn frame(&mut self, id: usize, frame: &[u8], now: i64) {
+        self.received += 1;
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.traffic.received += 1;
+        let Some((session, timeout)) = connection.session else { return self.handshake(id, frame, now) };
+        self.sessions.touch(session, timeout, now);
+        let mut from = Reader::new(frame);
+        match Header::read(&mut from) {
+            Ok(header) => self.dispatch(id, header, from, now),
+            Err(_) => self.end(id, End::NoHeader),
+        }
+    }
+
+    pub(super) fn dispatch(&mut self, id: usize, header: Header, mut from: Reader<'_>, now: i64) {
+        let name = name(header.op);
+        match header.op {
+            op::PING => self.reply(id, PING_XID, |_| {}),
+            op::AUTH => return self.auth(id, header.xid, from),
+            // A server that knows no SASL answers with an empty token.
+            op::SASL => return self.push(id, |out| reply(out, header.xid, 0, |out| out.put_buffer(None))),
+            op::CLOSE_SESSION => self.close_session(id, header.xid),
+            op::MULTI => self.multi(id, header.xid, from, now),
+            op::SET_WATCHES | op::SET_WATCHES2 => self.set_watches(id, header, from),
+            op::ADD_WATCH => self.add_watch(id, header.xid, from),
+            op::CHECK_WATCHES | op::REMOVE_WATCHES => self.take_watches(id, header, from),
+            op::RECONFIG => self.never(id, header.xid, Code::ReconfigDisabled),
+            // Servers delete containers by it; of a client they do not understand it.
+            op::DELETE_CONTAINER => self.never(id, header.xid, Code::BadArguments),
+            op if Write::is(op) => {
+                let write = Write::read(op, &mut from);
+                self.write(id, header, write, now);
+            }
+            op if read::knows(op) => self.read(id, header, from),
+            op => {
+                self.push(id, |out| refusal(out, header.xid, NO_ZXID, Code::Unimplemented));
+                return self.end(id, End::UnknownOperation(op));
+            }
+        }
+        self.latency.add(0);
+        let zxid = self.zxid;
+        if let Some(connection) = self.connections.get_mut(id) {
+            let traffic = &mut connection.traffic;
+            (traffic.last, traffic.last_xid, traffic.last_zxid, traffic.last_response) = (name, header.xid, zxid, now);
+            traffic.latency.add(0);
+        }
+    }
+
+    /// Refuses a change that nobody can make; it takes a zxid all the same.
+    pub(super) fn never(&mut self, id: usize, xid: i32, code: Code) {
+        self.zxid += 1;
+        self.refuse(id, xid, code);
+    }
+}
+
+/// An operation's short name in `cons`.
+fn name(op: i32) -> &'static str {
+    match op {
+        op::PING => "PING",
+        op::CREATE | op::CREATE2 | op::CREATE_TTL | op::CREATE_CONTAINER => "CREA",
+        op::DELETE | op::DELETE_CONTAINER => "DELE",
+        op::EXISTS => "EXIS",
+        op::GET_DATA => "GETD",
+        op::SET_DATA => "SETD",
+        op::GET_ACL => "GETA",
+        op::SET_ACL => "SETA",
+        op::GET_CHILDREN | op::GET_CHILDREN2 => "GETC",
+        op::GET_ALL_CHILDREN_NUMBER => "GETACN",
+        op::GET_EPHEMERALS => "GETE",
+        op::SYNC => "SYNC",
+        op::CHECK => "CHEC",
+        op::MULTI => "MULT",
+        op::MULTI_READ => "MLTR",
+        op::SET_WATCHES => "SETW",
+        op::SET_WATCHES2 => "STW2",
+        op::ADD_WATCH => "ADDW",
+        op::CHECK_WATCHES => "CHKW",
+        op::REMOVE_WATCHES => "REMW",
+        op::WHO_AM_I => "HOMI",
+        op::CLOSE_SESSION => "CLOS",
+        _ => "NA",
+    }
+}

@@ -1,0 +1,83 @@
+//! What connections are sent: replies, refusals, events, and the end.
+
+use super::{Connection, End, Machine};
+use crate::sandbox::tree::{Acl, Change, check, known, parent, permission};
+use crate::sandbox::watch::Fired;
+use crate::sandbox::wire::{Code, event, refusal, reply};
+
+impl Machine {
+    /// Tells watchers of a change.
+    pub(super) fn tell(&mut self, change: &Change) {
+        match change {
+            Change::Created { path, acls, above, .. } => {
+                let [node, children] = self.watches.created(path, known(parent(path).unwrap_or_default()));
+                self.send(&node, acls);
+                self.send(&children, above);
+            }
+            Change::Deleted { path, acls, above } => {
+                let [node, itself, children] = self.watches.deleted(path, known(parent(path).unwrap_or_default()));
+                self.send(&node, acls);
+                self.send(&itself, acls);
+                self.send(&children, above);
+            }
+            Change::DataChanged { path, acls, .. } => {
+                let [node] = self.watches.data_changed(path);
+                self.send(&node, acls);
+            }
+            Change::AclChanged { .. } | Change::Checked { .. } => {}
+        }
+    }
+
+    /// Sends an event to those who may read the node. Who may not has lost a watch that fires once all the same, and was
+    /// counted, as on servers with the fix of CVE-2024-23944.
+    pub(super) fn send(&mut self, Fired { kind, path, watchers }: &Fired<'_>, acls: &[Acl]) {
+        for watcher in watchers {
+            let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
+            if check(acls, permission::READ, who).is_ok() {
+                self.push(*watcher, |out| event(out, *kind, path));
+            }
+        }
+    }
+
+    pub(super) fn reply(&mut self, id: usize, xid: i32, body: impl FnOnce(&mut Vec<u8>)) {
+        let zxid = self.zxid;
+        self.push(id, |out| reply(out, xid, zxid, body));
+    }
+
+    pub(super) fn refuse(&mut self, id: usize, xid: i32, code: Code) {
+        let zxid = self.zxid;
+        self.push(id, |out| refusal(out, xid, zxid, code));
+    }
+
+    /// Appends a frame to what a connection is sent, unless it is being closed.
+    pub(super) fn push(&mut self, id: usize, frame: impl FnOnce(&mut Vec<u8>)) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        if connection.end.is_some() {
+            return;
+        }
+        frame(&mut connection.out);
+        self.sent += 1;
+        connection.traffic.sent += 1;
+        if connection.out.len() > self.options.max_unread {
+            // What waits is not wanted, and what is cut in two is of no use.
+            connection.out = Vec::new();
+            connection.end = Some(End::Unread);
+        }
+        Self::mark(&mut self.ready, id, connection);
+    }
+
+    /// Closes a connection after what waits for it was sent.
+    pub(super) fn end(&mut self, id: usize, end: End) {
+        let Some(connection) = self.connections.get_mut(id) else { return };
+        connection.end.get_or_insert(end);
+        Self::mark(&mut self.ready, id, connection);
+        self.watches.forget(id);
+    }
+
+    fn mark(ready: &mut Vec<usize>, id: usize, connection: &mut Connection) {
+        if !connection.ready {
+            connection.ready = true;
+            ready.push(id);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+use super::{Deletion, READING, sentence};
+use crate::admin::{self, Confirmation};
+use crate::tui::app::{App, Effect, Key, Prompt, Purpose, Update, Working};
+use crate::tui::deletion;
+
+/// What a key means while a plan is open: all others mean nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    /// It is meant.
+    Yes,
+    /// What was typed is the answer.
+    Typed,
+    /// From the deletion to asking the owner, or back.
+    Turn,
+    /// Nothing is to be done.
+    Leave,
+}
+
+impl Deletion {
+    fn meaning(&self, key: Key) -> Option<Answer> {
+        let found = self.answers().into_iter().find(|(bound, ..)| *bound == key);
+        found.map(|(_, answer, _)| answer)
+    }
+
+    fn answers(&self) -> Vec<(Key, Answer, &'static str)> {
+        let mut answers = Vec::new();
+        let open = self.obstacle.is_none();
+        let (yes, turn) = if self.revokes {
+            ("ask its owner to release", "delete instead")
+        } else {
+            ("delete", "ask its owner to release instead")
+        };
+        if open {
+            answers.push(match self.plan().confirmation() {
+                Confirmation::Yes => (Key::Char('y'), Answer::Yes, yes),
+                Confirmation::SequenceNumber(_) => (Key::Enter, Answer::Typed, yes),
+            });
+        }
+        if open && self.can_turn() {
+            answers.push((Key::Char('r'), Answer::Turn, turn));
+        }
+        answers.push((Key::Esc, Answer::Leave, "leave"));
+        answers
+    }
+
+    /// The keys that mean something now, with what they do.
+    pub fn keys(&self) -> impl Iterator<Item = (Key, &'static str)> {
+        self.answers().into_iter().map(|(key, _, word)| (key, word))
+    }
+
+    /// Takes what is typed; only what the expected answer could be made of.
+    fn take(&mut self, key: Key) -> bool {
+        let Confirmation::SequenceNumber(expected) = self.plan().confirmation() else { return false };
+        let is_number = expected.parse::<i64>().is_ok();
+        match key {
+            Key::Char(letter) if is_number && !letter.is_ascii_digit() && letter != '-' => false,
+            key => self.obstacle.is_none() && self.typed.edit(key),
+        }
+    }
+}
+
+impl App {
+    /// Takes a key while a plan is open.
+    pub(in crate::tui::app) fn answer_plan(&mut self, key: Key) -> Update {
+        // What cannot be seen cannot be confirmed.
+        let seen = self.layout().is_some();
+        let Some(deletion) = &mut self.deletion else { return Update::default() };
+        match deletion.meaning(key) {
+            Some(Answer::Leave) => self.deletion = None,
+            Some(Answer::Yes) if seen => return self.confirm("y"),
+            Some(Answer::Typed) if seen => {
+                let typed = deletion.typed.text().to_owned();
+                return self.confirm(&typed);
+            }
+            Some(Answer::Turn) if seen => {
+                deletion.revokes = !deletion.revokes;
+                (deletion.refused, deletion.scrolled) = (None, 0);
+                deletion.typed = Prompt::new(Purpose::Confirmation, "");
+            }
+            _ if !seen => return Update::default(),
+            _ => match key {
+                Key::Up => self.scroll_plan(-1),
+                Key::Down => self.scroll_plan(1),
+                Key::PageUp => self.scroll_plan(-self.page()),
+                Key::PageDown => self.scroll_plan(self.page()),
+                key if deletion.take(key) => deletion.refused = None,
+                _ => return Update::default(),
+            },
+        }
+        Update::redraw()
+    }
+
+    fn scroll_plan(&mut self, by: isize) {
+        let end = deletion::Page::of(self).map_or(0, |page| page.scroll_end());
+        if let Some(deletion) = &mut self.deletion {
+            deletion.scrolled = deletion.scrolled.saturating_add_signed(by).min(end);
+        }
+    }
+
+    fn confirm(&mut self, answer: &str) -> Update {
+        let (now, table) = (self.now, self.live.table());
+        let Some(deletion) = &mut self.deletion else { return Update::default() };
+        deletion.look_again(table, now);
+        if deletion.obstacle.is_some() {
+            return Update::redraw();
+        }
+        if deletion.changed.is_some_and(|changed| now.since(changed) < READING) {
+            deletion.refused = Some("What is known of it changed just now: look again, then answer.".to_owned());
+            return Update::redraw();
+        }
+        match admin::confirm(deletion.plan(), answer) {
+            Ok(confirmed) => {
+                self.working = Some(Working::new(confirmed.what(), table));
+                self.deletion = None;
+                self.tags.clear();
+                Update::effect(Effect::Delete(Box::new(confirmed)))
+            }
+            Err(refused) => {
+                deletion.refused = Some(sentence(&refused.to_string()));
+                deletion.typed = Prompt::new(Purpose::Confirmation, "");
+                Update::redraw()
+            }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! Deleting what is chosen: the plan while somebody reads it, the answer, and what came of it.
+//!
+//! A plan is made of what is live, made anew every second and once more at the answer: nobody confirms what is not true any
+//! more. Only [`admin::confirm`](crate::admin::confirm) makes of it what can be carried out.
+
+mod answer;
+mod outcome;
+mod tags;
+
+use std::time::Duration;
+
+pub use outcome::Working;
+pub use tags::Tags;
+
+use super::{App, Prompt, Purpose, Screen, Update};
+use crate::admin::{Action, Confirmation, DeletePlan, Life, NoPlan, What};
+use crate::diagnose::Sight;
+use crate::queue::{LockQueue, LockTable, State};
+use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
+
+/// Why nothing is deleted.
+const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
+/// Why nothing is deleted.
+const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
+
+/// What is left to do when nothing can be confirmed.
+const LEAVE: &str = "Esc leaves.";
+
+/// How long something must have been known before an answer to it counts: nobody reads faster.
+const READING: Duration = Duration::from_secs(1);
+
+/// A plan that somebody is asked about.
+#[derive(Debug)]
+pub struct Deletion {
+    /// The plan to delete, as it was true the last time.
+    plan: DeletePlan,
+    revokes: bool,
+    obstacle: Option<String>,
+    changed: Option<Timestamp>,
+    refused: Option<String>,
+    typed: Prompt,
+    scrolled: usize,
+}
+
+impl Deletion {
+    fn new(plan: DeletePlan) -> Self {
+        Self {
+            plan,
+            revokes: false,
+            obstacle: None,
+            changed: None,
+            refused: None,
+            typed: Prompt::new(Purpose::Confirmation, ""),
+            scrolled: 0,
+        }
+    }
+
+    /// What is asked about: to delete, or to ask the owners to release.
+    pub fn plan(&self) -> DeletePlan {
+        let revocation = if self.revokes { self.plan.revocation() } else { None };
+        revocation.unwrap_or_else(|| self.plan.clone())
+    }
+
+    /// Whether one can turn from the deletion to asking the owners, and back.
+    pub fn can_turn(&self) -> bool {
+        self.plan.revocation().is_some()
+    }
+
+    /// Why it cannot be confirmed now; a sentence.
+    pub fn obstacle(&self) -> Option<&str> {
+        self.obstacle.as_deref()
+    }
+
+    /// Whether what is known of the nodes changed while the plan was shown.
+    pub fn has_changed(&self) -> bool {
+        self.changed.is_some()
+    }
+
+    /// Why the last answer did not count; a sentence.
+    pub fn refused(&self) -> Option<&str> {
+        self.refused.as_deref()
+    }
+
+    /// What is being typed; `None` when a `y` is enough, or nothing can be confirmed.
+    pub fn typed(&self) -> Option<&Prompt> {
+        let wanted = self.obstacle.is_none() && self.plan().confirmation() != Confirmation::Yes;
+        wanted.then_some(&self.typed)
+    }
+
+    /// How many lines of the plan are above what shows.
+    pub fn scrolled(&self) -> usize {
+        self.scrolled
+    }
+
+    /// Makes the plan anew of what is true now.
+    fn look_again(&mut self, table: &LockTable, now: Timestamp) {
+        let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
+        match DeletePlan::of(&Sight::new(table, now), &paths) {
+            Ok(plan) => match other_node(&self.plan, &plan) {
+                Some(path) => {
+                    self.obstacle =
+                        Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
+                }
+                None => {
+                    self.obstacle = None;
+                    if gist(&plan) != gist(&self.plan) {
+                        self.changed = Some(now);
+                        self.refused = None;
+                        self.typed = Prompt::new(Purpose::Confirmation, "");
+                    }
+                    self.plan = plan;
+                    self.revokes &= self.can_turn();
+                }
+            },
+            Err(NoPlan::NotFound(path)) => {
+                let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { LEAVE };
+                self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", called(&path)));
+            }
+            Err(why) => self.obstacle = Some(format!("{} {LEAVE}", sentence(&why.to_string()))),
+        }
+    }
+
+    /// Whether the nodes are those of the plan. Logarithmic for each.
+    fn is_still_there(&self, table: &LockTable) -> bool {
+        self.plan.nodes().iter().all(|node| match node.what {
+            What::Contender => is_there(table, &node.path, node.czxid),
+            What::EmptyParent => {
+                let free = table.find(&node.path, None).and_then(|id| table.lock(id)).is_some_and(LockQueue::is_empty);
+                free && table.parent(&node.path).is_some_and(|parent| parent.czxid == node.czxid)
+            }
+        })
+    }
+}
+
+/// Whether the contender at a path is the one that was created by that transaction.
+fn is_there(table: &LockTable, path: &ZnodePath, czxid: Zxid) -> bool {
+    let found = table.position(path).and_then(|(lock, position)| table.lock(lock)?.row(position));
+    found.is_some_and(|row| row.contender.czxid == czxid)
+}
+
+/// The first node of `before` whose name another one has in `after`.
+fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a ZnodePath> {
+    let mut pairs = before.nodes().iter().zip(after.nodes());
+    pairs.find(|(before, after)| before.czxid != after.czxid).map(|(before, _)| &before.path)
+}
+
+/// What an answer depends on.
+fn gist(plan: &DeletePlan) -> Vec<(&'static str, Option<State>, Confirmation)> {
+    let gist = |life: Life| life.id();
+    plan.nodes().iter().map(|node| (gist(node.life), node.state, node.confirmation.clone())).collect()
+}
+
+/// How a node is called in a sentence: by its number and its parent, else by its path.
+pub(super) fn called(path: &ZnodePath) -> String {
+    match (Sequence::split(path.name()), path.parent()) {
+        (Some((_, Sequence(number))), Some(parent)) => format!("{number} of {parent}"),
+        _ => path.to_string(),
+    }
+}
+
+/// Words of another room as a sentence of this one.
+pub(super) fn sentence(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).chain(['.']).collect()
+}
+
+impl App {
+    /// The plan that somebody is asked about.
+    pub fn deletion(&self) -> Option<&Deletion> {
+        self.deletion.as_ref()
+    }
+
+    /// Opens the plan to delete what is tagged, else what is selected.
+    pub(super) fn ask_to_delete(&mut self) -> Update {
+        if let Some(why) = self.why_no_deletion() {
+            return self.refuse(why);
+        }
+        let targets = self.targets();
+        match DeletePlan::of(&Sight::new(self.live.table(), self.now), &targets) {
+            Ok(plan) => self.deletion = Some(Deletion::new(plan)),
+            Err(why) => return self.refuse(sentence(&why.to_string())),
+        }
+        Update::redraw()
+    }
+
+    /// Why nothing can be deleted now, whatever it is.
+    pub(super) fn why_no_deletion(&self) -> Option<String> {
+        if !self.settings.write {
+            return Some(READ_ONLY.to_owned());
+        }
+        if self.settings.audit_log.is_none() {
+            return Some(NO_LOG.to_owned());
+        }
+        if self.paused.is_some() {
+            return Some("What stands still may be old: p lets the screen go on, then x.".to_owned());
+        }
+        self.working.as_ref().map(|working| match working.action() {
+            Action::Delete => "A deletion is under way: wait for what comes of it.".to_owned(),
+            Action::Revoke => "An owner is being asked: wait for what comes of it.".to_owned(),
+        })
+    }
+
+    /// What is tagged, else what is selected.
+    fn targets(&self) -> Vec<ZnodePath> {
+        let world = &self.live;
+        match self.screen {
+            Screen::Locks => {
+                let lock = self.locks.selected(world.locks()).and_then(|id| world.table().lock(id));
+                lock.map(|lock| lock.path().clone()).into_iter().collect()
+            }
+            _ if !self.tags.is_empty() => self.tags.paths().cloned().collect(),
+            _ => {
+                let Some(lock) = world.open_lock() else { return Vec::new() };
+                let selected = self.contenders.selected(&world.queue_rows());
+                selected.or_else(|| lock.is_empty().then(|| lock.path().clone())).into_iter().collect()
+            }
+        }
+    }
+
+    /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node that is gone.
+    pub(super) fn recheck_targets(&mut self) {
+        let table = self.live.table();
+        self.tags.keep(table);
+        if let Some(deletion) = &mut self.deletion
+            && deletion.obstacle.is_none()
+            && !(table.is_live() && deletion.is_still_there(table))
+        {
+            deletion.look_again(table, self.now);
+        }
+    }
+
+    /// A second passed.
+    pub(super) fn tick_deletion(&mut self) {
+        if let Some(deletion) = &mut self.deletion {
+            deletion.look_again(self.live.table(), self.now);
+        }
+    }
+}

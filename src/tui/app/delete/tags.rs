@@ -1,0 +1,66 @@
+use super::is_there;
+use crate::admin::MOST_TARGETS;
+use crate::queue::LockTable;
+use crate::tui::app::App;
+use crate::znode::{ZnodePath, Zxid};
+
+/// The contenders of the open lock that are tagged, in the order in which they were: at most as many as a plan may hold.
+#[derive(Clone, Debug, Default)]
+pub struct Tags(Vec<(ZnodePath, Zxid)>);
+
+impl Tags {
+    /// How many.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether that contender is tagged.
+    pub fn has(&self, path: &ZnodePath) -> bool {
+        self.0.iter().any(|(tagged, _)| tagged == path)
+    }
+
+    /// Their nodes.
+    pub fn paths(&self) -> impl Iterator<Item = &ZnodePath> {
+        self.0.iter().map(|(path, _)| path)
+    }
+
+    pub(in crate::tui::app) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Forgets those that are gone, or whose names other nodes have now.
+    pub(super) fn keep(&mut self, table: &LockTable) {
+        self.0.retain(|(path, czxid)| is_there(table, path, *czxid));
+    }
+}
+
+impl App {
+    /// What is tagged.
+    pub fn tags(&self) -> &Tags {
+        &self.tags
+    }
+
+    /// Tags the selected contender, or takes its tag away, and goes on to the next.
+    pub(in crate::tui::app) fn tag(&mut self) {
+        if let Some(why) = self.why_no_deletion() {
+            return self.fail(why);
+        }
+        let Some(row) = self.live.queue_rows().row(self.contenders.rank()) else {
+            return self.fail("There is no contender to tag.".to_owned());
+        };
+        let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
+        if self.tags.has(&path) {
+            self.tags.0.retain(|(tagged, _)| *tagged != path);
+        } else if self.tags.len() == MOST_TARGETS {
+            return self.fail(format!("{MOST_TARGETS} nodes are as many as one plan may hold."));
+        } else {
+            self.tags.0.push((path, row.contender.czxid));
+        }
+        self.step(1);
+    }
+}

@@ -1,0 +1,259 @@
+//! `lockscope delete`: what it deletes, what it refuses, and what it says of both.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+use zookeeper_client::{Client, CreateMode};
+
+use super::scene::place;
+use crate::harness::relay::Relay;
+use crate::harness::server::Server;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::headless::program::{Ended, lockscope, run};
+use crate::observe::watched::curator;
+
+/// A place with a lock parent, and an audit log for it.
+struct Scene {
+    connect: String,
+    client: Client,
+    lock: String,
+    folder: TempDir,
+}
+
+impl Scene {
+    async fn new(subject: &str) -> Self {
+        let (client, root) = place(subject).await;
+        Self::at(Server::shared(), client, format!("{root}/lock")).await
+    }
+
+    async fn at(server: &Server, client: Client, lock: String) -> Self {
+        zk::make(&client, [lock.clone()]).await;
+        Self { connect: server.connect_string(), client, lock, folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("audit.jsonl")
+    }
+
+    /// The lines of the log.
+    fn logged(&self) -> Vec<Value> {
+        let text = fs::read_to_string(self.log()).unwrap_or_default();
+        text.lines().map(|line| serde_json::from_str(line).expect("a JSON object")).collect()
+    }
+
+    /// Contenders of one session.
+    async fn queue(&self, count: usize) -> Vec<String> {
+        let wishes = (0..count).map(|_| (format!("{}/{}", self.lock, curator()), Vec::new()));
+        zk::create_all(&self.client, CreateMode::EphemeralSequential, wishes).await
+    }
+
+    async fn delete(&self, node: &str, more: &[&str]) -> Ended {
+        self.delete_logged(&self.log(), node, more).await
+    }
+
+    async fn delete_logged(&self, log: &Path, node: &str, more: &[&str]) -> Ended {
+        let common = ["delete", node, "--connect", &self.connect, "--audit-log", log.to_str().expect("text")];
+        run(lockscope(&[&common, more].concat())).await
+    }
+
+    async fn is_there(&self, node: &str) -> bool {
+        self.client.check_stat(node).await.expect("an answer").is_some()
+    }
+}
+
+fn object(ended: &Ended, code: i32) -> Value {
+    assert_eq!(ended.code, Some(code), "{ended:?}");
+    serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error}: {ended:?}"))
+}
+
+fn results(lines: &[Value]) -> Vec<(&str, Option<&str>)> {
+    lines.iter().map(|line| (line["entry"].as_str().expect("a stage"), line["result"].as_str())).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_nobody_owns_goes_and_both_lines_are_in_the_log() {
+    let scene = Scene::new("delete-ownerless").await;
+    let wish = (format!("{}/lock-", scene.lock), Vec::new());
+    let options = zk::open(CreateMode::PersistentSequential);
+    let (stat, sequence) = scene.client.create(&wish.0, &wish.1, &options).await.expect("made");
+    let node = format!("{}{sequence}", wish.0);
+    let plan = scene.delete(&node, &["--dry-run"]).await.json();
+    assert_eq!(plan["outcome"], Value::Null);
+    assert!(scene.is_there(&node).await && !scene.log().exists(), "a dry run does nothing");
+    let told = scene.delete(&node, &["--yes", "--session", "none", "--czxid", &stat.czxid.to_string()]).await.json();
+    assert_eq!((told["outcome"]["result"].as_str(), told["schema"].as_i64()), (Some("deleted"), Some(1)));
+    assert_eq!(told["plan"]["nodes"][0]["liveness"], "ownerless");
+    assert!(!scene.is_there(&node).await);
+    let lines = scene.logged();
+    assert_eq!(results(&lines), [("intent", None), ("outcome", Some("deleted"))]);
+    for line in &lines {
+        assert_eq!((line["path"].as_str(), line["czxid"].as_i64()), (Some(&*node), Some(stat.czxid)));
+        assert!(line["owner"].is_null() && line["user"].is_string() && line["host"].is_string());
+        assert_eq!(line["identities"][0], "ip:127.0.0.1");
+    }
+    assert_eq!(fs::metadata(scene.log()).expect("a file").permissions().mode() & 0o777, 0o600);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_holder_needs_more_than_a_yes_and_a_waiter_does_not() {
+    let scene = Scene::new("delete-live").await;
+    let nodes = scene.queue(3).await;
+    let refused = object(&scene.delete(&nodes[0], &["--yes"]).await, 1);
+    assert_eq!((refused["outcome"]["result"].as_str(), &refused["outcome"]["done"]), (Some("live"), &false.into()));
+    let planned = &refused["plan"]["nodes"][0];
+    assert_eq!((planned["liveness"].as_str(), planned["state"].as_str()), (Some("live"), Some("holds")));
+    assert!(planned["client"].as_str().is_some_and(|client| client.starts_with("127.0.0.1:")), "{planned}");
+    let next = nodes[1].rsplit('/').next();
+    assert_eq!(planned["acquires_next"][0].as_str(), next);
+    assert!(scene.is_there(&nodes[0]).await);
+
+    let told = scene.delete(&nodes[1], &["--yes"]).await.json();
+    assert_eq!(told["outcome"]["result"], "deleted");
+    let told = scene.delete(&nodes[0], &["--yes", "--even-if-live"]).await.json();
+    assert_eq!(told["outcome"]["result"], "deleted");
+    assert_eq!(told["plan"]["nodes"][0]["acquires_next"][0].as_str(), nodes[2].rsplit('/').next());
+    assert!(!scene.is_there(&nodes[0]).await && scene.is_there(&nodes[2]).await);
+    let lines = scene.logged();
+    let deleted = ("outcome", Some("deleted"));
+    assert_eq!(results(&lines), [("outcome", Some("live")), ("intent", None), deleted, ("intent", None), deleted]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_node_than_the_one_that_was_seen_is_left_alone() {
+    let scene = Scene::new("delete-other").await;
+    let node = scene.queue(1).await.remove(0);
+    for (guard, value) in [("--session", "0x7"), ("--session", "none"), ("--czxid", "7")] {
+        let told = object(&scene.delete(&node, &["--yes", "--even-if-live", guard, value]).await, 1);
+        assert_eq!(told["outcome"]["result"], "changed-hands", "{guard} {value}");
+    }
+    let told = object(&scene.delete(&format!("{}/none", scene.lock), &["--yes"]).await, 1);
+    assert_eq!(told["outcome"]["result"], "gone");
+    assert!(scene.is_there(&node).await);
+    assert_eq!(scene.logged().len(), 4, "one line of the outcome, whatever it was");
+    let session = zk::session_of(&scene.client).to_string();
+    let told = scene.delete(&node, &["--yes", "--even-if-live", "--session", &session]).await.json();
+    assert_eq!(told["outcome"]["result"], "deleted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
+    let scene = Scene::new("delete-parent").await;
+    let nodes = scene.queue(1).await;
+    let told = scene.delete(&scene.lock, &["--yes"]).await.refused();
+    assert!(told.contains("recursively"), "{told}");
+    zk::delete_all(&scene.client, nodes).await;
+    let told = scene.delete(&scene.lock, &["--yes"]).await.json();
+    assert_eq!(
+        (&told["outcome"]["result"], &told["plan"]["nodes"][0]["what"]),
+        (&"deleted".into(), &"empty-parent".into())
+    );
+    assert!(!scene.is_there(&scene.lock).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
+    let scene = Scene::new("delete-semaphore").await;
+    let (curators, kazoos) = (format!("{}/curators", scene.lock), format!("{}/kazoos", scene.lock));
+    zk::make(&scene.client, [format!("{curators}/locks"), format!("{curators}/leases"), kazoos.clone()]).await;
+    zk::make(&scene.client, [format!("{kazoos}-__lock__")]).await;
+    let id = "c3d2e1f000004000800000000000000a";
+    let contender = |path: String| zk::create_all(&scene.client, CreateMode::Ephemeral, [(path, Vec::new())]);
+    for (node, lock, recipe) in [
+        (
+            format!("{curators}/leases/{}0000000000", curator().replace("-lock-", "-lease-")),
+            &curators,
+            "curator-semaphore",
+        ),
+        (format!("{curators}/locks/{}0000000001", curator()), &curators, "curator-semaphore"),
+        (format!("{kazoos}/{id}"), &kazoos, "kazoo-semaphore"),
+        (format!("{kazoos}-__lock__/{id}__lock__0000000000"), &kazoos, "kazoo-semaphore"),
+    ] {
+        contender(node.clone()).await;
+        let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        let planned = &plan["plan"]["nodes"][0];
+        assert_eq!((planned["lock"].as_str(), planned["recipe"].as_str()), (Some(&**lock), Some(recipe)), "{plan}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_lock_is_not_deleted() {
+    let scene = Scene::new("delete-no-lock").await;
+    let (service, data) = (format!("{}/worker", scene.lock), format!("{}/settings", scene.lock));
+    scene.client.create(&service, &[], &zk::open(CreateMode::Ephemeral)).await.expect("made");
+    scene.client.create(&data, b"important", &zk::open(CreateMode::Persistent)).await.expect("made");
+    let told = scene.delete(&service, &["--yes", "--even-if-live"]).await.refused();
+    assert!(told.contains("--lock"), "{told}");
+    let told = scene.delete(&data, &["--yes"]).await.refused();
+    assert!(told.contains("no lock parent"), "{told}");
+    assert!(scene.is_there(&service).await && scene.is_there(&data).await);
+    let told = scene.delete(&service, &["--yes", "--even-if-live", "--lock", &service]).await.json();
+    assert_eq!(
+        (&told["outcome"]["result"], &told["plan"]["nodes"][0]["recipe"]),
+        (&"deleted".into(), &"single-node".into())
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes() {
+    let server = Server::start();
+    let scene = Scene::at(&server, zk::connect(&server.connect_string()).await, "/lock".to_owned()).await;
+    let relay = Relay::start(&scene.connect).await;
+    let owner = zk::connect(&relay.connect_string()).await;
+    let node = format!("{}/lock-", scene.lock);
+    let (_, sequence) =
+        owner.create(&node, &[], &zk::open(CreateMode::EphemeralSequential)).await.expect("it queues up");
+    let node = format!("{node}{sequence}");
+    relay.refuse().await;
+    let plan = eventually("an owner that is seen to be away", async || {
+        let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        // Until the server has noticed the cut it is live.
+        if plan["plan"]["nodes"][0]["liveness"] == "expiring" { Ok(plan) } else { Err(plan) }
+    })
+    .await;
+    let planned = &plan["plan"]["nodes"][0];
+    assert!(planned["expires_in_ms"].as_u64().is_some_and(|left| left < 33_000), "{planned}");
+    assert!(planned["evidence"].as_str().is_some_and(|says| says.contains("it goes by itself in")), "{planned}");
+    let told = scene.delete(&node, &["--yes"]).await.json();
+    assert_eq!(told["outcome"]["result"], "deleted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_terminal_or_without_a_log_nothing_is_deleted() {
+    let scene = Scene::new("delete-refused").await;
+    let node = scene.queue(2).await.remove(1);
+    let told = scene.delete(&node, &[]).await.refused();
+    assert!(told.contains("--yes") && told.contains("--dry-run"), "{told}");
+    let file = scene.folder.path().join("file");
+    fs::write(&file, "").expect("written");
+    for unwritable in [Path::new("/proc/audit"), &file.join("audit"), scene.folder.path(), Path::new("/dev/null")] {
+        let told = scene.delete_logged(unwritable, &node, &["--yes"]).await.refused();
+        assert!(told.contains("audit log") && told.contains("--audit-log"), "{told}");
+    }
+    assert!(scene.is_there(&node).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_terminal_it_shows_the_plan_and_asks() {
+    let scene = Scene::new("delete-asks").await;
+    let nodes = scene.queue(2).await;
+    let (connect, log) = (Server::shared().connect_string(), scene.log());
+    let asked = |node: &str, more: &[&str], question: &str, answer: &str, code: u32| {
+        let common = ["delete", node, "--connect", &connect, "--audit-log", log.to_str().expect("text")];
+        let mut terminal = Terminal::lockscope(&[&common, more].concat(), 160, 40);
+        terminal.shows_all(&["evidence", "then", "careful", question]);
+        terminal.press(answer);
+        assert_eq!(terminal.ends().exit_code(), code, "{}", terminal.text());
+    };
+    asked(&nodes[1], &[], "[y/N]", "n\r", 1);
+    assert!(scene.is_there(&nodes[1]).await);
+    asked(&nodes[0], &["--even-if-live"], "Type 0 to do it", "y\r", 1);
+    assert!(scene.is_there(&nodes[0]).await);
+    asked(&nodes[1], &[], "[y/N]", "y\r", 0);
+    asked(&nodes[0], &["--even-if-live"], "Type 0 to do it", "0000000000\r", 0);
+    assert!(!scene.is_there(&nodes[0]).await && !scene.is_there(&nodes[1]).await);
+}

@@ -1,0 +1,92 @@
+//! The connection is lost, or the session, at each request of a deletion: what is said of it is true.
+
+use lockscope::admin::Ending;
+use lockscope::admin::audit::{Limits, read};
+use zookeeper_client::CreateMode;
+
+use super::scene::{carry_out, end_of, log, place, plan};
+use crate::harness::relay::{Fault, Place, Relay, Then};
+use crate::harness::server::Server;
+use crate::harness::zk;
+
+/// Requests of a deletion of a numbered node: read, delete; of another: read, read and write, delete.
+const NUMBERED: usize = 2;
+const REUSED: usize = 4;
+
+/// Deletes a node with a fault in the way; how that ended, and whether it is still there.
+async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
+    let server = Server::shared().connect_string();
+    let (relay, other) = (Relay::start(&server).await, zk::connect(&server).await);
+    let client = zk::connect(&relay.connect_string()).await;
+    let (_folder, audit) = log();
+    let (mode, name) =
+        if numbered { (CreateMode::PersistentSequential, "lock-") } else { (CreateMode::Ephemeral, "lock") };
+    let (_, sequence) = other.create(&format!("{root}/{name}"), b"data", &zk::open(mode)).await.expect("made");
+    let node = if numbered { format!("{root}/{name}{sequence}") } else { format!("{root}/{name}") };
+    let plan = plan(&other, &[&node]).await;
+    relay.arm(&[fault]);
+    let log = audit.clone();
+    // A task of its own, as the screen has for it.
+    let ending = tokio::spawn(async move { end_of(&client, plan, &log).await }).await.expect("it ends");
+    assert!(relay.disarm(), "{fault:?} struck");
+    let history = read(audit.path(), Limits::default()).expect("it can be read");
+    let told = history.entries[0].outcome.as_ref().expect("an outcome");
+    assert_eq!((history.entries.len(), told.result.as_str()), (1, ending.id()));
+    let there = other.check_stat(&node).await.expect("an answer").is_some();
+    zk::delete_all(&other, [node]).await;
+    (ending, there)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue_to_its_head() {
+    let (client, root) = place("several").await;
+    let (_folder, audit) = log();
+    let wishes = (0..4).map(|_| (format!("{root}/lock-"), Vec::new()));
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let plan = plan(&client, &[&nodes[0], &nodes[1], &nodes[2]]).await;
+    zk::delete_all(&client, [nodes[1].clone()]).await;
+    let endings: Vec<Ending> = carry_out(&client, plan, &audit).await.into_iter().map(|one| one.ending).collect();
+    let deleted = || Ending::Deleted { window: false };
+    assert_eq!(endings, [deleted(), Ending::Gone, deleted()]);
+    assert_eq!(client.list_children(&root).await.expect("it is there").len(), 1);
+    let history = read(audit.path(), Limits::default()).expect("it can be read");
+    let told: Vec<_> = history.entries.iter().map(|entry| entry.subject.path.clone()).collect();
+    let from_the_end = [&nodes[2], &nodes[1], &nodes[0]].map(String::clone);
+    assert_eq!(told, from_the_end, "so that nobody acquires who is deleted next");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_connection_is_made_up_for_and_a_lost_reply_is_not_taken_for_an_answer() {
+    let (_client, root) = place("faults-cut").await;
+    for (requests, numbered) in [(NUMBERED, true), (REUSED, false)] {
+        for at in (1..=requests).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]) {
+            let (ending, there) = ended(&root, Fault { place: at, then: Then::Cut }, numbered).await;
+            assert!(!there, "{at:?}");
+            let expected = if at == Place::AfterRequest(requests) {
+                Ending::GoneUnseen
+            } else {
+                Ending::Deleted { window: false }
+            };
+            assert_eq!(ending, expected, "{at:?}, numbered: {numbered}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ended_session_ends_the_deletion_and_what_is_not_known_is_said_to_be_so() {
+    let (_client, root) = place("faults-expire").await;
+    for (requests, numbered) in [(NUMBERED, true), (REUSED, false)] {
+        for at in (1..=requests).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]) {
+            let (ending, there) = ended(&root, Fault { place: at, then: Then::Expire }, numbered).await;
+            match at {
+                Place::BeforeRequest(n) if n == requests => {
+                    assert!(there && matches!(ending, Ending::NotKnown { .. }), "{at:?} {ending:?}");
+                }
+                Place::AfterRequest(n) if n == requests => {
+                    assert!(!there && matches!(ending, Ending::NotKnown { .. }), "{at:?} {ending:?}");
+                }
+                _ => assert!(there && matches!(ending, Ending::NotDone { .. }), "{at:?} {ending:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! The program is killed at any point of a deletion: what the log says is true, and an intent stands before anything was sent.
+
+use lockscope::admin::audit::{History, Limits, read};
+use zookeeper_client::{Client, CreateMode};
+
+use super::scene::place;
+use crate::harness::relay::{Fault, Passed, Place, Relay, Then, op};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::headless::program::{Running, lockscope};
+
+/// How many of the last requests of a command are tried: those of the deletion, and some before.
+const LAST: usize = 6;
+
+struct Kill {
+    relay: Relay,
+    folder: tempfile::TempDir,
+    node: String,
+}
+
+impl Kill {
+    /// A lock of its own: what else stands in a queue is read too, and would move the requests.
+    async fn new(other: &Client, root: &str, number: usize) -> Self {
+        let (lock, name) = (format!("{root}/{number}"), "lock-0000000000");
+        zk::make(other, [lock.clone()]).await;
+        let node = format!("{lock}/{name}");
+        other.create(&node, b"data", &zk::open(CreateMode::Persistent)).await.expect("made");
+        let relay = Relay::start(&Server::shared().connect_string()).await;
+        Self { relay, folder: tempfile::tempdir().expect("a folder"), node }
+    }
+
+    /// Starts the command; four-letter words would have to be told from requests, so the servers are not asked about themselves.
+    fn start(&self) -> Running {
+        let (connect, log) = (self.relay.connect_string(), self.folder.path().join("log"));
+        let log = log.to_str().expect("text");
+        let common = ["delete", &self.node, "--connect", &connect, "--audit-log", log, "--server-view", "off"];
+        Running::start(lockscope(&[&common[..], &["--yes", "--session", "none"]].concat()))
+    }
+
+    fn history(&self) -> History {
+        read(&self.folder.path().join("log"), Limits::default()).expect("it can be read")
+    }
+
+    /// Kills it when it stands at that place; the log, whether the node is there, and whether it was written to.
+    async fn at(self, other: &Client, at: Place) -> (History, bool, bool) {
+        self.relay.arm(&[Fault { place: at, then: Then::Stall }]);
+        let running = self.start();
+        eventually("the request", async || if self.relay.stalled() { Ok(()) } else { Err(at) }).await;
+        running.signal("KILL");
+        drop(running);
+        let stat = other.check_stat(&self.node).await.expect("an answer");
+        (self.history(), stat.is_some(), stat.is_none_or(|stat| stat.version > 0))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whenever_it_is_killed_nothing_was_changed_without_an_intent_on_the_disk() {
+    let (other, root) = place("killed").await;
+    let first = Kill::new(&other, &root, 0).await;
+    first.relay.record();
+    let ended = first.start().ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let sent = first.relay.recorded().into_iter().filter_map(Passed::request).count();
+    assert_eq!(first.relay.requests().get(&op::DELETE), Some(&1));
+    let places = (sent.saturating_sub(LAST) + 1..=sent).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]);
+    let killed = places.enumerate().map(|(number, at)| {
+        let (other, root) = (&other, &root);
+        async move {
+            let kill = Kill::new(other, root, number + 1).await;
+            kill.at(other, at).await
+        }
+    });
+    let mut without_outcome = 0;
+    for (history, there, written) in futures::future::join_all(killed).await {
+        assert_eq!(history.damaged, 0);
+        let entry = history.entries.first();
+        assert!(entry.is_some() || (there && !written), "changed without an intent");
+        let Some(entry) = entry else { continue };
+        assert!(entry.intended && entry.subject.owner.is_none());
+        assert_eq!(entry.outcome, None, "nobody could have told");
+        without_outcome += 1;
+    }
+    assert!(without_outcome >= 4, "{without_outcome} were killed at work");
+}

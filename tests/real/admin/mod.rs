@@ -1,0 +1,9 @@
+//! Deleting other people's nodes: only what was seen, and never without a line in the audit log.
+
+mod access;
+mod command;
+mod faults;
+mod killed;
+mod race;
+mod revoke;
+mod scene;

@@ -1,0 +1,89 @@
+//! Nodes to delete, and plans to delete them.
+
+use std::time::Duration;
+
+use lockscope::admin::{Action, Audit, DeletePlan, Ending, Outcome, Permission, Who, confirm, execute};
+use lockscope::diagnose::Sight;
+use lockscope::queue::{Change, Link, LockTable};
+use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use tempfile::TempDir;
+use tokio::time::timeout;
+use zookeeper_client::{Client, Stat};
+
+use crate::harness::server::Server;
+use crate::harness::wait::PATIENCE;
+use crate::harness::zk;
+
+/// How long a node may take.
+pub const SHORT: Duration = Duration::from_secs(20);
+
+pub fn path(text: &str) -> ZnodePath {
+    ZnodePath::new(text).expect("a path")
+}
+
+/// A place of a test's own on the shared server: a session there, and the place's path.
+pub async fn place(subject: &str) -> (Client, String) {
+    let server = Server::shared().connect_string();
+    let root = zk::own_root(subject).await.split_off(server.len());
+    (zk::connect(&server).await, root)
+}
+
+/// An audit log in a folder of its own.
+pub fn log() -> (TempDir, Audit) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let audit = Audit::open(&folder.path().join("state/audit.jsonl")).expect("it can be written");
+    (folder, audit)
+}
+
+pub fn stat_of(stat: &Stat) -> ZnodeStat {
+    ZnodeStat {
+        czxid: Zxid(stat.czxid),
+        mzxid: Zxid(stat.mzxid),
+        pzxid: Zxid(stat.pzxid),
+        ctime: Timestamp(stat.ctime),
+        mtime: Timestamp(stat.mtime),
+        version: stat.version,
+        cversion: stat.cversion,
+        aversion: stat.aversion,
+        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
+        data_length: stat.data_length,
+        num_children: stat.num_children,
+    }
+}
+
+/// The plan to delete these nodes, as they stand now.
+pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
+    let mut table = LockTable::new([]);
+    let link = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+    let mut changes = vec![link, Change::Syncing];
+    for name in nodes {
+        let (data, stat) = client.get_data(name).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let node = Node { stat: stat_of(&stat), data: NodeData::keep(&data) };
+        changes.push(Change::Seen { path: path(name), node });
+    }
+    changes.push(Change::Synced);
+    let now = Timestamp(chrono::Utc::now().timestamp_millis());
+    for change in changes {
+        table.apply(change, now);
+    }
+    let targets: Vec<ZnodePath> = nodes.iter().map(|node| path(node)).collect();
+    DeletePlan::of(&Sight::new(&table, now), &targets).expect("a plan")
+}
+
+/// Confirms a plan as it wants to be, and carries it out.
+pub async fn carry_out(client: &Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
+    let answer = match plan.confirmation() {
+        lockscope::admin::Confirmation::Yes => "y".to_owned(),
+        lockscope::admin::Confirmation::SequenceNumber(number) => number,
+    };
+    let confirmed = confirm(plan, &answer).expect("that is the answer");
+    let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
+    let executed = execute(client, &permission, confirmed, audit, &who, SHORT);
+    timeout(PATIENCE, executed).await.expect("it ends in time")
+}
+
+/// The same for one node; how it ended.
+pub async fn end_of(client: &Client, plan: DeletePlan, audit: &Audit) -> Ending {
+    assert_eq!((plan.nodes().len(), plan.action()), (1, Action::Delete));
+    carry_out(client, plan, audit).await.remove(0).ending
+}

@@ -1,0 +1,114 @@
+//! Holders whose processes are dead, frozen or idle.
+
+use std::process::Command;
+use std::time::Duration;
+
+use lockscope::diagnose::{Code, Life, Severity, Thresholds};
+use zookeeper_client::Client;
+
+use super::doctor::{Doctor, hasty};
+use super::forgotten::{curator, enqueue, watch};
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+use crate::harness::zk;
+
+const TIMEOUT: Duration = Duration::from_secs(6);
+
+fn signal(process: &Foreign, name: &str) {
+    let sent = Command::new("kill").args(["-s", name]).arg(process.pid().to_string()).status().expect("kill starts");
+    assert!(sent.success());
+}
+
+/// kazoo holds in one process and waits in another.
+async fn kazoo_holds_and_waits(server: &Server) -> (Foreign, Foreign, String) {
+    let (mut holder, mut waiter) = (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
+    holder.connect_within("a", TIMEOUT).await;
+    waiter.connect_within("b", TIMEOUT).await;
+    holder.start("a", "first", "lock", "/lock").await;
+    let node = holder.held("first").await;
+    waiter.start("b", "second", "lock", "/lock").await;
+    (holder, waiter, node)
+}
+
+/// CURATOR-396, jubatus#497: killed, the lock is held until the session expires; before, deleting the node would have been wrong.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_killed_holder_is_told_with_its_countdown_until_its_session_expires() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let (holder, mut waiter, node) = kazoo_holds_and_waits(&server).await;
+    doctor.until_contenders(2).await;
+    let path = format!("/lock/{node}");
+    doctor.until("a live owner", |doctor| doctor.life(&path) == Life::Live).await;
+    assert!(doctor.suspicions(&path).is_empty());
+    signal(&holder, "KILL");
+    let found = doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
+    assert_eq!(found.node.as_deref(), Some(&*node));
+    assert!(found.summary.contains("expires in "), "{}", found.summary);
+    assert_eq!(doctor.life(&path), Life::Expiring);
+    doctor.until_contenders(1).await;
+    doctor.clears(Code::ExpiringHolder).await;
+    waiter.held("second").await;
+    assert_eq!(doctor.raised_at_least(Severity::Warning).len(), 1);
+}
+
+/// Curator's tech note 10: a paused process outlives its session, and does not know that another holds now.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_paused_holder_that_lost_its_lock_is_told_as_long_as_its_successor_holds() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let (mut holder, mut waiter, node) = kazoo_holds_and_waits(&server).await;
+    doctor.until_contenders(2).await;
+    signal(&holder, "STOP");
+    doctor.until_contenders(1).await;
+    let found = doctor.finds_within(&[0], Code::HeadChangedByExpiry, Severity::Info).await;
+    assert!(found.summary.contains(&node) && found.remedy.contains("fencing tokens"), "{found:?}");
+    signal(&holder, "CONT");
+    assert!(holder.holds("first").await, "it believes so");
+    doctor.during(waiter.held("second")).await;
+    waiter.release("second").await;
+    doctor.clears(Code::HeadChangedByExpiry).await;
+    assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
+}
+
+/// CURATOR-498, -604, -696: the host goes on with a newer session while the node of the older one ends.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_told() {
+    let server = Server::start();
+    let connect = server.connect_string();
+    let mut doctor = Doctor::start(&connect, Thresholds::default()).await;
+    let detached = Client::connector().with_session_timeout(Duration::from_secs(12)).with_detached();
+    let holder = detached.connect(&connect).await.expect("a session");
+    zk::make(&holder, ["/lock".to_owned()]).await;
+    let head = enqueue(&holder, &curator("/lock", 1)).await;
+    let waiter = zk::connect_within(&connect, TIMEOUT).await;
+    enqueue(&waiter, &curator("/lock", 2)).await;
+    let _watch = watch(&waiter, &head).await;
+    doctor.until_contenders(2).await;
+    let holders = doctor.viewed;
+    doctor.until("a view of the holder", |doctor| doctor.viewed > holders).await;
+    drop(holder);
+    doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
+    let newer = zk::connect_within(&connect, TIMEOUT).await;
+    let found = doctor.finds_within(&[0, 0], Code::AdoptedNode, Severity::Info).await;
+    assert!(found.summary.contains(&zk::session_of(&newer).to_string()), "{}", found.summary);
+    doctor.until_contenders(1).await;
+    doctor.clears(Code::AdoptedNode).await;
+}
+
+/// accumulo#3138: a process that only sends heartbeats.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_that_only_sends_heartbeats_is_told_until_it_goes_on() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), hasty()).await;
+    let mut java = Foreign::java(&server.connect_string());
+    for client in ["a", "b"] {
+        java.connect_within(client, TIMEOUT).await;
+    }
+    java.start("a", "first", "mutex", "/lock").await;
+    let node = java.held("first").await;
+    java.start("b", "second", "mutex", "/lock").await;
+    let found = doctor.finds_within(&[0, 5], Code::HungHolder, Severity::Warning).await;
+    assert_eq!(found.node.as_deref(), Some(&*node));
+    java.release("first").await;
+    doctor.clears(Code::HungHolder).await;
+}

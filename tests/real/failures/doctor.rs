@@ -1,0 +1,234 @@
+//! An observer, a survey, a table and a diagnosis: what the console runs, without a screen.
+
+use std::time::Duration;
+
+use lockscope::diagnose::{Code, Diagnosis, Finding, Life, Severity, Sight, Thresholds};
+use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::queue::{Change, LockTable};
+use lockscope::server_view::ServerView;
+use lockscope::zk::ConnectOptions;
+use lockscope::zk::survey::{SurveyOptions, Surveyor, ViewBy};
+use lockscope::znode::{Timestamp, ZnodePath};
+use tokio::time::{Instant, Interval, interval, timeout};
+
+use crate::harness::wait::PATIENCE;
+
+/// How long after the last of its evidence a finding may appear.
+pub const PROMPT: Duration = Duration::from_secs(2);
+
+pub struct Doctor {
+    observer: Observer,
+    surveyor: Surveyor,
+    tick: Interval,
+    pub table: LockTable,
+    pub diagnosis: Diagnosis,
+    /// All that was ever raised.
+    pub raised: Vec<Finding>,
+    pub cleared: Vec<Finding>,
+    /// When the last view came.
+    pub viewed: Option<Instant>,
+    /// Every view of which all was told.
+    views: Vec<Viewed>,
+}
+
+/// When a view came, and when the oldest of what it tells was asked.
+#[derive(Clone, Copy, Debug)]
+struct Viewed {
+    came: Timestamp,
+    asked: Timestamp,
+}
+
+pub fn now() -> Timestamp {
+    Timestamp(chrono::Utc::now().timestamp_millis())
+}
+
+/// Thresholds for locks that are never held for long.
+pub fn hasty() -> Thresholds {
+    Thresholds {
+        stuck_after: Duration::from_secs(3),
+        empty_after: Duration::from_secs(2),
+        ghost_after: Duration::from_secs(4),
+        ..Thresholds::default()
+    }
+}
+
+impl Doctor {
+    /// Looks at a server, and is in step with it, when this returns.
+    pub async fn start(connect: &str, thresholds: Thresholds) -> Self {
+        Self::asking(connect, connect, thresholds).await
+    }
+
+    /// As `start`, with another address at which the servers are asked about themselves.
+    pub async fn asking(connect: &str, asked: &str, thresholds: Thresholds) -> Self {
+        let connection = |connect: &str| ConnectOptions {
+            connect: connect.to_owned(),
+            session_timeout: Duration::from_secs(10),
+            auth: Vec::new(),
+            tls: None,
+        };
+        let connection_of_observer = connection(connect);
+        let observe = ObserveOptions { connection: connection_of_observer, roots: Vec::new(), named: Vec::new() };
+        let survey = SurveyOptions { by: ViewBy::Words, ..SurveyOptions::new(connection(asked)) };
+        let surveyor = Surveyor::start(survey).expect("a connect string");
+        surveyor.look_at_watchers(true);
+        let mut doctor = Self {
+            observer: Observer::start(observe),
+            surveyor,
+            tick: interval(Duration::from_secs(1)),
+            table: LockTable::new([]),
+            diagnosis: Diagnosis::new(thresholds),
+            raised: Vec::new(),
+            cleared: Vec::new(),
+            viewed: None,
+            views: Vec::new(),
+        };
+        doctor.until("a table in step, and a view", |doctor| doctor.table.is_live() && doctor.viewed.is_some()).await;
+        doctor
+    }
+
+    /// Takes what comes, once.
+    async fn step(&mut self) {
+        tokio::select! {
+            changes = self.observer.next() => {
+                for observed in changes.expect("the observer goes on") {
+                    self.table.apply(observed.change, observed.at);
+                }
+                return;
+            }
+            view = self.surveyor.next() => {
+                let view = view.expect("the survey goes on");
+                if let Some(oldest) = oldest_answer(&view) {
+                    self.viewed = Some(Instant::now());
+                    self.views.push(Viewed { came: now(), asked: oldest });
+                }
+                self.table.apply(Change::Surveyed { view }, now());
+            }
+            _ = self.tick.tick() => {}
+        }
+        let changed = self.diagnosis.examine(&self.table, now());
+        self.raised.extend(changed.raised);
+        self.cleared.extend(changed.cleared);
+    }
+
+    /// Goes on until the condition holds.
+    pub async fn until(&mut self, what: &str, mut holds: impl FnMut(&Self) -> bool) {
+        let waiting = async {
+            while !holds(self) {
+                self.step().await;
+            }
+        };
+        let in_time = timeout(PATIENCE, waiting).await.is_ok();
+        assert!(
+            in_time,
+            "waited in vain for {what}; found {:#?}; {}",
+            self.diagnosis.findings().collect::<Vec<_>>(),
+            self.queues()
+        );
+    }
+
+    /// Goes on as long as the future takes.
+    pub async fn during<T>(&mut self, future: impl Future<Output = T>) -> T {
+        let mut future = std::pin::pin!(future);
+        let looking = async {
+            loop {
+                tokio::select! {
+                    done = &mut future => return done,
+                    () = self.step() => {}
+                }
+            }
+        };
+        timeout(2 * PATIENCE, looking).await.expect("it ends")
+    }
+
+    /// Waits until as many contend in all.
+    pub async fn until_contenders(&mut self, count: usize) {
+        self.until("the contenders", |doctor| doctor.table.contender_count() == count).await;
+    }
+
+    /// Waits for a finding that is at least so severe; says how long it took.
+    pub async fn finds(&mut self, code: Code, least: Severity) -> (Finding, Duration) {
+        let began = Instant::now();
+        self.until(code.id(), |doctor| doctor.standing(code).is_some_and(|found| found.severity >= least)).await;
+        let found = self.standing(code).expect("it was waited for").clone();
+        println!("{} after {:?}: {}. {}.", found.code, began.elapsed(), found.summary, found.remedy);
+        (found, began.elapsed())
+    }
+
+    /// Waits for a finding that appears in time: at most [`PROMPT`] after the view that completes its evidence.
+    ///
+    /// Each number is a view that is needed: the first of which all was asked so many seconds after the one before came, or
+    /// after now. How often servers are asked follows what that costs them.
+    pub async fn finds_within(&mut self, seconds: &[u64], code: Code, least: Severity) -> Finding {
+        let mut asked_from = now();
+        let (found, took) = self.finds(code, least).await;
+        let mut complete = None;
+        for seconds in seconds {
+            asked_from = asked_from.plus(Duration::from_secs(*seconds));
+            let view = self.views.iter().find(|view| view.asked >= asked_from);
+            complete = view;
+            let Some(view) = view else { break };
+            asked_from = view.came;
+        }
+        if let Some(view) = complete {
+            let late = now().since(view.came);
+            assert!(late <= PROMPT, "{code} took {took:?}: {late:?} after the evidence");
+        }
+        found
+    }
+
+    /// Waits until a finding no longer stands; it was mended before.
+    pub async fn clears(&mut self, code: Code) {
+        let mended = now();
+        self.until("the end of a finding", |doctor| doctor.standing(code).is_none()).await;
+        assert!(self.cleared.iter().any(|found| found.code == code));
+        let late = self.views.iter().find(|view| view.asked >= mended).map(|view| now().since(view.came));
+        assert!(late.is_none_or(|late| late <= PROMPT), "{code} went only {late:?} after that was seen");
+    }
+
+    pub fn standing(&self, code: Code) -> Option<&Finding> {
+        self.diagnosis.findings().find(|finding| finding.code == code)
+    }
+
+    /// What was raised so far with at least that severity.
+    pub fn raised_at_least(&self, least: Severity) -> Vec<String> {
+        let raised = self.raised.iter().filter(|finding| finding.severity >= least);
+        raised
+            .map(|found| format!("{} {} {}: {}", found.severity, found.code, found.lock.path, found.summary))
+            .collect()
+    }
+
+    /// Whether the owner of a node lives.
+    pub fn life(&self, node: &str) -> Life {
+        let path = ZnodePath::new(node).expect("a path");
+        let (id, position) = self.table.position(&path).expect("it contends");
+        let row = self.table.lock(id).and_then(|lock| lock.row(position)).expect("it is there");
+        Sight::new(&self.table, now()).life(row.contender).0
+    }
+
+    /// What speaks against a node.
+    pub fn suspicions(&self, node: &str) -> Vec<String> {
+        let path = ZnodePath::new(node).expect("a path");
+        let (id, position) = self.table.position(&path).expect("it contends");
+        let lock = self.table.lock(id).expect("it is there");
+        Sight::new(&self.table, now()).suspicions(lock, &lock.row(position).expect("it is there"))
+    }
+
+    fn queues(&self) -> String {
+        let sight = Sight::new(&self.table, now());
+        let told = self.table.locks().flat_map(|lock| {
+            lock.rows(0..lock.len().min(5)).map(move |row| {
+                let facts = sight.facts(lock, &row);
+                format!("{} {:?} {:?} {:?}", lock.path_of(row.contender), row.state, facts.life, facts.watching)
+            })
+        });
+        told.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Of when what a view tells is at the least.
+fn oldest_answer(view: &ServerView) -> Option<Timestamp> {
+    let watched = view.members.iter().map(|member| member.watched.as_ref().map(|watched| watched.at));
+    let counted = view.members.iter().map(|member| member.counted_at);
+    let apart: Option<Vec<_>> = watched.chain(counted).collect();
+    Some(view.sessions_as_of()?.min(apart?.into_iter().min()?))
+}

@@ -1,0 +1,52 @@
+//! Where the members of an ensemble come and go, healthy clients move from one to another, and nobody is accused.
+
+use std::time::Duration;
+
+use lockscope::diagnose::{Life, Severity, Thresholds};
+use tokio::time::sleep;
+use zookeeper_client::Client;
+
+use super::doctor::Doctor;
+use super::forgotten::{curator, enqueue, watch};
+use crate::harness::ensemble::{Ensemble, MEMBERS};
+use crate::harness::zk;
+
+const TIMEOUT: Duration = Duration::from_secs(15);
+
+/// A queue of one lock, with a client on each member, each of which waits for the one before.
+async fn queue(ensemble: &Ensemble) -> (Vec<Client>, Vec<String>) {
+    let (mut clients, mut nodes) = (Vec::new(), Vec::new());
+    for member in 0..MEMBERS {
+        // Its own first; the others when that is gone.
+        let addresses = (0..MEMBERS).map(|other| ensemble.address((member + other) % MEMBERS));
+        let connect = addresses.collect::<Vec<_>>().join(",");
+        let client = zk::connect_within(&connect, TIMEOUT).await;
+        if member == 0 {
+            zk::make(&client, ["/lock".to_owned()]).await;
+        }
+        nodes.push(enqueue(&client, &curator("/lock", u32::try_from(member).expect("few"))).await);
+        clients.push(client);
+    }
+    (clients, nodes)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_that_move_from_a_stopped_member_to_another_are_not_accused() {
+    let mut ensemble = Ensemble::start();
+    let mut doctor = Doctor::start(&ensemble.connect_string(), Thresholds::default()).await;
+    let (clients, nodes) = queue(&ensemble).await;
+    let mut watches = Vec::new();
+    for (client, before) in clients[1..].iter().zip(&nodes) {
+        watches.push(watch(client, before).await);
+    }
+    doctor.until_contenders(MEMBERS).await;
+    for stopped in [ensemble.follower(), ensemble.leader()] {
+        ensemble.stop(stopped);
+        doctor.during(sleep(Duration::from_secs(5))).await;
+        ensemble.start_again(stopped);
+        doctor.during(sleep(Duration::from_secs(5))).await;
+    }
+    let alive = |doctor: &Doctor| nodes.iter().all(|node| doctor.life(node) == Life::Live);
+    doctor.until("all clients alive", |doctor| doctor.table.is_live() && alive(doctor)).await;
+    assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
+}

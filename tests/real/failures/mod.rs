@@ -1,0 +1,11 @@
+//! What operators meet with stuck locks, made by real clients on a real server: it is found, and goes when it is mended; and
+//! healthy clients are not accused.
+
+mod dead;
+mod doctor;
+mod forgotten;
+mod healthy;
+mod hidden;
+mod members;
+mod tree;
+mod waiting;

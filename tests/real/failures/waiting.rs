@@ -1,0 +1,115 @@
+//! Those who wait for themselves, for each other, and for what never moves.
+
+use std::time::Duration;
+
+use lockscope::diagnose::{Code, Severity, Thresholds, Waits};
+use zookeeper_client::CreateMode;
+
+use super::doctor::{Doctor, hasty};
+use super::forgotten::watch;
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+use crate::harness::zk;
+
+const TIMEOUT: Duration = Duration::from_secs(6);
+
+async fn curators(server: &Server, clients: &[&str]) -> Foreign {
+    let mut java = Foreign::java(&server.connect_string());
+    for client in clients {
+        java.connect_within(client, TIMEOUT).await;
+    }
+    java
+}
+
+/// CURATOR-678, Netflix's curator#75: the session that holds queues again; nothing tells two lock objects from two threads but that nothing moves.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_waits_for_its_own_lock_is_noted_and_warned_of_when_nothing_moves() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), hasty()).await;
+    let mut java = curators(&server, &["a"]).await;
+    java.start("a", "first", "mutex", "/lock").await;
+    let node = java.held("first").await;
+    java.start("a", "second", "mutex", "/lock").await;
+    doctor.finds_within(&[0, 3], Code::SelfBlocked, Severity::Info).await;
+    let found = doctor.finds_within(&[0, 3], Code::SelfBlocked, Severity::Warning).await;
+    assert_eq!(found.node.as_deref(), Some(&*node));
+    assert_eq!(Waits::of(&doctor.table).self_blocked().len(), 1);
+    java.release("first").await;
+    doctor.clears(Code::SelfBlocked).await;
+    java.held("second").await;
+}
+
+/// Each holds one lock and waits for the other's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadlock_across_two_locks_is_told_at_both_until_one_gives_up() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let mut java = curators(&server, &["a", "b"]).await;
+    for (client, id, path) in [("a", "a1", "/billing"), ("b", "b1", "/orders")] {
+        java.start(client, id, "mutex", path).await;
+        java.held(id).await;
+    }
+    doctor.until_contenders(2).await;
+    for (client, id, path) in [("a", "a2", "/orders"), ("b", "b2", "/billing")] {
+        java.start(client, id, "mutex", path).await;
+    }
+    let found = doctor.finds_within(&[0, 3], Code::Deadlock, Severity::Critical).await;
+    assert!(found.summary.contains("/billing") && found.summary.contains("/orders"), "{}", found.summary);
+    assert_eq!(doctor.diagnosis.findings().filter(|finding| finding.code == Code::Deadlock).count(), 2);
+    java.abandon("a2").await;
+    doctor.clears(Code::Deadlock).await;
+    assert_eq!(doctor.raised_at_least(Severity::Warning).len(), 2);
+}
+
+/// CURATOR-335: a lease that its owner forgot.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_that_never_moves_is_told_while_others_wait() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), hasty()).await;
+    let mut java = curators(&server, &["a", "b"]).await;
+    java.start("a", "first", "semaphore", "/leases 1").await;
+    java.held("first").await;
+    java.start("b", "second", "semaphore", "/leases 1").await;
+    let began = tokio::time::Instant::now();
+    doctor
+        .until("a stuck lease", |doctor| {
+            doctor.standing(Code::StuckLease).or(doctor.standing(Code::HungHolder)).is_some()
+        })
+        .await;
+    assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());
+    println!("{:?}", doctor.raised_at_least(Severity::Info));
+    java.release("first").await;
+    java.held("second").await;
+    doctor.until("its end", |doctor| doctor.diagnosis.findings().count() == 0).await;
+}
+
+/// The waiters of a single node are in no tree: its watchers are who waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_single_node_is_stuck_when_somebody_watches_it() {
+    let server = Server::start();
+    let mut doctor = Doctor::start(&server.connect_string(), hasty()).await;
+    let holder = zk::connect_within(&server.connect_string(), TIMEOUT).await;
+    holder.create("/lock", b"", &zk::open(CreateMode::Ephemeral)).await.expect("it is free");
+    doctor.during(tokio::time::sleep(Duration::from_secs(6))).await;
+    assert_eq!(doctor.raised_at_least(Severity::Info), [""; 0], "nobody waits");
+    let waiter = zk::connect_within(&server.connect_string(), TIMEOUT).await;
+    let watching = watch(&waiter, "/lock").await;
+    // It works on: else it would be told to send heartbeats only.
+    let work = async {
+        loop {
+            holder.get_data("/lock").await.expect("it is there");
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::select! {
+        () = work => {}
+        found = doctor.finds_within(&[4, 0], Code::Stuck, Severity::Warning) => {
+            assert!(found.summary.contains("1 waits"), "{}", found.summary);
+        }
+    }
+    let blockers = Waits::of(&doctor.table);
+    assert_eq!(blockers.blockers()[0].session, zk::session_of(&holder));
+    drop(watching);
+    holder.delete("/lock", None).await.expect("it is there");
+    doctor.clears(Code::Stuck).await;
+}

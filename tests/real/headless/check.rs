@@ -1,0 +1,51 @@
+//! `lockscope check`: for monitoring.
+
+use serde_json::Value;
+
+use super::program::{Ended, lockscope, run};
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+
+async fn check(at: &str, more: &[&str]) -> Ended {
+    run(lockscope(&[&["check", "--connect", at, "--for", "8s"], more].concat())).await
+}
+
+fn json(ended: &Ended) -> Value {
+    serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error} in {ended:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let mut kazoo = Foreign::kazoo(&at);
+    for (client, path) in [("a", "/locks/billing"), ("b", "/locks/orders")] {
+        kazoo.connect(client).await;
+        kazoo.start(client, &format!("{client}-holds"), "lock", path).await;
+        kazoo.held(&format!("{client}-holds")).await;
+    }
+    let sound = check(&at, &[]).await;
+    let told = json(&sound);
+    assert_eq!((sound.code, &told["passed"], &told["locks"]), (Some(0), &true.into(), &2.into()), "{told}");
+    assert_eq!(told["findings"], Value::Array(Vec::new()));
+
+    kazoo.start("a", "a-waits", "lock", "/locks/orders").await;
+    kazoo.start("b", "b-waits", "lock", "/locks/billing").await;
+    let stuck = check(&at, &[]).await;
+    let told = json(&stuck);
+    assert_eq!((stuck.code, &told["passed"], &told["fail_on"]), (Some(1), &false.into(), &"warning".into()), "{told}");
+    let worst = &told["findings"][0];
+    assert_eq!((&worst["code"], &worst["severity"]), (&"deadlock".into(), &"critical".into()), "{told}");
+    assert!(worst["summary"].is_string() && worst["remedy"].is_string() && worst["lock"].is_string(), "{told}");
+
+    let table = check(&at, &["--format", "table"]).await;
+    assert_eq!(table.code, Some(1), "{table:?}");
+    assert!(table.out.contains("critical") && table.out.contains("deadlock  /locks/"), "{table:?}");
+    kazoo.quit().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_there_is_no_pass() {
+    let told = check("127.0.0.1:1", &["--timeout", "2s"]).await.refused();
+    assert!(told.contains("127.0.0.1:1 refused the connection"), "{told}");
+}

@@ -1,0 +1,272 @@
+//! Deleting from the screen, on a real server.
+
+use std::path::{Path, PathBuf};
+
+use lockscope::admin::audit::{Entry, Limits, read};
+use zookeeper_client::{Client, CreateMode};
+
+use crate::harness::server::Server;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::{eventually, eventually_blocking};
+use crate::harness::zk;
+
+/// A tree of a test's own, its sessions, and a console with an audit log of its own.
+struct Scene {
+    at: String,
+    client: Client,
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    async fn new(parents: &[&str]) -> Self {
+        let at = zk::own_root("delete").await;
+        let client = zk::connect(&at).await;
+        zk::make(&client, parents.iter().map(|path| (*path).to_owned())).await;
+        Self { at, client, folder: tempfile::tempdir().expect("a folder") }
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.path().join("state").join("audit.jsonl")
+    }
+
+    fn console(&self, write: bool, columns: u16, rows: u16) -> Terminal {
+        self.console_with(&self.log(), write, columns, rows)
+    }
+
+    fn console_with(&self, log: &Path, write: bool, columns: u16, rows: u16) -> Terminal {
+        let log = log.to_str().expect("a plain path");
+        let mut arguments = vec!["--connect", &self.at, "--audit-log", log];
+        arguments.extend(write.then_some("--write"));
+        let terminal = Terminal::lockscope(&arguments, columns, rows);
+        terminal.shows("● live");
+        terminal
+    }
+
+    /// Adds contenders to a queue; gives their paths.
+    async fn contend(&self, client: &Client, mode: CreateMode, nodes: &[&str]) -> Vec<String> {
+        zk::create_all(client, mode, nodes.iter().map(|node| ((*node).to_owned(), b"host-a".to_vec()))).await
+    }
+
+    async fn is_there(&self, path: &str) -> bool {
+        self.client.check_stat(path).await.expect("an answer").is_some()
+    }
+
+    async fn goes(&self, path: &str) {
+        eventually(
+            &format!("the end of {path}"),
+            async || if self.is_there(path).await { Err("there") } else { Ok(()) },
+        )
+        .await;
+    }
+
+    /// The entries of the log, once there are so many with an outcome.
+    fn logged(&self, count: usize) -> Vec<Entry> {
+        eventually_blocking("outcomes in the audit log", || {
+            let history = read(&self.log(), Limits::default()).map_err(|error| error.to_string())?;
+            let done = history.entries.iter().filter(|entry| entry.outcome.is_some()).count();
+            if done == count { Ok(history.entries) } else { Err(format!("{history:?}")) }
+        })
+    }
+}
+
+fn result(entry: &Entry) -> &str {
+    entry.outcome.as_ref().map_or("none", |told| &told.result)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
+    let scene = Scene::new(&["/orders"]).await;
+    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    scene.contend(&scene.client, CreateMode::EphemeralSequential, &["/orders/lock-", "/orders/lock-"]).await;
+    let mut terminal = scene.console(true, 80, 24);
+    terminal.shows_all(&["may write", "3 contenders"]);
+    terminal.press("\r");
+    terminal.shows_all(&["ownerless", "2 waiting"]);
+    terminal.press("x");
+    terminal.shows_all(&["Delete 0?", "no session owns it", "acquires next", "y deletes it"]);
+    terminal.press("n");
+    assert!(scene.is_there(&left[0]).await);
+    terminal.press("y");
+    terminal.shows_all(&["0 of /orders is deleted.", "1 waiting"]);
+    scene.goes(&left[0]).await;
+    terminal.press("6");
+    terminal.shows_all(&["deleted", "0 is deleted", "acquired"]);
+    terminal.press("7");
+    terminal.shows_all(&["Audit", "1 change", "● deleted", "ownerless", "evidence"]);
+    let entries = scene.logged(1);
+    assert_eq!((result(&entries[0]), entries[0].intended), ("deleted", true));
+    assert_eq!(entries[0].subject.path, left[0]);
+    assert_eq!(entries[0].confirmed_by.as_deref(), Some("yes"));
+    assert!(entries[0].who.own_session.is_some() && !entries[0].who.user.is_empty());
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
+    let scene = Scene::new(&["/orders"]).await;
+    let owner = zk::connect(&scene.at).await;
+    scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    zk::delete_all(&scene.client, ["/orders/lock-0000000000".to_owned()]).await;
+    let held = scene.contend(&owner, CreateMode::EphemeralSequential, &["/orders/lock-"]).await;
+    scene.contend(&scene.client, CreateMode::EphemeralSequential, &["/orders/lock-"]).await;
+    let mut terminal = scene.console(true, 160, 45);
+    terminal.shows("2 contenders");
+    terminal.press("\r");
+    terminal.shows_all(&["1 waiting", "live"]);
+    terminal.press("x");
+    terminal.shows_all(&["Delete 1?", "is connected from", "stop it first", "type 1 and Enter"]);
+    terminal.press("y");
+    terminal.press("2\r");
+    terminal.shows("1 was to be typed");
+    assert!(scene.is_there(&held[0]).await);
+    assert!(!scene.log().exists(), "nothing was begun");
+    terminal.press("1\r");
+    terminal.shows("1 of /orders is deleted.");
+    scene.goes(&held[0]).await;
+    let entries = scene.logged(1);
+    assert_eq!(entries[0].confirmed_by.as_deref(), Some("sequence-number"));
+    assert_eq!((entries[0].subject.life.as_str(), result(&entries[0])), ("live", "deleted"));
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_the_permission_nothing_happens_and_it_is_said_how_to_get_it() {
+    let scene = Scene::new(&["/orders"]).await;
+    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    let mut terminal = scene.console(false, 80, 24);
+    terminal.shows_all(&["read-only", "1 contender"]);
+    terminal.press("\rx");
+    terminal.shows_all(&["lockscope --write", "lockscope delete"]);
+    terminal.press("y 7");
+    terminal.shows("Nothing was changed yet");
+    assert!(scene.is_there(&left[0]).await && !scene.log().exists());
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_is_replaced_while_the_plan_is_open_is_not_deleted() {
+    let scene = Scene::new(&["/job"]).await;
+    let owner = zk::connect(&scene.at).await;
+    zk::create_all(&owner, CreateMode::Ephemeral, [("/job/lock".to_owned(), b"old".to_vec())]).await;
+    let mut terminal = scene.console(true, 80, 24);
+    terminal.shows("1 contender");
+    terminal.press("\rx");
+    terminal.shows_all(&["Delete /job/lock?", "type lock and Enter"]);
+    zk::delete_all(&scene.client, ["/job/lock".to_owned()]).await;
+    zk::create_all(&scene.client, CreateMode::Ephemeral, [("/job/lock".to_owned(), b"new".to_vec())]).await;
+    terminal.shows("another node has that name now");
+    terminal.press("y\rlock\r");
+    terminal.press("\x1b");
+    terminal.hides("another node has that name now");
+    assert!(scene.is_there("/job/lock").await && !scene.log().exists());
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tagged_contenders_go_together_and_an_empty_parent_by_itself() {
+    let scene = Scene::new(&["/orders"]).await;
+    let left =
+        scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-", "/orders/lock-"]).await;
+    let mut terminal = scene.console(true, 80, 24);
+    terminal.shows("2 contenders");
+    terminal.press("\r");
+    terminal.shows("1 waiting");
+    terminal.press("  ");
+    terminal.shows("2 tagged");
+    terminal.press("x");
+    terminal.shows_all(&["Delete 2 nodes?", "y deletes them"]);
+    terminal.press("y");
+    terminal.shows("All 2 nodes are deleted.");
+    for path in &left {
+        scene.goes(path).await;
+    }
+    terminal.press("1");
+    terminal.shows("free");
+    terminal.press("x");
+    terminal.shows_all(&["Delete the empty /orders?", "y deletes it"]);
+    terminal.press("y");
+    scene.goes("/orders").await;
+    terminal.shows("is deleted.");
+    assert!(scene.logged(3).iter().all(|entry| result(entry) == "deleted"));
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn curators_owner_is_asked_and_nothing_is_deleted() {
+    let scene = Scene::new(&["/orders"]).await;
+    let name = "/orders/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-";
+    let held = scene.contend(&scene.client, CreateMode::EphemeralSequential, &[name]).await;
+    let mut terminal = scene.console(true, 80, 24);
+    terminal.shows("1 contender");
+    terminal.press("\rx");
+    terminal.shows("r asks its owner to release");
+    terminal.press("r");
+    terminal.shows_all(&["Ask the owner of 0 to release?", "nothing is deleted"]);
+    terminal.press("y");
+    terminal.shows("is marked: its owner is asked");
+    let (data, _) = scene.client.get_data(&held[0]).await.expect("the node is there");
+    assert_eq!(data, b"__REVOKE__");
+    assert_eq!(result(&scene.logged(1)[0]), "asked");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_log_that_can_be_written_nothing_is_deleted_and_it_is_said_why() {
+    let scene = Scene::new(&["/orders"]).await;
+    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    // A folder is no file, whoever asks.
+    let log = scene.folder.path().join("folder");
+    std::fs::create_dir(&log).expect("a folder");
+    let mut terminal = scene.console_with(&log, true, 80, 24);
+    terminal.shows("1 contender");
+    terminal.press("\rx");
+    terminal.shows("y deletes it");
+    terminal.press("y");
+    terminal.shows_all(&["Nothing was done: the audit log", "--audit-log"]);
+    terminal.press("7");
+    terminal.shows_all(&["Nothing can be deleted", "cannot be read"]);
+    assert!(scene.is_there(&left[0]).await);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn a_deletion_that_was_confirmed_is_finished_though_the_user_leaves() {
+    let server = Server::start();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("audit.jsonl");
+    let client = runtime.block_on(async {
+        let client = zk::connect(&server.connect_string()).await;
+        zk::make(&client, ["/orders".to_owned()]).await;
+        zk::create_all(&client, CreateMode::PersistentSequential, [("/orders/lock-".to_owned(), Vec::new())]).await;
+        client
+    });
+    let arguments =
+        ["--connect", &server.connect_string(), "--write", "--audit-log", log.to_str().expect("a plain path")];
+    let mut terminal = Terminal::lockscope(&arguments, 80, 24);
+    terminal.shows_all(&["● live", "1 contender"]);
+    terminal.press("\rx");
+    terminal.shows("y deletes it");
+    // The server stands still while the plan is confirmed and the console is left.
+    server.pause();
+    terminal.press("y");
+    terminal.shows("deleting 1 node");
+    terminal.press("q");
+    eventually_blocking("what is said at the end", || {
+        let sent = String::from_utf8_lossy(&terminal.sent()).into_owned();
+        if sent.contains("The deletion is being finished.") { Ok(()) } else { Err(terminal.text()) }
+    });
+    server.resume();
+    assert!(terminal.ends().success());
+    let history = read(&log, Limits::default()).expect("the log");
+    assert_eq!(result(&history.entries[0]), "deleted", "{history:?}");
+    let there = runtime.block_on(client.check_stat("/orders/lock-0000000000")).expect("an answer");
+    assert!(there.is_none());
+}
