@@ -174,7 +174,8 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         sources.stop().await;
         (ended, gone)
     };
-    match fleets.around(work).await {
+    // All of the screen is in there: it would swell whatever calls this.
+    match Box::pin(fleets.around(work)).await {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
         (Err(TuiError::Terminal(_)), true) => Ok(()),
         (ended, _) => ended,
