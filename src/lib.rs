@@ -19,6 +19,7 @@
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
 //! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `server_view`, `znode` |
 //! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
+//! | [`demo`] | The guided tour: its script as data, and the sessions that play what test clients cannot. | `contend`, `lock`, `zk`, `znode` |
 //! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
@@ -47,11 +48,13 @@
 //! - What may be deleted, and how it is confirmed: [`admin`].
 //! - A key or a command: the one table in `tui::keymap`; footer and help follow.
 //! - What the sandbox answers to a request: `sandbox::machine`, one file a family; what is on the wire: `sandbox::wire`.
+//! - What the tour shows and says: `assets/demo.toml`.
 //! - A field of the JSON: [`report`]; names are added, never renamed.
 
 pub mod admin;
 pub mod cli;
 pub mod contend;
+pub mod demo;
 pub mod diagnose;
 pub mod lock;
 pub mod observe;

@@ -48,7 +48,7 @@ fn closing() -> String {
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
 /// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
-/// Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
+/// `lockscope demo` shows all of it on a ZooKeeper of its own. Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
 /// ensemble, unless --write permits it to the screen. contend and compare let test clients make and delete nodes
 /// of their own, below the path they are given; delete deletes one node.
 #[derive(Debug, Parser)]
@@ -130,6 +130,26 @@ pub(super) enum Command {
         compare: CompareOptions,
         #[command(flatten)]
         headless: HeadlessOptions,
+    },
+    /// Show what lockscope can do: a guided tour, with nothing to install
+    ///
+    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and tells in six scenes what is
+    /// seen: n steps on, b back, P lets it play by itself, and all other keys work as ever. With --connect the tour runs on
+    /// that ensemble, below a node of its own, /lockscope-demo-..., which is removed when the tour ends.
+    #[command(
+        mut_arg("root", |arg| arg.hide(true)),
+        mut_arg("lock", |arg| arg.hide(true)),
+        mut_arg("write", |arg| arg.hide(true)),
+        mut_arg("connect", |arg| arg.help("Run the tour on this ensemble instead of in memory"))
+    )]
+    Demo {
+        #[command(flatten)]
+        options: Options,
+        #[command(flatten)]
+        screen: ScreenOptions,
+        /// Let the tour step on by itself from the start
+        #[arg(long)]
+        play: bool,
     },
     /// Delete a contender or an empty lock parent, if it is still the one that was seen
     ///

@@ -13,6 +13,7 @@ mod check;
 mod config;
 mod contend;
 mod delete;
+mod demo;
 mod follow;
 mod generate;
 mod human;
@@ -41,6 +42,7 @@ use settings::{Environment, Layer, Settings};
 use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
+use crate::demo::GroundError;
 use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
 
@@ -97,6 +99,9 @@ pub enum CliError {
     /// The sandbox does not start.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
+    /// The demo has no place on the ensemble, or could not leave it as it was.
+    #[error(transparent)]
+    Demo(#[from] GroundError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {
@@ -167,6 +172,16 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
     };
     refuse_screen_options(&screen, &command)?;
     match command {
+        Command::Demo { options: own, screen: own_screen, play } => {
+            let options = without_locks(own.over(options), "demo")?;
+            let screen = own_screen.over(screen);
+            let on_ensemble = options.connect.is_some();
+            let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
+            match on_ensemble {
+                true => demo::on_ensemble(&settings, play).await?,
+                false => demo::on_sandbox(&settings, play).await?,
+            }
+        }
         Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
         Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
         Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
@@ -216,6 +231,9 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
 
 /// A command that draws a plot may have to do with ASCII, and one that changes something has an audit log.
 fn refuse_screen_options(screen: &ScreenOptions, command: &Command) -> Result<(), CliError> {
+    if matches!(command, Command::Demo { .. }) {
+        return Ok(());
+    }
     let draws = matches!(command, Command::Compare { .. });
     let changes = matches!(command, Command::Delete { .. });
     let given = [
@@ -264,6 +282,7 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         utc: settings.utc,
         write: settings.write,
         audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
+        tour: None,
     };
     // On the heap: the screen's state is large, and the headless commands share this future.
     Ok(Box::pin(tui::run(options)).await?)

@@ -50,17 +50,23 @@ impl Layer {
         let (options, screen, headless) = (self.options, self.screen, self.headless);
         Layer {
             options: options.over(below.options),
-            screen: ScreenOptions {
-                ascii: screen.ascii.or(below.screen.ascii),
-                theme: screen.theme.or(below.screen.theme),
-                mouse: screen.mouse.or(below.screen.mouse),
-                write: screen.write.or(below.screen.write),
-                audit_log: screen.audit_log.or(below.screen.audit_log),
-            },
+            screen: screen.over(below.screen),
             headless: HeadlessOptions {
                 format: headless.format.or(below.headless.format),
                 timeout: headless.timeout.or(below.headless.timeout),
             },
+        }
+    }
+}
+
+impl ScreenOptions {
+    pub(super) fn over(self, below: ScreenOptions) -> ScreenOptions {
+        ScreenOptions {
+            ascii: self.ascii.or(below.ascii),
+            theme: self.theme.or(below.theme),
+            mouse: self.mouse.or(below.mouse),
+            write: self.write.or(below.write),
+            audit_log: self.audit_log.or(below.audit_log),
         }
     }
 }

@@ -226,7 +226,7 @@ impl Client {
 }
 
 /// Closes a session and waits until that is known, for a few seconds.
-pub(super) async fn close(session: Session) {
+pub(crate) async fn close(session: Session) {
     let mut states = session.state_watcher();
     if session.state().is_terminated() {
         return;

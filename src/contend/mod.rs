@@ -33,6 +33,7 @@ mod scenario;
 mod status;
 mod tally;
 
+pub(crate) use client::close;
 pub use compare::{Comparison, Progress, Run, compare};
 pub use fleet::{ContendError, Fleet, FleetOptions, MOST_ORDERS};
 pub use outcome::{Bytes, Count, Delivered, Outcome, Quantiles};

@@ -47,8 +47,9 @@ pub fn lines(app: &App, columns: usize) -> Vec<Detail> {
     let page = Page { app, lock, row, facts, charset, room: columns.saturating_sub(LABEL) };
     let mut lines = vec![page.path(), page.state(), page.session()];
     lines.extend(page.client());
-    lines.extend([page.waits_for(), page.release(), page.created()]);
+    lines.push(page.waits_for());
     lines.extend(page.data());
+    lines.extend([page.release(), page.created()]);
     lines
 }
 

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::app::{Event, Side};
 use super::run::Crews;
 use crate::contend::{ContendError, Deletions, Fleet, FleetOptions, Order, Scenario};
+use crate::demo::{Direction, Stage};
 use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
 
@@ -22,7 +23,7 @@ const ORDERS: usize = 64;
 /// How long the end of the program waits for all fleets: somewhat longer than a fleet takes at most to stop.
 const ENDING: Duration = Duration::from_secs(12);
 
-/// All fleets, and what they tell.
+/// All fleets and the tour's stage, and what they tell.
 ///
 /// Dropped, the fleets stop in the background; [`around`](Self::around) waits for that.
 #[derive(Debug)]
@@ -30,10 +31,17 @@ pub struct Fleets {
     connection: ConnectOptions,
     roots: Vec<ZnodePath>,
     deletions: Deletions,
-    tell: mpsc::Sender<Event>,
-    told: mpsc::Receiver<Event>,
+    tell: mpsc::Sender<Told>,
+    told: mpsc::Receiver<Told>,
     running: [Option<Running>; 2],
+    /// How many fleets there were before: what those tell who were dismissed is not heard.
+    generation: u64,
+    leaving: Vec<JoinHandle<()>>,
+    stage: Stage,
 }
+
+/// What is told, and by a fleet of which generation.
+type Told = (u64, Event);
 
 /// A fleet's task, and the way to it.
 #[derive(Debug)]
@@ -43,17 +51,13 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.stop.cancel();
-    }
-}
-
 impl Fleets {
     /// No fleet yet. `roots` are those of the observer, whose watches are not counted among what fleets cost.
     pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>) -> Self {
         let (tell, told) = mpsc::channel(WAITING);
-        Self { connection, roots, deletions: Deletions::default(), tell, told, running: [None, None] }
+        let stage = Stage::new(connection.clone());
+        let (running, generation, leaving) = ([None, None], 0, Vec::new());
+        Self { connection, roots, deletions: Deletions::default(), tell, told, running, generation, leaving, stage }
     }
 
     /// Does some work that may start fleets, and ends them all when it is done, before anything of it comes out: also when
@@ -66,10 +70,17 @@ impl Fleets {
 
     /// Stops all fleets and waits until their clients and nodes are gone, a few seconds at most.
     async fn end(mut self) {
-        let tasks: Vec<_> = self.running.iter_mut().filter_map(Option::take).map(Running::stop).collect();
+        self.dismiss();
         // Nobody takes what they tell any more.
         self.told.close();
-        let _ = timeout(ENDING, futures::future::join_all(tasks)).await;
+        let all = futures::future::join(futures::future::join_all(std::mem::take(&mut self.leaving)), self.stage.end());
+        let _ = timeout(ENDING, all).await;
+    }
+
+    /// Says something before any fleet does.
+    pub fn begin_with(&self, event: Event) {
+        // Nothing else waits yet.
+        let _ = self.tell.try_send((self.generation, event));
     }
 
     /// Whether any fleet runs or is being stopped.
@@ -83,19 +94,19 @@ impl Fleets {
     }
 }
 
-impl Running {
-    async fn stop(mut self) {
-        self.stop.cancel();
-        let _ = (&mut self.task).await;
-    }
-}
-
 impl Crews for Fleets {
     async fn next(&mut self) -> Event {
-        match self.told.recv().await {
-            Some(event) => event,
-            // It is never closed while this is used: `tell` is held here too.
-            None => std::future::pending().await,
+        loop {
+            let told = tokio::select! {
+                told = self.told.recv() => told,
+                why = self.stage.trouble() => return Event::StageTrouble(why),
+            };
+            match told {
+                Some((generation, event)) if generation == self.generation => return event,
+                Some(_) => {}
+                // It is never closed while this is used: `tell` is held here too.
+                None => std::future::pending().await,
+            }
         }
     }
 
@@ -104,16 +115,20 @@ impl Crews for Fleets {
             FleetOptions { connection: self.connection.clone(), own_watches: self.own_watches(&scenario.path) };
         let (orders, ordered) = mpsc::channel(ORDERS);
         let stop = CancellationToken::new();
-        let play = Play { side, tell: self.tell.clone(), ordered, stop: stop.clone() };
+        let tell = Teller { tell: self.tell.clone(), generation: self.generation };
+        let play = Play { side, tell, ordered, stop: stop.clone() };
         let task = tokio::spawn(play.run(options, scenario, self.deletions.clone()));
-        self.running[side as usize] = Some(Running { orders, stop, task });
+        if let Some(before) = self.running[side as usize].replace(Running { orders, stop, task }) {
+            before.stop.cancel();
+            self.leaving.push(before.task);
+        }
     }
 
     fn order(&mut self, side: Side, order: Order) {
         let sent = self.running[side as usize].as_ref().map(|running| running.orders.try_send(order));
         if sent.is_some_and(|sent| sent.is_err()) {
             // With the screen behind as well, this is one report among many.
-            let _ = self.tell.try_send(Event::FleetBusy(side));
+            let _ = self.tell.try_send((self.generation, Event::FleetBusy(side)));
         }
     }
 
@@ -122,12 +137,44 @@ impl Crews for Fleets {
             running.stop.cancel();
         }
     }
+
+    fn dismiss(&mut self) {
+        self.generation += 1;
+        self.leaving.retain(|task| !task.is_finished());
+        for running in self.running.iter_mut().filter_map(Option::take) {
+            running.stop.cancel();
+            self.leaving.push(running.task);
+        }
+    }
+
+    fn direct(&mut self, direction: Direction) {
+        self.stage.direct(direction);
+    }
+}
+
+impl Drop for Fleets {
+    fn drop(&mut self) {
+        self.dismiss();
+    }
+}
+
+/// How a fleet tells.
+struct Teller {
+    tell: mpsc::Sender<Told>,
+    generation: u64,
+}
+
+impl Teller {
+    /// Whether anybody still listens.
+    async fn send(&self, event: Event) -> bool {
+        self.tell.send((self.generation, event)).await.is_ok()
+    }
 }
 
 /// What a fleet's task has in hand.
 struct Play {
     side: Side,
-    tell: mpsc::Sender<Event>,
+    tell: Teller,
     ordered: mpsc::Receiver<Order>,
     stop: CancellationToken,
 }
@@ -147,7 +194,7 @@ impl Play {
             }
         };
         // At the end of the program nobody listens.
-        let _ = self.tell.send(last).await;
+        self.tell.send(last).await;
     }
 
     /// Forwards statuses and orders until it is stopped or the fleet cannot run.
@@ -159,12 +206,12 @@ impl Play {
                     biased;
                     Some(order) = self.ordered.recv() => {
                         if !fleet.order(order) {
-                            let _ = self.tell.try_send(Event::FleetBusy(self.side));
+                            let _ = self.tell.tell.try_send((self.tell.generation, Event::FleetBusy(self.side)));
                         }
                     }
                     status = fleet.changed() => {
                         let told = Event::Fleet { side: self.side, status: status? };
-                        if self.tell.send(told).await.is_err() {
+                        if !self.tell.send(told).await {
                             return Ok(());
                         }
                     }

@@ -23,14 +23,16 @@ pub enum Group {
     Change,
     /// Test clients.
     Clients,
+    /// The guided tour.
+    Tour,
     /// The program itself.
     Program,
 }
 
 impl Group {
     /// Every group, in the order of Help.
-    pub const ALL: [Self; 7] =
-        [Self::Move, Self::Go, Self::Look, Self::Take, Self::Change, Self::Clients, Self::Program];
+    pub const ALL: [Self; 8] =
+        [Self::Move, Self::Go, Self::Look, Self::Take, Self::Change, Self::Clients, Self::Tour, Self::Program];
 
     /// The heading.
     pub fn title(self) -> &'static str {
@@ -41,6 +43,7 @@ impl Group {
             Self::Take => "Take along",
             Self::Change => "Delete (with --write)",
             Self::Clients => "Test clients",
+            Self::Tour => "Tour (lockscope demo)",
             Self::Program => "Program",
         }
     }
@@ -199,6 +202,9 @@ pub const COMMANDS: &[Entry] = &[
     control(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
     control(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave").takes(CLIENT).hint("remove"),
     control(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
+    entry(Command::TourNext, "next", &[Key::Char('n')], Group::Tour, "The next step (Space too)"),
+    entry(Command::TourBack, "previous", &[Key::Char('b')], Group::Tour, "The step before, or the scene anew"),
+    entry(Command::TourPlay, "play", &[Key::Char('P')], Group::Tour, "Step on by itself, or not any more"),
     entry(Command::CommandLine, "command", &[Key::Char(':')], Group::Program, "Type a command by its name"),
     entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], Group::Program, "Draw everything anew"),
     entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], Group::Program, "Stop until the shell continues it"),
@@ -206,9 +212,13 @@ pub const COMMANDS: &[Entry] = &[
     entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], Group::Program, "End the program").hint("quit"),
 ];
 
+/// What this key does where it does nothing else: it is the largest one, and a presenter looks at the room.
+const SPARE: (Key, Command) = (Key::Char(' '), Command::TourNext);
+
 /// The command of a key on a screen.
 pub fn command(key: Key, screen: Screen) -> Option<Command> {
-    COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key)).map(|entry| entry.command)
+    let bound = COMMANDS.iter().find(|entry| entry.is_on(screen) && entry.keys.contains(&key));
+    bound.map(|entry| entry.command).or((key == SPARE.0).then_some(SPARE.1))
 }
 
 /// The entry with that name, or the only one whose name begins so. A single letter means what its key means.

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`why`], [`servers`]: what keys do and what pages say, as data;
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`caption`], [`why`], [`servers`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleets`]: the loop and what it touches.
@@ -18,6 +18,7 @@ pub mod asked;
 pub mod audited;
 pub mod banner;
 pub mod beliefs;
+pub mod caption;
 pub mod deletion;
 pub mod details;
 pub mod fleets;
@@ -47,7 +48,7 @@ use crossterm::event::EventStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use self::app::{App, Event, Settings};
+use self::app::{App, Event, Settings, Tour};
 use self::fleets::Fleets;
 use self::hands::Hands;
 use self::input::Orders;
@@ -89,6 +90,8 @@ pub struct TuiOptions {
     pub write: bool,
     /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
     pub audit_log: Option<PathBuf>,
+    /// A guided tour.
+    pub tour: Option<Tour>,
 }
 
 /// Why there is no screen.
@@ -147,6 +150,9 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let app = App::new(settings, (size.width, size.height), now());
     let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
     let hands = Hands::new(options.observe.connection.clone(), options.audit_log, options.write);
+    if let Some(tour) = options.tour {
+        fleets.begin_with(Event::TourBegins(Box::new(tour)));
+    }
     let surveyor = match options.survey.by {
         ViewBy::Off => None,
         _ => Some(Surveyor::start(options.survey)?),

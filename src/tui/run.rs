@@ -27,6 +27,7 @@ use super::terminal::Outside;
 use super::theme::Theme;
 use super::view::draw;
 use crate::contend::{self, Scenario};
+use crate::demo::Direction;
 use crate::observe::Observed;
 use crate::znode::Timestamp;
 
@@ -65,6 +66,10 @@ pub trait Crews {
     fn order(&mut self, side: Side, order: contend::Order);
     /// Stops the fleet on that side; its end is told.
     fn stop(&mut self, side: Side);
+    /// Lets all fleets go in the background, and tells nothing more of them.
+    fn dismiss(&mut self) {}
+    /// Does something on the tour's stage.
+    fn direct(&mut self, _: Direction) {}
 }
 
 /// This machine's clock.
@@ -267,6 +272,8 @@ where
             Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
             Effect::Order { side, order } => fleets.order(side, order),
             Effect::StopFleet(side) => fleets.stop(side),
+            Effect::Dismiss => fleets.dismiss(),
+            Effect::Stage(direction) => fleets.direct(direction),
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
         }
         Ok(ControlFlow::Continue(()))

@@ -139,8 +139,11 @@ fn told(member: &MemberView) -> Option<String> {
         let within = plural(listing.items().len(), "watched path", "watched paths");
         format!("{within} of ours")
     });
-    let watches = member.watch_count.map(|watches| if watches == 1 { "1 watch".to_owned() } else { format!("{} watches", count(watches)) });
-    let parts: Vec<String> = [connections, sessions, watched, watches].into_iter().flatten().collect();
+    let all = member.watch_count.map(|number| match number {
+        1 => "1 watch in all".to_owned(),
+        _ => format!("{} watches in all", count(number)),
+    });
+    let parts: Vec<String> = [connections, sessions, watched, all].into_iter().flatten().collect();
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 14] = [
+const ROOMS: [(&str, &[&str]); 15] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -16,11 +16,13 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
+    ("demo", &["contend", "lock", "zk", "znode"]),
     ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
         &[
             "admin",
+            "demo",
             "sandbox",
             "contend",
             "lock",
@@ -37,12 +39,25 @@ const ROOMS: [(&str, &[&str]); 14] = [
     ),
     (
         "tui",
-        &["admin", "contend", "lock", "observe", "zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"],
+        &[
+            "demo",
+            "admin",
+            "contend",
+            "lock",
+            "observe",
+            "zk",
+            "report",
+            "diagnose",
+            "queue",
+            "recipe",
+            "server_view",
+            "znode",
+        ],
     ),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 16] = [
+const PURE: [&str; 17] = [
     "znode",
     "recipe",
     "server_view",
@@ -50,6 +65,7 @@ const PURE: [&str; 16] = [
     "diagnose",
     "report",
     "tui/app",
+    "demo/script",
     "observe/follow",
     "admin/plan",
     "admin/guard",

@@ -2,9 +2,11 @@
 
 mod contend;
 mod delete;
+mod demo;
 mod endings;
 mod hostile;
 mod pictures;
+mod recording;
 mod suspend;
 mod trouble;
 mod walk;

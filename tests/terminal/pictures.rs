@@ -1,4 +1,4 @@
-//! The pictures of the README: the running program, watching locks that real libraries made.
+//! The pictures of the README: the running program, watching locks that real libraries made, and on its tour.
 //!
 //! The scene is played in every test run; the pictures are written where `LOCKSCOPE_PICTURES` names a directory.
 
@@ -8,6 +8,7 @@ use crate::harness::foreign::Foreign;
 use crate::harness::picture::svg;
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually_blocking;
 use crate::harness::{words, zk};
 
 /// Draws what the terminal shows into `name`.svg, when pictures are asked for.
@@ -58,6 +59,25 @@ async fn the_pictures_show_the_locks_of_real_libraries() {
     terminal.press(":lock /app/locks/catalog\r");
     terminal.shows_all(&["/app/locks/catalog", "╰─▶", "waits for"]);
     draw(&terminal, "queue.svg");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn the_pictures_show_the_tour() {
+    let mut terminal = Terminal::lockscope(&["demo", "--utc"], 118, 30);
+    terminal.shows_all(&["1/6", "herd ── 20 clients", "chain ── 20 clients"]);
+    eventually_blocking("some seconds of watch events", || {
+        let seen = terminal.text();
+        let lively = seen.lines().any(|line| line.matches('█').count() >= 4);
+        if lively { Ok(()) } else { Err(seen) }
+    });
+    draw(&terminal, "contend.svg");
+    terminal.press("nnnnnnnn");
+    terminal.shows_all(&["4/6 A forgotten node", "○ waits"]);
+    terminal.press("n");
+    terminal.shows_all(&["✖ orphan", "● holds"]);
+    draw(&terminal, "stuck.svg");
     terminal.press("q");
     assert!(terminal.ends().success());
 }

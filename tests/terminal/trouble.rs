@@ -14,7 +14,7 @@ fn server() -> Server {
     Settings::default().start()
 }
 
-async fn console(server: &Server, columns: u16, rows: u16) -> Terminal {
+fn console(server: &Server, columns: u16, rows: u16) -> Terminal {
     let terminal = Terminal::lockscope(&["--connect", &server.connect_string(), "--utc"], columns, rows);
     terminal.shows_all(&["● live 1/1"]);
     terminal
@@ -32,15 +32,14 @@ async fn a_killed_holder_is_counted_down_until_the_next_one_holds() {
     let server = server();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/job".to_owned()]).await;
-    let (mut holder, mut waiter) =
-        (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
+    let (mut holder, mut waiter) = (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
     holder.connect_within("doomed", Duration::from_secs(12)).await;
     holder.start("doomed", "first", "lock", "/locks/job").await;
     holder.held("first").await;
     waiter.connect("heir").await;
     waiter.start("heir", "second", "lock", "/locks/job").await;
 
-    let mut terminal = console(&server, 80, 24).await;
+    let mut terminal = console(&server, 80, 24);
     terminal.shows("2 contenders");
     terminal.press("\r");
     terminal.shows_all(&["● holds", "○ waits", "live", "╰─▶ 0 ✓"]);
@@ -71,7 +70,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
         kazoo.start(name, &format!("{name}-holds"), "lock", path).await;
         kazoo.held(&format!("{name}-holds")).await;
     }
-    let mut terminal = console(&server, 80, 24).await;
+    let mut terminal = console(&server, 80, 24);
     terminal.shows_all(&["/locks/billing", "/locks/orders"]);
     terminal.press("4");
     terminal.shows("Nobody waits");
@@ -97,7 +96,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_does_not_tell_is_named_with_what_to_change_there() {
-    let server = Settings::default().line("4lw.commands.whitelist=srvr").start();
+    let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let mut terminal = Terminal::lockscope(&["--connect", &server.connect_string()], 80, 24);
     terminal.shows_all(&["● live !0/1", "not told (v: why)"]);
     terminal.press("v");

@@ -82,7 +82,7 @@ async fn a_paused_screen_stays_as_it_was_until_it_goes_on() {
     terminal.press("p");
     terminal.shows("PAUSED");
     zk::delete_all(&client, ["/billing/lock-0000000000".to_owned()]).await;
-    terminal.shows("waiting");
+    terminal.shows("1 change since");
     assert!(terminal.text().contains("4 contenders"), "{}", terminal.text());
     terminal.press("p");
     terminal.shows("3 contenders");

@@ -28,7 +28,9 @@ impl App {
             return self.type_key(key);
         }
         match keymap::command(key, self.screen) {
+            Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
             Some(command) => {
+                self.tour_yields();
                 self.notice = None;
                 self.run(command, None)
             }
@@ -178,6 +180,9 @@ impl App {
             Command::Start => return self.start(argument),
             Command::Stop => return self.stop_fleets(),
             Command::Holder => self.select_holder(),
+            Command::TourNext => return self.tour_next(),
+            Command::TourBack => return self.tour_back(),
+            Command::TourPlay => return self.tour_plays(),
             Command::Join
             | Command::Leave
             | Command::Crash

@@ -84,7 +84,7 @@ impl App {
     pub(super) fn sort(&mut self, by: SortBy, reversed: bool) {
         let now = self.now;
         self.each_world(|world| {
-            world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now))
+            world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now));
         });
         self.locks = Cursor::first();
     }

@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{AuditTold, Side};
+use super::{AuditTold, Side, Tour};
 use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{Order, Outcome, Scenario, Status};
+use crate::demo::Direction;
 use crate::observe::Observed;
 
 /// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
@@ -124,6 +125,10 @@ pub enum Event {
     },
     /// A fleet had too much to do and dropped an order.
     FleetBusy(Side),
+    /// A guided tour begins.
+    TourBegins(Box<Tour>),
+    /// The scene of the tour cannot be played: why, as a sentence without a full stop.
+    StageTrouble(String),
 }
 
 /// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
@@ -168,6 +173,10 @@ pub enum Effect {
     LookAtWatchers(bool),
     /// Stop a fleet: its clients go, with their sessions and nodes.
     StopFleet(Side),
+    /// All fleets leave in the background, and nothing more is heard of them.
+    Dismiss,
+    /// Something happens on the tour's stage.
+    Stage(Direction),
 }
 
 /// What an event led to.

@@ -35,6 +35,7 @@ pub struct Area {
 /// beliefs                      a few lines, only on Contend, when two believed that they hold
 /// main: a box with the list    what is left
 /// side: a box below it         Locks: watch events; Queue, Audit: details
+/// caption                      a few lines, only during the tour
 /// footer                       1 line
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -53,6 +54,8 @@ pub struct Layout {
     pub main: Area,
     /// The box below it; without lines where there is none.
     pub side: Area,
+    /// What the tour says, with a line that says where it is; without lines when there is no tour.
+    pub caption: Area,
     /// Keys, or what is being typed.
     pub footer: Area,
 }
@@ -95,8 +98,17 @@ impl Layout {
             beliefs,
             main: line(body.y, body.height - below),
             side: line(body.y + body.height - below, below),
+            caption: line(height - 1, 0),
             footer: line(height - 1, 1),
         })
+    }
+
+    /// The same with some lines of the tour above the footer, as many as leave the rest enough.
+    pub fn with_caption(size: (u16, u16), lines: u16, rest: impl FnOnce((u16, u16)) -> Option<Self>) -> Option<Self> {
+        let lines = lines.min(size.1.saturating_sub(SMALLEST.1));
+        let layout = rest((size.0, size.1 - lines))?;
+        let caption = Area { height: lines, ..layout.footer };
+        Some(Self { caption, footer: Area { y: caption.y + lines, ..layout.footer }, ..layout })
     }
 
     /// The first line of the list's rows, and how many rows show: without the border and the line of titles.
@@ -139,10 +151,13 @@ mod tests {
         for screen in Screen::ALL {
             for (banner, beliefs) in (0..=MOST_BANNER + 1).zip([0, 1, 2, 4, 0, 9]) {
                 for height in SMALLEST.1..90 {
-                    let layout = Layout::of((80, height), screen, banner, beliefs).unwrap();
-                    let Layout { header, tabs, banner, fleets, beliefs, main, side, footer } = layout;
+                    let told = height % 6;
+                    let layout =
+                        Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, beliefs));
+                    let layout = layout.unwrap();
+                    let Layout { header, tabs, banner, fleets, beliefs, main, side, caption, footer } = layout;
                     let mut next = 0;
-                    for part in [header, tabs, banner, fleets, beliefs, main, side, footer] {
+                    for part in [header, tabs, banner, fleets, beliefs, main, side, caption, footer] {
                         assert_eq!(part.y, next, "{screen:?} {height} {part:?}");
                         next += part.height;
                     }

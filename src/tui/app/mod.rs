@@ -25,6 +25,7 @@ mod screen;
 mod sessions;
 mod shown;
 mod sorted;
+mod tour;
 mod waits;
 mod world;
 
@@ -50,6 +51,7 @@ pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
 pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
 pub use sorted::{SortBy, SortedLocks};
+pub use tour::Tour;
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
@@ -156,6 +158,7 @@ pub struct App {
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
+    tour: Option<Box<Tour>>,
     /// Whether it was last wanted to be asked who watches what.
     looks: bool,
 }
@@ -192,6 +195,7 @@ impl App {
             prompt: None,
             notice: None,
             observing: true,
+            tour: None,
             looks: false,
         }
     }
@@ -199,13 +203,14 @@ impl App {
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
+        let second = event == Event::Tick;
         let before = (self.screen, self.paused.is_some());
         let looked = match &event {
             Event::Tick => true,
             Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
             _ => false,
         };
-        let mut update = match event {
+        let update = match event {
             Event::Key(key) => self.key(key),
             Event::Mouse(mouse) => self.mouse(mouse),
             Event::Resize(width, height) => {
@@ -231,7 +236,10 @@ impl App {
             Event::FleetFailed { side, why } => self.fleet_failed(side, why),
             Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
             Event::FleetBusy(side) => self.fleet_busy(side),
+            Event::TourBegins(tour) => self.tour_begins(tour),
+            Event::StageTrouble(why) => self.stage_troubled(why),
         };
+        let mut update = self.follow_tour(update, second);
         if update.redraw {
             if looked || before != (self.screen, self.paused.is_some()) {
                 self.list_anew();
@@ -281,7 +289,8 @@ impl App {
 
     /// Whether something on the screen changes with time alone.
     pub fn counts_seconds(&self) -> bool {
-        if self.notice.is_some() || self.paused.is_some() || self.deletion.is_some() {
+        let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
+        if self.notice.is_some() || self.paused.is_some() || self.deletion.is_some() || playing {
             return true;
         }
         if self.screen == Screen::Contend && self.fleets.is_active() {

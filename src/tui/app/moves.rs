@@ -94,7 +94,7 @@ impl App {
             }
             (Screen::Audit, Pane::List) => self.entries = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
-                self.step(if last { FAR } else { -FAR })
+                self.step(if last { FAR } else { -FAR });
             }
         }
     }

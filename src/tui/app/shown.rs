@@ -1,9 +1,10 @@
 //! What the views read.
 
 use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
+use crate::diagnose::Severity;
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
-use crate::tui::beliefs;
+use crate::tui::{beliefs, caption};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 impl App {
@@ -94,7 +95,10 @@ impl App {
         if let Some(panes) = layout.panes() {
             return panes;
         }
-        let wrong = || self.world().open_lock().is_some_and(|lock| self.world().diagnosis().worst(lock.id()).is_some());
+        let wrong = || {
+            let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
+            worst.is_some_and(|finding| finding.severity >= Severity::Warning)
+        };
         let nothing = Area { height: 0, ..layout.side };
         match self.pane {
             Pane::Why => (nothing, layout.side),
@@ -147,6 +151,8 @@ impl App {
     pub fn layout(&self) -> Option<Layout> {
         let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
         let beliefs = if self.screen == Screen::Contend { beliefs::lines(self, self.size.0).len() } else { 0 };
-        Layout::of(self.size, self.screen, banner, u16::try_from(beliefs).unwrap_or(u16::MAX))
+        let beliefs = u16::try_from(beliefs).unwrap_or(u16::MAX);
+        let told = self.tour().map_or(0, |tour| caption::height(tour, self.size.0));
+        Layout::with_caption(self.size, told, |size| Layout::of(size, self.screen, banner, beliefs))
     }
 }

@@ -221,12 +221,11 @@ impl<'a> Drawing<'a> {
     }
 
     fn waiters(&mut self, holder: SessionId, lock: &LockQueue, follows: &mut Vec<bool>) {
-        let waiting: Vec<SessionId> = match lock.kind() {
-            Kind::SingleNode => self.sight.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default(),
-            _ => {
-                let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == State::Waits);
-                rows.filter_map(|row| row.contender.session).filter(|session| *session != holder).collect()
-            }
+        let waiting: Vec<SessionId> = if lock.kind() == Kind::SingleNode {
+            self.sight.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default()
+        } else {
+            let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == State::Waits);
+            rows.filter_map(|row| row.contender.session).filter(|session| *session != holder).collect()
         };
         self.push(WaitKind::Lock(waiting.len()), Some(holder), Some(lock.id()), follows);
         let (through, leaves): (Vec<_>, Vec<_>) =
@@ -240,9 +239,10 @@ impl<'a> Drawing<'a> {
                 break;
             }
             follows.push(at < last);
-            let fresh = self.held.get(&session).is_some_and(|locks| {
-                locks.iter().any(|lock| !self.drawn.contains(&(session, *lock)))
-            });
+            let fresh = self
+                .held
+                .get(&session)
+                .is_some_and(|locks| locks.iter().any(|lock| !self.drawn.contains(&(session, *lock))));
             self.push(WaitKind::Through(fresh), Some(session), Some(lock.id()), follows);
             self.locks(session, follows);
             follows.pop();

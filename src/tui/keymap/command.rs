@@ -83,6 +83,12 @@ pub enum Command {
     Heal,
     /// Delays what passes a test client's link.
     Delay,
+    /// The next step of the tour.
+    TourNext,
+    /// The step before.
+    TourBack,
+    /// Lets the tour step on by itself, or not any more.
+    TourPlay,
     /// Opens the command line.
     CommandLine,
     /// Draws everything anew.
@@ -91,4 +97,11 @@ pub enum Command {
     Suspend,
     /// Ends the program.
     Quit,
+}
+
+impl Command {
+    /// Whether it is of use only during the guided tour.
+    pub fn is_of_tour(self) -> bool {
+        matches!(self, Self::TourNext | Self::TourBack | Self::TourPlay)
+    }
 }

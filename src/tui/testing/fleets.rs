@@ -8,7 +8,7 @@ use crate::contend::{
     ClientId, ClientStatus, Count, Delivered, Doing, LinkState, Outcome, Overlap, Quantiles, Scenario, ServerEvents,
     Status, Totals,
 };
-use crate::tui::app::{App, Effect, Event, Settings, Side, Update};
+use crate::tui::app::{App, Effect, Event, Settings, Side, Tour, Update};
 use crate::znode::Zxid;
 
 /// A console that may write, in step with the small ensemble.
@@ -121,6 +121,16 @@ pub fn running(size: (u16, u16), many: u32) -> App {
 pub fn run(mut app: App, many: u32) -> App {
     let update = press(&mut app, &format!("5c{many} 20ms\n"));
     let scenarios = started(&update);
+    contend(app, &scenarios, many)
+}
+
+/// The first step of a tour, twelve seconds old.
+pub fn run_tour(mut app: App, tour: Tour) -> App {
+    let update = app.update(Event::TourBegins(Box::new(tour)), NOW);
+    contend(app, &started(&update), 20)
+}
+
+fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {
     for tenth in 0..=120_u64 {
         for (side, scenario, pace, each) in [(Side::Left, &scenarios[0], 3, 50), (Side::Right, &scenarios[1], 13, 1)] {
             let acquisitions = tenth.saturating_sub(10) * pace;

@@ -29,8 +29,8 @@ pub struct Clients {
 
 /// What a single server tells that was asked for everything at that time.
 pub fn told(at: Timestamp, clients: &Clients) -> Change {
-    let watched = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
-    let watches = watched.len() as u64;
+    let looked_at = clients.watching.iter().map(|(path, owner)| watched(path, *owner)).collect::<Vec<_>>();
+    let watches = looked_at.len() as u64;
     let totals = WatchTotals { connections: watches, paths: watches, watches };
     let sessions = clients.connected.iter().map(|owner| (*owner, 20)).chain(clients.expiring.iter().copied());
     let sessions = sessions.map(|(owner, left)| listed(owner, Timestamp(at.0 + left * 1000))).collect();
@@ -45,7 +45,7 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
             at,
         )),
         sessions: Some(Listing::new(sessions, true, at)),
-        watched: Some(Listing::new(watched, true, at)),
+        watched: Some(Listing::new(looked_at, true, at)),
         counted_at: Some(at),
         watch_totals: Some(totals),
         watch_count: Some(watches + clients.child_watches),
@@ -59,7 +59,8 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
     let Change::Surveyed { view: alone } = told(at, clients) else { unreachable!("told makes Surveyed") };
     let whole = MemberView { mode: Some(Mode::Leader), ..alone.members[0].clone() };
-    let error = "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";
+    let error =
+        "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";
     let less = MemberView {
         mode: Some(Mode::Follower),
         version: whole.version.clone(),
@@ -142,10 +143,8 @@ pub fn clients() -> Clients {
 /// The tests' ensemble with two sessions that wait for each other, and what its server tells in the first five seconds.
 pub fn trouble(size: (u16, u16)) -> App {
     let mut app = live(size);
-    let knot = vec![
-        curator("/locks/billing", 4900, 7, 30),
-        seen(orders(31, 0x1b).as_str(), 0x1b, ago(20), b"worker-27"),
-    ];
+    let knot =
+        vec![curator("/locks/billing", 4900, 7, 30), seen(orders(31, 0x1b).as_str(), 0x1b, ago(20), b"worker-27")];
     app.update(at(NOW, knot), NOW);
     for second in 1..=5 {
         let now = NOW.plus(Duration::from_secs(second));

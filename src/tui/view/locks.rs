@@ -193,13 +193,13 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
-    let word = match (worst.code, lock.first_holder()) {
+    let told = match (worst.code, lock.first_holder()) {
         (Code::ExpiringHolder, Some(holder)) => {
             lifetime(world.sight(view.app.now()).life(holder)).unwrap_or_else(|| worst.code.to_string())
         }
         _ => worst.code.to_string(),
     };
-    let text = format!("{} {word}", theme.signs.severity(worst.severity));
+    let text = format!("{} {told}", theme.signs.severity(worst.severity));
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 

@@ -5,6 +5,7 @@
 mod asked;
 mod audit;
 mod banner;
+mod caption;
 mod clients;
 mod contend;
 mod delete;
@@ -96,10 +97,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Unreadable => unreadable::draw(view, main, buffer),
     }
     let body = layout.tabs.y + layout.tabs.height;
-    let body = Area { y: body, height: layout.footer.y - body, ..layout.tabs };
+    let body = Area { y: body, height: layout.caption.y - body, ..layout.tabs };
     notice::draw(view, place(body), buffer);
     asked::draw(view, place(body), buffer);
     delete::draw(view, place(body), buffer);
+    caption::draw(view, place(layout.caption), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }

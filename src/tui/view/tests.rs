@@ -3,6 +3,7 @@
 mod contend;
 mod delete;
 mod servers;
+mod tour;
 
 use std::time::Duration;
 

@@ -103,7 +103,8 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
         WaitKind::Blocker(count, at_least) => {
             let least = if at_least { "at least " } else { "" };
             let sessions = plural(count, "session", "sessions");
-            let life = row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
+            let life =
+                row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
             let circle = if view.app.world().waits().is_in_circle(row.session) { ", in a circle" } else { "" };
             (format!("{} {}  holds up {least}{sessions}{life}{circle}", signs.holds, someone()), theme.strong)
         }

@@ -199,7 +199,7 @@ impl Fleets {
         self.crews().map(|(_, crew)| crew.living()).sum()
     }
 
-    fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
+    pub(in crate::tui::app) fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
         self.left = Some(Crew::new(Arc::new(left)));
         self.right = right.map(|scenario| Crew::new(Arc::new(scenario)));
     }

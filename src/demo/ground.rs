@@ -1,0 +1,111 @@
+use std::time::Duration;
+
+use tokio::time::timeout;
+use zookeeper_client::{Acls, Client, CreateMode, Error};
+
+use crate::contend::close;
+use crate::zk::{self, ConnectError, ConnectOptions};
+use crate::znode::ZnodePath;
+
+/// How long the removal may take: as long as the nodes of sessions that were cut off may need to go, and not for ever.
+const REMOVING: Duration = Duration::from_secs(10);
+/// How long it rests before it looks again whether all nodes have gone.
+const REST: Duration = Duration::from_millis(200);
+
+/// A path of the tour's own on an ensemble that others use.
+///
+/// It is a container where the servers know those, so that they remove it even when the program is killed.
+#[derive(Clone, Debug)]
+pub struct Ground {
+    connection: ConnectOptions,
+    path: ZnodePath,
+}
+
+/// Why there is no ground. Each message is one sentence.
+#[derive(Debug, thiserror::Error)]
+pub enum GroundError {
+    /// No session.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The node cannot be made.
+    #[error("the demo cannot make {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
+    Make {
+        /// Which node.
+        path: ZnodePath,
+        /// What the server said.
+        error: Error,
+    },
+    /// Not everything could be removed.
+    #[error("{path} could not be removed ({why}): remove it by hand")]
+    Remove {
+        /// Which node.
+        path: ZnodePath,
+        /// What is the matter.
+        why: String,
+    },
+}
+
+impl Ground {
+    /// Makes a node with a name that nobody has, below the root of the chroot.
+    pub async fn make(connection: ConnectOptions) -> Result<Self, GroundError> {
+        let session = zk::connect(&connection).await?;
+        let path = ZnodePath::root().child(&format!("lockscope-demo-{:08x}", fastrand::u32(..)));
+        let create = async |mode: CreateMode| {
+            session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
+        };
+        let mut made = create(CreateMode::Container).await;
+        if matches!(made, Err(Error::Unimplemented)) {
+            made = create(CreateMode::Persistent).await;
+        }
+        close(session).await;
+        match made {
+            Ok(()) => Ok(Self { connection, path }),
+            Err(error) => Err(GroundError::Make { path, error }),
+        }
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &ZnodePath {
+        &self.path
+    }
+
+    /// Deletes it and all that is below it. Takes some seconds at most; then the error says what is left to do.
+    pub async fn remove(self) -> Result<(), GroundError> {
+        let Self { connection, path } = self;
+        let failed = |why: String| GroundError::Remove { path: path.clone(), why };
+        let work = async {
+            let session = zk::connect(&connection).await?;
+            let removed = loop {
+                match remove(&session, &path).await {
+                    // Somebody made a node in between: a session of ours that is just leaving.
+                    Err(Error::NotEmpty) => tokio::time::sleep(REST).await,
+                    other => break other,
+                }
+            };
+            close(session).await;
+            removed.map_err(|error| failed(error.to_string()))
+        };
+        timeout(REMOVING, work).await.unwrap_or_else(|_| Err(failed("it took too long".to_owned())))
+    }
+}
+
+/// Deletes a node and its descendants, the lowest first.
+async fn remove(session: &Client, path: &ZnodePath) -> Result<(), Error> {
+    let mut open = vec![path.clone()];
+    let mut nodes = Vec::new();
+    while let Some(node) = open.pop() {
+        match session.list_children(node.as_str()).await {
+            Ok(children) => open.extend(children.iter().map(|child| node.child(child))),
+            Err(Error::NoNode) => continue,
+            Err(error) => return Err(error),
+        }
+        nodes.push(node);
+    }
+    for node in nodes.iter().rev() {
+        match session.delete(node.as_str(), None).await {
+            Ok(()) | Err(Error::NoNode) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,251 @@
+//! The tour as data. Pure.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+
+use crate::contend::Scenario;
+use crate::lock::{Access, Algorithm};
+use crate::znode::ZnodePath;
+
+/// The tour that comes with the program.
+const OWN: &str = include_str!("../../assets/demo.toml");
+
+/// The session timeout of test clients: short, so that a room sees one run out.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// All scenes, in order.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Script {
+    /// There is one at least.
+    #[serde(rename = "scene")]
+    pub scenes: Vec<Scene>,
+}
+
+/// One scene: who plays, and what is told about it.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Scene {
+    /// A few words.
+    pub title: String,
+    /// Test clients: none, one fleet, or two side by side.
+    #[serde(default, rename = "fleet")]
+    pub fleets: Vec<Cast>,
+    /// Sessions that do what test clients do not.
+    pub play: Option<Play>,
+    /// What is told, in order; there is one at least.
+    #[serde(rename = "beat")]
+    pub beats: Vec<Beat>,
+}
+
+/// One fleet of test clients.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Cast {
+    /// The name of their lock, below the tour's ground.
+    pub lock: String,
+    /// How they contend.
+    #[serde(deserialize_with = "recipe")]
+    pub recipe: Algorithm,
+    /// How many.
+    pub clients: u32,
+    /// How long each holds.
+    #[serde(deserialize_with = "time")]
+    pub hold: Duration,
+    /// By how many percent of itself a hold is longer or shorter.
+    #[serde(default)]
+    pub spread: u8,
+    /// How many percent of the requests are for reading.
+    #[serde(default)]
+    pub reads: u8,
+}
+
+impl Cast {
+    /// What the fleet plays at that path.
+    pub fn scenario(&self, path: ZnodePath) -> Scenario {
+        Scenario {
+            hold: self.hold,
+            spread: self.spread,
+            reads: self.reads,
+            session_timeout: SESSION_TIMEOUT,
+            ..Scenario::new(self.recipe, path, self.clients)
+        }
+    }
+}
+
+/// What is played on the [`Stage`](super::Stage).
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Play {
+    /// Workers take turns at a lock; on [`Act::LoseReply`] the reply to a create of one of them is lost, and it creates again.
+    LostReply {
+        /// The name of the lock.
+        lock: String,
+        /// How many workers.
+        workers: u32,
+        /// How long each holds.
+        #[serde(deserialize_with = "time")]
+        hold: Duration,
+    },
+    /// Two workers hold a lock each; on [`Act::Cross`] each asks for the other's, and some wait behind them.
+    Cycle {
+        /// The names of the locks.
+        locks: [String; 2],
+        /// How many more wait for each lock.
+        behind: u32,
+    },
+}
+
+impl Play {
+    /// The names of its locks.
+    pub fn locks(&self) -> Vec<&str> {
+        match self {
+            Self::LostReply { lock, .. } => vec![lock],
+            Self::Cycle { locks, .. } => locks.iter().map(String::as_str).collect(),
+        }
+    }
+}
+
+/// One moment of a scene.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Beat {
+    /// What is told, in ASCII.
+    pub caption: String,
+    /// Which screen shows it.
+    pub look: Look,
+    /// The name of the lock to open there, or of the one to select.
+    pub lock: Option<String>,
+    /// What is done when the beat begins.
+    pub act: Option<Act>,
+    /// How long it lasts when the tour plays by itself.
+    #[serde(deserialize_with = "time")]
+    pub lasts: Duration,
+    /// Keys that the tour presses when it plays by itself, where a presenter presses them.
+    #[serde(default)]
+    pub types: Vec<Typed>,
+}
+
+/// Keys that the tour presses.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Typed {
+    /// How long after the beat began.
+    #[serde(deserialize_with = "time")]
+    pub after: Duration,
+    /// Which; `#` stands for the sequence number of the first contender of the open queue where that is asked for, `\n`
+    /// for Enter.
+    pub keys: String,
+}
+
+/// A screen to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Look {
+    /// All locks.
+    Locks,
+    /// The queue of the beat's lock.
+    Queue,
+    /// Who waits for whom.
+    Waits,
+    /// The test clients.
+    Contend,
+    /// What happened.
+    Timeline,
+}
+
+/// What is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Act {
+    /// The test client that holds is killed.
+    CrashHolder,
+    /// The test client that holds is stopped.
+    FreezeHolder,
+    /// Whoever is stopped goes on.
+    Thaw,
+    /// The next create's reply is lost.
+    LoseReply,
+    /// Whoever made the forgotten node deletes it, when nobody else has done so.
+    CleanUp,
+    /// The two workers ask for each other's lock.
+    Cross,
+    /// One of the two is stopped for good.
+    Break,
+}
+
+impl Act {
+    /// Whether test clients play it; else it is played on the [`Stage`](super::Stage).
+    pub fn is_of_clients(self) -> bool {
+        matches!(self, Self::CrashHolder | Self::FreezeHolder | Self::Thaw)
+    }
+}
+
+impl Script {
+    /// The tour that comes with the program.
+    ///
+    /// # Panics
+    ///
+    /// Never: a test reads the script.
+    pub fn own() -> Self {
+        Self::read(OWN).expect("the script is part of the program, and a test reads it")
+    }
+
+    /// Reads a script; the error is a sentence.
+    pub fn read(text: &str) -> Result<Self, String> {
+        let script: Self = toml::from_str(text).map_err(|error| error.to_string())?;
+        if script.scenes.is_empty() || script.scenes.iter().any(|scene| scene.beats.is_empty()) {
+            return Err("a script has scenes, and each scene has beats".to_owned());
+        }
+        Ok(script)
+    }
+}
+
+fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    humantime::parse_duration(&text).map_err(serde::de::Error::custom)
+}
+
+fn recipe<'de, D: Deserializer<'de>>(from: D) -> Result<Algorithm, D::Error> {
+    let name = String::deserialize(from)?;
+    let known = Algorithm::named(&name, Access::Write, NonZeroU32::MIN);
+    known.ok_or_else(|| serde::de::Error::custom(format!("there is no recipe {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tour_that_comes_with_the_program_can_be_played() {
+        let script = Script::own();
+        assert_eq!(script.scenes.len(), 6);
+        for scene in &script.scenes {
+            assert!(scene.fleets.len() <= 2 && scene.fleets.is_empty() == scene.play.is_some(), "{}", scene.title);
+            let ground = ZnodePath::root().child("demo");
+            for cast in &scene.fleets {
+                assert_eq!(cast.scenario(ground.child(&cast.lock)).check(), Ok(()), "{}", scene.title);
+            }
+            let fleets = scene.fleets.iter().map(|cast| cast.lock.as_str());
+            let locks: Vec<&str> = fleets.chain(scene.play.iter().flat_map(Play::locks)).collect();
+            for beat in &scene.beats {
+                let caption = &beat.caption;
+                assert!(caption.is_ascii() && !caption.contains('\n') && !caption.is_empty(), "{caption:?}");
+                assert!(beat.lock.as_deref().is_none_or(|lock| locks.contains(&lock)), "{caption:?}");
+                assert!(beat.look != Look::Queue || beat.lock.is_some(), "{caption:?}");
+                assert!(beat.act.is_none_or(|act| act.is_of_clients() == scene.play.is_none()), "{caption:?}");
+                assert!(beat.lasts >= Duration::from_secs(2), "{caption:?}");
+                assert!(beat.types.iter().all(|typed| typed.after < beat.lasts), "{caption:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_script_without_scenes_or_with_words_that_mean_nothing_is_refused() {
+        for wrong in ["", "scene = []", "[[scene]]\ntitle = 'x'\nbeat = []", "[[scene]]\ntitle = 'x'\nacts = 3"] {
+            assert!(Script::read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

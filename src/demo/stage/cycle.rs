@@ -1,0 +1,86 @@
+//! Two workers that take two locks in opposite order.
+
+use std::time::Duration;
+
+use futures::future::{join_all, pending};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+use zookeeper_client::Client;
+
+use super::super::Act;
+use super::Troupe;
+use crate::lock::{Algorithm, Lock, LockError, Naming, Options};
+use crate::znode::ZnodePath;
+
+/// How long whoever gets a lock holds it.
+const HOLD: Duration = Duration::from_secs(1);
+
+/// Each holds one lock until they are told to cross; then each waits for the other until one of them is told to break.
+pub(super) async fn play(
+    troupe: &mut Troupe,
+    [first, second]: [&ZnodePath; 2],
+    behind: u32,
+    mut acts: mpsc::Receiver<Act>,
+) -> Result<(), String> {
+    let (one, two) = (troupe.joins().await?, troupe.joins().await?);
+    let held = lock(&one, first, 1)?.acquire().await.map_err(said)?;
+    let held_too = lock(&two, second, 2)?.acquire().await.map_err(said)?;
+    let mut others = Vec::new();
+    for (number, path) in (3..).zip([first, second].repeat(behind as usize)) {
+        let session = troupe.joins().await?;
+        others.push(lock(&session, path, number)?);
+    }
+    let waiting = join_all(others.iter().map(once));
+    let story = async {
+        until(&mut acts, Act::Cross).await;
+        let wanted = lock(&two, first, 2)?;
+        let survivor = async {
+            let both = wanted.acquire().await;
+            sleep(HOLD).await;
+            for guard in both.into_iter().chain([held_too]) {
+                // Where it was lost, there is nothing to release.
+                let _ = guard.release().await;
+            }
+        };
+        let victim = async {
+            let wanted = lock(&one, second, 1)?;
+            tokio::select! {
+                _got = wanted.acquire() => pending::<()>().await,
+                () = until(&mut acts, Act::Break) => {}
+            }
+            drop((wanted, held));
+            troupe.dismiss(one).await;
+            Ok::<(), String>(())
+        };
+        tokio::join!(survivor, victim).1
+    };
+    tokio::join!(waiting, story).1
+}
+
+/// Takes a turn: a lock that is got is held for a while.
+async fn once(lock: &Lock) {
+    if let Ok(guard) = lock.acquire().await {
+        sleep(HOLD).await;
+        let _ = guard.release().await;
+    }
+}
+
+/// Waits for that act; for ever, when no more will come.
+async fn until(acts: &mut mpsc::Receiver<Act>, wanted: Act) {
+    while let Some(act) = acts.recv().await {
+        if act == wanted {
+            return;
+        }
+    }
+    pending().await
+}
+
+fn lock(session: &Client, path: &ZnodePath, number: u32) -> Result<Lock, String> {
+    let options = Options::default().naming(Naming::Kazoo).data(format!("worker-{number}"));
+    Lock::with(session, path.as_str(), Algorithm::Chain, options).map_err(said)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it stands where errors are mapped")]
+fn said(error: LockError) -> String {
+    error.to_string()
+}

@@ -1,0 +1,216 @@
+//! Sessions that do what test clients do not, for one scene at a time.
+
+mod cycle;
+mod lost_reply;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use zookeeper_client::{Acls, Client, CreateMode, Error};
+
+use super::link::LossyLink;
+use super::{Act, Play};
+use crate::contend::close;
+use crate::zk::{self, ConnectOptions, Dialer};
+use crate::znode::ZnodePath;
+
+/// Acts that may wait for a scene.
+const ACTS: usize = 8;
+/// Troubles that may wait to be told.
+const TROUBLES: usize = 4;
+/// The session timeout of those who play: what a killed program leaves goes soon.
+const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
+
+/// What the stage is told to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// A scene begins; the one before is over.
+    Set {
+        /// What is played.
+        play: Play,
+        /// Its locks, in the order of [`Play::locks`].
+        locks: Vec<ZnodePath>,
+    },
+    /// The scene goes on.
+    Act(Act),
+    /// The scene is over.
+    Clear,
+}
+
+/// Plays scenes, each in a task of its own. A scene that is over leaves in the background; [`end`](Self::end) waits for all.
+/// Dropped, they leave too.
+#[derive(Debug)]
+pub struct Stage {
+    connection: ConnectOptions,
+    tell: mpsc::Sender<String>,
+    told: mpsc::Receiver<String>,
+    running: Option<Running>,
+    leaving: Vec<JoinHandle<()>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    acts: mpsc::Sender<Act>,
+    stop: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Stage {
+    /// An empty stage on that ensemble.
+    pub fn new(connection: ConnectOptions) -> Self {
+        let (tell, told) = mpsc::channel(TROUBLES);
+        let connection = ConnectOptions { session_timeout: SESSION_TIMEOUT, ..connection };
+        Self { connection, tell, told, running: None, leaving: Vec::new() }
+    }
+
+    /// Does what it is told, in the background; returns at once.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn direct(&mut self, direction: Direction) {
+        match direction {
+            Direction::Set { play, locks } => {
+                self.clear();
+                let (acts, acted) = mpsc::channel(ACTS);
+                let stop = CancellationToken::new();
+                let scene = perform(self.connection.clone(), play, locks, acted, stop.clone(), self.tell.clone());
+                self.running = Some(Running { acts, stop, task: tokio::spawn(scene) });
+            }
+            Direction::Act(act) => {
+                // A scene that could not be played has told so; nothing else lets eight acts wait.
+                let _ = self.running.as_ref().map(|running| running.acts.try_send(act));
+            }
+            Direction::Clear => self.clear(),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.leaving.retain(|task| !task.is_finished());
+        if let Some(running) = self.running.take() {
+            running.stop.cancel();
+            self.leaving.push(running.task);
+        }
+    }
+
+    /// Why a scene cannot be played, as a sentence without a full stop; never comes as long as all goes well. Cancel safe.
+    pub async fn trouble(&mut self) -> String {
+        match self.told.recv().await {
+            Some(why) => why,
+            // It is never closed while this is used: `tell` is held here too.
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Clears the stage and waits until all sessions are closed, some seconds at most.
+    pub async fn end(&mut self) {
+        self.clear();
+        futures::future::join_all(self.leaving.drain(..)).await;
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+/// One scene, from its first session to the end of the last.
+async fn perform(
+    connection: ConnectOptions,
+    play: Play,
+    locks: Vec<ZnodePath>,
+    acts: mpsc::Receiver<Act>,
+    stop: CancellationToken,
+    tell: mpsc::Sender<String>,
+) {
+    let mut troupe = Troupe { connection, sessions: Vec::new(), links: Vec::new() };
+    let played = stop.run_until_cancelled(troupe.perform(play, &locks, acts)).await;
+    if let Some(Err(why)) = played {
+        let _ = tell.try_send(why);
+        // What stands, stands: it may be looked at until the scene is over.
+        stop.cancelled().await;
+    }
+    troupe.leave().await;
+}
+
+/// Those who play a scene.
+struct Troupe {
+    connection: ConnectOptions,
+    sessions: Vec<Client>,
+    /// They stay until the sessions behind them are closed.
+    links: Vec<Arc<LossyLink>>,
+}
+
+impl Troupe {
+    async fn perform(&mut self, play: Play, locks: &[ZnodePath], acts: mpsc::Receiver<Act>) -> Result<(), String> {
+        let director = self.joins().await?;
+        for lock in locks {
+            make(&director, lock).await.map_err(|error| format!("{lock} cannot be made: {error}"))?;
+        }
+        match (play, locks) {
+            (Play::LostReply { workers, hold, .. }, [lock]) => {
+                lost_reply::play(self, &director, lock, workers, hold, acts).await
+            }
+            (Play::Cycle { behind, .. }, [first, second]) => cycle::play(self, [first, second], behind, acts).await,
+            _ => Err("the scene has other locks than it needs".to_owned()),
+        }
+    }
+
+    /// A session more.
+    async fn joins(&mut self) -> Result<Client, String> {
+        self.joins_with(&self.connection.clone()).await
+    }
+
+    /// A session more, through a link of its own that can lose replies.
+    async fn joins_by_link(&mut self) -> Result<(Client, Arc<LossyLink>), String> {
+        let dialer = Dialer::new(&self.connection).await.map(Arc::new).map_err(|error| error.to_string())?;
+        let chroot = dialer.chroot().map(ToString::to_string).unwrap_or_default();
+        let link = Arc::new(LossyLink::start(dialer).await.map_err(|error| error.to_string())?);
+        self.links.push(Arc::clone(&link));
+        // The link speaks TLS with the servers, where they want it.
+        let connect = format!("{}{chroot}", link.address());
+        let connection = ConnectOptions { connect, tls: None, ..self.connection.clone() };
+        Ok((self.joins_with(&connection).await?, link))
+    }
+
+    async fn joins_with(&mut self, connection: &ConnectOptions) -> Result<Client, String> {
+        let session = zk::connect(connection).await.map_err(|error| error.to_string())?;
+        self.sessions.push(session.clone());
+        Ok(session)
+    }
+
+    /// Closes one session; its nodes go with it.
+    async fn dismiss(&mut self, session: Client) {
+        let id = session.session_id();
+        self.sessions.retain(|other| other.session_id() != id);
+        close(session).await;
+    }
+
+    /// Closes every session; their nodes go with them.
+    async fn leave(self) {
+        futures::future::join_all(self.sessions.into_iter().map(close)).await;
+    }
+}
+
+/// Makes a lock's node, and what is missing above it: containers, which go when they are empty.
+async fn make(session: &Client, path: &ZnodePath) -> Result<(), Error> {
+    if let Some(parent) = path.parent().filter(|parent| !parent.is_root()) {
+        Box::pin(make(session, &parent)).await?;
+    }
+    let mut made = create(session, path, CreateMode::Container).await;
+    if matches!(made, Err(Error::Unimplemented)) {
+        made = create(session, path, CreateMode::Persistent).await;
+    }
+    match made {
+        Err(Error::NodeExists) => Ok(()),
+        made => made,
+    }
+}
+
+async fn create(session: &Client, path: &ZnodePath, mode: CreateMode) -> Result<(), Error> {
+    session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
+}

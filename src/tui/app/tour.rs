@@ -1,0 +1,345 @@
+//! The guided tour: which step it is at, and what each step lets happen. The keys work as ever meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{App, Cursor, Effect, Fleets, Key, Screen, Side, Update};
+use crate::contend::{ClientId, ClientStatus, Doing, Order, Scenario};
+use crate::demo::{Act, Beat, Direction, Look, Play, Scene, Script};
+use crate::znode::{Timestamp, ZnodePath};
+
+/// How long a step waits until what it does can be done.
+const ACTS_WITHIN: Duration = Duration::from_secs(10);
+
+/// Where the tour is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tour {
+    script: Arc<Script>,
+    ground: ZnodePath,
+    sandbox: bool,
+    scene: usize,
+    beat: usize,
+    /// How often each scene was set: a scene that comes again has locks of its own.
+    sets: Vec<u32>,
+    since: Timestamp,
+    playing: bool,
+    /// What is to be looked at as soon as it is there; any key of the user comes before it.
+    look: Option<Look>,
+    /// What is to be done as soon as it can be.
+    act: Option<Act>,
+    /// How many of the beat's keys were pressed.
+    typed: usize,
+    trouble: Option<String>,
+}
+
+impl Tour {
+    /// A tour before its first step, below a node of its own. `sandbox`: whether the ensemble is the sandbox.
+    ///
+    /// # Panics
+    ///
+    /// Never for a script that was [read](Script::read): it has a scene with a beat.
+    pub fn new(script: Script, ground: ZnodePath, sandbox: bool, playing: bool) -> Self {
+        assert!(script.scenes.first().is_some_and(|scene| !scene.beats.is_empty()), "a script has scenes with beats");
+        Self {
+            sets: vec![0; script.scenes.len()],
+            script: Arc::new(script),
+            ground,
+            sandbox,
+            scene: 0,
+            beat: 0,
+            since: Timestamp(0),
+            playing,
+            look: None,
+            act: None,
+            typed: 0,
+            trouble: None,
+        }
+    }
+
+    /// The scene that is played.
+    pub fn scene(&self) -> &Scene {
+        &self.script.scenes[self.scene]
+    }
+
+    /// The beat that is told.
+    pub fn beat(&self) -> &Beat {
+        &self.scene().beats[self.beat]
+    }
+
+    /// The number of the scene, from 1, and how many there are.
+    pub fn scene_number(&self) -> (usize, usize) {
+        (self.scene + 1, self.script.scenes.len())
+    }
+
+    /// The number of the beat, from 1, and how many the scene has.
+    pub fn beat_number(&self) -> (usize, usize) {
+        (self.beat + 1, self.scene().beats.len())
+    }
+
+    /// Whether it is on the sandbox, and on no ensemble that anybody uses.
+    pub fn is_on_sandbox(&self) -> bool {
+        self.sandbox
+    }
+
+    /// The node below which all of it lies.
+    pub fn ground(&self) -> &ZnodePath {
+        &self.ground
+    }
+
+    /// Whether it steps on by itself.
+    pub fn is_playing(&self) -> bool {
+        self.playing
+    }
+
+    /// In how long the next step comes by itself; `None` when it does not.
+    pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
+        self.playing.then(|| self.beat().lasts.saturating_sub(now.since(self.since)))
+    }
+
+    /// Why the scene cannot be played.
+    pub fn trouble(&self) -> Option<&str> {
+        self.trouble.as_deref()
+    }
+
+    fn is_at_end(&self) -> bool {
+        self.scene + 1 == self.script.scenes.len() && self.beat + 1 == self.scene().beats.len()
+    }
+
+    /// The path of a lock of the scene.
+    fn path(&self, lock: &str) -> ZnodePath {
+        match self.sets[self.scene] {
+            0 | 1 => self.ground.child(lock),
+            again => self.ground.child(&format!("{lock}-{again}")),
+        }
+    }
+
+    fn scenarios(&self) -> Vec<Scenario> {
+        self.scene().fleets.iter().map(|cast| cast.scenario(self.path(&cast.lock))).collect()
+    }
+
+    fn direction(&self) -> Direction {
+        match &self.scene().play {
+            Some(play) => {
+                let locks = Play::locks(play).into_iter().map(|lock| self.path(lock)).collect();
+                Direction::Set { play: play.clone(), locks }
+            }
+            None => Direction::Clear,
+        }
+    }
+}
+
+impl App {
+    /// The guided tour, if there is one.
+    pub fn tour(&self) -> Option<&Tour> {
+        self.tour.as_deref()
+    }
+
+    pub(super) fn tour_begins(&mut self, tour: Box<Tour>) -> Update {
+        self.tour = Some(tour);
+        self.set_scene(0)
+    }
+
+    /// The user pressed a key: what was about to be shown is not shown any more.
+    pub(super) fn tour_yields(&mut self) {
+        if let Some(tour) = &mut self.tour {
+            tour.look = None;
+        }
+    }
+
+    pub(super) fn tour_next(&mut self) -> Update {
+        let Some(tour) = &mut self.tour else { return self.no_tour() };
+        if tour.is_at_end() {
+            tour.playing = false;
+            self.tell("This is the last step: b goes back, q quits.".to_owned());
+            return Update::redraw();
+        }
+        if tour.beat + 1 < tour.scene().beats.len() {
+            tour.beat += 1;
+            return self.begin_beat();
+        }
+        let next = tour.scene + 1;
+        self.set_scene(next)
+    }
+
+    /// One step back; what was done to the scene cannot be undone, so that it then begins anew.
+    pub(super) fn tour_back(&mut self) -> Update {
+        let Some(tour) = &mut self.tour else { return self.no_tour() };
+        if tour.beat == 0 {
+            let before = tour.scene.saturating_sub(1);
+            return self.set_scene(before);
+        }
+        if tour.beat().act.is_some() {
+            let again = tour.scene;
+            return self.set_scene(again);
+        }
+        tour.beat -= 1;
+        // What the beat does is done already.
+        let update = self.begin_beat();
+        if let Some(tour) = &mut self.tour {
+            tour.act = None;
+        }
+        Update { effects: Vec::new(), ..update }
+    }
+
+    pub(super) fn tour_plays(&mut self) -> Update {
+        let now = self.now;
+        let Some(tour) = &mut self.tour else { return self.no_tour() };
+        tour.playing = !tour.playing;
+        (tour.since, tour.typed) = (now, 0);
+        Update::redraw()
+    }
+
+    fn no_tour(&mut self) -> Update {
+        self.refuse("There is no tour here: `lockscope demo` has one.".to_owned())
+    }
+
+    pub(super) fn stage_troubled(&mut self, why: String) -> Update {
+        if let Some(tour) = &mut self.tour {
+            tour.trouble = Some(why);
+        }
+        Update::redraw()
+    }
+
+    /// The scene before is taken down and this one set up.
+    fn set_scene(&mut self, scene: usize) -> Update {
+        let Some(tour) = &mut self.tour else { return Update::default() };
+        (tour.scene, tour.beat, tour.trouble) = (scene, 0, None);
+        tour.sets[scene] += 1;
+        let mut effects = vec![Effect::Dismiss, Effect::Stage(tour.direction())];
+        let mut scenarios = tour.scenarios().into_iter();
+        self.fleets = Fleets::default();
+        if let Some(left) = scenarios.next() {
+            let right = scenarios.next();
+            let both = Side::BOTH.into_iter().zip([Some(left.clone()), right.clone()]);
+            effects.extend(
+                both.filter_map(|(side, scenario)| Some(Effect::StartFleet { side, scenario: Box::new(scenario?) })),
+            );
+            self.fleets.replace(left, right);
+        }
+        self.side = Side::Left;
+        self.clients = [Cursor::first(), Cursor::first()];
+        self.asks_to_quit = false;
+        let begun = self.begin_beat();
+        effects.extend(begun.effects);
+        Update { redraw: true, effects }
+    }
+
+    fn begin_beat(&mut self) -> Update {
+        // While the tour plays, a question may still be open that nobody has answered.
+        (self.paused, self.deletion, self.prompt) = (None, None, None);
+        let now = self.now;
+        let Some(tour) = &mut self.tour else { return Update::default() };
+        (tour.since, tour.typed) = (now, 0);
+        tour.look = Some(tour.beat().look);
+        tour.act = tour.beat().act;
+        let act = tour.act.take_if(|act| !act.is_of_clients());
+        let effects = act.map(|act| Effect::Stage(Direction::Act(act))).into_iter().collect();
+        Update { redraw: true, effects }
+    }
+
+    /// Does what a step waits for, after every event; `second`: whether a second passed.
+    pub(super) fn follow_tour(&mut self, mut update: Update, second: bool) -> Update {
+        if self.tour.is_none() {
+            return update;
+        }
+        update.redraw |= self.look_where_told();
+        if let Some(orders) = self.act_when_possible() {
+            update.redraw = true;
+            update.effects.extend(orders);
+        }
+        if second {
+            let played = self.play_on();
+            update.redraw |= played.redraw;
+            update.effects.extend(played.effects);
+        }
+        update
+    }
+
+    /// Goes to the screen of the step once what it shows is there; gives whether it went.
+    fn look_where_told(&mut self) -> bool {
+        let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.look?))) else { return false };
+        match look {
+            Look::Queue => {
+                let Some(path) = tour.beat().lock.as_ref().map(|lock| tour.path(lock)) else { return false };
+                let Some(id) = self.live.table().find(&path, None) else { return false };
+                self.open_lock(id);
+                self.contenders = Cursor::first();
+            }
+            Look::Locks => self.go(Screen::Locks),
+            Look::Waits => self.go(Screen::Waits),
+            Look::Contend => self.go(Screen::Contend),
+            Look::Timeline => {
+                self.go(Screen::Timeline);
+                self.moments = Cursor::last();
+            }
+        }
+        self.tour_yields();
+        true
+    }
+
+    /// What is done to the test clients for this step; `None` as long as it cannot be done.
+    fn act_when_possible(&mut self) -> Option<Vec<Effect>> {
+        let now = self.now;
+        let tour = self.tour.as_mut()?;
+        if now.since(tour.since) > ACTS_WITHIN {
+            tour.act = None;
+        }
+        let act = tour.act?;
+        let crew = self.fleets.crew(Side::Left)?;
+        let orders: Vec<Order> = match act {
+            Act::CrashHolder => vec![Order::Crash(fresh_holder(crew.clients(), crew)?)],
+            Act::FreezeHolder => vec![Order::Freeze(fresh_holder(crew.clients(), crew)?)],
+            _ => crew.clients().iter().filter(|client| client.frozen).map(|client| Order::Thaw(client.id)).collect(),
+        };
+        if orders.is_empty() {
+            return None;
+        }
+        if let [Order::Crash(id) | Order::Freeze(id)] = orders[..] {
+            self.clients[Side::Left as usize] = Cursor::on(id);
+        }
+        if let Some(tour) = &mut self.tour {
+            tour.act = None;
+        }
+        Some(orders.into_iter().map(|order| Effect::Order { side: Side::Left, order }).collect())
+    }
+
+    /// The keys and the step that time brings.
+    fn play_on(&mut self) -> Update {
+        let now = self.now;
+        let Some(tour) = self.tour.as_mut().filter(|tour| tour.playing) else { return Update::default() };
+        let passed = now.since(tour.since);
+        if passed >= tour.beat().lasts {
+            return self.tour_next();
+        }
+        let due = tour.beat().types.get(tour.typed).filter(|typed| passed >= typed.after);
+        let Some(keys) = due.map(|typed| typed.keys.clone()) else { return Update::redraw() };
+        tour.typed += 1;
+        self.type_for_presenter(&keys)
+    }
+
+    /// Types as a presenter would, who would not type into something else: only on the queue of the step, and a number only
+    /// where one is asked for.
+    fn type_for_presenter(&mut self, keys: &str) -> Update {
+        let queue = self.tour.as_ref().and_then(|tour| Some(tour.path(tour.beat().lock.as_ref()?)));
+        let is_there = self.screen == Screen::Queue && self.open.as_ref().map(|open| &open.path) == queue.as_ref();
+        if !is_there || keys.contains('#') != self.deletion.is_some() {
+            return Update::redraw();
+        }
+        let first = self.world().queue_rows().row(0).and_then(|row| row.contender.sequence);
+        let number = first.map(|number| number.0.to_string()).unwrap_or_default();
+        let mut update = Update::redraw();
+        for letter in keys.replace('#', &number).chars() {
+            let key = if letter == '\n' { Key::Enter } else { Key::Char(letter) };
+            update.effects.extend(self.key(key).effects);
+        }
+        update
+    }
+}
+
+/// Who holds, and will for a while: what is known of it is a moment old.
+fn fresh_holder(clients: &[ClientStatus], crew: &super::Crew) -> Option<ClientId> {
+    let age = crew.status()?.age;
+    let half = crew.scenario().hold / 2;
+    let holds = |client: &&ClientStatus| client.doing == Doing::Holding && !client.frozen;
+    clients.iter().filter(holds).find(|client| age.saturating_sub(client.since) <= half).map(|client| client.id)
+}

@@ -1,0 +1,53 @@
+//! ```text
+//! - SANDBOX -- 2/6 A holder crashes -- 2 of 3 ---------------- n next  b back  P play -
+//!  Now the holder's process dies. It said goodbye to nobody, so its session lives on, ...
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use super::View;
+use crate::tui::caption::{keys, lines, title};
+use crate::tui::widget::text::{Keep, width};
+
+/// Columns that the words on the left take at least, before the keys give way.
+const LEAST: usize = 30;
+
+/// What the tour says, and where it is.
+pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let Some(tour) = app.tour().filter(|_| area.height > 0) else { return };
+    Clear.render(area, buffer);
+    buffer.set_style(area, theme.text);
+    let top = Rect { height: 1, ..area };
+    let across = theme.signs.border.horizontal_top;
+    Line::from(Span::styled(across.repeat(usize::from(top.width)), theme.focus)).render(top, buffer);
+    let keys = format!(" {} ", keys(app, tour));
+    let columns = usize::from(top.width);
+    let keys = Some(keys).filter(|keys| width(keys) + LEAST < columns);
+    let [place, scene, step] = title(tour, area.width);
+    let mut room = columns.saturating_sub(keys.as_deref().map_or(0, width) + 3);
+    let mut spans = vec![Span::styled(across, theme.focus)];
+    let words = [(place, theme.mark), (format!(" {scene} "), theme.strong), (format!(" {step} "), theme.dim)];
+    for (at, (text, style)) in words.into_iter().enumerate() {
+        // Half of a step's number would be a wrong one.
+        if at == 2 && width(&text) > room {
+            break;
+        }
+        let text = view.fit(&text, room, Keep::Start);
+        room = room.saturating_sub(width(&text) + 1);
+        spans.extend([Span::styled(text, style), Span::styled(across, theme.focus)]);
+    }
+    Line::from(spans).render(top, buffer);
+    if let Some(keys) = keys {
+        let line = Line::from(vec![Span::styled(keys, theme.accent), Span::styled(across, theme.focus)]);
+        let columns = u16::try_from(line.width()).unwrap_or(0).min(top.width);
+        line.render(Rect { x: top.right() - columns, width: columns, ..top }, buffer);
+    }
+    let style = if tour.trouble().is_some() { theme.bad } else { theme.text };
+    for (text, y) in lines(app, tour, area.width).into_iter().zip(area.top() + 1..area.bottom()) {
+        Line::from(Span::styled(format!(" {text}"), style)).render(Rect { y, height: 1, ..area }, buffer);
+    }
+}

@@ -1,0 +1,190 @@
+//! The guided tour in a terminal: from the first step to the last, and nothing stays behind.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::server::Server;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::eventually_blocking;
+
+/// The tour on its sandbox, at the first step.
+fn demo(arguments: &[&str], columns: u16, rows: u16) -> Terminal {
+    let terminal = Terminal::lockscope(&[&["demo"], arguments].concat(), columns, rows);
+    terminal.shows_all(&["SANDBOX", "1/6 A herd beside a chain", "may write"]);
+    terminal
+}
+
+/// Every step of the tour with what is seen in it, from where the first one shows already.
+fn goes_through_all(terminal: &mut Terminal) {
+    terminal.shows_all(&["herd ── 20 clients", "chain ── 20 clients", "each", "child-watch"]);
+    terminal.press("n");
+    terminal.shows_all(&["1/6", "2 of 2", "/herd", "/chain"]);
+    terminal.press("n");
+    terminal.shows_all(&["2/6 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
+    terminal.press("n");
+    // One of five is gone, and the servers wait for its session.
+    terminal.shows_all(&["2/6", "2 of 3", "4 test"]);
+    terminal.shows_all(&["● holds", "expiring", "Why it is stuck"]);
+    terminal.press("n");
+    terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);
+    terminal.press("n");
+    terminal.shows_all(&["3/6 A frozen holder", "chain ── 4 clients"]);
+    terminal.press("n");
+    terminal.shows_all(&["2 of 3", "! frozen, holds"]);
+    terminal.shows_all(&["froze and outlived its session", "the tokens tell"]);
+    terminal.press("n");
+    terminal.shows("3 of 3");
+    terminal.hides("! frozen");
+    terminal.press("n");
+    terminal.shows_all(&["4/6 A forgotten node", "/invoices", "○ waits"]);
+    terminal.press("n");
+    terminal.shows("2 of 4");
+    waits_behind_itself(terminal);
+    terminal.press("n");
+    terminal.shows("3 of 4");
+    terminal.press("n");
+    terminal.shows_all(&["4 of 4", "Timeline", "/invoices"]);
+    terminal.press("2");
+    eventually_blocking("each worker once in the queue", || {
+        let seen = terminal.text();
+        let mut clients = clients(&seen);
+        let all = clients.len();
+        clients.sort_unstable();
+        clients.dedup();
+        if all >= 3 && clients.len() == all { Ok(()) } else { Err(seen) }
+    });
+    terminal.press("n");
+    terminal.shows_all(&["5/6 Readers and writers", "/catalog", " R ", " W "]);
+    terminal.press("n");
+    terminal.shows_all(&["2 of 2", "shared-chain ── 14 clients"]);
+    terminal.press("n");
+    terminal.shows_all(&["6/6 A deadlock", "/stock", "/payments"]);
+    terminal.press("n");
+    terminal.shows_all(&["2 of 3", "Waits", "1 circle", "2 sessions wait for each other"]);
+    terminal.press("1");
+    terminal.shows("✖ deadlock");
+    terminal.press("n");
+    terminal.shows_all(&["3 of 3", "Timeline", "b goes back"]);
+    terminal.press("n");
+    terminal.shows("This is the last step");
+}
+
+/// Waits until one worker stands in its queue twice, the first time as its holder, and the console has found it.
+fn waits_behind_itself(terminal: &Terminal) {
+    eventually_blocking("a worker behind its own forgotten node", || {
+        let seen = terminal.text();
+        let clients = clients(&seen);
+        let head = clients.first().is_some_and(|head| clients[1..].contains(head));
+        if head && seen.contains("✖ orphan") { Ok(()) } else { Err(seen) }
+    });
+}
+
+/// The addresses of those who stand in the queue that shows, from its head on.
+fn clients(seen: &str) -> Vec<&str> {
+    let rows = seen.lines().filter(|line| line.contains("● holds") || line.contains("○ waits"));
+    rows.filter_map(|row| row.split_whitespace().find(|word| word.contains("127.0.0.1:"))).collect()
+}
+
+#[test]
+fn the_tour_shows_every_scene_from_the_first_to_the_last_on_the_sandbox() {
+    for (columns, rows) in [(80, 24), (160, 45)] {
+        let mut terminal = demo(&[], columns, rows);
+        goes_through_all(&mut terminal);
+        terminal.press("q");
+        assert!(terminal.ends().success());
+    }
+}
+
+#[test]
+fn the_first_screen_is_there_within_a_moment() {
+    let begun = Instant::now();
+    let mut terminal = demo(&[], 80, 24);
+    // A debug build beside other tests takes longer than what a person starts.
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    terminal.press("qy");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn it_plays_by_itself_and_stops_when_it_is_told() {
+    let mut terminal = demo(&["--play"], 80, 24);
+    terminal.shows("P stop 1");
+    terminal.shows_all(&["1/6", "2 of 2"]);
+    terminal.shows("2/6 A holder crashes");
+    terminal.press("P");
+    terminal.shows("P play");
+    terminal.press("b");
+    terminal.shows("1/6 A herd beside a chain");
+    terminal.press("qy");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn the_keys_work_as_ever_during_the_tour() {
+    let mut terminal = demo(&["--ascii"], 80, 24);
+    terminal.press("?");
+    terminal.shows("One row up");
+    terminal.press("1");
+    terminal.shows_all(&["/demo/herd", "SANDBOX"]);
+    terminal.press("5X");
+    terminal.shows("stopped");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+/// Nodes of the tour on that server, and sessions and ephemeral nodes of anybody.
+fn left_on(server: &Server) -> (bool, u64, u64) {
+    let paths = server.figure("zk_znode_count");
+    (paths > 5, server.figure("zk_global_sessions"), server.figure("zk_ephemerals_count"))
+}
+
+fn nothing_is_left(server: &Server, why: &str) {
+    eventually_blocking(&format!("a server as it was before, after {why}"), || match left_on(server) {
+        (false, 0, 0) => Ok(()),
+        left => Err((left, server.words("dump"))),
+    });
+}
+
+#[test]
+fn on_a_real_ensemble_it_runs_below_a_node_of_its_own_and_removes_that() {
+    let server = Server::start();
+    let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 100, 30);
+    terminal.shows_all(&["DEMO in /lockscope-demo-", "1/6"]);
+    goes_through_all(&mut terminal);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+    nothing_is_left(&server, "the whole tour");
+}
+
+#[test]
+fn however_it_ends_nothing_of_it_stays_on_a_real_ensemble() {
+    let server = Server::start();
+    for ending in ["qy", "TERM", "HUP"] {
+        let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 80, 24);
+        terminal.shows_all(&[" DEMO ", "herd ── 20 clients"]);
+        terminal.press("nn");
+        terminal.shows_all(&["2/6", "4 waiting"]);
+        if ending == "TERM" {
+            // A scene of sessions of its own.
+            terminal.press("nnnnnn");
+            terminal.shows_all(&["4/6", "○ waits"]);
+        }
+        match ending {
+            "qy" => terminal.press("qy"),
+            signal => terminal.signal(signal),
+        }
+        assert!(terminal.ends().success(), "{ending}");
+        nothing_is_left(&server, ending);
+    }
+}
+
+#[test]
+fn without_a_terminal_or_a_server_it_says_so_in_one_sentence() {
+    let mut terminal = Terminal::in_shell(
+        env!("CARGO_BIN_EXE_lockscope"),
+        &["demo", "--connect", "127.0.0.1:1", "--session-timeout", "2s"],
+        100,
+        24,
+    );
+    terminal.shows_all(&["refused the connection", "exit code 2"]);
+    terminal.ends();
+}
