@@ -38,7 +38,7 @@ pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), C
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
     let audited = Some(audit_log.clone());
     let options = options(settings, connection, survey, ZnodePath::root(), tour);
-    let shown = tui::run(TuiOptions { audit_log: audited, ..options }).await;
+    let shown = Box::pin(tui::run(TuiOptions { audit_log: audited, ..options })).await;
     sandbox.stop().await;
     // There is none where nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
@@ -55,7 +55,7 @@ pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<(), 
     let path = ground.path().clone();
     let tour = Tour::new(Script::own(), path.clone(), false, plays);
     let options = options(settings, connection, survey, path, tour);
-    let shown = AssertUnwindSafe(tui::run(options)).catch_unwind().await;
+    let shown = Box::pin(AssertUnwindSafe(tui::run(options)).catch_unwind()).await;
     let removed = ground.remove().await;
     shown.unwrap_or_else(|panic| resume_unwind(panic))?;
     Ok(removed?)

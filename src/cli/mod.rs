@@ -284,7 +284,8 @@ async fn open_screen(settings: &Settings) -> Result<(), CliError> {
         audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
         tour: None,
     };
-    Ok(tui::run(options).await?)
+    // On the heap: the screen's state is large, and the headless commands share this future.
+    Ok(Box::pin(tui::run(options)).await?)
 }
 
 /// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.

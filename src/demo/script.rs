@@ -135,7 +135,8 @@ pub struct Typed {
     /// How long after the beat began.
     #[serde(deserialize_with = "time")]
     pub after: Duration,
-    /// Which; `#` stands for the sequence number of the first contender of the open queue, `\n` for Enter.
+    /// Which; `#` stands for the sequence number of the first contender of the open queue where that is asked for, `\n`
+    /// for Enter.
     pub keys: String,
 }
 

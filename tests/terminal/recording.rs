@@ -32,7 +32,7 @@ fn record(terminal: &Terminal, most: Duration, is_over: impl Fn(&str) -> bool) -
         let screen = terminal.screen();
         let changed = before.as_ref().map_or_else(|| screen.state_formatted(), |before| screen.state_diff(before));
         if !changed.is_empty() {
-            let text = serde_json::Value::from(String::from_utf8_lossy(&changed).into_owned());
+            let text = serde_json::Value::from(changed);
             writeln!(cast, "[{at:.2}, \"o\", {text}]").expect("a string takes all");
         }
         if ends.is_none() && is_over(&screen.contents()) {

@@ -225,7 +225,8 @@ impl App {
     }
 
     fn begin_beat(&mut self) -> Update {
-        self.paused = None;
+        // While the tour plays, a question may still be open that nobody has answered.
+        (self.paused, self.deletion, self.prompt) = (None, None, None);
         let now = self.now;
         let Some(tour) = &mut self.tour else { return Update::default() };
         (tour.since, tour.typed) = (now, 0);
@@ -316,7 +317,14 @@ impl App {
         self.type_for_presenter(&keys)
     }
 
+    /// Types as a presenter would, who would not type into something else: only on the queue of the step, and a number only
+    /// where one is asked for.
     fn type_for_presenter(&mut self, keys: &str) -> Update {
+        let queue = self.tour.as_ref().and_then(|tour| Some(tour.path(tour.beat().lock.as_ref()?)));
+        let is_there = self.screen == Screen::Queue && self.open.as_ref().map(|open| &open.path) == queue.as_ref();
+        if !is_there || keys.contains('#') != self.deletion.is_some() {
+            return Update::redraw();
+        }
         let first = self.world().queue_rows().row(0).and_then(|row| row.contender.sequence);
         let number = first.map(|number| number.0.to_string()).unwrap_or_default();
         let mut update = Update::redraw();

@@ -157,9 +157,10 @@ impl Sentence {
     /// What was found, or is mended.
     fn of_finding(view: View<'_>, at: Timestamp, finding: &Finding, raised: bool) -> Self {
         let theme = view.theme;
-        let (sign, word, style) = match raised {
-            true => (theme.signs.severity(finding.severity), "raised", theme.severity(finding.severity)),
-            false => (theme.signs.good, "cleared", theme.good),
+        let (sign, word, style) = if raised {
+            (theme.signs.severity(finding.severity), "raised", theme.severity(finding.severity))
+        } else {
+            (theme.signs.good, "cleared", theme.good)
         };
         let text = format!("{}: {}", finding.code, finding.summary);
         let text_style = if raised { theme.text } else { theme.dim };

@@ -49,7 +49,7 @@ impl Deletion {
     }
 
     /// Takes what is typed; only what the expected answer could be made of.
-    fn take(&mut self, key: Key) -> bool {
+    fn type_key(&mut self, key: Key) -> bool {
         let Confirmation::SequenceNumber(expected) = self.plan().confirmation() else { return false };
         let is_number = expected.parse::<i64>().is_ok();
         match key {
@@ -83,7 +83,7 @@ impl App {
                 Key::Down => self.scroll_plan(1),
                 Key::PageUp => self.scroll_plan(-self.page()),
                 Key::PageDown => self.scroll_plan(self.page()),
-                key if deletion.take(key) => deletion.refused = None,
+                key if deletion.type_key(key) => deletion.refused = None,
                 _ => return Update::default(),
             },
         }

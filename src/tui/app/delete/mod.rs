@@ -96,28 +96,29 @@ impl Deletion {
     fn look_again(&mut self, table: &LockTable, now: Timestamp) {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
         match DeletePlan::of(&Sight::new(table, now), &paths) {
-            Ok(plan) => match other_node(&self.plan, &plan) {
-                Some(path) => {
-                    self.obstacle =
-                        Some(format!("{} changed hands: another node has that name now. {LEAVE}", called(path)));
+            Ok(plan) => {
+                let other = other_node(&self.plan, &plan).map(called);
+                self.obstacle =
+                    other.map(|name| format!("{name} changed hands: another node has that name now. {LEAVE}"));
+                if self.obstacle.is_none() {
+                    self.take(plan, now);
                 }
-                None => {
-                    self.obstacle = None;
-                    if gist(&plan) != gist(&self.plan) {
-                        self.changed = Some(now);
-                        self.refused = None;
-                        self.typed = Prompt::new(Purpose::Confirmation, "");
-                    }
-                    self.plan = plan;
-                    self.revokes &= self.can_turn();
-                }
-            },
+            }
             Err(NoPlan::NotFound(path)) => {
                 let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { LEAVE };
                 self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", called(&path)));
             }
             Err(why) => self.obstacle = Some(format!("{} {LEAVE}", sentence(&why.to_string()))),
         }
+    }
+
+    fn take(&mut self, plan: DeletePlan, now: Timestamp) {
+        if gist(&plan) != gist(&self.plan) {
+            (self.changed, self.refused) = (Some(now), None);
+            self.typed = Prompt::new(Purpose::Confirmation, "");
+        }
+        self.plan = plan;
+        self.revokes &= self.can_turn();
     }
 
     /// Whether the nodes are those of the plan. Logarithmic for each.

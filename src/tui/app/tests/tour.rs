@@ -3,13 +3,13 @@
 use super::{SIZE, later};
 use crate::contend::{ClientId, Doing, Order};
 use crate::demo::{Act, Direction, Look, Script};
-use crate::tui::app::{App, Effect, Event, Screen, Side, Tour, Update};
-use crate::tui::testing::fleets::{clients, started, status, totals, writing};
-use crate::tui::testing::{NOW, at, curator, listed, path, press};
+use crate::tui::app::{App, Effect, Event, Screen, Settings, Side, Tour, Update};
+use crate::tui::testing::fleets::{clients, started, status, totals, with, writing};
+use crate::tui::testing::{NOW, at, curator, listed, path, press, settings};
 
 /// A console at the first step of the tour, and what that led to.
 fn touring(plays: bool) -> (App, Update) {
-    let mut app = writing(SIZE);
+    let mut app = with(Settings { write: true, audit_log: Some("/audit".into()), ..settings() }, SIZE);
     let tour = Tour::new(Script::own(), path("/demo"), true, plays);
     let update = app.update(Event::TourBegins(Box::new(tour)), NOW);
     (app, update)
@@ -202,4 +202,32 @@ fn a_pause_ends_with_the_next_step() {
     press(&mut app, "pn");
     assert!(app.paused().is_none());
     assert_eq!(app.tour().expect("a tour").beat().look, Look::Locks);
+}
+
+/// Plays the fourth scene until so many seconds after its third step began, in a queue with two nodes of one client.
+fn plays_deletion(seconds: u64, meanwhile: &str) -> (App, Vec<Effect>) {
+    let (mut app, _) = at_scene(4);
+    let queue =
+        vec![listed("/demo/invoices", 2), curator("/demo/invoices", 7, 1, 9), curator("/demo/invoices", 8, 1, 8)];
+    app.update(at(NOW, queue), NOW);
+    press(&mut app, "nnP");
+    press(&mut app, meanwhile);
+    let ticks = (0..=seconds).flat_map(|second| app.update(Event::Tick, later(second)).effects).collect();
+    (app, ticks)
+}
+
+#[test]
+fn a_tour_that_plays_presses_the_keys_of_its_presenter() {
+    let (app, _) = plays_deletion(7, "");
+    assert!(app.deletion().is_some(), "x was pressed: {:?} {:?}", app.notice(), app.screen());
+    let (app, effects) = plays_deletion(13, "");
+    assert!(app.deletion().is_none());
+    assert!(effects.iter().any(|effect| matches!(effect, Effect::Delete(_))), "{effects:?}");
+}
+
+#[test]
+fn a_tour_that_plays_does_not_type_where_somebody_else_is_at_work() {
+    let (app, effects) = plays_deletion(13, "1");
+    assert_eq!((app.screen(), app.deletion().is_some()), (Screen::Locks, false));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Delete(_))), "{effects:?}");
 }
