@@ -1,11 +1,14 @@
 use std::time::Duration;
 
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
 use super::told::{Figures, Timed, Told, Wanted};
 use crate::server_view::{AskedBy, Load, Mode, WatchedPath, words};
 use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
+
+/// How often a server is asked that counts more connections than it lists.
+const MOST_LOOKS: u32 = 3;
 
 /// One server, while it is asked by words.
 struct ByWords<'a> {
@@ -55,7 +58,7 @@ impl ByWords<'_> {
             when(wanted.figures, Word::Wchs),
             when(wanted.watchers, Word::Wchp)
         );
-        self.take_connections(connections);
+        self.take_connections(connections).await;
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
             self.told.sessions = words::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
@@ -88,12 +91,27 @@ impl ByWords<'_> {
         Some((found, whole && !answer.cut))
     }
 
-    fn take_connections(&mut self, asked: Asked) {
-        let Ok(answer) = self.take_or_complain(asked) else { return };
-        let found = words::cons(&answer.text);
-        // The server lists only the connections of the port on which it is asked, but counts those of all its ports.
-        let listed = found.with_session.len() as u64 + found.without_session;
-        let all = self.told.what.connections.is_some_and(|counted| counted <= listed);
+    /// The server lists only the connections of the port on which it is asked, but counts those of all its ports. Between the
+    /// two answers connections come and go, above all those of everybody's words: where it counts more than it lists, it is
+    /// asked again before that is believed.
+    async fn take_connections(&mut self, asked: Asked) {
+        let Ok(mut answer) = self.take_or_complain(asked) else { return };
+        let mut counted = self.told.what.connections;
+        let mut looks = 1;
+        let (found, all) = loop {
+            let found = words::cons(&answer.text);
+            let listed = found.with_session.len() as u64 + found.without_session;
+            let all = counted.is_some_and(|counted| counted <= listed);
+            if all || counted.is_none() || !found.whole || answer.cut || looks == MOST_LOOKS {
+                break (found, all);
+            }
+            looks += 1;
+            // Not in step with somebody else who asks.
+            sleep(Duration::from_millis(fastrand::u64(20..=120))).await;
+            let again = tokio::join!(self.ask(Word::Srvr), self.ask(Word::Cons));
+            let (Ok(what), Ok(connections)) = (self.take(again.0), self.take(again.1)) else { break (found, all) };
+            (counted, answer) = (words::srvr(&what.text).connections, connections);
+        };
         if found.whole && !all && self.told.what.connections.is_some() {
             self.told.complain(format!(
                 "{} has connections on another port, which it does not tell here: let its AdminServer be asked",
