@@ -85,11 +85,14 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     }
 }
 
+<<<<<<< HEAD
 /// What marks a screen that stands still, at the least.
 const PAUSED: &str = " PAUSED ";
 /// Columns of since when it does, and how much it missed: without them nobody knows how old all this is.
 const SINCE: usize = 42;
 
+=======
+>>>>>>> tui5b
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
@@ -104,26 +107,35 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         (Command::Help, Screen::Help),
     ];
     let badges = badges(view);
+<<<<<<< HEAD
     let taken = badges.iter().map(Span::width).sum::<usize>() + if app.paused().is_some() { SINCE } else { 0 };
+=======
+    let pause = pause(view);
+    let taken = badges.iter().map(Span::width).sum::<usize>() + pause.first().map_or(0, |text| width(text));
+>>>>>>> tui5b
     let room = usize::from(area.width).saturating_sub(taken);
-    // What is under way must be seen: the names of the screens give way to it.
-    let named = |tab: &Span<'_>| tab.width();
+    // What is under way, and since when the screen stands still, must be seen: the names of the screens give way to it.
     let forms = [Form::Full, Form::WithoutHelp, Form::Numbers].map(|form| tabs_as(view, &tabs, form));
-    let fits = forms.iter().position(|tabs| tabs.iter().map(named).sum::<usize>() <= room);
+    let fits = forms.iter().position(|tabs| tabs.iter().map(Span::width).sum::<usize>() <= room);
     let mut spans = forms.into_iter().nth(fits.unwrap_or(2)).unwrap_or_default();
     spans.extend(badges);
     let used: usize = spans.iter().map(Span::width).sum();
     Line::from(spans).render(area, buffer);
-    if let Some(paused) = app.paused() {
-        let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
-        let as_of = format!(" PAUSED  as of {}", time_of_day(paused.at, app.settings().utc));
-        let text = format!("{as_of}, {} since ", plural(missed, "change", "changes"));
-        let room = usize::from(area.width).saturating_sub(used);
-        let text = [text, format!("{as_of} "), PAUSED.to_owned()].into_iter().find(|text| width(text) <= room);
-        let text = text.unwrap_or_default();
+    let room = usize::from(area.width).saturating_sub(used);
+    if let Some(text) = pause.into_iter().find(|text| width(text) <= room) {
         let area = right(area, width(&text));
         Line::from(Span::styled(text, theme.mark)).right_aligned().render(area, buffer);
     }
+}
+
+/// What marks a screen that stands still, from the longest to the shortest; nothing when it goes on.
+fn pause(view: View<'_>) -> Vec<String> {
+    let app = view.app;
+    let Some(paused) = app.paused() else { return Vec::new() };
+    let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
+    let as_of = format!(" PAUSED  as of {}", time_of_day(paused.at, app.settings().utc));
+    let since = format!("{as_of}, {} since ", plural(missed, "change", "changes"));
+    vec![since, format!("{as_of} "), " PAUSED ".to_owned()]
 }
 
 /// How much the tabs say.
