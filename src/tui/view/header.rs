@@ -85,14 +85,6 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     }
 }
 
-<<<<<<< HEAD
-/// What marks a screen that stands still, at the least.
-const PAUSED: &str = " PAUSED ";
-/// Columns of since when it does, and how much it missed: without them nobody knows how old all this is.
-const SINCE: usize = 42;
-
-=======
->>>>>>> tui5b
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
@@ -107,12 +99,8 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         (Command::Help, Screen::Help),
     ];
     let badges = badges(view);
-<<<<<<< HEAD
-    let taken = badges.iter().map(Span::width).sum::<usize>() + if app.paused().is_some() { SINCE } else { 0 };
-=======
     let pause = pause(view);
     let taken = badges.iter().map(Span::width).sum::<usize>() + pause.first().map_or(0, |text| width(text));
->>>>>>> tui5b
     let room = usize::from(area.width).saturating_sub(taken);
     // What is under way, and since when the screen stands still, must be seen: the names of the screens give way to it.
     let forms = [Form::Full, Form::WithoutHelp, Form::Numbers].map(|form| tabs_as(view, &tabs, form));
