@@ -1,4 +1,4 @@
-//! Sessions that wait for each other in a circle, across locks.
+//! Sessions that wait for each other in a cycle, across locks.
 
 use std::hash::{Hash, Hasher};
 
@@ -12,10 +12,10 @@ use crate::znode::escaped;
 
 const REMEDY: &str = "choose one of these processes and restart it, which frees what it holds; then let all take these locks in one order";
 
-/// How many of a circle's sessions are named.
+/// How many of a cycle's sessions are named.
 const MOST_NAMED: usize = 5;
 
-/// A finding for each lock of each circle. A healthy process may hold and wait in different threads: a circle of such
+/// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
 /// dissolves, one of which nothing moves does not.
 pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
     for cycle in waits.cycles() {

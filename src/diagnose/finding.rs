@@ -38,7 +38,7 @@ impl fmt::Display for Severity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Code {
-    /// Sessions that wait for each other in a circle, across locks.
+    /// Sessions that wait for each other in a cycle, across locks.
     Deadlock,
     /// A node whose session no longer exists.
     Ghost,

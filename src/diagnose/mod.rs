@@ -8,7 +8,7 @@
 //! A create whose reply was lost (`orphan`, proved where names carry an id; else `orphan-suspected` while it waits and
 //! `self-blocked` while it holds), a release that failed or two lock objects of one thread (`self-blocked`), a waiter that gave up
 //! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead owners (`expiring-holder`, `ghost`,
-//! `adopted-node`, `head-changed-by-expiry`), processes that hang (`hung-holder`, `stuck`), circles (`deadlock`), and what is
+//! `adopted-node`, `head-changed-by-expiry`), processes that hang (`hung-holder`, `stuck`), cycles (`deadlock`), and what is
 //! wrong with the tree (`sequence-overflow`, `empty-parent`, `persistent-contender`, `foreign-child`) or with watches on it
 //! (`leaked-watch`).
 //!

@@ -59,7 +59,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.shows_all(&["6/6 A deadlock", "/stock", "/payments"]);
     terminal.press("n");
-    terminal.shows_all(&["2 of 3", "Waits", "1 circle", "2 sessions wait for each other"]);
+    terminal.shows_all(&["2 of 3", "Waits", "1 cycle", "2 sessions wait for each other"]);
     terminal.press("1");
     terminal.shows("✖ deadlock");
     terminal.press("n");

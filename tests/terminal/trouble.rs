@@ -77,7 +77,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
     kazoo.start("one", "one-waits", "lock", "/locks/orders").await;
     kazoo.start("other", "other-waits", "lock", "/locks/billing").await;
 
-    terminal.shows_all(&["1 circle", "waits for /locks/orders", "waits for /locks/billing", "in a circle"]);
+    terminal.shows_all(&["1 cycle", "waits for /locks/orders", "waits for /locks/billing", "in a cycle"]);
     terminal.press("1");
     terminal.shows("✖ deadlock");
     terminal.press("\r");
@@ -87,7 +87,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
     // One of them gives in.
     kazoo.close("other").await;
     terminal.press("4");
-    terminal.hides("circle");
+    terminal.hides("cycle");
     terminal.press("6");
     terminal.shows("✓ cleared");
     terminal.press("q");

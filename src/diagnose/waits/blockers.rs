@@ -9,7 +9,7 @@ use crate::znode::SessionId;
 /// Claims looked at most for all counts together.
 const MOST_LOOKED_AT: usize = 2_000_000;
 
-/// Everybody who holds others up, and is held up by nobody, or in a circle.
+/// Everybody who holds others up, and is held up by nobody, or in a cycle.
 pub(super) fn count(graph: &Graph, cycles: &[Cycle], own: &[Wait]) -> Vec<Blocker> {
     let mut circling: FxHashSet<SessionId> = cycles.iter().flatten().map(|wait| wait.waiter).collect();
     circling.extend(own.iter().map(|wait| wait.waiter));

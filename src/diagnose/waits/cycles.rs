@@ -6,7 +6,7 @@ use super::{Cycle, Wait};
 /// Circles told at most: the first in the order of their locks' paths.
 const MOST_CYCLES: usize = 100;
 
-/// Ways from lock to lock looked at most. A table with more has sessions that take part in thousands of locks at once; circles
+/// Ways from lock to lock looked at most. A table with more has sessions that take part in thousands of locks at once; cycles
 /// beyond are not looked for.
 const MOST_STEPS: usize = 1_000_000;
 
@@ -20,7 +20,7 @@ struct Step {
     waiter: usize,
 }
 
-/// One circle for each group of locks whose holders wait for each other, and the sessions that wait for themselves.
+/// One cycle for each group of locks whose holders wait for each other, and the sessions that wait for themselves.
 pub(super) fn find(graph: &Graph) -> (Vec<Cycle>, Vec<Wait>) {
     let steps = steps(graph);
     let mut own = Vec::new();
@@ -109,7 +109,7 @@ fn groups(steps: &[Vec<Step>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// The shortest circle through the first lock of a group.
+/// The shortest cycle through the first lock of a group.
 fn shortest(graph: &Graph, steps: &[Vec<Step>], group: &[usize]) -> Option<Cycle> {
     let first = *group.first()?;
     let mut came: rustc_hash::FxHashMap<usize, (usize, Step)> = rustc_hash::FxHashMap::default();

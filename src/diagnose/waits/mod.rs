@@ -1,6 +1,6 @@
 //! Which session waits for which, across locks.
 //!
-//! `graph` reads claims from a table, `cycles` finds who waits in a circle, `blockers` counts whom a session holds up.
+//! `graph` reads claims from a table, `cycles` finds who waits in a cycle, `blockers` counts whom a session holds up.
 
 mod blockers;
 mod cycles;
@@ -48,8 +48,8 @@ pub type Cycle = Vec<Wait>;
 /// The wait-for graph of sessions.
 ///
 /// Who waits in a queue waits for all who hold it. Of those who wait for one of several leases nobody can say for which: they
-/// make no circle. Who stands by in an election, or is a member of a group, waits for nothing. A session may have many
-/// threads; that it waits for what it took *before* it began to wait is what one thread would do, and only that makes a circle.
+/// make no cycle. Who stands by in an election, or is a member of a group, waits for nothing. A session may have many
+/// threads; that it waits for what it took *before* it began to wait is what one thread would do, and only that makes a cycle.
 #[derive(Clone, Debug, Default)]
 pub struct Waits {
     blockers: Vec<Blocker>,

@@ -16,8 +16,8 @@ const DEEPEST: usize = 12;
 /// What a row of the graph tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WaitKind {
-    /// So many sessions wait for each other in a circle.
-    Circle(usize),
+    /// So many sessions wait for each other in a cycle.
+    Cycle(usize),
     /// One of them, with the lock that it waits for and the next of them, who holds that.
     InCircle(SessionId),
     /// A session waits for a lock that it holds itself.
@@ -62,7 +62,7 @@ pub struct WaitId {
     again: u32,
 }
 
-/// The wait-for graph as rows: circles first, then who holds up others, the worst first.
+/// The wait-for graph as rows: cycles first, then who holds up others, the worst first.
 #[derive(Clone, Debug, Default)]
 pub struct WaitRows {
     waits: Waits,
@@ -77,8 +77,8 @@ impl WaitRows {
         &self.waits
     }
 
-    /// Whether a session takes part in a circle.
-    pub fn is_in_circle(&self, session: Option<SessionId>) -> bool {
+    /// Whether a session takes part in a cycle.
+    pub fn is_in_cycle(&self, session: Option<SessionId>) -> bool {
         self.waits.cycles().iter().flatten().any(|wait| Some(wait.waiter) == session)
     }
 
@@ -92,7 +92,7 @@ impl WaitRows {
         self.waits = Waits::of(sight.table());
         let mut drawing = Drawing::new(sight);
         for cycle in self.waits.cycles() {
-            drawing.circle(cycle);
+            drawing.cycle(cycle);
         }
         for wait in self.waits.self_blocked() {
             drawing.self_blocked(wait);
@@ -179,10 +179,10 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn circle(&mut self, cycle: &Cycle) {
+    fn cycle(&mut self, cycle: &Cycle) {
         self.root += 1;
         let first = cycle.first();
-        self.push(WaitKind::Circle(cycle.len()), first.map(|wait| wait.waiter), first.map(|wait| wait.lock), &[]);
+        self.push(WaitKind::Cycle(cycle.len()), first.map(|wait| wait.waiter), first.map(|wait| wait.lock), &[]);
         for (at, wait) in cycle.iter().enumerate() {
             let follows = at + 1 < cycle.len();
             self.push(WaitKind::InCircle(wait.blocker), Some(wait.waiter), Some(wait.lock), &[follows]);

@@ -87,6 +87,8 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
 
 /// What marks a screen that stands still, at the least.
 const PAUSED: &str = " PAUSED ";
+/// Columns of since when it does, and how much it missed: without them nobody knows how old all this is.
+const SINCE: usize = 42;
 
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
@@ -102,7 +104,7 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         (Command::Help, Screen::Help),
     ];
     let badges = badges(view);
-    let taken = badges.iter().map(Span::width).sum::<usize>() + if app.paused().is_some() { PAUSED.len() } else { 0 };
+    let taken = badges.iter().map(Span::width).sum::<usize>() + if app.paused().is_some() { SINCE } else { 0 };
     let room = usize::from(area.width).saturating_sub(taken);
     // What is under way must be seen: the names of the screens give way to it.
     let named = |tab: &Span<'_>| tab.width();

@@ -1,6 +1,6 @@
 //! ```text
-//! ┌ Waits ── 1 circle ── 3 sessions hold others up ────────────────────────────┐
-//! │▸ ✖ circle: 2 sessions wait for each other                                  │
+//! ┌ Waits ── 1 cycle ── 3 sessions hold others up ────────────────────────────┐
+//! │▸ ✖ cycle: 2 sessions wait for each other                                  │
 //! │    ├─ ○ 10.0.4.17  0x1…0001b  waits for /locks/orders, held by 0x1…00007     │
 //! │    ╰─ ○ 10.0.4.18  0x1…00007  waits for /locks/billing, held by 0x1…0001b    │
 //! │  ● 10.0.4.20  0x1…0002a  holds up 128 sessions                             │
@@ -33,9 +33,9 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let graph = app.world().waits();
     let mut left = vec![("Waits".to_owned(), theme.strong)];
-    let circles = graph.waits().cycles().len();
-    if circles > 0 {
-        left.push((format!("{} {}", theme.signs.bad, plural(circles, "circle", "circles")), theme.bad));
+    let cycles = graph.waits().cycles().len();
+    if cycles > 0 {
+        left.push((format!("{} {}", theme.signs.bad, plural(cycles, "cycle", "cycles")), theme.bad));
     }
     left.push((
         plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"),
@@ -92,8 +92,8 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
     let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
     let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, WHO));
     let (text, style) = match row.kind {
-        WaitKind::Circle(sessions) => {
-            (format!("{} circle: {sessions} sessions wait for each other", signs.bad), theme.bad)
+        WaitKind::Cycle(sessions) => {
+            (format!("{} cycle: {sessions} sessions wait for each other", signs.bad), theme.bad)
         }
         WaitKind::InCircle(next) => {
             // The next row is about the one who holds it.
@@ -110,8 +110,8 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
             let sessions = plural(count, "session", "sessions");
             let life =
                 row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
-            let circle = if view.app.world().waits().is_in_circle(row.session) { ", in a circle" } else { "" };
-            (format!("{} {}  holds up {least}{sessions}{life}{circle}", signs.holds, someone()), theme.strong)
+            let cycle = if view.app.world().waits().is_in_cycle(row.session) { ", in a cycle" } else { "" };
+            (format!("{} {}  holds up {least}{sessions}{life}{cycle}", signs.holds, someone()), theme.strong)
         }
         WaitKind::Lock(waiting) => {
             let count = format!("  {} {}", size(waiting), if waiting == 1 { "waits" } else { "wait" });

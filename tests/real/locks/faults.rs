@@ -23,7 +23,7 @@ enum Work {
     Release,
 }
 
-/// A place is never further on than this: what needs more requests runs in circles.
+/// A place is never further on than this: what needs more requests runs in cycles.
 const FURTHEST: usize = 40;
 
 /// Tries every place of a work in turn, until it passes without a fault. Gives the number of requests and of events at

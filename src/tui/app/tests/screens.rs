@@ -109,7 +109,7 @@ fn the_command_line_takes_the_same_commands_as_the_keys() {
 }
 
 #[test]
-fn going_around_in_circles_does_not_lengthen_the_way_back() {
+fn going_around_in_cycles_does_not_lengthen_the_way_back() {
     let mut app = live(SIZE);
     for _ in 0..50 {
         press(&mut app, "126?");

@@ -156,7 +156,7 @@ fn waits_show_the_circle_first_and_then_who_holds_up_most() {
     press(&mut app, "4");
     let waits = app.world().waits();
     let kinds: Vec<_> = (0..waits.len()).filter_map(|rank| waits.row(rank)).map(|row| row.kind).collect();
-    assert_eq!(kinds[0], WaitKind::Circle(2));
+    assert_eq!(kinds[0], WaitKind::Cycle(2));
     assert!(matches!(kinds[1..3], [WaitKind::InCircle(_), WaitKind::InCircle(_)]));
     let counts: Vec<_> = kinds
         .iter()

@@ -1,5 +1,7 @@
 //! Deleting as it looks, and the audit log.
 
+use proptest::prelude::*;
+
 use super::{SIZES, after, picture, second, show};
 use crate::admin::Ending;
 use crate::admin::audit::History;
@@ -184,5 +186,28 @@ fn nothing_of_a_znode_acts_on_the_terminal_from_a_plan_or_from_the_log() {
             !shown.contains(|letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}')),
             "{shown}"
         );
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+
+    #[test]
+    fn no_size_and_no_keys_bring_a_plan_or_the_log_down(
+        size in (0u16..200, 0u16..60),
+        told in (0u16..200, 0u16..60),
+        keys in prop::collection::vec(prop::sample::select("12667x xx yr47\n\t\u{1b}jkGghl/sp1".chars().collect::<Vec<_>>()), 0..24),
+    ) {
+        let mut app = deleting(told);
+        for key in keys {
+            let update = press(&mut app, &key.to_string());
+            if let Some(plan) = confirmed(&update).cloned() {
+                app.update(done(&plan, &Ending::Gone), NOW);
+            }
+            picture(&app, size);
+        }
+        app.update(log(vec![entry(1, "/a", "ghost", None)]), NOW);
+        app.update(Event::Resize(size.0, size.1), NOW);
+        picture(&app, size);
     }
 }
