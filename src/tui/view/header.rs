@@ -87,7 +87,7 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
 
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
+    let theme = view.theme;
     let tabs = [
         (Command::Locks, Screen::Locks),
         (Command::Queue, Screen::Queue),
