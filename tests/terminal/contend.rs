@@ -265,7 +265,10 @@ fn fleets_without_a_server_say_why_they_cannot_run() {
     let mut terminal = Terminal::lockscope(&["--connect", "127.0.0.1:1", "--write"], 80, 24);
     terminal.shows("no connection");
     terminal.press("5c2\r");
-    terminal.shows("failed");
+    eventually_blocking("both fleets have failed", || {
+        let seen = terminal.text();
+        if seen.matches("failed").count() >= 2 { Ok(()) } else { Err(seen) }
+    });
     terminal.press("q");
     assert!(terminal.ends().success());
 }

@@ -26,7 +26,7 @@ struct Asked {
     elapsed: Duration,
 }
 
-/// Asks one server all words; first what it is, then the rest at the same time. An error when not even that is told; what it
+/// Asks one server all words; first what it is, then its connections, then the rest at the same time. An error when not even that is told; what it
 /// cost is counted either way.
 pub(super) async fn by_words(
     tls: Option<&TlsConnector>,
@@ -50,15 +50,16 @@ impl ByWords<'_> {
     async fn the_rest(&mut self, wanted: Wanted) {
         let mode = self.told.what.mode.as_deref().and_then(Mode::named);
         let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
+        // Alone, so that no other word's connection makes up for one that it does not list.
+        let connections = self.ask(Word::Cons).await;
+        self.take_connections(connections).await;
         let when = async |wanted: bool, word| if wanted { Some(self.ask(word).await) } else { None };
-        let (connections, sessions, monitor, totals, watched) = tokio::join!(
-            self.ask(Word::Cons),
+        let (sessions, monitor, totals, watched) = tokio::join!(
             when(keeps_sessions, Word::Dump),
             when(wanted.figures, Word::Mntr),
             when(wanted.figures, Word::Wchs),
             when(wanted.watchers, Word::Wchp)
         );
-        self.take_connections(connections).await;
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
             self.told.sessions = words::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
@@ -108,8 +109,10 @@ impl ByWords<'_> {
             looks += 1;
             // Not in step with somebody else who asks.
             sleep(Duration::from_millis(fastrand::u64(20..=120))).await;
-            let again = tokio::join!(self.ask(Word::Srvr), self.ask(Word::Cons));
-            let (Ok(what), Ok(connections)) = (self.take(again.0), self.take(again.1)) else { break (found, all) };
+            let what = self.ask(Word::Srvr).await;
+            let Ok(what) = self.take(what) else { break (found, all) };
+            let connections = self.ask(Word::Cons).await;
+            let Ok(connections) = self.take(connections) else { break (found, all) };
             (counted, answer) = (words::srvr(&what.text).connections, connections);
         };
         if found.whole && !all && self.told.what.connections.is_some() {

@@ -72,7 +72,7 @@ impl Member {
     }
 
     /// Asks who is connected, what it counts if that is not too early, and who watches what if that is wanted and not too early.
-    /// Takes at most four times the limit of a question.
+    /// Takes at most eight times the limit of a question.
     pub(super) async fn ask(&mut self, own: &Own, watchers: bool) -> Load {
         let mut load = Load::default();
         let anchor = own.touch(&mut load).await;

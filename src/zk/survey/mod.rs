@@ -116,7 +116,7 @@ impl Surveyor {
     }
 }
 
-/// Asks every member once, all at the same time, also who watches what if that is wanted. Takes at most four times the limit of
+/// Asks every member once, all at the same time, also who watches what if that is wanted. Takes at most eight times the limit of
 /// a question, and less than one when all servers answer. Cancel safe.
 pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<ServerView, BadConnectString> {
     let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
