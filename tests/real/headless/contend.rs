@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use lockscope::lock::Algorithm;
+use lockscope::znode::Sequence;
 use serde_json::Value;
 
 use super::program::{Ended, Running, lockscope, run};
@@ -52,11 +53,14 @@ async fn is_clean(connect: &str) {
     assert_eq!(nodes, [""; 0], "left behind");
 }
 
-/// Waits until contenders stand in the queue.
+/// Waits until contenders stand in the queue, and so many have been there that some must have held the lock.
 async fn is_contended(connect: &str, path: &str) {
     let client = zk::connect(connect).await;
+    let has_moved_on = |children: &[String]| {
+        children.iter().filter_map(|child| Sequence::split(child)).any(|(_, Sequence(number))| number > 30)
+    };
     eventually("contenders", async || match client.list_children(path).await {
-        Ok(children) if children.len() > 1 => Ok(()),
+        Ok(children) if children.len() > 1 && has_moved_on(&children) => Ok(()),
         seen => Err(format!("{seen:?}")),
     })
     .await;
