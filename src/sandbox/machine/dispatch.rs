@@ -8,12 +8,18 @@ use crate::sandbox::words::Word;
 const PING_XID: i32 = -2;
 
 impl Machine {
+    /// Answers a word, which is all that its connection is for: as on a real server it reads nothing more from now on.
     pub(super) fn answer(&mut self, id: usize, word: Word, received: usize, now: i64) -> usize {
+        self.received += 1;
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.traffic.received += 1;
+        }
+        self.end(id, End::Word);
         let text = word.answer(self, now);
+        self.sent += 1;
         if let Some(connection) = self.connections.get_mut(id) {
             connection.out.extend_from_slice(text.as_bytes());
         }
-        self.end(id, End::Word);
         received
     }
 

@@ -168,9 +168,14 @@ impl Machine {
         self.sessions.next_expiry().map_or(self.next_sweep, |expiry| expiry.min(self.next_sweep))
     }
 
+    /// Bytes of memory that nodes and watches take, about.
+    pub(super) fn memory(&self) -> usize {
+        self.tree.memory() + self.watches.memory()
+    }
+
     /// Whether so many bytes more would be too many.
     fn is_full(&self, more: usize) -> bool {
-        self.tree.memory() + self.watches.memory() + more > self.options.max_memory
+        self.memory() + more > self.options.max_memory
     }
 }
 

@@ -7,33 +7,46 @@ use crate::sandbox::machine::{Connection, Machine};
 pub(super) fn cons(machine: &Machine) -> String {
     let mut text = String::new();
     for (_, connection) in &machine.connections {
-        describe(&mut text, connection);
+        put_traffic(&mut text, connection);
+        put_session(&mut text, connection);
+        text.push_str(")\n");
     }
     text.push('\n');
     text
 }
 
-fn describe(text: &mut String, connection: &Connection) {
+/// A line for each connection, without what belongs to its session.
+pub(super) fn brief(machine: &Machine) -> String {
+    let mut text = String::new();
+    for (_, connection) in &machine.connections {
+        put_traffic(&mut text, connection);
+        text.push_str(")\n");
+    }
+    text
+}
+
+fn put_traffic(text: &mut String, connection: &Connection) {
     let traffic = &connection.traffic;
     let open = u8::from(connection.end.is_none());
     // Writing to a String cannot fail.
     let _ = write!(text, " /{}[{open}](queued=0,recved={},sent={}", connection.peer, traffic.received, traffic.sent);
-    if let Some((session, timeout)) = connection.session {
-        let latency = &traffic.latency;
-        let _ = write!(
-            text,
-            ",sid={session:#x},lop={},est={},to={timeout},lcxid={:#x},lzxid={:#x},lresp={},llat=0,minlat={},avglat={:.0},maxlat={}",
-            traffic.last,
-            traffic.since,
-            traffic.last_xid,
-            traffic.last_zxid,
-            traffic.last_response,
-            latency.least,
-            latency.average(),
-            latency.most,
-        );
-    }
-    text.push_str(")\n");
+}
+
+fn put_session(text: &mut String, connection: &Connection) {
+    let Some((session, timeout)) = connection.session else { return };
+    let (traffic, latency) = (&connection.traffic, &connection.traffic.latency);
+    let _ = write!(
+        text,
+        ",sid={session:#x},lop={},est={},to={timeout},lcxid={:#x},lzxid={:#x},lresp={},llat=0,minlat={},avglat={:.0},maxlat={}",
+        traffic.last,
+        traffic.since,
+        traffic.last_xid,
+        traffic.last_zxid,
+        traffic.last_response,
+        latency.least,
+        latency.average(),
+        latency.most,
+    );
 }
 
 pub(super) fn dump(machine: &Machine, now: i64) -> String {

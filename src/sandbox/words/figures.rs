@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::VERSION;
+use super::{VERSION, connections};
 use crate::sandbox::machine::{Machine, millis};
 use crate::sandbox::wire::EventKind;
 
@@ -12,8 +12,18 @@ const EVENTS: [(&str, EventKind); 4] = [
 ];
 
 pub(super) fn srvr(machine: &Machine) -> String {
+    format!("Zookeeper version: {VERSION}\n{}", counts(machine))
+}
+
+/// As `srvr`, with every connection in brief.
+pub(super) fn stat(machine: &Machine) -> String {
+    let clients = connections::brief(machine);
+    format!("Zookeeper version: {VERSION}\nClients:\n{clients}\n{}", counts(machine))
+}
+
+fn counts(machine: &Machine) -> String {
     format!(
-        "Zookeeper version: {VERSION}\nLatency min/avg/max: {}/{:?}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
+        "Latency min/avg/max: {}/{:?}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
          Outstanding: 0\nZxid: {:#x}\nMode: standalone\nNode count: {}\n",
         machine.latency.least,
         machine.latency.average(),

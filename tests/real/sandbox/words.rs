@@ -113,3 +113,66 @@ fn words_tell_the_same_of_sessions_watches_and_nodes() {
     });
     super::pair::compare(&real, &sandbox);
 }
+
+/// Without times, ids, ports, versions, and what each word about memory or the machine says: what is left is the form.
+fn form(text: &str) -> Vec<String> {
+    let masked = |line: &str| match line.split_once(['=', ':']) {
+        Some((name, value)) => format!("{name} {}", value.chars().any(char::is_alphanumeric)),
+        None => line.to_owned(),
+    };
+    text.split('\n').map(masked).collect()
+}
+
+/// The value of a line `NAME: VALUE` or `NAME=VALUE`.
+fn value<'a>(text: &'a str, name: &str) -> &'a str {
+    let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix([':', '=']));
+    found.unwrap_or_else(|| panic!("no {name} in {text}")).trim()
+}
+
+/// As kazoo and aiozk read it: three numbers, a dash, what names the build, and when that was.
+fn version(text: &str) -> Vec<u32> {
+    let (numbers, build) = text.split_once('-').unwrap_or_else(|| panic!("no build in {text}"));
+    let (name, built) = build.split_once(", built on ").unwrap_or_else(|| panic!("no date in {text}"));
+    assert!(!name.is_empty() && !name.contains(char::is_whitespace), "{text}");
+    let time = chrono::NaiveDateTime::parse_from_str(built, "%Y-%m-%d %H:%M UTC");
+    assert!(time.is_ok(), "{text}");
+    numbers.split('.').map(|number| number.parse().expect("a number")).collect()
+}
+
+#[test]
+fn envi_stat_and_srvr_have_a_real_servers_form_and_tell_the_same_version() {
+    let pair = Pair::shared();
+    let [real, sandbox] = pair.ports().map(|port| {
+        let mut side = Side::new(port, 2);
+        side.ask_all(0, &[R::create("/version", 1), R::get_data("/version", true)]);
+        let [srvr, stat, envi, mntr] = ["srvr", "stat", "envi", "mntr"].map(|word| told(port, word));
+        let versions = [
+            value(&srvr, "Zookeeper version"),
+            value(&stat, "Zookeeper version"),
+            value(&envi, "zookeeper.version"),
+            mntr.lines().find_map(|line| line.strip_prefix("zk_version\t")).expect("a version"),
+        ];
+        assert!(versions.windows(2).all(|pair| pair[0] == pair[1]), "{versions:?}");
+        side.note(format!("{:?}", version(versions[0])));
+        let (clients, rest) = stat.split_once("\n\n").expect("two parts");
+        let mut clients: Vec<&str> = clients.lines().skip(2).collect();
+        clients.sort_by_key(|line| line.rsplit_once('[').expect("a port").1);
+        side.note(format!("{:?}", clients.iter().map(|line| line.rsplit_once('[').expect("a port").1).collect::<Vec<_>>()));
+        assert!(clients.iter().all(|line| line.starts_with(" /127.0.0.1:") && line.ends_with(')')), "{clients:?}");
+        for name in ["Connections", "Outstanding", "Mode", "Node count"] {
+            side.note(format!("{name} {} {}", value(rest, name), value(&srvr, name)));
+        }
+        // A word is received and answered as a request is.
+        for name in ["Received", "Sent"] {
+            let count = |text| value(text, name).parse::<u64>().expect("a count");
+            side.note(format!("{name} {}", count(rest) - count(&srvr)));
+        }
+        for text in [&srvr, rest, &envi] {
+            let form = form(text);
+            side.report.extend(form);
+        }
+        side.raze("/version");
+        side.report
+    });
+    super::pair::compare(&real, &sandbox);
+}

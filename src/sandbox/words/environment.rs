@@ -1,0 +1,47 @@
+use std::env::consts;
+use std::fmt::Write;
+
+use super::VERSION;
+use crate::sandbox::machine::Machine;
+
+/// What Java prints for a property that is not set.
+const ABSENT: &str = "<NA>";
+
+/// Java's properties that a real server prints, which a server without Java and without a user's folders does not have.
+const JAVA: [&str; 7] = [
+    "java.version",
+    "java.vendor",
+    "java.home",
+    "java.class.path",
+    "java.library.path",
+    "java.io.tmpdir",
+    "java.compiler",
+];
+
+/// The names, and their order, are a real server's. The memory is what nodes and watches may take.
+pub(super) fn envi(machine: &Machine) -> String {
+    let mut text = String::from("Environment:\n");
+    let mut line = |name: &str, value: &dyn std::fmt::Display| {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{name}={value}");
+    };
+    line("zookeeper.version", &VERSION);
+    line("host.name", &"localhost");
+    for name in JAVA {
+        line(name, &ABSENT);
+    }
+    line("os.name", &consts::OS);
+    line("os.arch", &consts::ARCH);
+    for name in ["os.version", "user.name", "user.home", "user.dir"] {
+        line(name, &ABSENT);
+    }
+    let most = machine.options.max_memory;
+    line("os.memory.free", &mebibytes(most.saturating_sub(machine.memory())));
+    line("os.memory.max", &mebibytes(most));
+    line("os.memory.total", &mebibytes(most));
+    text
+}
+
+fn mebibytes(bytes: usize) -> String {
+    format!("{}MB", bytes >> 20)
+}
