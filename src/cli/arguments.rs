@@ -77,7 +77,8 @@ pub(super) enum Command {
     /// Print what happens to the locks, line by line
     ///
     /// First a line for each lock that is found, then one for each change: enqueued, acquired, released, left, expired.
-    /// It goes on through a cut connection, and says so, until it is interrupted or --for has passed.
+    /// It goes on through a cut connection, and says so, until it is interrupted or --for has passed. What cannot be read
+    /// is said on stderr; a root that cannot be read as a whole ends it with 2.
     Watch {
         #[command(flatten)]
         options: Options,
@@ -90,7 +91,8 @@ pub(super) enum Command {
     /// Print why locks are stuck, for monitoring
     ///
     /// Looks at the locks and asks the servers for some seconds, since most findings must last to be told from a sound
-    /// hand-over. Then prints what was found, the worst first, and exits with 1 when something is as bad as --fail-on.
+    /// hand-over. Then prints what was found, the worst first, and exits with 1 when something is as bad as --fail-on or a
+    /// part could not be read, and with 2 when a whole root could not.
     Check {
         #[command(flatten)]
         options: Options,

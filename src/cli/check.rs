@@ -8,12 +8,15 @@ use tokio::time::{Instant, timeout_at};
 use super::arguments::Format;
 use super::follow::Follower;
 use super::settings::Settings;
+use super::unreadable::unreadable_roots;
 use super::{CliError, Verdict};
-use crate::diagnose::{Finding, Severity};
+use crate::diagnose::{Code, Finding, Severity};
+use crate::queue::LockTable;
 use crate::report::Check;
 use crate::znode::escaped;
 
-/// Looks for so long, from the moment when everything was read, and prints what was found.
+/// Looks for so long, from the moment when everything was read, and prints what was found. Where a root cannot be read, what
+/// was found below the others is printed, and the command fails.
 pub(super) async fn run(
     settings: &Settings,
     format: Format,
@@ -28,21 +31,37 @@ pub(super) async fn run(
     let (table, diagnosis, at) = follower.stop().await;
     looked?;
     super::snapshot::check_roots(&table, &settings.roots)?;
-    let findings: Vec<&Finding> = diagnosis.findings().collect();
-    let check = Check::new(&ensemble, table.lock_count(), at, fail_on, findings.clone());
+    let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on, during);
     let mut out = BufWriter::new(out);
     match format {
         Format::Json => {
             serde_json::to_writer(&mut out, &check).map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
-        Format::Table => for_people(&mut out, &findings, table.lock_count())?,
-    }
-    for (server, why) in table.view().missing().filter(|_| format == Format::Table) {
-        writeln!(out, "Not told by {}: {}", escaped(server), escaped(why))?;
+        Format::Table => {
+            let findings: Vec<&Finding> = diagnosis.findings().collect();
+            for_people(&mut out, &findings, table.lock_count())?;
+            not_looked_at(&mut out, &table, check.not_seen())?;
+        }
     }
     out.flush()?;
+    unreadable_roots(&table, &settings.roots)?;
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
+}
+
+/// What the answer does not cover.
+fn not_looked_at(out: &mut impl Write, table: &LockTable, not_seen: &[Code]) -> std::io::Result<()> {
+    for (path, why) in table.unreadable() {
+        writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
+    }
+    for (server, why) in table.view().missing() {
+        writeln!(out, "Not told by {}: {}", escaped(server), escaped(why))?;
+    }
+    if !not_seen.is_empty() {
+        let codes: Vec<&str> = not_seen.iter().map(|code| code.id()).collect();
+        writeln!(out, "Not looked for, in so short a time: {}", codes.join(", "))?;
+    }
+    Ok(())
 }
 
 async fn look(follower: &mut Follower, during: Duration) -> Result<(), CliError> {

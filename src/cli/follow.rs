@@ -153,6 +153,11 @@ impl Follower {
         self.synced
     }
 
+    /// What is known of the locks.
+    pub(super) fn table(&self) -> &LockTable {
+        &self.table
+    }
+
     /// Whom we follow.
     pub(super) fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.session).with_view(self.table.view())

@@ -23,6 +23,7 @@ mod settings;
 mod snapshot;
 mod span;
 mod table;
+mod unreadable;
 mod watch;
 
 use std::io::{self, IsTerminal};
@@ -124,6 +125,9 @@ pub enum CliError {
     /// None of the roots can be read.
     #[error("none of the roots can be read: {0}: name others with --root, or an identity with --auth-file")]
     NothingReadable(String),
+    /// Some of the roots cannot be read.
+    #[error("not every root can be read: {0}: leave it out of --root, or give an identity with --auth-file")]
+    UnreadableRoots(String),
     /// No session for a deletion.
     #[error(transparent)]
     Connect(#[from] crate::zk::ConnectError),

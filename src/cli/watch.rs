@@ -12,6 +12,7 @@ use super::arguments::Format;
 use super::follow::{Follower, Told};
 use super::human::{clock, span};
 use super::settings::Settings;
+use super::unreadable::{UnreadableNotices, unreadable_roots};
 use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
 use crate::report::{FindingLine, HappeningLine};
@@ -35,7 +36,7 @@ pub(super) async fn run(
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
         () = reached(end) => Ok(()),
-        outcome = print(&mut follower, format, settings.utc, out) => outcome,
+        outcome = print(&mut follower, format, settings, out) => outcome,
     };
     let outcome = match outcome {
         Ok(()) if end.is_some_and(|end| end <= Instant::now()) && follower.synced().is_none() => {
@@ -54,19 +55,34 @@ async fn reached(end: Option<Instant>) {
     }
 }
 
-/// Prints until something fails.
+/// Prints until something fails, or a root turns out to be unreadable when everything is first read. What else cannot be read is
+/// said on stderr.
 async fn print(
     follower: &mut Follower,
     format: Format,
-    utc: bool,
+    settings: &Settings,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<(), CliError> {
+    let mut notices = UnreadableNotices::default();
+    let mut checked = false;
     loop {
         // Of the first reading the table tells only which locks it found: who stands in their queues did not just come.
-        let lines: String = follower.next().await?.iter().map(|told| line(told, format, utc)).collect();
+        let lines: String = follower.next().await?.iter().map(|told| line(told, format, settings.utc)).collect();
         if !lines.is_empty() {
             out.write_all(lines.as_bytes()).await?;
             out.flush().await?;
+        }
+        if follower.synced().is_none() {
+            continue;
+        }
+        if !checked {
+            unreadable_roots(follower.table(), &settings.roots)?;
+            checked = true;
+        }
+        let said = notices.next(follower.table());
+        if !said.is_empty() {
+            // Who has closed stderr does not want to know.
+            let _ = tokio::io::stderr().write_all(said.as_bytes()).await;
         }
     }
 }

@@ -1,5 +1,10 @@
 use std::time::Duration;
 
+use super::Code;
+
+/// How often a table is examined, at least, by who wants findings.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+
 /// From when on something is called a finding. Each of these only makes findings later or rarer, never bolder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
@@ -30,6 +35,24 @@ impl Default for Thresholds {
             empty_after: Duration::from_secs(600),
             numbers_left: 10_000_000,
             leaked_watches: 1_000,
+        }
+    }
+}
+
+impl Thresholds {
+    /// For how long a table must be looked at before a finding of this code can come of it, when nothing was seen before.
+    /// Zero for what the first look tells. In a shorter time, that there is no such finding means nothing.
+    pub fn least_time_to_find(&self, code: Code) -> Duration {
+        match code {
+            Code::SequenceOverflow | Code::PersistentContender | Code::HeadChangedByExpiry => Duration::ZERO,
+            // Two looks.
+            Code::Orphan | Code::ExpiringHolder | Code::ForeignChild | Code::AdoptedNode => LOOK_INTERVAL,
+            Code::Deadlock | Code::OrphanSuspected | Code::SelfBlocked | Code::LostWakeUp | Code::LeakedWatch => {
+                self.settled_after.saturating_add(LOOK_INTERVAL)
+            }
+            Code::Ghost => self.ghost_after.saturating_add(LOOK_INTERVAL),
+            Code::HungHolder | Code::Stuck | Code::StuckLease => self.stuck_after.saturating_add(LOOK_INTERVAL),
+            Code::EmptyParent => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }
 }

@@ -1,7 +1,11 @@
+use std::time::Duration;
+
 use serde::Serialize;
 
+use super::snapshot::Unreadable;
 use super::{Ensemble, SCHEMA, rfc3339};
-use crate::diagnose::{Code, Finding, Severity};
+use crate::diagnose::{Code, Diagnosis, Finding, Severity};
+use crate::queue::LockTable;
 use crate::znode::Timestamp;
 
 /// A finding among those of its lock.
@@ -73,33 +77,46 @@ pub struct Check<'a> {
     /// How many locks were looked at.
     locks: usize,
     fail_on: Severity,
-    /// Whether nothing is as bad as `fail_on`.
+    /// Whether nothing is as bad as `fail_on`, and everything could be read.
     passed: bool,
     findings: Vec<Located<'a>>,
+    unreadable: Unreadable<'a>,
+    /// Codes that the time given was too short for.
+    not_seen: Vec<Code>,
 }
 
 impl<'a> Check<'a> {
-    /// The findings, in this order.
+    /// The findings, in this order, of a table that was looked at for so long.
     pub fn new(
         ensemble: &'a Ensemble,
-        locks: usize,
+        table: &'a LockTable,
+        diagnosis: &'a Diagnosis,
         at: Timestamp,
         fail_on: Severity,
-        findings: Vec<&'a Finding>,
+        looked: Duration,
     ) -> Self {
+        let is_bad = |finding: &Finding| finding.severity >= fail_on;
+        let thresholds = diagnosis.thresholds();
         Self {
             schema: SCHEMA,
             checked_at: rfc3339(at),
             ensemble,
-            locks,
+            locks: table.lock_count(),
             fail_on,
-            passed: findings.iter().all(|finding| finding.severity < fail_on),
-            findings: findings.into_iter().map(Located::new).collect(),
+            passed: table.unreadable().is_empty() && !diagnosis.findings().any(is_bad),
+            findings: diagnosis.findings().map(Located::new).collect(),
+            unreadable: Unreadable(table.unreadable()),
+            not_seen: Code::ALL.into_iter().filter(|code| thresholds.least_time_to_find(*code) > looked).collect(),
         }
     }
 
-    /// Whether nothing is as bad as asked for.
+    /// Whether nothing is as bad as asked for, and everything could be read.
     pub fn passed(&self) -> bool {
         self.passed
+    }
+
+    /// Codes that the time given was too short for: that they are not among the findings means nothing.
+    pub fn not_seen(&self) -> &[Code] {
+        &self.not_seen
     }
 }

@@ -86,7 +86,7 @@ impl Serialize for Locks<'_> {
 }
 
 /// Nodes that could not be read, and why.
-struct Unreadable<'a>(&'a BTreeMap<ZnodePath, String>);
+pub(super) struct Unreadable<'a>(pub &'a BTreeMap<ZnodePath, String>);
 
 #[derive(serde::Serialize)]
 struct UnreadableNode<'a> {

@@ -63,6 +63,88 @@ async fn a_subtree_without_read_is_said_and_the_rest_is_told() {
     }
 }
 
+/// What `check` gave: its exit code, what it says in JSON, and on stderr.
+async fn checked(connect: &str, more: &[&str]) -> (Option<i32>, Value, String) {
+    let ended = run(lockscope(&[&["check", "--connect", connect, "--for", "1s"], more].concat())).await;
+    let told = serde_json::from_str(&ended.out).unwrap_or_default();
+    (ended.code, told, ended.told)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_of_what_cannot_all_be_read_is_not_passed() {
+    let server = Server::start();
+    let _client = half_closed(&server).await;
+    let connect = server.connect_string();
+    let (code, told, stderr) = checked(&connect, &[]).await;
+    assert_eq!((code, &told["passed"], stderr.as_str()), (Some(1), &false.into(), ""), "{told}");
+    assert_eq!(told["unreadable"].as_array().map(Vec::len), Some(1), "{told}");
+    assert_eq!(told["unreadable"][0]["path"], "/closed", "{told}");
+    assert!(told["unreadable"][0]["reason"].as_str().is_some_and(|reason| reason.contains("READ")), "{told}");
+    let table = run(lockscope(&["check", "--connect", &connect, "--for", "1s", "--format", "table"])).await;
+    assert_eq!(table.code, Some(1), "{table:?}");
+    assert!(table.out.contains("Not readable: /closed: "), "{table:?}");
+
+    let mut open = lockscope(&["check", "--connect", &connect, "--for", "1s"]);
+    open.env("LOCKSCOPE_AUTH", format!("digest:alice:{SECRET}"));
+    let told = run(open).await.json();
+    assert_eq!((&told["passed"], &told["unreadable"], &told["locks"]), (&true.into(), &json!([]), &2.into()), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_check_of_a_root_that_cannot_be_read_could_not_be_done() {
+    let server = Server::start();
+    let _client = half_closed(&server).await;
+    let connect = server.connect_string();
+    // Of several, the others are told.
+    for root in ["/closed", "/nowhere"] {
+        let (code, told, stderr) = checked(&connect, &["--root", "/open", "--root", root]).await;
+        assert_eq!((code, &told["passed"], &told["locks"]), (Some(2), &false.into(), &1.into()), "{told}");
+        assert_eq!(told["unreadable"][0]["path"], root, "{told}");
+        assert!(stderr.contains(&format!("{root} (")) && stderr.contains("--auth-file"), "{stderr}");
+        assert!(!stderr.contains("/open"), "{stderr}");
+        let refused = run(lockscope(&["check", "--connect", &connect, "--root", root])).await.refused();
+        assert!(refused.contains(&format!("{root} (")) && refused.contains("--auth-file"), "{refused}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contender_that_cannot_be_read_is_no_pass_either() {
+    let server = Server::start();
+    let client = half_closed(&server).await;
+    let connect = server.connect_string();
+    let wishes = [(format!("/open/a/{}", curator()), Vec::new())];
+    let hidden = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await.remove(0);
+    let acl = [Acl::new(Permission::ALL, AuthId::new("auth", ""))];
+    client.set_acl(&hidden, &acl, None).await.expect("closed");
+    let (code, told, _) = checked(&connect, &["--root", "/open"]).await;
+    assert_eq!((code, &told["passed"]), (Some(1), &false.into()), "{told}");
+    assert_eq!(told["unreadable"][0]["path"], hidden.as_str(), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_says_what_it_cannot_read_and_ends_when_that_is_a_root() {
+    let server = Server::start();
+    let _client = half_closed(&server).await;
+    let connect = server.connect_string();
+    for root in ["/closed", "/nowhere"] {
+        let told = run(lockscope(&["watch", "--connect", &connect, "--root", root])).await.refused();
+        assert!(told.contains(&format!("{root} (")) && told.contains("--auth-file"), "{told}");
+        let several = ["watch", "--connect", &connect, "--root", "/open", "--root", root, "--format", "json"];
+        let ended = run(lockscope(&several)).await;
+        assert_eq!(ended.code, Some(2), "{ended:?}");
+        assert!(ended.told.contains(&format!("{root} (")), "{ended:?}");
+        assert!(ended.out.contains("lock-found") && ended.out.contains("/open/a"), "{ended:?}");
+    }
+    // A part of a root is said, once, and the rest is watched.
+    let ended = run(lockscope(&["watch", "--connect", &connect, "--for", "2s"])).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.told.matches("/closed").count(), 1, "{ended:?}");
+    assert!(
+        ended.told.starts_with("lockscope: /closed cannot be read: ") && ended.out.contains("/open/a"),
+        "{ended:?}"
+    );
+}
+
 /// That the command saw everything, and that neither what it printed nor its log holds the secret.
 fn opened(ended: Ended, log: &std::path::Path, secret: &str) {
     let log = fs::read_to_string(log).expect("a log");

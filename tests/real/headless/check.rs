@@ -45,6 +45,19 @@ async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let told = run(lockscope(&["check", "--connect", &at, "--for", "2s"])).await.json();
+    let not_seen: Vec<&str> = told["not_seen"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert!(not_seen.contains(&"deadlock") && not_seen.contains(&"stuck"), "{told}");
+    assert!(!not_seen.contains(&"persistent-contender"), "{told}");
+    let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
+    assert!(table.contains("Not looked for, in so short a time: ghost, hung-holder, stuck, "), "{table}");
+    assert!(!table.contains("deadlock"), "{table}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_there_is_no_pass() {
     let told = check("127.0.0.1:1", &["--timeout", "2s"]).await.refused();
     assert!(told.contains("127.0.0.1:1 refused the connection"), "{told}");

@@ -157,7 +157,10 @@ fn envi_stat_and_srvr_have_a_real_servers_form_and_tell_the_same_version() {
         let (clients, rest) = stat.split_once("\n\n").expect("two parts");
         let mut clients: Vec<&str> = clients.lines().skip(2).collect();
         clients.sort_by_key(|line| line.rsplit_once('[').expect("a port").1);
-        side.note(format!("{:?}", clients.iter().map(|line| line.rsplit_once('[').expect("a port").1).collect::<Vec<_>>()));
+        side.note(format!(
+            "{:?}",
+            clients.iter().map(|line| line.rsplit_once('[').expect("a port").1).collect::<Vec<_>>()
+        ));
         assert!(clients.iter().all(|line| line.starts_with(" /127.0.0.1:") && line.ends_with(')')), "{clients:?}");
         for name in ["Connections", "Outstanding", "Mode", "Node count"] {
             side.note(format!("{name} {} {}", value(rest, name), value(&srvr, name)));
