@@ -13,7 +13,7 @@ use super::{CliError, Verdict};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::LockTable;
 use crate::report::Check;
-use crate::znode::escaped;
+use crate::znode::{escaped, plural};
 
 /// Looks for so long, from the moment when everything was read, and prints what was found. Where a root cannot be read, what
 /// was found below the others is printed, and the command fails.
@@ -77,7 +77,7 @@ async fn look(follower: &mut Follower, during: Duration) -> Result<(), CliError>
 
 fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std::io::Result<()> {
     if findings.is_empty() {
-        writeln!(out, "Nothing is wrong with {locks} locks.")?;
+        writeln!(out, "Nothing is wrong with {}.", plural(locks as u64, "lock", "locks"))?;
     }
     for finding in findings {
         let name = finding.lock.name.as_deref().map(|name| format!(" {}", escaped(name))).unwrap_or_default();
@@ -86,4 +86,20 @@ fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std:
         writeln!(out, "          {}", finding.remedy)?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_lock_is_one_lock() {
+        let said = |locks| {
+            let mut out = Vec::new();
+            for_people(&mut out, &[], locks).expect("memory takes it");
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(said(1), "Nothing is wrong with 1 lock.\n");
+        assert_eq!(said(2), "Nothing is wrong with 2 locks.\n");
+    }
 }

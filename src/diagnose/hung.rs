@@ -10,7 +10,7 @@ use crate::znode::{Timestamp, escaped};
 const MOST_HOLDERS: usize = 16;
 
 const REMEDY: &str =
-    "scene at that process first, and stop it if it hangs; deleting the node of a process that goes on lets two in";
+    "look at that process first, and stop it if it hangs; deleting the node of a process that goes on lets two in";
 
 /// Since when a holder's client has sent no request, as long as it holds by the same node.
 pub(super) type Memory = Kept<NodeKey, Silence>;

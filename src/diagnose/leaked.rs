@@ -7,7 +7,7 @@ use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::LockId;
 use crate::recipe::Kind;
-use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
+use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped, plural};
 
 /// Paths remembered at most of one lock.
 const MOST_PATHS: usize = 10_000;
@@ -53,8 +53,9 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
     if let [(path, gathered, session), ..] = leaked[..] {
         let severity = if leaked.len() >= scene.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
         let summary = format!(
-            "{} watched nodes of this queue are gone and never come back, {} of session {session} among them",
-            leaked.len(),
+            "{} of this queue {} back, {} of session {session} among them",
+            plural(leaked.len() as u64, "watched node", "watched nodes"),
+            if leaked.len() == 1 { "is gone and never comes" } else { "are gone and never come" },
             escaped(path.name())
         );
         let finding = finding(Code::LeakedWatch, severity, lock, None).because(summary, REMEDY);

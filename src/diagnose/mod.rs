@@ -39,6 +39,8 @@ mod orphan_suspected;
 mod overflow;
 mod persistent;
 mod self_blocked;
+#[cfg(test)]
+mod sentences;
 mod stuck;
 mod suspicion;
 #[cfg(test)]

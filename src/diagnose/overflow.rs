@@ -27,8 +27,13 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
         if left > scene.thresholds.numbers_left {
             return;
         }
+        let left_over = match left {
+            0 => "none is".to_owned(),
+            1 => "only 1 is".to_owned(),
+            _ => format!("only {left} are"),
+        };
         let severity = if left == 0 { Severity::Critical } else { Severity::Warning };
-        (severity, format!("only {left} of {NUMBERS} numbers are left for nodes of this queue"))
+        (severity, format!("of {NUMBERS} numbers {left_over} left for nodes of this queue"))
     };
     let finding = finding(Code::SequenceOverflow, severity, lock, None).because(summary, REMEDY);
     found.push(Suspicion::proved(finding, scene.now()));

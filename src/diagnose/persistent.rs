@@ -34,7 +34,8 @@ fn describe(lock: &LockQueue, first: &Row<'_>, count: usize) -> Finding {
     let node = escaped(&first.contender.node);
     let others = match count {
         1 => String::new(),
-        _ => format!(", as do {} more of {} contenders", count - 1, lock.len()),
+        2 => format!(", as is 1 more of {} contenders", lock.len()),
+        _ => format!(", as are {} more of {} contenders", count - 1, lock.len()),
     };
     let verb = if first.state == State::Holds { "holds" } else { "stands in the queue" };
     let summary = format!("{node} {verb} and is owned by no session, so that nobody's end deletes it{others}");

@@ -6,7 +6,7 @@ use super::{Code, Severity, Sight, Thresholds, election, stuck};
 use crate::queue::{Held, LockQueue};
 use crate::znode::{Timestamp, escaped};
 
-const REMEDY: &str = "scene at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
+const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
 /// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
 pub(super) fn check(

@@ -10,7 +10,7 @@ use crate::recipe::Kind;
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str =
-    "scene at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
+    "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
 /// Since when a node was seen to hold that held already when it was first seen: when it took the lock nobody knows.
 pub(super) type Memory = Kept<NodeKey, Timestamp>;

@@ -181,9 +181,8 @@ impl Page<'_> {
             None => "cost not known: a single node's waiters are not in the tree".to_owned(),
             Some(_) if self.lock.holding() == 0 => "nobody holds the lock".to_owned(),
             Some(cost) => format!(
-                "the next one costs {} watch event{} herd-style, {} chain-style",
-                count(cost.herd),
-                if cost.herd == 1 { "" } else { "s" },
+                "the next one costs {} herd-style, {} chain-style",
+                crate::znode::plural(cost.herd, "watch event", "watch events"),
                 count(cost.chain)
             ),
         };
@@ -218,7 +217,7 @@ impl Page<'_> {
         if bytes.is_empty() {
             return vec![self.plain("data", "none")];
         }
-        let size = if all == 1 { "1 byte".to_owned() } else { format!("{} bytes", count(all)) };
+        let size = crate::znode::plural(all, "byte", "bytes");
         let about = format!("({size}{kept}, {kind})");
         let mut lines = wrap_bytes(bytes, self.room, self.charset);
         match lines.as_mut_slice() {

@@ -148,7 +148,7 @@ fn told(member: &MemberView) -> Option<String> {
 }
 
 fn plural_of(number: u64, word: &str) -> String {
-    format!("{} {word}{}", count(number), if number == 1 { "" } else { "s" })
+    crate::znode::plural(number, word, &format!("{word}s"))
 }
 
 fn kilobytes(bytes: u64) -> String {

@@ -4,6 +4,7 @@
 
 mod id;
 mod path;
+mod plural;
 mod sequence;
 mod stat;
 mod text;
@@ -11,6 +12,7 @@ mod time;
 
 pub use id::{SessionId, Zxid};
 pub use path::{BadPath, ZnodePath};
+pub use plural::plural;
 pub use sequence::Sequence;
 pub use stat::{KEPT_DATA, Node, NodeData, ZnodeStat};
 pub use text::{escaped, escaped_bytes};

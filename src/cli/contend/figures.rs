@@ -45,7 +45,7 @@ fn heading(outcome: &Outcome) -> String {
 
 /// So many clients.
 pub(super) fn clients(number: u32) -> String {
-    if number == 1 { "1 client".to_owned() } else { format!("{} clients", count(number.into())) }
+    crate::znode::plural(number.into(), "client", "clients")
 }
 
 fn traffic(outcome: &Outcome) -> Vec<Row> {
@@ -89,6 +89,7 @@ fn times(outcome: &Outcome) -> Vec<Row> {
 fn order(outcome: &Outcome) -> Vec<Row> {
     let said = |number: u64, says: &str| if number == 0 { String::new() } else { says.to_owned() };
     let left = match outcome.left_behind {
+        Some(1) => (count(1), "node is still there; it goes when its session expires".to_owned()),
         Some(left) => (count(left), said(left, "nodes are still there; they go when their sessions expire")),
         None => (UNKNOWN.to_owned(), "the servers could not be asked which nodes are still there".to_owned()),
     };

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::super::human::{brief, count, figure};
+use super::figures::clients;
 use crate::contend::Status;
 
 /// At most so often it is drawn anew.
@@ -74,21 +75,17 @@ pub(super) fn of(status: &Status, place: Option<(usize, usize)>) -> String {
     let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
     let start = format!("{place}{}: ", scenario.algorithm.name());
     if status.elapsed.is_zero() {
-        return format!(
-            "{start}{} of {} clients connected",
-            count(status.connected.into()),
-            count(scenario.clients.into())
-        );
+        return format!("{start}{} of {} connected", count(status.connected.into()), clients(scenario.clients));
     }
     let made = count(status.totals.acquisitions);
-    let all = scenario
-        .rounds
-        .map_or_else(String::new, |rounds| format!(" of {}", count(u64::from(rounds) * u64::from(scenario.clients))));
+    let all = scenario.rounds.map(|rounds| u64::from(rounds) * u64::from(scenario.clients));
+    let of = all.map_or_else(String::new, |all| format!(" of {}", count(all)));
+    let acquisitions = if all.unwrap_or(status.totals.acquisitions) == 1 { "acquisition" } else { "acquisitions" };
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     let rate = status.totals.acquisitions as f64 / status.elapsed.as_secs_f64();
     format!(
-        "{start}{} clients, {made}{all} acquisitions, {}/s, {}",
-        count(status.connected.into()),
+        "{start}{}, {made}{of} {acquisitions}, {}/s, {}",
+        clients(status.connected),
         figure(rate),
         brief(status.elapsed)
     )

@@ -7,7 +7,7 @@ use super::figures::{clients, per, troubles};
 use super::plot::{Point, legend, plot};
 use crate::contend::{Comparison, Outcome, Run};
 use crate::tui::widget::text::Charset;
-use crate::znode::escaped;
+use crate::znode::{escaped, plural};
 
 /// What stands where a figure is not known.
 const UNKNOWN: &str = "-";
@@ -151,10 +151,11 @@ fn wrong(runs: &[Run]) -> Vec<String> {
         let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
         let mut add = |says: String| lines.push(format!("{who}: {says}"));
         if outcome.violations > 0 {
-            add(format!("{} violations of the lock", outcome.violations));
+            add(plural(outcome.violations, "violation of the lock", "violations of the lock"));
         }
         match outcome.left_behind {
             Some(0) => {}
+            Some(1) => add("1 node is still there; it goes when its session expires".to_owned()),
             Some(left) => add(format!("{left} nodes are still there; they go when their sessions expire")),
             None => add("the servers could not be asked which nodes are still there".to_owned()),
         }

@@ -26,7 +26,7 @@ pub fn size(number: usize) -> String {
 
 /// `1 lock`, `2 locks`.
 pub fn plural(number: usize, one: &str, more: &str) -> String {
-    format!("{} {}", size(number), if number == 1 { one } else { more })
+    crate::znode::plural(number as u64, one, more)
 }
 
 /// Something per second: one decimal below ten, whole above.

@@ -25,6 +25,7 @@ impl App {
         let path = &outcome.path;
         match outcome.left_behind {
             Some(0) => self.tell(format!("The test clients of {path} are gone, and their nodes with them.")),
+            Some(1) => self.fail(format!("Test clients left 1 node in {path}: it goes with its session.")),
             Some(left) => self.fail(format!("Test clients left {left} nodes in {path}: they go with their sessions.")),
             None => self.fail(format!("Whether test clients left nodes in {path} could not be found out.")),
         }
