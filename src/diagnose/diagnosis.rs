@@ -57,7 +57,10 @@ impl Diagnosis {
             return self.replace(Verdicts::default());
         }
         let sight = Sight::new(table, now);
-        let suspicions: Vec<Suspicion> = checks::all(sight, &self.thresholds, &mut self.memory);
+        let mut suspicions: Vec<Suspicion> = checks::all(sight, &self.thresholds, &mut self.memory);
+        if !sight.view().provenance().can_prove() {
+            suspicions = suspicions.into_iter().map(Suspicion::doubted).collect();
+        }
         let verdicts = self.ledger.judge(suspicions, now);
         self.replace(explained(verdicts))
     }
@@ -131,6 +134,7 @@ mod tests {
     use super::*;
     use crate::diagnose::testing::{World, curator};
     use crate::queue::{Change, Link};
+    use crate::server_view::Provenance;
 
     fn troubled() -> World {
         let mut world = World::new();
@@ -158,6 +162,27 @@ mod tests {
         world.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }));
         assert_eq!(world.pass(1), (vec![], vec![Code::Orphan, Code::PersistentContender, Code::SelfBlocked]));
         assert_eq!(world.pass(5), (vec![], vec![]));
+    }
+
+    #[test]
+    fn beside_tls_plain_text_makes_no_ghost_and_what_builds_on_it_says_so() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 3);
+        world.provenance = Provenance::PlainBesideTls;
+        let hidden = world.client(1);
+        (hidden.connected, hidden.listed) = (false, false);
+        world.client(3).sound = false;
+        world.pass(30);
+        assert!(world.found(Code::Ghost).is_none() && world.found(Code::ExpiringHolder).is_none());
+        let finding = world.found(Code::LostWakeUp).expect("it stands");
+        assert!(finding.summary.ends_with("(by plain text, which proves nothing beside TLS)"), "{}", finding.summary);
+        assert!(finding.severity <= Severity::Warning);
+
+        world.provenance = Provenance::AsSession;
+        world.pass(30);
+        assert!(world.found(Code::Ghost).is_some());
     }
 
     #[test]

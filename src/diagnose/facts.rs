@@ -128,7 +128,9 @@ impl<'a> Sight<'a> {
             Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {
                 (Life::Ghost, None)
             }
-            Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unknown => (Life::Unknown, None),
+            Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven | Liveness::Unknown => {
+                (Life::Unknown, None)
+            }
         }
     }
 
@@ -203,11 +205,15 @@ impl<'a> Sight<'a> {
             }
         }
         if self.watching(lock, row) == Watching::Nothing {
-            found.push("its session does not watch what it waits for".to_owned());
+            let doubt = if self.view().provenance().can_prove() { "" } else { BY_PLAIN_TEXT };
+            found.push(format!("its session does not watch what it waits for{doubt}"));
         }
         found
     }
 }
+
+/// What follows a sentence that only plain text beside a session over TLS speaks for.
+pub(super) const BY_PLAIN_TEXT: &str = " (by plain text, which proves nothing beside TLS)";
 
 /// What was made so shortly before somebody counted may not have been counted.
 const JUST_MADE: Duration = Duration::from_secs(2);

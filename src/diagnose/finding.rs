@@ -96,6 +96,21 @@ impl Code {
         Self::EmptyParent,
     ];
 
+    /// Whether it rests on what the servers say about clients, and not on the znodes alone.
+    pub(super) fn builds_on_servers(self) -> bool {
+        matches!(
+            self,
+            Self::Ghost
+                | Self::OrphanSuspected
+                | Self::LostWakeUp
+                | Self::ExpiringHolder
+                | Self::HungHolder
+                | Self::AdoptedNode
+                | Self::HeadChangedByExpiry
+                | Self::LeakedWatch
+        )
+    }
+
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {

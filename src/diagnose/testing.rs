@@ -8,7 +8,7 @@ use super::{Code, Diagnosis, Finding, Severity, Thresholds};
 use crate::queue::{Change, Link, LockId, LockQueue, LockTable};
 use crate::recipe::Shape;
 use crate::server_view::{
-    Connection, Expiry, Listing, MemberView, Mode, ServerView, Session, WatchTotals, WatchedPath,
+    Connection, Expiry, Listing, MemberView, Mode, Provenance, ServerView, Session, WatchTotals, WatchedPath,
 };
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -48,6 +48,8 @@ pub struct World {
     /// Whether the server answers.
     pub answers: bool,
     pub lists_watches: bool,
+    /// What its answers are worth.
+    pub provenance: Provenance,
     zxid: i64,
     counter: i32,
     nodes: BTreeMap<ZnodePath, Change>,
@@ -73,6 +75,7 @@ impl World {
             child_watches: 0,
             answers: true,
             lists_watches: true,
+            provenance: Provenance::AsSession,
             zxid: 100,
             counter: 0,
             nodes: BTreeMap::new(),
@@ -189,6 +192,7 @@ impl World {
         if self.answers {
             member = MemberView {
                 mode: Some(Mode::Standalone),
+                provenance: self.provenance,
                 version: Some("3.8.0-5a02a05".to_owned()),
                 connections: Some(Listing::new(connections, true, at)),
                 sessions: Some(Listing::new(sessions, true, at)),

@@ -22,8 +22,13 @@ impl LockTable {
         let has_come = |expires_at: Timestamp| now.plus(ABOUT) >= expires_at && now.since(view.at) <= FRESH;
         match view.liveness(session) {
             Liveness::Disconnected { expires_at } => expires_at.is_some_and(has_come),
-            Liveness::Connected => silent_until(view, session).is_some_and(has_come),
-            Liveness::Exists { .. } | Liveness::NoSession { .. } | Liveness::Unknown => false,
+            // That it is silent is told like all the rest.
+            Liveness::Connected if view.provenance().can_prove() => silent_until(view, session).is_some_and(has_come),
+            Liveness::Connected
+            | Liveness::Exists { .. }
+            | Liveness::NoSession { .. }
+            | Liveness::Unproven
+            | Liveness::Unknown => false,
         }
     }
 }

@@ -29,6 +29,8 @@ struct Server {
     version: Option<String>,
     /// How its own view was read; `none`: it was not.
     view: &'static str,
+    /// Whether that came in plain text while the session is over TLS, so that it proves nothing.
+    plain_beside_tls: bool,
     /// What it did not tell, and what to change there.
     error: Option<String>,
 }
@@ -63,7 +65,14 @@ impl Ensemble {
 
 impl Server {
     fn new(address: &str) -> Self {
-        Self { address: with_port(address), mode: None, version: None, view: "none", error: None }
+        Self {
+            address: with_port(address),
+            mode: None,
+            version: None,
+            view: "none",
+            plain_beside_tls: false,
+            error: None,
+        }
     }
 
     fn told(member: &MemberView) -> Self {
@@ -76,6 +85,7 @@ impl Server {
                 AskedBy::Http => "http",
                 AskedBy::None => "none",
             },
+            plain_beside_tls: !member.provenance.can_prove(),
             error: member.error.clone(),
         }
     }

@@ -180,8 +180,7 @@ mod tests {
         waiter["data_encoding"] = "base64".into();
         waiter["data_length"] = 2.into();
         waiter["waits_for"] = json!(["lock-0000000000"]);
-        let server =
-            |address: &str| json!({ "address": address, "mode": null, "version": null, "view": "none", "error": null });
+        let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "view": "none", "plain_beside_tls": false, "error": null });
         let expected = json!({
             "schema": 1,
             "taken_at": "2024-05-01T14:41:07.250Z",

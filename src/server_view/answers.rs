@@ -23,6 +23,9 @@ pub enum Liveness {
         /// When the list was asked for, by our clock.
         at: Timestamp,
     },
+    /// Plain text says that it has no connection or that there is none, while our session is over TLS: whoever sits between can
+    /// write that ([`Provenance::PlainBesideTls`](super::Provenance::PlainBesideTls)), so nothing follows from it.
+    Unproven,
     /// Too little was told.
     Unknown,
 }
@@ -63,13 +66,18 @@ impl ServerView {
         found.max_by_key(|(at, _)| *at).map(|(_, session)| session)
     }
 
-    /// What is known of a session's life.
+    /// What is known of a session's life. That it is connected is believed whoever says it, since that makes everybody more
+    /// careful; the contrary only from answers that can prove it.
     ///
     /// The members are asked at different times, so a client on its way from one to another looks disconnected for a moment. Who
     /// builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen so.
     pub fn liveness(&self, session: SessionId) -> Liveness {
         if self.connection_of(session).is_some() {
             return Liveness::Connected;
+        }
+        if !self.provenance().can_prove() {
+            let told = self.members.iter().any(|member| member.connections.is_some() || member.sessions.is_some());
+            return if told { Liveness::Unproven } else { Liveness::Unknown };
         }
         if let Some(found) = self.session(session) {
             let expires_at = found.expires_at;

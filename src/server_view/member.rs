@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, Listing, Session, WatchEventTotals, WatchTotals, WatchedPath};
+use super::{Connection, Listing, Provenance, Session, WatchEventTotals, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp};
 
 /// What a server is within its ensemble.
@@ -73,6 +73,9 @@ pub struct MemberView {
     pub version: Option<String>,
     /// How it was asked.
     pub asked_by: AskedBy,
+    /// What its answers are worth.
+    #[serde(default)]
+    pub provenance: Provenance,
     /// One sentence with what is wrong and what to change there; `None` when it told everything.
     pub error: Option<String>,
     /// When it last told anything, by our clock.

@@ -5,7 +5,7 @@
 //!
 //! Architecture invariant: what is not known is never taken for what is not so. A [`Listing`] says whether it is whole, a
 //! [`MemberView`] keeps `None` for what its server did not tell, and the answers of [`ServerView`] that would need a missing
-//! member say so.
+//! member say so. What came in plain text beside a session over TLS proves nothing ([`Provenance`]).
 
 pub mod admin;
 mod answers;
@@ -15,6 +15,7 @@ mod connection;
 mod listing;
 mod member;
 mod monitor;
+mod provenance;
 mod session;
 mod view;
 mod watches;
@@ -27,6 +28,7 @@ pub use connection::Connection;
 pub use listing::{Keyed, Listing};
 pub use member::{AskedBy, MemberView, Mode};
 pub use monitor::{Monitor, WatchEventTotals};
+pub use provenance::{Provenance, Transport};
 pub use session::Session;
 pub use view::{Load, ServerView};
 pub use watches::{WatchTotals, WatchedPath};

@@ -73,6 +73,28 @@ fn only_a_whole_list_of_sessions_proves_that_there_is_none() {
 }
 
 #[test]
+fn beside_tls_plain_text_proves_no_absence_not_even_with_one_member_so_asked() {
+    let mut leader = member(Mode::Leader, &[SessionId(7)]);
+    leader.sessions = Some(listed(&[S], true));
+    let plain = MemberView { provenance: Provenance::PlainBesideTls, ..member(Mode::Follower, &[]) };
+    let view = view(vec![leader.clone(), plain.clone()]);
+    assert_eq!(view.provenance(), Provenance::PlainBesideTls);
+    assert_eq!(view.liveness(S), Liveness::Unproven, "it may be at the follower");
+    assert_eq!(view.liveness(SessionId(1)), Liveness::Unproven, "in no list");
+    assert_eq!(view.liveness(SessionId(7)), Liveness::Connected, "which only makes more careful");
+    assert_eq!(view.liveness(S).expires_in(Timestamp(0)), None);
+
+    for (answers, session, proves) in [
+        (Transport::Plain, Transport::Plain, true),
+        (Transport::Tls, Transport::Tls, true),
+        (Transport::Tls, Transport::Plain, true),
+        (Transport::Plain, Transport::Tls, false),
+    ] {
+        assert_eq!(Provenance::of(answers, session).can_prove(), proves, "{answers:?} beside {session:?}");
+    }
+}
+
+#[test]
 fn that_a_session_does_not_watch_is_said_by_the_server_that_holds_its_connection() {
     let (p, q) = (path("/lock/a"), path("/lock/ä"));
     let silent = MemberView::unasked("zk2:2181".to_owned());

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MemberView, WatchEventTotals};
+use super::{MemberView, Provenance, WatchEventTotals};
 use crate::znode::{SessionId, Timestamp};
 
 /// What asking cost the servers since the start.
@@ -54,6 +54,12 @@ impl ServerView {
     /// session has none.
     pub fn every_member_answered(&self) -> bool {
         self.members_known && !self.members.is_empty() && self.members.iter().all(MemberView::knows_connections)
+    }
+
+    /// What all of it together is worth: no more than the least of it. That a client is nowhere is said by all members.
+    pub fn provenance(&self) -> Provenance {
+        let doubtful = self.members.iter().find(|member| !member.provenance.can_prove());
+        doubtful.map_or(Provenance::AsSession, |member| member.provenance)
     }
 
     /// Every member's connections were listed at this time or later, by our clock; `None` unless every member answered.

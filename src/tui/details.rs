@@ -8,7 +8,7 @@ use super::widget::text::{Charset, Keep, fit, wrap_bytes};
 use crate::diagnose::{Facts, Life, Watching};
 use crate::queue::{Held, LockQueue, Row, State};
 use crate::recipe::{Mode, Role};
-use crate::server_view::Connection;
+use crate::server_view::{Connection, Liveness};
 use crate::znode::SessionId;
 
 /// Columns of the labels.
@@ -137,8 +137,16 @@ impl Page<'_> {
             }
             (Life::Expiring, ..) => format!("{session}, not connected: expires by itself"),
             (Life::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
+            _ if self.says_unproven(session) => {
+                format!("{session}, not seen, by plain text that proves nothing beside TLS")
+            }
             _ => format!("{session}, whose end deletes this node"),
         }
+    }
+
+    /// Whether the servers tell of no client of it in a way that proves nothing.
+    fn says_unproven(&self, session: SessionId) -> bool {
+        self.app.world().table().view().liveness(session) == Liveness::Unproven
     }
 
     /// The client at the other end, the server that it is connected to, and what it did last.

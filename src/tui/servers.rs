@@ -44,7 +44,11 @@ pub fn lines(app: &App, columns: usize) -> Vec<Said> {
         lines.extend(page.words(Tone::Careful, MEMBERS_UNKNOWN));
     }
     lines.push((Tone::Aside, String::new()));
-    lines.extend(page.words(Tone::Plain, known(view)));
+    if view.provenance().can_prove() {
+        lines.extend(page.words(Tone::Plain, known(view)));
+    } else {
+        lines.extend(page.words(Tone::Careful, UNPROVEN));
+    }
     lines.extend(page.words(Tone::Aside, &page.load(view)));
     lines
 }
@@ -54,6 +58,10 @@ const NOT_ASKED: &str = "The servers are not asked about themselves (--server-vi
                          claimed of it.";
 const MEMBERS_UNKNOWN: &str = "The ensemble's own config could not be read: there may be servers that nobody asked, so nobody is \
                                called a ghost, or disconnected.";
+
+const UNPROVEN: &str = "The session is over TLS, and what servers tell in plain text proves nothing beside that: whoever sits between \
+                        could have written it. Nobody is called a ghost, expired or disconnected, and no deletion becomes easier by \
+                        it. To have it believed, name every server in the connect string with its port for TLS.";
 
 /// What can be said with what was told.
 fn known(view: &ServerView) -> &'static str {
@@ -88,10 +96,12 @@ impl Page<'_> {
 
     fn member(&self, member: &MemberView) -> Vec<Said> {
         let now = self.app.now();
-        let by = match member.asked_by {
-            AskedBy::Words => "by words",
-            AskedBy::Http => "by AdminServer",
-            AskedBy::None => "told nothing",
+        let by = match (member.asked_by, member.provenance.can_prove()) {
+            (AskedBy::Words, true) => "by words",
+            (AskedBy::Words, false) => "by words, in plain text",
+            (AskedBy::Http, true) => "by AdminServer",
+            (AskedBy::Http, false) => "by AdminServer, in plain text",
+            (AskedBy::None, _) => "told nothing",
         };
         let heard = member.answered_at.map(|at| format!("{} ago", duration(now.since(at))));
         let version = member.version.as_deref().map(|version| {

@@ -61,6 +61,9 @@ fn nothing(app: &App, columns: usize, charset: Charset) -> Vec<Reason> {
     if !app.settings().asks_servers {
         let text = "The servers are not asked, so whether anybody still lives is not known (v).";
         lines.extend(wrapped(text, columns, charset));
+    } else if !view.provenance().can_prove() {
+        let text = "The servers tell in plain text, which proves nothing beside TLS: who is dead is not known (v).";
+        lines.extend(wrapped(text, columns, charset));
     } else if !view.every_member_answered() {
         lines.extend(wrapped("Not every server tells who is connected (v: what to change).", columns, charset));
     }

@@ -1,5 +1,6 @@
 use std::fmt;
 
+use crate::server_view::Transport;
 use crate::znode::ZnodePath;
 
 /// The port that ZooKeeper's clients take when none is given.
@@ -59,6 +60,14 @@ impl ConnectString {
         };
         let servers = hosts.split(',').map(|server| Server::parse(server.trim(), tls)).collect::<Result<_, _>>();
         Ok(Self { servers: servers.map_err(bad)?, chroot })
+    }
+}
+
+impl ConnectString {
+    /// How a session goes that may be with any of the servers: over TLS where one of them is so spoken to, since then the user
+    /// relies on it.
+    pub(super) fn transport(&self) -> Transport {
+        if self.servers.iter().any(|server| server.tls) { Transport::Tls } else { Transport::Plain }
     }
 }
 

@@ -54,7 +54,7 @@ fn life(sight: &Sight<'_>, contender: &Contender) -> Life {
         (diagnose::Life::Unknown, _) => {
             let liveness = contender.session.map(|session| sight.view().liveness(session));
             match liveness {
-                Some(Liveness::NoSession { .. } | Liveness::Exists { .. }) => Life::Suspect,
+                Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => Life::Suspect,
                 _ => Life::Unknown,
             }
         }

@@ -3,7 +3,7 @@ use std::time::Duration;
 use super::*;
 use crate::admin::{Refused, confirm};
 use crate::queue::{Change, Link};
-use crate::server_view::{Connection, Expiry, Listing, MemberView, Mode, ServerView, Session};
+use crate::server_view::{Connection, Expiry, Listing, MemberView, Mode, Provenance, ServerView, Session};
 use crate::znode::{Node, NodeData, Timestamp, ZnodeStat};
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -99,6 +99,19 @@ fn queued(owners: &[Option<i64>], view: ServerView) -> LockTable {
 const HEAD: &str = "/a/lock-0000000000";
 const SECOND: &str = "/a/lock-0000000001";
 const THIRD: &str = "/a/lock-0000000002";
+
+#[test]
+fn beside_tls_plain_text_makes_no_deletion_easier() {
+    for (sessions, connected) in [(&[][..], &[][..]), (&[1], &[]), (&[1], &[1])] {
+        let mut told = view(sessions, connected, true);
+        told.members[0].provenance = Provenance::PlainBesideTls;
+        let plan = plan(&queued(&[Some(1)], told), &[HEAD]).expect("a plan");
+        assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("0".to_owned()), "{sessions:?} {connected:?}");
+        let node = &plan.nodes()[0];
+        assert!(matches!(node.life, Life::Suspect | Life::Live), "{node:?}");
+        assert!(node.evidence.contains("by plain text, which proves nothing beside TLS"), "{}", node.evidence);
+    }
+}
 
 #[test]
 fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {

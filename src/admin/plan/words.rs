@@ -12,6 +12,9 @@ use crate::recipe::{Kind, Recipe};
 use crate::server_view::{Liveness, ServerView};
 use crate::znode::SessionId;
 
+/// What follows what only plain text beside a session over TLS says.
+const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
+
 /// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
 pub(super) fn evidence(sight: &Sight<'_>, lock: &LockQueue, row: &Row<'_>, life: Life) -> String {
     let mut known = vec![of_owner(sight, row.contender, life)];
@@ -46,7 +49,8 @@ fn of_owner(sight: &Sight<'_>, contender: &Contender, life: Life) -> String {
 fn of_live(view: &ServerView, session: SessionId) -> String {
     match view.connection_of(session) {
         Some((member, connection)) => {
-            format!("session {session} is connected from {} to {}", connection.client, member.address)
+            let client = format!("session {session} is connected from {} to {}", connection.client, member.address);
+            if member.provenance.can_prove() { client } else { format!("{client}, {BY_PLAIN_TEXT}") }
         }
         None => format!("session {session} is connected"),
     }
@@ -62,6 +66,9 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
     };
     match view.liveness(session) {
         Liveness::NoSession { .. } => format!("session {session} is in no list of sessions, but {lacking}"),
+        Liveness::Unproven => {
+            format!("no server tells of a client of session {session}, but that is said {BY_PLAIN_TEXT}")
+        }
         _ => format!("no server that told holds a connection of session {session}, but {lacking}"),
     }
 }

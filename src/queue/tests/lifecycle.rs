@@ -1,6 +1,7 @@
 use super::World;
 use super::world::{events, path, running_out, said};
 use crate::queue::{Change, Event, Held, Link, LockTable};
+use crate::server_view::{Provenance, ServerView};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 #[test]
@@ -65,6 +66,18 @@ fn a_node_that_vanishes_with_an_expired_session_expired() {
     world.create("/a/lock-", 2);
     world.apply(running_out(1));
     assert_eq!(events(&world.delete(&holder)), [Event::Expired, Event::Acquired]);
+}
+
+#[test]
+fn beside_tls_plain_text_does_not_make_an_end_of_a_session_out_of_a_release() {
+    let mut world = World::new();
+    let holder = world.create("/a/lock-", 1);
+    world.create("/a/lock-", 2);
+    let Change::Surveyed { view } = running_out(1) else { panic!("it is a view") };
+    let mut view = ServerView::clone(&view);
+    view.members[0].provenance = Provenance::PlainBesideTls;
+    world.apply(Change::Surveyed { view: view.into() });
+    assert_eq!(events(&world.delete(&holder)), [Event::Released, Event::Acquired]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::told::{Figures, Timed, Told, Wanted};
 use crate::server_view::admin::{self, BadAnswer};
-use crate::server_view::{AskedBy, Load, Mode};
+use crate::server_view::{AskedBy, Load, Mode, Transport};
 use crate::zk::admin::{AdminError, AdminUrl, Reply, get};
 use crate::zk::words::Limits;
 
@@ -32,7 +32,7 @@ pub(super) async fn by_http(
     wanted: Wanted,
     load: &mut Load,
 ) -> Result<Told, AdminError> {
-    let told = Told { asked_by: AskedBy::Http, ..Told::default() };
+    let told = Told::new(AskedBy::Http, Transport::Plain);
     let mut asking = ByHttp { url, host, limits, load, told };
     let asked = asking.ask("server_stats").await;
     asking.told.what = asking.take(asked, admin::server_stats)?;

@@ -4,7 +4,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
 use super::told::{Figures, Timed, Told, Wanted};
-use crate::server_view::{AskedBy, Load, Mode, WatchedPath, words};
+use crate::server_view::{AskedBy, Load, Mode, Transport, WatchedPath, words};
 use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
 
 /// How often a server is asked that counts more connections than it lists.
@@ -35,7 +35,7 @@ pub(super) async fn by_words(
     wanted: Wanted,
     load: &mut Load,
 ) -> Result<Told, AskError> {
-    let told = Told { asked_by: AskedBy::Words, ..Told::default() };
+    let told = Told::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
     let mut asking = ByWords { tls, address, limits, load, told };
     let asked = asking.ask(Word::Srvr).await;
     asking.told.what = words::srvr(&asking.take(asked)?.text);

@@ -9,7 +9,10 @@ use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
 use super::roster::Seat;
 use super::told::{Timed, Told, Wanted};
 use super::{SurveyOptions, ViewBy};
-use crate::server_view::{AskedBy, Keyed, Listing, Load, MemberView, Mode, ServerClock, WatchedPath};
+use crate::server_view::{
+    AskedBy, Keyed, Listing, Load, MemberView, Mode, Provenance, ServerClock, Transport, WatchedPath,
+};
+use crate::zk::connect_string::ConnectString;
 use crate::zk::tls;
 use crate::zk::words::AskError;
 use crate::znode::{Timestamp, ZnodePath};
@@ -23,6 +26,8 @@ pub(super) struct Member {
     seat: Seat,
     options: SurveyOptions,
     chroot: Option<ZnodePath>,
+    /// How our session with the ensemble goes.
+    session: Transport,
     view: MemberView,
     clock: ServerClock,
     clients: Pace,
@@ -39,13 +44,14 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(seat: Seat, options: &SurveyOptions, chroot: Option<ZnodePath>) -> Self {
+    pub(super) fn new(seat: Seat, options: &SurveyOptions, target: &ConnectString) -> Self {
         let view = MemberView::unasked(seat.address.clone());
         let options = options.clone();
         Self {
             seat,
             options,
-            chroot,
+            chroot: target.chroot.clone(),
+            session: target.transport(),
             view,
             clock: ServerClock::default(),
             clients: Pace::new(CLIENTS),
@@ -108,6 +114,7 @@ impl Member {
         let view = &mut self.view;
         self.way = told.asked_by;
         view.asked_by = told.asked_by;
+        view.provenance = Provenance::of(told.transport, self.session);
         view.mode = told.what.mode.as_deref().and_then(Mode::named);
         view.version = told.what.version;
         view.connections = listing(told.connections, at);

@@ -126,7 +126,7 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     let own = Own::once(&options.connection, &target, options.limits.within).await;
     let seats = roster(&target, &own.configured).await;
     let asked = seats.into_iter().map(|seat| async {
-        let mut member = Member::new(seat, options, target.chroot.clone());
+        let mut member = Member::new(seat, options, &target);
         let load = member.ask(&own, watchers).await;
         (member.into_view(), load)
     });

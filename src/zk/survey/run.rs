@@ -75,7 +75,7 @@ impl Survey {
         });
         for seat in seats {
             if !self.members.iter().any(|(other, ..)| *other == seat) {
-                let member = Member::new(seat.clone(), &self.options, self.target.chroot.clone());
+                let member = Member::new(seat.clone(), &self.options, &self.target);
                 let view = member.view().clone();
                 let asking = keep_asking(member, self.own.clone(), self.looked.clone(), self.reports.clone());
                 self.members.push((seat, view, self.tasks.spawn(asking)));

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::server_view::words::Srvr;
-use crate::server_view::{AskedBy, Connection, Session, WatchEventTotals, WatchTotals, WatchedPath};
+use crate::server_view::{AskedBy, Connection, Session, Transport, WatchEventTotals, WatchTotals, WatchedPath};
 
 /// What is asked besides who is connected.
 #[derive(Clone, Copy, Debug)]
@@ -16,9 +16,11 @@ pub(super) struct Wanted {
 pub(super) type Found<T> = (Vec<T>, bool);
 
 /// What one round brought.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Told {
     pub(super) asked_by: AskedBy,
+    /// How the answers came.
+    pub(super) transport: Transport,
     pub(super) what: Srvr,
     pub(super) connections: Option<Found<Connection>>,
     pub(super) sessions: Option<Found<Session>>,
@@ -32,6 +34,20 @@ pub(super) struct Told {
 }
 
 impl Told {
+    pub(super) fn new(asked_by: AskedBy, transport: Transport) -> Self {
+        Self {
+            asked_by,
+            transport,
+            what: Srvr::default(),
+            connections: None,
+            sessions: None,
+            figures: None,
+            watched: None,
+            problem: None,
+            cost: Duration::ZERO,
+        }
+    }
+
     pub(super) fn complain(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }

@@ -4,6 +4,7 @@ mod access;
 mod command;
 mod faults;
 mod killed;
+mod plain_beside_tls;
 mod race;
 mod revoke;
 mod scene;

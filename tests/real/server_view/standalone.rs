@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use lockscope::server_view::{AskedBy, Liveness, Mode, ServerView};
+use lockscope::server_view::{AskedBy, Liveness, Mode, Provenance, ServerView};
 use lockscope::zk::TlsFiles;
 use lockscope::zk::survey::{Surveyor, ViewBy};
 use lockscope::znode::{SessionId, Timestamp, ZnodePath};
@@ -178,6 +178,26 @@ async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
     options.connection.tls.as_mut().expect("it was set").ca = files.stranger.clone();
     let view = once(&options).await;
     assert!(view.members[0].error.as_deref().is_some_and(|error| error.contains("cannot be trusted")), "{view:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn words_in_plain_text_beside_a_session_over_tls_are_told_apart_and_prove_nothing() {
+    let server = Settings::default().tls(ClientCertificate::None).start();
+    let (secure, plain) = (server.secure_connect_string(), server.connect_string());
+    let mut options = options(&format!("tcp+tls://{secure},tcp://{plain}"), ViewBy::Words);
+    options.connection.tls = Some(TlsFiles { ca: server.certificates().authority.clone(), cert: None, key: None });
+    let view = once(&options).await;
+    let provenance = |address: &str| {
+        let member = view.members.iter().find(|member| member.address == address).expect("it was asked");
+        assert_eq!(member.asked_by, AskedBy::Words, "{member:?}");
+        member.provenance
+    };
+    assert_eq!((provenance(&secure), provenance(&plain)), (Provenance::AsSession, Provenance::PlainBesideTls));
+    assert_eq!(view.liveness(SessionId(7)), Liveness::Unproven);
+
+    // Where the session itself goes in plain text, words prove as much as it does.
+    let view = once(&super::options(&plain, ViewBy::Words)).await;
+    assert!(view.provenance().can_prove() && matches!(view.liveness(SessionId(7)), Liveness::NoSession { .. }));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
