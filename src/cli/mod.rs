@@ -26,7 +26,7 @@ mod table;
 mod unreadable;
 mod watch;
 
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -161,7 +161,12 @@ pub enum CliError {
 
 /// Does what the arguments say. Ends on SIGINT and SIGTERM where it would otherwise go on.
 pub async fn run(arguments: Arguments) -> Result<Verdict, CliError> {
-    match dispatch(arguments).await {
+    let outcome = dispatch(arguments).await;
+    if let Some(note) = crate::zk::unverified_login() {
+        // Who closed standard error does not care.
+        let _ = writeln!(io::stderr(), "lockscope: {note}");
+    }
+    match outcome {
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
         outcome => outcome,
     }

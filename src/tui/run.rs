@@ -29,6 +29,7 @@ use super::view::draw;
 use crate::contend::{self, Scenario};
 use crate::demo::Direction;
 use crate::observe::Observed;
+use crate::zk::until_unverified_login;
 use crate::znode::Timestamp;
 
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
@@ -83,6 +84,7 @@ enum Turn {
     System(Order),
     Input(Option<io::Result<crossterm::event::Event>>),
     Done(Event),
+    Note(&'static str),
     Tick,
     Frame,
     Slice,
@@ -100,6 +102,8 @@ pub struct Console<B: Backend, O> {
     frames: Frames,
     waiting: vec::IntoIter<Observed>,
     ended: bool,
+    /// Whether it was said that a login could not be verified.
+    noted: bool,
     ticked: Instant,
     tasks: JoinSet<Event>,
     hands: Hands,
@@ -121,6 +125,7 @@ where
             frames,
             waiting: Vec::new().into_iter(),
             ended: false,
+            noted: false,
             ticked: Instant::now(),
             tasks: JoinSet::new(),
             hands: Hands::default(),
@@ -191,6 +196,7 @@ where
             Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
             () = until(tick) => Turn::Tick,
             event = fleets.next() => Turn::Done(event),
+            note = until_unverified_login(), if !self.noted => Turn::Note(note),
             () = until(frame) => Turn::Frame,
             () = std::future::ready(()), if !idle => Turn::Slice,
             batch = changes.next(), if idle && !self.ended => Turn::Changes(batch),
@@ -214,6 +220,10 @@ where
                 None => return Ok(ControlFlow::Continue(())),
             },
             Turn::Done(event) => event,
+            Turn::Note(note) => {
+                self.noted = true;
+                Event::Note(format!("{note}."))
+            }
             Turn::Tick => {
                 self.ticked = Instant::now();
                 Event::Tick

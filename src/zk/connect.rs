@@ -5,7 +5,7 @@ use zookeeper_client::{Client, Connector, Error, SaslOptions};
 
 use super::connect_string::{ConnectString, Server};
 use super::probe::probe;
-use super::{Auth, ConnectError, ConnectOptions, ServerFault, Unreachable, tls};
+use super::{Auth, ConnectError, ConnectOptions, ServerFault, Unreachable, login, tls};
 
 /// The protocol counts a session timeout in milliseconds, in 31 bits.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
@@ -41,6 +41,7 @@ pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
         Ok(Err(error)) => return Err(explain(error, options, &target, patience).await),
         Err(_) => return Err(explain(Error::Timeout, options, &target, patience).await),
     };
+    login::check(&client, &options.auth, &target, patience).await?;
     check_chroot(&client, &target, patience).await?;
     Ok(client)
 }

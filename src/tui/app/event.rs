@@ -96,6 +96,8 @@ pub enum Event {
     Tick,
     /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
     ExportDone(Result<PathBuf, String>),
+    /// Something that the user should know, said once.
+    Note(String),
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
     DeletionDone(Result<Vec<admin::Outcome>, String>),
     /// The audit log was read.

@@ -226,6 +226,10 @@ impl App {
                 }
                 Update { redraw: true, effects: Vec::new() }
             }
+            Event::Note(note) => {
+                self.tell(note);
+                Update { redraw: true, effects: Vec::new() }
+            }
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::AuditRead(told) => self.audit_told(*told),
             Event::ObserverEnded => {

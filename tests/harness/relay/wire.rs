@@ -21,6 +21,7 @@ pub mod op {
     pub const SASL: i32 = 102;
     pub const SET_MORE_WATCHES: i32 = 105;
     pub const ADD_WATCH: i32 = 106;
+    pub const WHO_AM_I: i32 = 107;
     pub const CLOSE_SESSION: i32 = -11;
     /// No server knows it.
     pub const UNKNOWN: i32 = 999;

@@ -4,6 +4,7 @@ mod access;
 mod check;
 mod contend;
 mod hostile;
+mod login;
 pub mod program;
 mod server_view;
 mod snapshot;

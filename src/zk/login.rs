@@ -1,0 +1,106 @@
+//! Whether the servers took us for whom we said we are.
+//!
+//! A server may keep a client whose SASL login failed, as nobody (`zookeeper.allowSaslFailedClients`, or no SASL provider at
+//! all), and not a word of the protocol says so: what that client may not see then looks as if it were not there. So the
+//! session is asked who it is (`whoAmI`, from ZooKeeper 3.7).
+//!
+//! A `digest` identity needs no such question: the server says that it took it, and a wrong password makes another identity, not
+//! a failure.
+
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::timeout;
+use zookeeper_client::{AuthUser, Client, Error};
+
+use super::connect_string::ConnectString;
+use super::probe::probe;
+use super::{Auth, ConnectError};
+
+/// What is to be said once where a login could not be verified.
+const UNVERIFIED: &str = "the sasl login could not be verified: this server is older than ZooKeeper 3.7 and does not say who we are; \
+                          if the password is wrong it may serve us as nobody, and what only that user may read is missing";
+
+/// Whether a login of this process could not be verified: a session is handed out by many ways, and this concerns whoever
+/// looks at the screen.
+static COULD_NOT_VERIFY: LazyLock<watch::Sender<bool>> = LazyLock::new(watch::Sender::default);
+
+/// The sentence to show when a login of this process could not be verified; `None` when there was no such login so far.
+pub fn unverified_login() -> Option<&'static str> {
+    COULD_NOT_VERIFY.borrow().then_some(UNVERIFIED)
+}
+
+/// Waits until there is such a login. Cancel safe.
+pub async fn until_unverified_login() -> &'static str {
+    // The sender lives as long as the process.
+    let _ = COULD_NOT_VERIFY.subscribe().wait_for(|unverified| *unverified).await;
+    UNVERIFIED
+}
+
+/// Fails when a SASL login was given and the server did not take it. One request where there is such a login, none
+/// otherwise.
+///
+/// A server that is too old answers by closing the connection; then this waits until the session goes on.
+pub(super) async fn check(
+    client: &Client,
+    auth: &[Auth],
+    target: &ConnectString,
+    patience: Duration,
+) -> Result<(), ConnectError> {
+    if !auth.iter().any(|auth| auth.scheme == "sasl") {
+        return Ok(());
+    }
+    let asked = async {
+        let mut states = client.state_watcher();
+        let mut lost = 0;
+        loop {
+            match client.list_auth_users().await {
+                // Somebody else may have cut the connection: a server that does so twice at this question does not know it.
+                Err(Error::ConnectionLoss) if lost == 0 => lost += 1,
+                Err(Error::Unimplemented | Error::ConnectionLoss) => return Ok(None),
+                answer => return answer.map(Some),
+            }
+            while client.state() == zookeeper_client::SessionState::Disconnected {
+                states.changed().await;
+            }
+        }
+    };
+    match timeout(patience, asked).await {
+        Ok(Ok(Some(users))) if knows_login(&users) => Ok(()),
+        Ok(Ok(Some(_))) => Err(ConnectError::AuthRefused { schemes: vec!["sasl".to_owned()] }),
+        Ok(Ok(None)) => {
+            tracing::warn!("{UNVERIFIED}");
+            COULD_NOT_VERIFY.send_replace(true);
+            Ok(())
+        }
+        Ok(Err(error)) => Err(ConnectError::Other(error)),
+        Err(_) => Err(ConnectError::TooLate { within: patience, servers: probe(&target.servers).await }),
+    }
+}
+
+/// Whether one of the session's identities is a login. Its name need not be the user's: servers may shorten it, add a
+/// realm or map it. A login that failed leaves none.
+fn knows_login(users: &[AuthUser]) -> bool {
+    users.iter().any(|user| user.scheme() == "sasl" && !user.user().is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_identity_of_the_login_itself_proves_it() {
+        let users = |users: &[(&str, &str)]| users.iter().map(|(s, u)| AuthUser::new(s, u)).collect::<Vec<_>>();
+        for (of, proved) in [
+            (&[][..], false),
+            (&[("ip", "127.0.0.1")], false),
+            (&[("ip", "127.0.0.1"), ("digest", "alice")], false),
+            (&[("sasl", "")], false),
+            (&[("ip", "127.0.0.1"), ("sasl", "alice")], true),
+            (&[("sasl", "alice/host@EXAMPLE.ORG")], true),
+        ] {
+            assert_eq!(knows_login(&users(of)), proved, "{of:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! Whether the servers took us for whom we said we are, also where they would let us in as nobody.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+
+use super::program::{Ended, lockscope, run};
+use crate::harness::relay::{Relay, op};
+use crate::harness::server::Server;
+use crate::harness::settings::Settings;
+
+const SECRET: &str = "w0nderland";
+const WRONG: &str = "l00king-glass";
+
+/// A server that keeps clients whose login failed, as nobody.
+fn lenient() -> Server {
+    Settings::default().sasl_user("alice", SECRET).property("zookeeper.allowSaslFailedClients=true").start()
+}
+
+/// Takes a snapshot with these identities and everything logged; no password shows anywhere.
+async fn snapshot(connect: &str, identities: &str) -> Ended {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (auth, log) = (folder.path().join("auth"), folder.path().join("log"));
+    fs::write(&auth, identities).expect("written");
+    fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("its owner's alone");
+    let mut command = lockscope(&["snapshot", "--connect", connect, "--timeout", "20s"]);
+    command.arg("--auth-file").arg(&auth).arg("--log-file").arg(&log).env("LOCKSCOPE_LOG", "trace");
+    let ended = run(command).await;
+    let log = fs::read_to_string(log).expect("a log");
+    for text in [&log, &ended.out, &ended.told] {
+        assert!(!text.contains(SECRET) && !text.contains(WRONG), "a password is in {text}");
+    }
+    ended
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_sasl_password_is_an_error_also_where_the_server_keeps_the_client_as_nobody() {
+    let server = lenient();
+    let told = snapshot(&server.connect_string(), &format!("sasl:alice:{WRONG}\n")).await.refused();
+    assert!(told.contains("refused the sasl credentials") && told.contains("check user and password"), "{told}");
+    let told = snapshot(&server.connect_string(), &format!("digest:bob:x\nsasl:bob:{WRONG}\n")).await.refused();
+    assert!(told.contains("refused the sasl credentials"), "{told}");
+    snapshot(&server.connect_string(), &format!("digest:bob:{WRONG}\nsasl:alice:{SECRET}\n")).await.json();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_knows_no_sasl_gives_no_session_to_who_wants_to_log_in() {
+    let server = Server::start();
+    let told = snapshot(&server.connect_string(), &format!("sasl:alice:{SECRET}\n")).await.refused();
+    assert!(told.contains("sasl credentials") && told.contains("know the scheme"), "{told}");
+    snapshot(&server.connect_string(), &format!("digest:alice:{SECRET}\n")).await.json();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_too_old_to_say_who_we_are_is_used_and_that_is_noted_once() {
+    let server = lenient();
+    let relay = Relay::start(&server.connect_string()).await;
+    relay.rewrite_op(op::WHO_AM_I, op::UNKNOWN);
+    let ended = snapshot(&relay.connect_string(), &format!("sasl:alice:{SECRET}\n")).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.told.matches("could not be verified").count(), 1, "{ended:?}");
+    assert_eq!(ended.told.lines().count(), 1, "{ended:?}");
+    let shot: serde_json::Value = serde_json::from_str(&ended.out).expect("JSON");
+    assert!(shot["ensemble"]["session"].is_string(), "{shot}");
+
+    // Who gives no login, or one whose acceptance every server says, is told nothing.
+    snapshot(&relay.connect_string(), &format!("digest:alice:{SECRET}\n")).await.json();
+}
