@@ -1,3 +1,5 @@
+use std::net::IpAddr;
+
 /// A server that the ensemble's own config names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConfiguredServer {
@@ -9,42 +11,99 @@ pub struct ConfiguredServer {
     pub client: Option<String>,
 }
 
-/// More lines than any ensemble has servers.
-const MOST: usize = 1_000;
-
-/// Reads the data of `/zookeeper/config`: lines such as `server.1=zk1:2888:3888:participant;0.0.0.0:2181`. Lines that it
-/// does not know are passed over.
-pub fn configured_servers(data: &[u8]) -> Vec<ConfiguredServer> {
-    String::from_utf8_lossy(data).lines().filter_map(server).take(MOST).collect()
+/// The servers of an ensemble's own config.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EnsembleConfig {
+    /// At most [`MAX_MEMBERS`], each with a well-formed host and port.
+    pub servers: Vec<ConfiguredServer>,
+    /// Whether the config names others too, which are left out: what is no host name, address or port, and who is one too
+    /// many. Then nobody knows all members.
+    pub incomplete: bool,
 }
 
+/// More members than any ensemble has. Whoever writes the config decides whom we ask, so it is not taken at its word.
+pub const MAX_MEMBERS: usize = 32;
+
+/// The longest host name of the DNS, in bytes.
+const MAX_HOST_NAME: usize = 253;
+
+/// The longest part of one between two dots.
+const MAX_LABEL: usize = 63;
+
+impl EnsembleConfig {
+    /// Reads the data of `/zookeeper/config`: lines such as `server.1=zk1:2888:3888:participant;0.0.0.0:2181`. Lines about
+    /// something else are passed over.
+    pub fn read(data: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(data);
+        let mut found = Self::default();
+        for line in text.split('\n').filter_map(|line| line.trim_ascii().strip_prefix("server.")) {
+            match server(line) {
+                Some(server) if found.servers.len() < MAX_MEMBERS => found.servers.push(server),
+                _ => found.incomplete = true,
+            }
+        }
+        found
+    }
+}
+
+/// `1=HOST:PORT:PORT[:role][|...][;[ADDRESS:]PORT]`; `None` when any part of it is not well-formed.
 fn server(line: &str) -> Option<ConfiguredServer> {
-    let (id, value) = line.trim().strip_prefix("server.")?.split_once('=')?;
+    let (id, value) = line.split_once('=')?;
     let (quorum, client) = value.split_once(';').map_or((value, None), |(quorum, client)| (quorum, Some(client)));
     // Several addresses of one server stand between bars; the first will do.
-    let host = host_of(quorum.split('|').next()?)?;
-    let client = client.map(str::trim).filter(|client| !client.is_empty()).map(|client| {
-        // The port alone, or the address that it listens on, which may be all of them.
-        let (at, port) = client.rsplit_once(':').unwrap_or(("", client));
-        match at.trim_start_matches('[').trim_end_matches(']') {
-            "" | "0.0.0.0" | "::" | "0:0:0:0:0:0:0:0" => join(&host, port),
-            at => join(at, port),
-        }
-    });
+    let host = quorum_host(quorum.split('|').next()?)?;
+    let client = match client.map(str::trim_ascii).filter(|client| !client.is_empty()) {
+        Some(client) => Some(client_address(client, &host)?),
+        None => None,
+    };
     Some(ConfiguredServer { id: id.parse().ok()?, host, client })
 }
 
-/// The host of `HOST:PORT:PORT[:role]`.
-fn host_of(quorum: &str) -> Option<String> {
-    let host = match quorum.strip_prefix('[') {
-        Some(rest) => rest.split_once(']')?.0,
-        None => quorum.split(':').next()?,
-    };
-    (!host.is_empty()).then(|| host.to_owned())
+/// The port alone, or the address that it listens on, which may be all of them.
+fn client_address(client: &str, host: &str) -> Option<String> {
+    let (at, port) = client.rsplit_once(':').unwrap_or(("", client));
+    let port = port_of(port)?;
+    let at = at.strip_prefix('[').and_then(|at| at.strip_suffix(']')).unwrap_or(at);
+    let is_any = at.is_empty() || at.parse::<IpAddr>().is_ok_and(|address| address.is_unspecified());
+    let at = if is_any { host } else { well_formed_host(at)? };
+    Some(if at.contains(':') { format!("[{at}]:{port}") } else { format!("{at}:{port}") })
 }
 
-fn join(host: &str, port: &str) -> String {
-    if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
+/// The host of `HOST:PORT:PORT[:role]`.
+fn quorum_host(quorum: &str) -> Option<String> {
+    let (host, rest) = match quorum.strip_prefix('[') {
+        Some(rest) => rest.split_once("]:")?,
+        None => quorum.split_once(':')?,
+    };
+    let mut ports = rest.split(':');
+    port_of(ports.next()?)?;
+    port_of(ports.next()?)?;
+    well_formed_host(host).map(str::to_owned)
+}
+
+fn port_of(text: &str) -> Option<u16> {
+    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|port| digits && *port != 0)
+}
+
+/// The text, if it is an IP address or a host name: letters, digits, hyphens and underscores between dots, and no number in
+/// one of the other ways in which resolvers read addresses (`0x7f.1`).
+fn well_formed_host(text: &str) -> Option<&str> {
+    if text.parse::<IpAddr>().is_ok() {
+        return Some(text);
+    }
+    let label = |label: &str| {
+        (1..=MAX_LABEL).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'))
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    let name = text.strip_suffix('.').unwrap_or(text);
+    let last = name.rsplit('.').next()?;
+    let hex = last.strip_prefix("0x").or_else(|| last.strip_prefix("0X"));
+    let is_number = last.bytes().all(|byte| byte.is_ascii_digit())
+        || hex.is_some_and(|hex| hex.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    (name.len() <= MAX_HOST_NAME && name.split('.').all(label) && !is_number).then_some(text)
 }
 
 #[cfg(test)]
@@ -52,7 +111,7 @@ mod tests {
     use super::*;
 
     fn clients(config: &str) -> Vec<Option<String>> {
-        configured_servers(config.as_bytes()).into_iter().map(|server| server.client).collect()
+        EnsembleConfig::read(config.as_bytes()).servers.into_iter().map(|server| server.client).collect()
     }
 
     #[test]
@@ -66,14 +125,48 @@ mod tests {
     #[test]
     fn a_server_with_its_client_port_in_its_own_file_has_no_client_address() {
         let config = "server.1=127.0.0.1:11201:11211:participant\nversion=0";
-        let servers = configured_servers(config.as_bytes());
+        let servers = EnsembleConfig::read(config.as_bytes()).servers;
         assert_eq!(servers, [ConfiguredServer { id: 1, host: "127.0.0.1".to_owned(), client: None }]);
     }
 
     #[test]
     fn rubbish_names_nobody() {
         for text in ["", "server", "server.=", "server.x=a:1:2", "server.1=", "server.1=:1:2", "server.1=[::1"] {
-            assert_eq!(configured_servers(text.as_bytes()), [], "{text}");
+            assert_eq!(EnsembleConfig::read(text.as_bytes()).servers, [], "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_no_host_or_port_is_left_out_and_said_to_be() {
+        let good = "server.1=zk-1.example_corp.com.:2888:3888:participant;2181\nversion=1";
+        assert!(!EnsembleConfig::read(good.as_bytes()).incomplete);
+        for bad in [
+            "zk1@evil:1:2;2181",
+            "zk1/x:1:2;2181",
+            "zk1#x:1:2;2181",
+            "zk 1:1:2;2181",
+            "zk1\rX:1:2;2181",
+            "-zk:1:2;2181",
+            "zk1..x:1:2;2181",
+            "/run/sock:1:2;2181",
+            "zk1:1:2;0",
+            "zk1:1:2;65536",
+            "zk1:1:2;+80",
+            "zk1:1:2;evil@h:80",
+            "zk1:1:2;h/x:80",
+            "zk1:0:2;80",
+            "[::1%eth0]:1:2;80",
+            "0x7f.1:1:2;80",
+            "2130706433:1:2;80",
+            "127.1:1:2;80",
+            "\u{442}est:1:2;80",
+            "zk1:1:2;[::1:80",
+        ] {
+            let read = EnsembleConfig::read(format!("{good}\nserver.2={bad}\n").as_bytes());
+            assert_eq!((read.servers.len(), read.incomplete), (1, true), "{bad}");
+        }
+        let many: String = (1..=40).map(|id| format!("server.{id}=zk{id}:1:2;2181\n")).collect();
+        let read = EnsembleConfig::read(many.as_bytes());
+        assert_eq!((read.servers.len(), read.incomplete), (MAX_MEMBERS, true));
     }
 }

@@ -23,7 +23,7 @@ pub mod words;
 
 pub use answers::{Liveness, Watchers};
 pub use clock::{Anchor, Expiry, ServerClock};
-pub use config::{ConfiguredServer, configured_servers};
+pub use config::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 pub use connection::Connection;
 pub use listing::{Keyed, Listing};
 pub use member::{AskedBy, MemberView, Mode};

@@ -10,9 +10,9 @@ use hyper::client::conn::http1::handshake;
 use hyper::header::{ACCEPT, HOST};
 use hyper::{Request, StatusCode, Uri};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
+use super::call::{NOT_FOLLOWED, NamedBy, NotCalled, call};
 use super::words::Limits;
 use crate::server_view::admin::BadAnswer;
 
@@ -46,6 +46,15 @@ impl FromStr for AdminUrl {
         let bad = |why| Err(BadAdminUrl { text: text.to_owned(), why });
         if text.starts_with("https:") {
             return bad("AdminServer is asked without TLS only");
+        }
+        let rest = text.strip_prefix("http://").unwrap_or_default();
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        if authority.contains('@') {
+            return bad("it may not name a user");
+        }
+        // No name that a server gave itself becomes part of a path.
+        if path.contains(PLACE) {
+            return bad("HOST may stand only where a host does");
         }
         let url = Self(text.trim_end_matches('/').to_owned());
         match url.of("localhost", "ruok").parse::<Uri>() {
@@ -87,6 +96,9 @@ pub enum AdminError {
         /// How long it was waited.
         within: Duration,
     },
+    /// Only the ensemble's config names it, at an address where a config sends nobody.
+    #[error("{0} is not asked: {NOT_FOLLOWED}")]
+    NotFollowed(String),
     /// It answered with a status.
     #[error("{url} answered {status}")]
     Status {
@@ -133,24 +145,39 @@ pub struct Reply {
 /// Asks one AdminServer one command, on a connection of its own. Cancel safe. An answer that a limit cuts is an error, for half
 /// a JSON is none.
 pub async fn get(url: &AdminUrl, host: &str, command: &str, limits: Limits) -> Result<Reply, AdminError> {
+    get_from(url, (host, NamedBy::User), command, limits).await
+}
+
+/// As [`get`], from a host that may be named by somebody else than the user.
+pub(super) async fn get_from(
+    url: &AdminUrl,
+    (host, named_by): (&str, NamedBy),
+    command: &str,
+    limits: Limits,
+) -> Result<Reply, AdminError> {
+    // Without a place for the server's host, the address is the user's.
+    let named_by = if url.0.contains(PLACE) { named_by } else { NamedBy::User };
     let url = url.of(host, command);
     let deadline = Instant::now() + limits.within;
-    match timeout_at(deadline, exchange(&url, limits.bytes)).await {
+    match timeout_at(deadline, exchange(&url, named_by, limits.bytes)).await {
         Ok(answer) => answer,
         Err(_) => Err(AdminError::Silent { url, within: limits.within }),
     }
 }
 
-async fn exchange(url: &str, most: usize) -> Result<Reply, AdminError> {
+async fn exchange(url: &str, named_by: NamedBy, most: usize) -> Result<Reply, AdminError> {
     let io = |why: String| AdminError::Io { url: url.to_owned(), why };
     let uri: Uri = url.parse().map_err(|_| io("it is no URL".to_owned()))?;
-    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let host = uri.host().unwrap_or_default();
     let called = Instant::now();
-    let stream =
-        TcpStream::connect((host, uri.port_u16().unwrap_or(80))).await.map_err(|error| match error.kind() {
-            std::io::ErrorKind::ConnectionRefused => AdminError::Refused(url.to_owned()),
-            _ => io(error.to_string()),
-        })?;
+    let address = format!("{host}:{}", uri.port_u16().unwrap_or(80));
+    let stream = call(&address, named_by).await.map_err(|error| match error {
+        NotCalled::NotFollowed => AdminError::NotFollowed(url.to_owned()),
+        NotCalled::Io(error) if error.kind() == std::io::ErrorKind::ConnectionRefused => {
+            AdminError::Refused(url.to_owned())
+        }
+        NotCalled::Io(error) => io(error.to_string()),
+    })?;
     let there_and_back = called.elapsed();
     let asked = Instant::now();
     let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| io(error.to_string()))?;
@@ -240,12 +267,41 @@ mod tests {
         }
     }
 
+    #[tokio::test]
+    async fn an_answer_sends_no_question_elsewhere() {
+        let elsewhere = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = elsewhere.local_addr().expect("an address");
+        let body = format!("{{\"url\":\"http://{address}/\",\"leader_ip\":\"{address}\"}}");
+        let answers = [
+            format!("HTTP/1.1 302 Found\r\nLocation: http://{address}/\r\nContent-Length: 0\r\n\r\n"),
+            format!(
+                "HTTP/1.1 200 OK\r\nRefresh: 0; url=http://{address}/\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ),
+        ];
+        for answer in answers {
+            let url = serve(answer.leak(), true).await;
+            let _ = get(&url, "127.0.0.1", "leader", Limits::default()).await;
+        }
+        let visited = tokio::time::timeout(Duration::from_millis(100), elsewhere.accept()).await;
+        assert!(visited.is_err(), "somebody came");
+    }
+
     #[test]
     fn an_address_stands_for_every_server() {
         let url = AdminUrl::default();
         assert_eq!(url.of("zk1", "dump"), "http://zk1:8080/commands/dump");
         assert_eq!(url.of("::1", "dump"), "http://[::1]:8080/commands/dump");
-        for text in ["", "zk1", "https://zk1/commands", "ftp://a/b", "http:///x", "http://a b/"] {
+        for text in [
+            "",
+            "http://a/HOST/b",
+            "http://me:secret@a/b",
+            "zk1",
+            "https://zk1/commands",
+            "ftp://a/b",
+            "http:///x",
+            "http://a b/",
+        ] {
             assert!(text.parse::<AdminUrl>().is_err(), "{text}");
         }
     }

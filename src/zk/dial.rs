@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
+use super::call::NamedBy;
 use super::connect_string::{ConnectString, Server};
 use super::words::{self, Answer, AskError, Limits, Word};
 use super::{ConnectError, ConnectOptions, tls};
@@ -71,7 +72,7 @@ impl Dialer {
         let ask = |server: &Server| {
             let (address, tls) = (server.address(), self.tls.as_ref().filter(|_| server.tls));
             async move {
-                let answer = words::ask_over(tls, &address, word, Limits::default()).await;
+                let answer = words::ask_over(tls, &address, NamedBy::User, word, Limits::default()).await;
                 (address, answer)
             }
         };

@@ -5,6 +5,7 @@
 //! choice; [`ConnectError::is_permanent`] tells when it is useless.
 
 pub mod admin;
+mod call;
 mod connect;
 mod connect_string;
 mod dial;

@@ -5,13 +5,15 @@ use tokio::time::Instant;
 use super::told::{Figures, Timed, Told, Wanted};
 use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, Mode, Transport};
-use crate::zk::admin::{AdminError, AdminUrl, Reply, get};
+use crate::zk::admin::{AdminError, AdminUrl, Reply, get_from};
+use crate::zk::call::NamedBy;
 use crate::zk::words::Limits;
 
 /// One server, while its AdminServer is asked.
 struct ByHttp<'a> {
     url: &'a AdminUrl,
     host: &'a str,
+    named_by: NamedBy,
     limits: Limits,
     load: &'a mut Load,
     told: Told,
@@ -27,13 +29,13 @@ struct Asked {
 /// told; what it cost is counted either way.
 pub(super) async fn by_http(
     url: &AdminUrl,
-    host: &str,
+    (host, named_by): (&str, NamedBy),
     limits: Limits,
     wanted: Wanted,
     load: &mut Load,
 ) -> Result<Told, AdminError> {
     let told = Told::new(AskedBy::Http, Transport::Plain);
-    let mut asking = ByHttp { url, host, limits, load, told };
+    let mut asking = ByHttp { url, host, named_by, limits, load, told };
     let asked = asking.ask("server_stats").await;
     asking.told.what = asking.take(asked, admin::server_stats)?;
     asking.the_rest(wanted).await;
@@ -80,7 +82,7 @@ impl ByHttp<'_> {
 
     async fn ask(&self, command: &str) -> Asked {
         let began = Instant::now();
-        let result = get(self.url, self.host, command, self.limits).await;
+        let result = get_from(self.url, (self.host, self.named_by), command, self.limits).await;
         Asked { result, elapsed: began.elapsed() }
     }
 

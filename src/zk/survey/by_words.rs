@@ -5,6 +5,7 @@ use tokio_rustls::TlsConnector;
 
 use super::told::{Figures, Timed, Told, Wanted};
 use crate::server_view::{AskedBy, Load, Mode, Transport, WatchedPath, words};
+use crate::zk::call::NamedBy;
 use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
 
 /// How often a server is asked that counts more connections than it lists.
@@ -14,6 +15,7 @@ const MOST_LOOKS: u32 = 3;
 struct ByWords<'a> {
     tls: Option<&'a TlsConnector>,
     address: &'a str,
+    named_by: NamedBy,
     limits: Limits,
     load: &'a mut Load,
     told: Told,
@@ -30,13 +32,13 @@ struct Asked {
 /// cost is counted either way.
 pub(super) async fn by_words(
     tls: Option<&TlsConnector>,
-    address: &str,
+    (address, named_by): (&str, NamedBy),
     limits: Limits,
     wanted: Wanted,
     load: &mut Load,
 ) -> Result<Told, AskError> {
     let told = Told::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
-    let mut asking = ByWords { tls, address, limits, load, told };
+    let mut asking = ByWords { tls, address, named_by, limits, load, told };
     let asked = asking.ask(Word::Srvr).await;
     asking.told.what = words::srvr(&asking.take(asked)?.text);
     if asking.told.what.version.is_none() {
@@ -126,7 +128,7 @@ impl ByWords<'_> {
 
     async fn ask(&self, word: Word) -> Asked {
         let began = Instant::now();
-        let result = ask_over(self.tls, self.address, word, self.limits).await;
+        let result = ask_over(self.tls, self.address, self.named_by, word, self.limits).await;
         Asked { word, result, elapsed: began.elapsed() }
     }
 

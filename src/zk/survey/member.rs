@@ -187,7 +187,7 @@ impl Member {
             Some(files) => Some(tls::connector(files).await.map_err(|error| Fault::here(error.to_string()))?),
             None => None,
         };
-        let told = by_words(tls.as_ref(), address, self.options.limits, wanted, load).await;
+        let told = by_words(tls.as_ref(), (address, self.seat.named_by), self.options.limits, wanted, load).await;
         told.map_err(|error| {
             let away =
                 matches!(error, AskError::Refused { .. } | AskError::Silent { .. } | AskError::NotServing { .. });
@@ -197,7 +197,9 @@ impl Member {
 
     async fn http(&self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
         let Some(host) = &self.seat.http else { return Err(self.seat.why_no_http()) };
-        by_http(&self.options.admin, host, self.options.limits, wanted, load).await.map_err(|error| error.to_string())
+        by_http(&self.options.admin, (host, self.seat.named_by), self.options.limits, wanted, load)
+            .await
+            .map_err(|error| error.to_string())
     }
 }
 

@@ -27,7 +27,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::member::Member;
 use self::own::Own;
-use self::roster::roster;
+use self::roster::{Roster, roster};
 use super::ConnectOptions;
 use super::admin::AdminUrl;
 use super::connect_string::{BadConnectString, ConnectString};
@@ -124,7 +124,7 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
         return Ok(ServerView::default());
     }
     let own = Own::once(&options.connection, &target, options.limits.within).await;
-    let seats = roster(&target, &own.configured).await;
+    let Roster { seats, incomplete } = roster(&target, &own.configured).await;
     let asked = seats.into_iter().map(|seat| async {
         let mut member = Member::new(seat, options, &target);
         let load = member.ask(&own, watchers).await;
@@ -136,5 +136,6 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
         load.add(*asked);
     }
     let members = answers.into_iter().map(|(view, _)| view).collect();
-    Ok(run::assemble(members, &own, load))
+    let view = run::assemble(members, &own, load);
+    Ok(ServerView { members_known: view.members_known && !incomplete, ..view })
 }

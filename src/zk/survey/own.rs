@@ -4,7 +4,7 @@ use tokio::sync::{Mutex, watch};
 use tokio::time::{Instant, sleep, timeout};
 use zookeeper_client::{Client, Error};
 
-use crate::server_view::{Anchor, ConfiguredServer, Load, configured_servers};
+use crate::server_view::{Anchor, EnsembleConfig, Load};
 use crate::zk::connect_string::ConnectString;
 use crate::zk::{ConnectOptions, connect};
 use crate::znode::{SessionId, Timestamp};
@@ -38,7 +38,7 @@ pub(super) struct Own {
     client: Option<Client>,
     touched: std::sync::Arc<Mutex<Option<Instant>>>,
     /// The servers of the ensemble's own config; none when it could not be read, or the server is standalone.
-    pub(super) configured: Vec<ConfiguredServer>,
+    pub(super) configured: EnsembleConfig,
     /// What that cost.
     pub(super) load: Load,
 }
@@ -102,9 +102,9 @@ impl Own {
         let began = Instant::now();
         let read = timeout(PATIENCE, client.get_data(CONFIG)).await;
         let configured = match &read {
-            Ok(Ok((data, _))) => configured_servers(data),
+            Ok(Ok((data, _))) => EnsembleConfig::read(data),
             // Forbidden to us, or older than 3.5.
-            Ok(Err(Error::NoAuth | Error::NoNode)) => Vec::new(),
+            Ok(Err(Error::NoAuth | Error::NoNode)) => EnsembleConfig::default(),
             _ => self.configured.clone(),
         };
         let bytes = read.ok().and_then(Result::ok).map_or(0, |(data, _)| data.len());

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::server_view::ConfiguredServer;
+use crate::server_view::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
+use crate::zk::call::NamedBy;
 use crate::zk::connect_string::{ConnectString, Server};
 
 /// How long a name may take to be resolved.
@@ -21,6 +22,8 @@ pub(super) struct Seat {
     pub(super) http: Option<String>,
     /// Whether it answers words over TLS.
     pub(super) tls: bool,
+    /// Who says that it is there.
+    pub(super) named_by: NamedBy,
     host: String,
 }
 
@@ -33,6 +36,7 @@ impl Seat {
             http: Some(server.host.clone()),
             host: server.host.clone(),
             tls: server.tls,
+            named_by: NamedBy::User,
         }
     }
 
@@ -48,8 +52,19 @@ impl Seat {
     }
 }
 
-/// The members: those of the connect string, then those that only the ensemble's config names. Takes a second at most.
-pub(super) async fn roster(target: &ConnectString, configured: &[ConfiguredServer]) -> Vec<Seat> {
+/// Who is asked.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Roster {
+    /// The members: those of the connect string, then those that only the ensemble's config names, the latter as long as all
+    /// are no more than [`MAX_MEMBERS`].
+    pub(super) seats: Vec<Seat>,
+    /// Whether the config names others too.
+    pub(super) incomplete: bool,
+}
+
+/// Finds out who the members are. Takes two seconds at most.
+pub(super) async fn roster(target: &ConnectString, config: &EnsembleConfig) -> Roster {
+    let configured = &config.servers;
     let mut seats: Vec<Seat> = Vec::new();
     for server in &target.servers {
         let seat = Seat::of(server);
@@ -70,6 +85,9 @@ pub(super) async fn roster(target: &ConnectString, configured: &[ConfiguredServe
             None => strangers.push((server, at)),
         }
     }
+    let on_this_machine = known.iter().flatten().any(|address| address.ip().is_loopback());
+    let named_by = NamedBy::Config { on_this_machine };
+    let mut incomplete = config.incomplete;
     for (server, at) in strangers {
         let hosts: HashSet<_> = at.iter().map(SocketAddr::ip).collect();
         let same_host = |index: &usize| {
@@ -79,11 +97,15 @@ pub(super) async fn roster(target: &ConnectString, configured: &[ConfiguredServe
         let may_be = |index: &usize| server.client.is_none() || seats[*index].tls;
         match (0..of_string).find(|index| !taken[*index] && may_be(index) && same_host(index)) {
             Some(index) => taken[index] = true,
-            None => seats.push(seat_of(server, guess(server, target), &mut known, at)),
+            None if seats.len() < MAX_MEMBERS => {
+                let client = guess(server, target);
+                seats.push(seat_of(server, client, named_by, &mut known, at));
+            }
+            None => incomplete = true,
         }
     }
     forget_shared_hosts(&mut seats);
-    seats
+    Roster { seats, incomplete }
 }
 
 /// Where a server of the config serves clients: where the config says, else the port that all servers of the connect string
@@ -102,6 +124,7 @@ fn guess(server: &ConfiguredServer, target: &ConnectString) -> Option<String> {
 fn seat_of(
     server: &ConfiguredServer,
     client: Option<String>,
+    named_by: NamedBy,
     known: &mut Vec<HashSet<SocketAddr>>,
     at: &HashSet<SocketAddr>,
 ) -> Seat {
@@ -110,7 +133,7 @@ fn seat_of(
     let words = client.filter(|_| fresh || server.client.is_some());
     let address = words.clone().unwrap_or_else(|| format!("server.{} ({})", server.id, server.host));
     known.push(if words.is_some() { at.clone() } else { HashSet::new() });
-    Seat { address, words, http: Some(server.host.clone()), host: server.host.clone(), tls: false }
+    Seat { address, words, http: Some(server.host.clone()), host: server.host.clone(), tls: false, named_by }
 }
 
 fn forget_shared_hosts(seats: &mut [Seat]) {
@@ -132,12 +155,13 @@ async fn resolve(address: String) -> HashSet<SocketAddr> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::server_view::configured_servers;
+    use proptest::prelude::*;
 
+    use super::*;
+    use crate::zk::admin::AdminUrl;
     async fn addresses(connect: &str, config: &str) -> Vec<String> {
         let target = ConnectString::parse(connect, false).expect("a connect string");
-        let seats = roster(&target, &configured_servers(config.as_bytes())).await;
+        let seats = roster(&target, &EnsembleConfig::read(config.as_bytes())).await.seats;
         seats.into_iter().map(|seat| seat.words.unwrap_or(format!("? {}", seat.address))).collect()
     }
 
@@ -168,5 +192,72 @@ mod tests {
     async fn a_member_that_is_connected_to_over_tls_is_the_one_that_the_config_names_with_its_plain_port() {
         let config = "server.1=127.0.0.1:1:2;2181";
         assert_eq!(addresses("tcp+tls://127.0.0.1:2281", config).await, ["127.0.0.1:2281"]);
+    }
+
+    /// Parts of lines that a hostile config may be made of.
+    const PARTS: [&str; 24] = [
+        "server.1=",
+        "server.2=",
+        "127.0.0.1",
+        "[::1]",
+        "169.254.169.254",
+        "evil.example",
+        "user:pw@evil",
+        ":1:2",
+        ":1:2;",
+        ":2888:3888:participant;",
+        ";",
+        "|",
+        ":80",
+        "80",
+        "0",
+        "\r\n",
+        "\n",
+        "Host: evil",
+        "/latest/meta-data",
+        "#",
+        "?a=b",
+        " ",
+        "unix:/run/x.sock",
+        "\u{202e}",
+    ];
+
+    fn is_member_address(address: &str) -> bool {
+        let Some((host, port)) = address.rsplit_once(':') else { return false };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        port.parse::<u16>().is_ok_and(|port| port != 0) && is_host(host)
+    }
+
+    fn is_host(host: &str) -> bool {
+        let is_name = host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+        host.parse::<std::net::IpAddr>().is_ok() || (is_name && (1..=253).contains(&host.len()))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+        #[test]
+        fn whatever_a_config_says_only_member_addresses_are_asked_and_at_most_32(
+            parts in proptest::collection::vec(0..PARTS.len(), 0..300),
+            junk in ".{0,40}",
+        ) {
+            let config: String = parts.into_iter().map(|part| PARTS[part]).collect::<String>() + &junk;
+            // Addresses only: no test asks the DNS.
+            let config = EnsembleConfig::read(config.replace("evil.example", "10.0.0.9").as_bytes());
+            let target = ConnectString::parse("10.0.0.1:2181,10.0.0.2:2181", false).expect("a connect string");
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let seats = runtime.block_on(roster(&target, &config)).seats;
+            prop_assert!(seats.len() <= MAX_MEMBERS);
+            for seat in seats {
+                prop_assert!(seat.words.as_deref().is_none_or(is_member_address), "{:?}", seat);
+                prop_assert!(seat.http.as_deref().is_none_or(is_host), "{:?}", seat);
+                if let Some(host) = &seat.http {
+                    let url = AdminUrl::default().at(host).parse::<hyper::Uri>().expect("a URL");
+                    prop_assert_eq!((url.path(), url.port_u16(), url.query()), ("/commands", Some(8080), None));
+                }
+                let named = ["10.0.0.1:2181", "10.0.0.2:2181"].contains(&&*seat.address);
+                prop_assert_eq!(seat.named_by == NamedBy::User, named, "{:?}", seat);
+            }
+        }
     }
 }

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::member::Member;
 use super::own::{Own, now};
-use super::roster::{Seat, roster};
+use super::roster::{Roster, Seat, roster};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{Load, MemberView, Mode, ServerView};
 use crate::zk::connect_string::ConnectString;
@@ -29,6 +29,8 @@ struct Survey {
     reports: mpsc::Sender<Report>,
     tasks: JoinSet<()>,
     members: Vec<(Seat, MemberView, AbortHandle)>,
+    /// Whether the config names members that are not among them.
+    incomplete: bool,
     load: Load,
 }
 
@@ -46,8 +48,17 @@ pub(super) async fn run(
     let (reports, mut reported) = mpsc::channel(REPORTS);
     let mut tasks = JoinSet::new();
     tasks.spawn(Own::keep(options.connection.clone(), target.clone(), found));
-    let mut survey =
-        Survey { options, target, own, looked, reports, tasks, members: Vec::new(), load: Load::default() };
+    let mut survey = Survey {
+        options,
+        target,
+        own,
+        looked,
+        reports,
+        tasks,
+        members: Vec::new(),
+        incomplete: false,
+        load: Load::default(),
+    };
     survey.seat().await;
     loop {
         tokio::select! {
@@ -65,7 +76,8 @@ impl Survey {
         // Those that were aborted at the last time.
         while self.tasks.try_join_next().is_some() {}
         let configured = self.own.borrow_and_update().configured.clone();
-        let seats = roster(&self.target, &configured).await;
+        let Roster { seats, incomplete } = roster(&self.target, &configured).await;
+        self.incomplete = incomplete;
         self.members.retain(|(seat, _, task)| {
             let stays = seats.contains(seat);
             if !stays {
@@ -95,7 +107,8 @@ impl Survey {
         let own = self.own.borrow();
         let mut load = self.load;
         load.add(own.load);
-        assemble(self.members.iter().map(|(_, view, _)| view.clone()).collect(), &own, load)
+        let view = assemble(self.members.iter().map(|(_, view, _)| view.clone()).collect(), &own, load);
+        ServerView { members_known: view.members_known && !self.incomplete, ..view }
     }
 }
 
@@ -124,6 +137,6 @@ async fn keep_asking(
 pub(super) fn assemble(members: Vec<MemberView>, own: &Own, asked: Load) -> ServerView {
     // A standalone server has no config, and no other members.
     let alone = matches!(&*members, [member] if member.mode == Some(Mode::Standalone));
-    let members_known = alone || !own.configured.is_empty();
+    let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;
     ServerView { at: now(), members, members_known, own_session: own.session(), asked }
 }

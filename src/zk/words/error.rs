@@ -1,6 +1,7 @@
 use std::time::Duration;
 
 use super::Word;
+use crate::zk::call::NOT_FOLLOWED;
 
 /// Why there is no answer. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -26,6 +27,12 @@ pub enum AskError {
         address: String,
         /// What the operating system says.
         why: String,
+    },
+    /// Only the ensemble's config names it, at an address where a config sends nobody.
+    #[error("{address} is not asked: {NOT_FOLLOWED}")]
+    NotFollowed {
+        /// Who.
+        address: String,
     },
     /// There is no TLS with it.
     #[error(

@@ -7,13 +7,13 @@ use std::io::ErrorKind;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 pub use self::error::AskError;
 pub use self::word::{NEEDED_WORDS, Word};
+use super::call::{NamedBy, NotCalled, call};
 use crate::server_view::{WatchEventTotals, words as answer_of};
 
 /// How much one question may cost.
@@ -48,21 +48,25 @@ pub struct Answer {
 /// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
 /// beginning came, it is an error.
 pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, AskError> {
-    ask_over(None, address, word, limits).await
+    ask_over(None, address, NamedBy::User, word, limits).await
 }
 
 /// As [`ask`], over TLS where that is given.
 pub(super) async fn ask_over(
     tls: Option<&TlsConnector>,
     address: &str,
+    named_by: NamedBy,
     word: Word,
     limits: Limits,
 ) -> Result<Answer, AskError> {
     let deadline = Instant::now() + limits.within;
     let silent = |_| AskError::Silent { address: address.to_owned(), within: limits.within };
     let called = Instant::now();
-    let stream = timeout_at(deadline, TcpStream::connect(address)).await.map_err(silent)?;
-    let stream = stream.map_err(|error| refusal(address, &error))?;
+    let stream = timeout_at(deadline, call(address, named_by)).await.map_err(silent)?;
+    let stream = stream.map_err(|error| match error {
+        NotCalled::Io(error) => refusal(address, &error),
+        NotCalled::NotFollowed => AskError::NotFollowed { address: address.to_owned() },
+    })?;
     let there_and_back = called.elapsed();
     let Some(connector) = tls else {
         return converse(stream, address, word, limits, (deadline, there_and_back)).await;

@@ -1,6 +1,7 @@
 //! What the servers tell about themselves is found, and what they do not tell is not claimed.
 
 mod ensemble;
+mod hostile_config;
 mod standalone;
 mod watch_events;
 

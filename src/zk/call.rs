@@ -1,0 +1,149 @@
+//! Connecting to whom a question is put, who may be named by the ensemble and not by the user.
+//!
+//! Whoever writes the ensemble's config, or stands between on a plain connection, would otherwise make this machine open
+//! connections to whatever listens on it, and send HTTP to the metadata service of a cloud.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use tokio::net::{TcpStream, lookup_host};
+
+/// Who says that a server is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum NamedBy {
+    /// The user, in the connect string: it is called wherever it is.
+    User,
+    /// Only the ensemble's config.
+    Config {
+        /// Whether it may be on this machine: so it is when a server is that the user names.
+        on_this_machine: bool,
+    },
+}
+
+/// Why there is no connection.
+#[derive(Debug)]
+pub(super) enum NotCalled {
+    /// The operating system's reason.
+    Io(io::Error),
+    /// Only the config names it, and it has none but addresses to which a config does not send us.
+    NotFollowed,
+}
+
+/// What is to be done about a server that is not called.
+pub(super) const NOT_FOLLOWED: &str = "only the ensemble's config names it, at an address that belongs to this machine, to its link \
+                                       or to a cloud's metadata: to have it asked all the same, add it to the connect string";
+
+/// Metadata services of clouds that are not link-local: Oracle's, Alibaba's, Azure's, and Amazon's by IPv6.
+const METADATA: [IpAddr; 4] = [
+    IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
+    IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
+    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+];
+
+/// Connects to `HOST:PORT`. What is looked at are the addresses that are called, not the name, which may change its meaning
+/// in between. Cancel safe.
+pub(super) async fn call(address: &str, named_by: NamedBy) -> Result<TcpStream, NotCalled> {
+    let NamedBy::Config { on_this_machine } = named_by else {
+        return TcpStream::connect(address).await.map_err(NotCalled::Io);
+    };
+    let found: Vec<SocketAddr> = lookup_host(address).await.map_err(NotCalled::Io)?.collect();
+    let followed: Vec<SocketAddr> =
+        found.into_iter().filter(|found| is_followed(found.ip(), on_this_machine)).collect();
+    if followed.is_empty() {
+        return Err(NotCalled::NotFollowed);
+    }
+    TcpStream::connect(followed.as_slice()).await.map_err(NotCalled::Io)
+}
+
+fn is_followed(address: IpAddr, on_this_machine: bool) -> bool {
+    let address = embedded(address);
+    if address.is_loopback() {
+        return on_this_machine;
+    }
+    let special = match address {
+        IpAddr::V4(address) => address.octets()[0] == 0 || address.is_link_local() || address.is_broadcast(),
+        IpAddr::V6(address) => address.is_unspecified() || address.is_unicast_link_local(),
+    };
+    !special && !address.is_multicast() && !METADATA.contains(&address)
+}
+
+/// The IPv4 address within an IPv6 address that leads to it: mapped, compatible, of 6to4 or of NAT64.
+fn embedded(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(six) = address else { return address };
+    let [a, b, c, d, e, f, g, h] = six.segments();
+    let four = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
+    match [a, b, c, d, e, f] {
+        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => four(g, h),
+        [0, 0, 0, 0, 0, 0] if (g, h) != (0, 1) && (g, h) != (0, 0) => four(g, h),
+        [0x2002, high, low, ..] => four(high, low),
+        _ => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[test]
+    fn a_config_leads_to_servers_and_not_to_this_machine_its_link_or_a_clouds_metadata() {
+        for (address, followed) in [
+            ("10.0.0.7", true),
+            ("192.168.1.7", true),
+            ("203.0.113.7", true),
+            ("fd00::7", true),
+            ("2001:db8::7", true),
+            ("127.0.0.1", false),
+            ("127.9.9.9", false),
+            ("::1", false),
+            ("0.0.0.0", false),
+            ("0.1.2.3", false),
+            ("::", false),
+            ("169.254.169.254", false),
+            ("fe80::1", false),
+            ("::ffff:169.254.169.254", false),
+            ("::ffff:127.0.0.1", false),
+            ("::169.254.169.254", false),
+            ("64:ff9b::169.254.169.254", false),
+            ("2002:a9fe:a9fe::", false),
+            ("fd00:ec2::254", false),
+            ("100.100.100.200", false),
+            ("168.63.129.16", false),
+            ("192.0.0.192", false),
+            ("224.0.0.1", false),
+            ("ff02::1", false),
+            ("255.255.255.255", false),
+        ] {
+            assert_eq!(is_followed(address.parse().expect("an address"), false), followed, "{address}");
+        }
+        assert!(is_followed(Ipv4Addr::new(127, 0, 0, 2).into(), true));
+        assert!(!is_followed(Ipv4Addr::new(169, 254, 169, 254).into(), true));
+    }
+
+    #[tokio::test]
+    async fn whom_only_a_config_names_on_this_machine_is_called_only_when_the_ensemble_is_there() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("it is bound").to_string();
+        let away = NamedBy::Config { on_this_machine: false };
+        for address in [&address, &address.replace("127.0.0.1", "localhost")] {
+            assert!(matches!(call(address, away).await, Err(NotCalled::NotFollowed)), "{address}");
+        }
+        for named_by in [NamedBy::User, NamedBy::Config { on_this_machine: true }] {
+            call(&address, named_by).await.expect("somebody is there");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_way_to_write_a_link_local_or_loopback_address_is_followed(low in any::<u32>(), way in 0..4) {
+            let four = Ipv4Addr::from(if way % 2 == 0 { 0xa9fe_0000 | low & 0xffff } else { 0x7f00_0000 | low & 0xff_ffff });
+            let nat = Ipv6Addr::from(0x0064_ff9b_u128 << 96 | u128::from(u32::from(four)));
+            for address in [IpAddr::V4(four), four.to_ipv6_mapped().into(), four.to_ipv6_compatible().into(), nat.into()] {
+                prop_assert!(!is_followed(address, false), "{}", address);
+            }
+        }
+    }
+}
