@@ -110,7 +110,7 @@ pub(super) enum Command {
     /// Each client has a session and a connection of its own. ^C, SIGTERM, SIGHUP and a closed pipe end the run with
     /// the figures so far, when the clients and their nodes are gone; a second signal ends the program at once, and
     /// what is left goes when the sessions expire. On a terminal the progress is shown on stderr. Exits with 1 when the
-    /// lock was violated or nodes were left behind.
+    /// lock was violated or nodes were left behind, and with 2 when the servers were lost for longer than --timeout.
     #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
     Contend {
         #[command(flatten)]

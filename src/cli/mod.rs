@@ -88,6 +88,9 @@ pub enum CliError {
     /// Test clients that could not contend.
     #[error(transparent)]
     Contend(#[from] ContendError),
+    /// Test clients whose servers were lost; the text says why, and what may be left behind.
+    #[error("{0}")]
+    ServersLost(String),
     /// An option that says where locks are looked for was given to a command that looks for none.
     #[error("{0} says where to look for locks, and {1} looks for none: leave it out")]
     OnlyLocks(&'static str, &'static str),

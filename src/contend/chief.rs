@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures::stream::{self, StreamExt};
-use zookeeper_client::{Acls, Client as Session, CreateMode, Error};
+use zookeeper_client::{Acls, Client as Session, CreateMode, Error, SessionState};
 
 use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
@@ -115,8 +115,27 @@ impl Chief {
         self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
     }
 
-    /// How many nodes of these sessions are there still; `None` when that cannot be found out.
-    pub(super) async fn left_behind(&self, scenario: &Scenario, sessions: &HashSet<SessionId>) -> Option<u64> {
+    /// Whether its session has a connection now.
+    pub(super) fn is_connected(&self) -> bool {
+        matches!(self.session.state(), SessionState::SyncConnected | SessionState::ConnectedReadOnly)
+    }
+
+    /// Whether its session is over: only a new one can get a connection.
+    pub(super) fn is_over(&self) -> bool {
+        self.session.state().is_terminated()
+    }
+
+    /// Goes on with another session.
+    pub(super) fn resume(&mut self, session: Session) {
+        self.session = session;
+    }
+
+    /// The nodes of these sessions that are there still; `None` when that cannot be found out.
+    pub(super) async fn left_behind(
+        &self,
+        scenario: &Scenario,
+        sessions: &HashSet<SessionId>,
+    ) -> Option<Vec<ZnodePath>> {
         let path = &scenario.path;
         let mut nodes = vec![path.clone()];
         let mut parents = vec![path.clone()];
@@ -135,15 +154,17 @@ impl Chief {
         if nodes.len() > MOST_LOOKED_AT {
             return None;
         }
-        let owners: Vec<Option<bool>> = stream::iter(nodes)
+        let looked: Vec<Option<Option<ZnodePath>>> = stream::iter(nodes)
             .map(|node| async move {
                 let stat = self.session.check_stat(node.as_str()).await.ok()?;
-                Some(stat.is_some_and(|stat| sessions.contains(&SessionId(stat.ephemeral_owner))))
+                let is_ours = stat.is_some_and(|stat| sessions.contains(&SessionId(stat.ephemeral_owner)));
+                Some(is_ours.then_some(node))
             })
             .buffer_unordered(OUTSTANDING)
             .collect()
             .await;
-        owners.into_iter().try_fold(0, |sum, is_ours| Some(sum + u64::from(is_ours?)))
+        let looked: Option<Vec<Option<ZnodePath>>> = looked.into_iter().collect();
+        Some(looked?.into_iter().flatten().collect())
     }
 
     /// Deletes the parents that were made, unless others use them by now, and closes the session.

@@ -145,6 +145,8 @@ impl Client {
                 Ok(session) => {
                     let asked = self.seat.link.passed().requests - before;
                     self.seat.overhead.fetch_add(asked, Ordering::Relaxed);
+                    // A session before this one has ended, and its nodes with it.
+                    self.seat.probe.forget_nodes();
                     let id = SessionId(session.session_id().0);
                     self.fleet.tally().connected(self.seat.id, id, self.fleet.now());
                     self.session = Some(session.clone());

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::run::{Published, Runner};
+use super::outcome::Remains;
 use super::tally::Deletions;
 use super::{Order, Outcome, Scenario, ScenarioError, Status, Totals};
 use crate::zk::{ConnectError, ConnectOptions};
@@ -157,7 +158,7 @@ impl Fleet {
         let Ok(outcome) = task.await else {
             // It panicked, or the runtime is shut down: what is known is what was told last.
             let status = Arc::clone(&published.borrow().status);
-            return Outcome::of(&Status { scenario, ..(*status).clone() }, None);
+            return Outcome::of(&Status { scenario, ..(*status).clone() }, Remains::default());
         };
         outcome
     }
@@ -177,6 +178,7 @@ impl Status {
             overlaps: Vec::new(),
             server: None,
             server_silence: None,
+            servers_lost_for: None,
         }
     }
 }

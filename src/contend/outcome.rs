@@ -101,6 +101,12 @@ pub struct Outcome {
     pub server_silence: Option<String>,
     /// Nodes of the clients that are still there at the end; `None` when that could not be found out.
     pub left_behind: Option<u64>,
+    /// The nodes that are still there; where `left_behind` is `None`, those that the clients had made and that may be. At
+    /// most 100, in the order of their paths.
+    pub left_behind_nodes: Vec<ZnodePath>,
+    /// Whether no server could be reached at the end: the figures are those until then, and the reason is the first of
+    /// `troubles`.
+    pub servers_lost: bool,
     /// Whether it was ended before all rounds were made.
     pub interrupted: bool,
     /// The last times that two believed at once.
@@ -121,9 +127,26 @@ pub struct Bytes {
 /// How many troubles an outcome tells.
 const MOST_TROUBLES: usize = 5;
 
+/// How many nodes an outcome names.
+const MAX_NAMED_NODES: usize = 100;
+
+/// What is known at the end of what a fleet leaves behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Remains {
+    /// How many nodes; `None` when that could not be found out.
+    pub(super) count: Option<u64>,
+    /// Their paths, or, when their number is not known, of those that may be there.
+    pub(super) nodes: Vec<ZnodePath>,
+    /// Why no server could be reached; `None` when one could.
+    pub(super) lost: Option<String>,
+}
+
 impl Outcome {
     /// The outcome of a fleet that has come to its end in this state.
-    pub(super) fn of(status: &Status, left_behind: Option<u64>) -> Self {
+    pub(super) fn of(status: &Status, remains: Remains) -> Self {
+        let Remains { count: left_behind, nodes: mut left_behind_nodes, lost } = remains;
+        left_behind_nodes.sort();
+        left_behind_nodes.truncate(MAX_NAMED_NODES);
         let (scenario, totals) = (&status.scenario, &status.totals);
         let seconds = status.elapsed.as_secs_f64();
         let per_acquisition = |count| per(count, totals.acquisitions);
@@ -131,6 +154,8 @@ impl Outcome {
         troubles.sort();
         troubles.dedup();
         troubles.truncate(MOST_TROUBLES);
+        let servers_lost = lost.is_some();
+        troubles.splice(..0, lost.map(|why| format!("the servers were lost: {why}")));
         Self {
             schema: 1,
             recipe: scenario.algorithm.name(),
@@ -158,6 +183,8 @@ impl Outcome {
             server: status.server,
             server_silence: status.server_silence.clone(),
             left_behind,
+            left_behind_nodes,
+            servers_lost,
             interrupted: !status.finished,
             overlaps: status.overlaps.clone(),
             troubles,
@@ -168,7 +195,7 @@ impl Outcome {
 impl Status {
     /// What the fleet has come to so far, as one that is interrupted now; what it would leave behind is not known.
     pub fn so_far(&self) -> Outcome {
-        Outcome::of(self, None)
+        Outcome::of(self, Remains::default())
     }
 }
 

@@ -1,6 +1,6 @@
 //! The clients of a fleet: who is there, and what is done to them.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::link::{Link, Passed};
 use super::{ClientId, ClientStatus, Doing, MOST_CLIENTS, Order};
 use crate::lock::{Cost, Probe};
 use crate::zk::Dialer;
-use crate::znode::SessionId;
+use crate::znode::{SessionId, ZnodePath};
 
 /// All clients.
 #[derive(Debug)]
@@ -145,6 +145,12 @@ impl Roster {
     /// The sessions that the clients have had.
     pub(super) fn sessions(&self) -> &HashSet<SessionId> {
         &self.sessions
+    }
+
+    /// The clients' nodes that are not known to be gone, in order.
+    pub(super) fn nodes(&self) -> Vec<ZnodePath> {
+        let nodes: BTreeSet<ZnodePath> = self.seats.values().flat_map(|seat| seat.probe.nodes()).collect();
+        nodes.into_iter().collect()
     }
 
     /// What all cost, those who have left included.

@@ -202,4 +202,6 @@ pub struct Status {
     pub server: Option<ServerEvents>,
     /// Why the servers do not tell.
     pub server_silence: Option<String>,
+    /// How long the fleet's own session has had no connection to any server; `None` while it has one, and before it had.
+    pub servers_lost_for: Option<Duration>,
 }

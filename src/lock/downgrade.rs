@@ -34,6 +34,8 @@ pub(super) async fn step_down(attempt: &Attempt, held: &mut Held) -> Result<Znod
             Err(error) => return Err(wrong(error, "step down to")),
         }
     }
+    wire.meter.gone(&held.own.path);
+    wire.meter.made(&reader);
     held.own.path = reader.clone();
     Ok(reader)
 }

@@ -28,9 +28,15 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<Held, Stop> {
             watch.settle();
         }
         match created {
-            Ok((stat, _)) => return Ok(held(path, stat.czxid)),
+            Ok((stat, _)) => {
+                attempt.wire.meter.made(&path);
+                return Ok(held(path, stat.czxid));
+            }
             Err(Error::NodeExists) => match taken(attempt, &path, parent_watched).await? {
-                Taken::Own(held) => return Ok(held),
+                Taken::Own(held) => {
+                    attempt.wire.meter.made(&path);
+                    return Ok(held);
+                }
                 Taken::Free(watch) => superseded = watch,
             },
             Err(Error::NoNode) => {

@@ -79,6 +79,7 @@ impl Maker<'_> {
                 Ok((stat, number)) => {
                     let path = parent.child(&format!("{prefix}{number}"));
                     let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
+                    self.wire.meter.made(&path);
                     return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed.ok()));
                 }
                 Err(Error::NoNode) => {
@@ -89,6 +90,7 @@ impl Maker<'_> {
                 }
                 Err(error) if is_passing(&error) => {
                     if let Some(own) = self.find(parent, names, &prefix).await? {
+                        self.wire.meter.made(&own.path);
                         return Ok((own, None));
                     }
                 }

@@ -1,6 +1,12 @@
+use std::collections::BTreeSet;
 use std::ops::Sub;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::znode::ZnodePath;
+
+/// Nodes that a probe keeps in mind; of more, some are forgotten.
+const MAX_NODES: usize = 64;
 
 /// What locks have cost the servers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,9 +38,25 @@ pub struct Probe(Arc<Counters>);
 struct Counters {
     requests: AtomicU64,
     events: AtomicU64,
+    nodes: Mutex<BTreeSet<ZnodePath>>,
 }
 
 impl Probe {
+    /// The contenders' nodes that were made and are not known to be gone, at most 64. One whose session has ended meanwhile is
+    /// among them until [`forget_nodes`](Self::forget_nodes), and one whose creation got no reply is not.
+    pub fn nodes(&self) -> Vec<ZnodePath> {
+        self.kept().iter().cloned().collect()
+    }
+
+    /// Forgets the nodes that were made so far, for their session has ended.
+    pub fn forget_nodes(&self) {
+        self.kept().clear();
+    }
+
+    fn kept(&self) -> MutexGuard<'_, BTreeSet<ZnodePath>> {
+        self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// The cost so far, of what has ended and what is under way.
     pub fn cost(&self) -> Cost {
         // Two counters that need not agree with each other at any one moment.
@@ -60,6 +82,19 @@ impl Meter {
         }
     }
 
+    /// A contender's node was made.
+    pub(super) fn made(&self, node: &ZnodePath) {
+        let mut kept = self.lock.kept();
+        if kept.len() < MAX_NODES {
+            kept.insert(node.clone());
+        }
+    }
+
+    /// A node is gone.
+    pub(super) fn gone(&self, node: &ZnodePath) {
+        self.lock.kept().remove(node);
+    }
+
     pub(super) fn event(&self) {
         for Probe(counters) in [&self.attempt, &self.lock] {
             counters.events.fetch_add(1, Ordering::Relaxed);
@@ -80,5 +115,20 @@ mod tests {
         second.event();
         assert_eq!(first.attempt.cost(), Cost { requests: 1, events: 0 });
         assert_eq!(lock.cost() - first.attempt.cost(), second.attempt.cost());
+    }
+
+    #[test]
+    fn a_node_is_kept_in_mind_until_it_is_gone() {
+        let lock = Probe::default();
+        let meter = Meter::of(&lock);
+        let paths: Vec<ZnodePath> = (0..1000).map(|n| ZnodePath::new(&format!("/l/n{n:04}")).unwrap()).collect();
+        meter.made(&paths[0]);
+        meter.made(&paths[1]);
+        meter.gone(&paths[0]);
+        assert_eq!(lock.nodes(), paths[1..2]);
+        paths.iter().for_each(|path| meter.made(path));
+        assert_eq!(lock.nodes().len(), MAX_NODES);
+        lock.forget_nodes();
+        assert_eq!(lock.nodes(), []);
     }
 }

@@ -122,8 +122,14 @@ impl Wire {
         loop {
             self.meter.request();
             match self.client.delete(node.as_str(), None).await {
-                Ok(()) => return Ok(true),
-                Err(Error::NoNode) => return Ok(pause.rounds > 0),
+                Ok(()) => {
+                    self.meter.gone(node);
+                    return Ok(true);
+                }
+                Err(Error::NoNode) => {
+                    self.meter.gone(node);
+                    return Ok(pause.rounds > 0);
+                }
                 Err(error) if is_passing(&error) => pause.wait().await,
                 Err(error) => return Err(judge(error, &self.lock, "delete", node)),
             }

@@ -49,7 +49,7 @@ pub(super) async fn contend(
             Format::Table => figures::table(&outcome),
         };
         print(&text, out).await?;
-        Ok(verdict([&outcome]))
+        verdict([&outcome])
     })
     .await
 }
@@ -70,7 +70,8 @@ pub(super) async fn compare(
             Format::Table => side_by_side::table(&comparison, settings.ascii),
         };
         print(&text, out).await?;
-        Ok(verdict(comparison.runs.iter().flat_map(|run| [&run.herd, &run.chain])))
+        let pairs = comparison.runs.iter().flat_map(|run| [&run.herd, &run.chain]);
+        verdict(pairs.chain(&comparison.unpaired))
     })
     .await
 }
@@ -86,14 +87,17 @@ async fn play(
     let mut line = ProgressLine::on_stderr();
     let patience = Patience::new(settings.timeout);
     let (mut told, mut lost) = (std::pin::pin!(told), std::pin::pin!(patience.lost()));
-    let mut end = None;
+    let (mut end, mut given_up) = (None, false);
     tracing::info!(connect = settings.connect, ?scenario, "test clients start");
     let mut fleet = Fleet::start(options, scenario)?;
     let ended = loop {
         tokio::select! {
             () = &mut told => break Ok(()),
             () = reached(end) => break Ok(()),
-            () = &mut lost => break Err(patience.no_answer(&settings.connect)),
+            () = &mut lost => {
+                given_up = patience.had_begun();
+                break if given_up { Ok(()) } else { Err(patience.no_answer(&settings.connect)) };
+            }
             changed = fleet.changed() => match changed {
                 Err(error) => break Err(error.into()),
                 Ok(status) if status.finished => break Ok(()),
@@ -108,7 +112,10 @@ async fn play(
         }
     };
     line.end("the clients leave");
-    let outcome = fleet.stop().await;
+    let mut outcome = fleet.stop().await;
+    if given_up {
+        note_given_up(&mut outcome, patience.longest());
+    }
     tracing::info!(acquisitions = outcome.acquisitions, left_behind = outcome.left_behind, "test clients are gone");
     ended.map(|()| outcome)
 }
@@ -136,7 +143,29 @@ async fn play_all(
     };
     tracing::info!(connect = settings.connect, ?scenario, ?sizes, "herds and chains start");
     let comparison = contend::compare(options, scenario, sizes, tell, interrupted).await;
-    if silence.get() { Err(patience.no_answer(&settings.connect)) } else { Ok(comparison?) }
+    if !silence.get() {
+        return Ok(comparison?);
+    }
+    if !patience.had_begun() {
+        return Err(patience.no_answer(&settings.connect));
+    }
+    let mut comparison = comparison?;
+    let last = comparison.runs.last_mut().map(|run| &mut run.chain);
+    if let Some(outcome) = comparison.unpaired.as_mut().or(last) {
+        note_given_up(outcome, patience.longest());
+    }
+    Ok(comparison)
+}
+
+/// That a run was ended since there were no servers, though they may be there again by now.
+fn note_given_up(outcome: &mut Outcome, waited: Duration) {
+    if !outcome.servers_lost {
+        outcome.servers_lost = true;
+        let waited = humantime::format_duration(waited);
+        outcome
+            .troubles
+            .insert(0, format!("the servers were lost: none was there for {waited}, and the run was ended"));
+    }
 }
 
 async fn reached(end: Option<Instant>) {
@@ -167,10 +196,33 @@ async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> Result<(), Cl
     }
 }
 
-/// Whether the locks held what they promise, and nothing is left.
-fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Verdict {
-    let is_bad = |outcome: &Outcome| outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0);
-    if outcomes.into_iter().any(is_bad) { Verdict::No } else { Verdict::Yes }
+/// Whether the locks held what they promise, and nothing is left. An error says that the servers were lost, so that nobody can
+/// know.
+fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Result<Verdict, CliError> {
+    let mut verdict = Verdict::Yes;
+    for outcome in outcomes {
+        if outcome.servers_lost {
+            return Err(CliError::ServersLost(lost(outcome)));
+        }
+        if outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0) {
+            verdict = Verdict::No;
+        }
+    }
+    Ok(verdict)
+}
+
+/// Why, and what may be left behind.
+fn lost(outcome: &Outcome) -> String {
+    let why = outcome.troubles.first().map_or("the servers were lost", String::as_str);
+    let nodes = &outcome.left_behind_nodes;
+    match (outcome.left_behind, nodes.first()) {
+        (Some(0), _) => why.to_owned(),
+        (_, None) => format!("{why}; nodes below {} go when their sessions expire", outcome.path),
+        (_, Some(first)) => {
+            let more = if nodes.len() > 1 { format!(" and {} more", nodes.len() - 1) } else { String::new() };
+            format!("{why}; {first}{more} may be left behind until their sessions expire")
+        }
+    }
 }
 
 #[cfg(test)]
@@ -181,11 +233,34 @@ mod tests {
     #[test]
     fn a_violated_lock_and_nodes_left_behind_are_a_no() {
         let good = outcome("chain", 2);
-        assert_eq!(verdict([&good, &good]).code(), 0);
-        assert_eq!(verdict([&Outcome { left_behind: None, outlived: 1, ..good.clone() }]).code(), 0);
-        assert_eq!(verdict([&good, &Outcome { violations: 1, ..good.clone() }]).code(), 1);
-        assert_eq!(verdict([&Outcome { left_behind: Some(1), ..good.clone() }]).code(), 1);
+        let code = |outcomes: &[&Outcome]| verdict(outcomes.iter().copied()).expect("the servers were there").code();
+        assert_eq!(code(&[&good, &good]), 0);
+        assert_eq!(code(&[&Outcome { left_behind: None, outlived: 1, ..good.clone() }]), 0);
+        assert_eq!(code(&[&good, &Outcome { violations: 1, ..good.clone() }]), 1);
+        assert_eq!(code(&[&Outcome { left_behind: Some(1), ..good.clone() }]), 1);
         assert_eq!(Verdict::Ended(2).code(), 130);
+    }
+
+    #[test]
+    fn servers_that_were_lost_are_an_error_that_names_what_may_be_left() {
+        let good = outcome("chain", 2);
+        let node = |name: &str| good.path.child(name);
+        let lost = Outcome {
+            servers_lost: true,
+            left_behind: None,
+            left_behind_nodes: vec![node("a"), node("b"), node("c")],
+            troubles: vec!["the servers were lost: zk1 is silent".to_owned()],
+            ..good.clone()
+        };
+        let said = verdict([&good, &lost]).expect_err("lost").to_string();
+        assert_eq!(
+            said,
+            "the servers were lost: zk1 is silent; /lockscope/chain/a and 2 more may be left behind until their sessions expire"
+        );
+        let none = Outcome { left_behind_nodes: Vec::new(), ..lost.clone() };
+        assert!(verdict([&none]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
+        let back = Outcome { left_behind: Some(0), ..none };
+        assert!(verdict([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
     }
 
     #[tokio::test]

@@ -1,4 +1,4 @@
-//! How long it is waited for sessions before a run has begun.
+//! How long it is waited for sessions before a run has begun, and for servers that were lost in its middle.
 
 use std::time::Duration;
 
@@ -15,17 +15,19 @@ struct Seen {
     connected: u32,
     asked: u32,
     has_begun: bool,
+    /// Whether the servers have been lost for longer than is waited.
+    is_lost: bool,
     trouble: Option<String>,
 }
 
-/// Waits for sessions as long as more and more clients get one, and for no end once they contend.
+/// Waits for sessions as long as more and more clients get one, and once they contend as long as there are servers.
 pub(super) struct Patience {
     longest: Duration,
     seen: watch::Sender<Seen>,
 }
 
 impl Patience {
-    /// The ensemble must give the next session within `longest`.
+    /// The ensemble must give the next session within `longest`, and may be away for so long in the middle of a run.
     pub(super) fn new(longest: Duration) -> Self {
         Self { longest, seen: watch::Sender::default() }
     }
@@ -33,24 +35,33 @@ impl Patience {
     /// Takes notice of a fleet's status.
     pub(super) fn note(&self, fleet: usize, status: &Status) {
         let has_begun = !status.elapsed.is_zero();
+        let is_lost = status.servers_lost_for.is_some_and(|lost| lost >= self.longest);
         self.seen.send_if_modified(|seen| {
-            let comes = (seen.fleet, seen.connected, seen.has_begun) != (fleet, status.connected, has_begun);
+            let comes = (seen.fleet, seen.connected, seen.has_begun, seen.is_lost)
+                != (fleet, status.connected, has_begun, is_lost);
             *seen = Seen {
                 fleet,
                 connected: status.connected,
                 asked: status.scenario.clients,
                 has_begun,
+                is_lost,
                 trouble: status.clients.iter().find_map(|client| client.trouble.clone()),
             };
             comes
         });
     }
 
-    /// Ends when no session came for too long. Not to be begun anew for each status: the time would begin anew too.
+    /// Ends when no session came, or no server was there, for too long. Not to be begun anew for each status: the time would begin anew too.
     pub(super) async fn lost(&self) {
         let mut seen = self.seen.subscribe();
         loop {
-            let waits = !seen.borrow_and_update().has_begun;
+            let (waits, is_lost) = {
+                let seen = seen.borrow_and_update();
+                (!seen.has_begun, seen.has_begun && seen.is_lost)
+            };
+            if is_lost {
+                return;
+            }
             // The sender is our own, so it does not go meanwhile.
             if waits && timeout(self.longest, seen.changed()).await.is_err() {
                 return;
@@ -59,6 +70,16 @@ impl Patience {
                 return;
             }
         }
+    }
+
+    /// Whether it was in the middle of a run that the servers were lost: there are figures to tell.
+    pub(super) fn had_begun(&self) -> bool {
+        self.seen.borrow().has_begun
+    }
+
+    /// How long it waits.
+    pub(super) fn longest(&self) -> Duration {
+        self.longest
     }
 
     /// That nobody answered, and for which reason.
@@ -86,6 +107,17 @@ mod tests {
         patience.lost().await;
         let told = patience.no_answer("zk1").to_string();
         assert!(told.contains("2 of 3 test clients") && told.contains("zk1") && told.contains("--timeout"), "{told}");
+    }
+
+    #[tokio::test]
+    async fn it_ends_in_the_middle_of_a_run_when_the_servers_are_away_for_too_long() {
+        let patience = Patience::new(LONGEST);
+        let lost_for = |lost| Status { servers_lost_for: Some(lost), ..status(0, Duration::from_millis(1)) };
+        patience.note(1, &lost_for(LONGEST / 2));
+        assert!(timeout(LONGEST * 5, patience.lost()).await.is_err());
+        patience.note(1, &lost_for(LONGEST));
+        patience.lost().await;
+        assert!(patience.had_begun());
     }
 
     #[tokio::test]

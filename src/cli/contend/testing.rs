@@ -47,6 +47,8 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
             ServerEvents { children: 0, deleted: events }
         }),
         left_behind: Some(0),
+        left_behind_nodes: Vec::new(),
+        servers_lost: false,
         interrupted: false,
         overlaps: Vec::new(),
         troubles: Vec::new(),
@@ -66,5 +68,6 @@ pub(super) fn status(connected: u32, elapsed: Duration) -> Status {
         overlaps: Vec::new(),
         server: None,
         server_silence: None,
+        servers_lost_for: None,
     }
 }

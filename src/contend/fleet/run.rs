@@ -2,16 +2,20 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, watch};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
+use zookeeper_client::Client as Session;
 
 use super::super::chief::Chief;
 use super::super::client::Fleetwide;
+use super::super::outcome::Remains;
 use super::super::roster::Roster;
 use super::super::tally::{Deletions, Tally};
 use super::super::{Doing, Order, Outcome, Scenario, ServerEvents, Status};
 use super::{ContendError, FleetOptions};
-use crate::zk::Dialer;
+use crate::zk::{self, ConnectOptions, Dialer};
+use crate::znode::ZnodePath;
 
 /// How often the status is told.
 const TELLING: Duration = Duration::from_millis(100);
@@ -21,6 +25,9 @@ const ASKING: Duration = Duration::from_secs(1);
 
 /// How long the clients may take to leave.
 const LEAVING: Duration = Duration::from_secs(5);
+
+/// Between two tries to get a session in place of one that has ended.
+const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
 /// How many sessions are made at a time: a server that gets all at once answers none in time.
 const CONNECTING: usize = 32;
@@ -47,6 +54,10 @@ pub(super) struct Runner {
     ended: Option<Duration>,
     server: Option<ServerEvents>,
     silence: Option<String>,
+    /// Since when the coordinator's session has had no connection.
+    lost_since: Option<Duration>,
+    /// A session in place of the coordinator's, which has ended.
+    reconnecting: Option<JoinHandle<Option<Session>>>,
 }
 
 impl Runner {
@@ -66,8 +77,19 @@ impl Runner {
             connecting: Semaphore::new(CONNECTING),
             scenario,
         });
-        let (chief, roster) = (None, None);
-        Self { options, fleet, publish, chief, roster, begun: None, ended: None, server: None, silence: None }
+        Self {
+            options,
+            fleet,
+            publish,
+            chief: None,
+            roster: None,
+            begun: None,
+            ended: None,
+            server: None,
+            silence: None,
+            lost_since: None,
+            reconnecting: None,
+        }
     }
 
     /// Runs until it is cancelled, and then sees everything off.
@@ -98,6 +120,7 @@ impl Runner {
                 () = roster.ended() => {}
                 _ = telling.tick() => {
                     self.begin()?;
+                    self.look_for_servers().await;
                     let ends = self.ends();
                     if ends || asked.elapsed() >= ASKING {
                         self.ask().await;
@@ -164,6 +187,25 @@ impl Runner {
         }
     }
 
+    /// Notes since when there is no connection, and gets another session where the coordinator's has ended.
+    async fn look_for_servers(&mut self) {
+        let now = self.fleet.now();
+        let Some(chief) = &mut self.chief else { return };
+        if let Some(task) = self.reconnecting.take_if(|task| task.is_finished())
+            && let Ok(Some(session)) = task.await
+        {
+            chief.resume(session);
+        }
+        if chief.is_connected() {
+            self.lost_since = None;
+            return;
+        }
+        self.lost_since.get_or_insert(now);
+        if chief.is_over() && self.reconnecting.is_none() {
+            self.reconnecting = Some(tokio::spawn(reconnect(self.options.connection.clone())));
+        }
+    }
+
     fn tell(&mut self) {
         let status = Arc::new(self.status());
         self.publish.send_modify(|published| published.status = status);
@@ -187,6 +229,7 @@ impl Runner {
             overlaps: tally.overlaps(),
             server: self.server,
             server_silence: self.silence.clone(),
+            servers_lost_for: self.lost_since.map(|since| age.saturating_sub(since)),
         }
     }
 
@@ -201,18 +244,52 @@ impl Runner {
             let (cost, passed) = roster.cost();
             status.totals = self.fleet.tally().totals(cost, passed);
         }
-        let Some(chief) = self.chief.take() else { return Outcome::of(&status, None) };
-        let looking_back = async {
-            let left = match &self.roster {
-                Some(roster) => chief.left_behind(&self.fleet.scenario, roster.sessions()).await,
-                None => None,
-            };
-            chief.clear().await;
-            left
-        };
-        let left = tokio::time::timeout(LEAVING, looking_back).await.ok().flatten();
-        Outcome::of(&status, left)
+        let remains = self.look_back().await;
+        Outcome::of(&status, remains)
     }
+
+    /// What is left behind, after the clients have left. Takes the parents away and closes the coordinator's session.
+    async fn look_back(&mut self) -> Remains {
+        let Some(mut chief) = self.chief.take() else { return Remains::default() };
+        let deadline = Instant::now() + LEAVING;
+        let found = timeout_at(deadline, self.find_nodes(&mut chief)).await.ok().flatten();
+        let is_lost = found.is_none() && !chief.is_connected();
+        if !is_lost {
+            let _ = timeout_at(deadline, chief.clear()).await;
+        }
+        if let Some(task) = self.reconnecting.take() {
+            task.abort();
+        }
+        let lost = if is_lost { Some(self.why_lost().await) } else { None };
+        let count = found.as_ref().and_then(|nodes| u64::try_from(nodes.len()).ok());
+        let nodes = found.unwrap_or_else(|| self.roster.as_ref().map(Roster::nodes).unwrap_or_default());
+        Remains { count, nodes, lost }
+    }
+
+    async fn find_nodes(&mut self, chief: &mut Chief) -> Option<Vec<ZnodePath>> {
+        if chief.is_over() {
+            let task =
+                self.reconnecting.get_or_insert_with(|| tokio::spawn(reconnect(self.options.connection.clone())));
+            let session = task.await.ok().flatten();
+            self.reconnecting = None;
+            chief.resume(session?);
+        }
+        let roster = self.roster.as_ref()?;
+        chief.left_behind(&self.fleet.scenario, roster.sessions()).await
+    }
+
+    async fn why_lost(&self) -> String {
+        match zk::diagnose(&self.options.connection).await {
+            Some(found) => found.to_string(),
+            None => "the connection was lost, and no other one came about".to_owned(),
+        }
+    }
+}
+
+/// Another session, if one can be had, after a pause.
+async fn reconnect(connection: ConnectOptions) -> Option<Session> {
+    sleep(RECONNECT_PAUSE).await;
+    zk::connect(&connection).await.ok()
 }
 
 /// Lets the program open so many files more, as far as the system's hard limit goes.

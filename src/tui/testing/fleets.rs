@@ -103,6 +103,7 @@ pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, tota
         overlaps: Vec::new(),
         server: Some(server),
         server_silence: None,
+        servers_lost_for: None,
     }
 }
 
@@ -188,6 +189,8 @@ pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> Outcome {
         server: None,
         server_silence: Some("zk1:2181 does not answer mntr".to_owned()),
         left_behind,
+        left_behind_nodes: Vec::new(),
+        servers_lost: false,
         interrupted: true,
         overlaps: Vec::new(),
         troubles: Vec::new(),

@@ -16,7 +16,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// The fields that the contract promises, and those that were added.
-const FIELDS: [&str; 23] = [
+const FIELDS: [&str; 25] = [
     "schema",
     "recipe",
     "path",
@@ -37,6 +37,8 @@ const FIELDS: [&str; 23] = [
     "server",
     "server_silence",
     "left_behind",
+    "left_behind_nodes",
+    "servers_lost",
     "interrupted",
     "overlaps",
     "troubles",
@@ -244,4 +246,80 @@ async fn a_thousand_clients_take_less_than_400_mb() {
     );
     assert!(peak > 0 && peak < 400_000, "{peak} KiB");
     println!("{peak} KiB at most with 1,000 test clients");
+}
+
+/// That the servers were lost is in the JSON, on stderr and in the exit code, and what may be left is named.
+fn tells_the_loss(ended: &Ended, outcome: &Value, at: &str) {
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    let why = outcome["troubles"][0].as_str().expect("a reason");
+    assert!(why.starts_with("the servers were lost: ") && why.contains(at), "{why}");
+    assert!(ended.told.starts_with(&format!("lockscope: {why}")), "{ended:?}");
+    assert_eq!((&outcome["servers_lost"], &outcome["left_behind"]), (&true.into(), &Value::Null), "{outcome}");
+    let nodes = outcome["left_behind_nodes"].as_array().expect("a list");
+    assert!(!nodes.is_empty() && nodes.len() <= 100, "{outcome}");
+    let path = outcome["path"].as_str().expect("a path");
+    for node in nodes {
+        assert!(node.as_str().is_some_and(|node| node.starts_with(&format!("{path}/"))), "{outcome}");
+    }
+    let first = nodes[0].as_str().expect("a path");
+    assert!(ended.told.contains(first) && ended.told.contains("may be left behind"), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_run_whose_server_was_killed_ends_with_its_figures_and_says_so() {
+    for arguments in [&["--rounds", "100000"][..], &["--endless", "--for", "8s"], &["--recipe", "mutex", "--endless"]] {
+        let mut server = Server::start();
+        let at = server.connect_string();
+        let basic = ["contend", "--path", "/lock", "--clients", "5", "--hold", "20ms", "--timeout", "3s"];
+        let running = Running::start(command(&at, &[&basic[..], arguments].concat()));
+        let client = zk::connect(&at).await;
+        eventually("acquisitions", async || {
+            // The creations and deletions of its parent's children, or the node's own transaction, move on.
+            let stat = client.check_stat("/zookeeper").await.map_err(|error| error.to_string())?;
+            let found = client.check_stat("/lock").await.map_err(|error| error.to_string())?;
+            let moved = found.is_some_and(|found| found.cversion > 10 || found.czxid > 40);
+            if moved { Ok(()) } else { Err(format!("{stat:?} {found:?}")) }
+        })
+        .await;
+        server.stop();
+        let ended = running.ended().await;
+        let outcome: Value = serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error} in {ended:?}"));
+        if arguments.contains(&"mutex") {
+            assert_eq!((ended.code, &outcome["servers_lost"]), (Some(2), &true.into()), "{ended:?}");
+        } else {
+            tells_the_loss(&ended, &outcome, &at);
+        }
+        assert!(number(&outcome["acquisitions"]) > 0.0 && outcome["interrupted"] == true, "{outcome}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_comparison_whose_server_was_killed_ends_with_its_figures_and_says_so() {
+    let mut server = Server::start();
+    let at = server.connect_string();
+    let arguments = ["compare", "--clients", "5", "--rounds", "100000", "--hold", "20ms", "--timeout", "3s"];
+    let running = Running::start(command(&at, &[&arguments[..], &["--path", "/compared"]].concat()));
+    is_contended(&at, "/compared/herd").await;
+    server.stop();
+    let ended = running.ended().await;
+    let comparison: Value = serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error} in {ended:?}"));
+    assert_eq!((&comparison["interrupted"], &comparison["runs"]), (&true.into(), &Value::Array(Vec::new())));
+    tells_the_loss(&ended, &comparison["unpaired"], &at);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_comes_back_in_time_costs_a_run_nothing_but_time() {
+    let mut server = Server::start();
+    let at = server.connect_string();
+    let arguments = ["contend", "--path", "/lock", "--clients", "5", "--rounds", "60", "--hold", "20ms"];
+    let running = Running::start(command(&at, &arguments));
+    is_contended(&at, "/lock").await;
+    server.restart();
+    let told = running.ended().await.json();
+    assert_eq!((&told["acquisitions"], &told["left_behind"]), (&300.into(), &0.into()), "{told}");
+    assert_eq!(
+        (&told["servers_lost"], &told["left_behind_nodes"]),
+        (&false.into(), &Value::Array(Vec::new())),
+        "{told}"
+    );
 }
