@@ -13,7 +13,7 @@ use super::link::Link;
 use super::tally::Tally;
 use super::{ClientId, Doing, Scenario};
 use crate::lock::{Lock, LockError, Options, Probe};
-use crate::zk::{self, ConnectOptions};
+use crate::zk::{ConnectOptions, connect_through};
 use crate::znode::SessionId;
 
 /// How long the end of a session is waited for.
@@ -29,10 +29,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 #[derive(Debug)]
 pub(super) struct Fleetwide {
     pub(super) scenario: Arc<Scenario>,
-    /// As the fleet was told; each client has its link's address in place of the servers'.
+    /// As the fleet was told.
     pub(super) connection: ConnectOptions,
-    /// The chroot of the connect string, to be put behind the link's address.
-    pub(super) chroot: String,
     pub(super) tally: Mutex<Tally>,
     pub(super) started: Instant,
     /// Whether the clients may begin to contend.
@@ -126,20 +124,14 @@ impl Client {
 
     /// Gets a session, however often it takes once it has had one.
     async fn connect(&mut self) -> Option<Session> {
-        let options = ConnectOptions {
-            connect: format!("{}{}", self.seat.link.address(), self.fleet.chroot),
-            session_timeout: self.fleet.scenario.session_timeout,
-            auth: self.fleet.connection.auth.clone(),
-            // The link speaks it with the servers.
-            tls: None,
-        };
-        let link = self.seat.link.address().to_string();
+        let session_timeout = self.fleet.scenario.session_timeout;
+        let options = ConnectOptions { session_timeout, ..self.fleet.connection.clone() };
         let (mut pause, longest) = PAUSES;
         for attempt in 1_u32.. {
             // It is never closed, so that a permit comes in any case.
             let permit = self.fleet.connecting.acquire().await;
             let before = self.seat.link.passed().requests;
-            let connected = zk::connect(&options).await;
+            let connected = connect_through(&self.seat.link, &options).await;
             drop(permit);
             let error = match connected {
                 Ok(session) => {
@@ -154,7 +146,7 @@ impl Client {
                 }
                 Err(error) => error,
             };
-            self.fleet.tally().troubled(self.seat.id, error.to_string().replace(&link, "its link"));
+            self.fleet.tally().troubled(self.seat.id, error.to_string());
             let is_first = self.rounds == 0 && !*self.fleet.begun.borrow();
             if error.is_permanent() || is_first && attempt >= ATTEMPTS {
                 break;

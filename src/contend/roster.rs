@@ -10,10 +10,10 @@ use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Client, Fleetwide, Seat};
-use super::link::{Link, Passed};
+use super::link::{Link, Passed, state_of};
 use super::{ClientId, ClientStatus, Doing, MOST_CLIENTS, Order};
 use crate::lock::{Cost, Probe};
-use crate::zk::Dialer;
+use crate::zk::{Dialer, Flow};
 use crate::znode::{SessionId, ZnodePath};
 
 /// All clients.
@@ -46,7 +46,8 @@ impl Roster {
     pub(super) async fn join(&mut self, clients: u32) -> std::io::Result<()> {
         let present = u32::try_from(self.seats.len()).unwrap_or(MOST_CLIENTS);
         for _ in 0..clients.min(MOST_CLIENTS.saturating_sub(present)) {
-            let link = Link::start(Arc::clone(&self.dialer), self.fleet.scenario.link_delay).await?;
+            let flow = Flow { delay: self.fleet.scenario.link_delay, ..Flow::default() };
+            let link = Link::start(Arc::clone(&self.dialer), flow).await?;
             self.last += 1;
             let id = ClientId(self.last);
             let seat = Arc::new(Seat {
@@ -177,7 +178,7 @@ impl Roster {
                 since: card.since,
                 session: card.session,
                 expired: card.expired,
-                link: flow.state(),
+                link: state_of(flow),
                 delay: flow.delay,
                 token: card.token,
                 events: cost.events,

@@ -10,7 +10,6 @@
 //! Architecture invariant: nothing is made outside the ground, and every session of a scene ends with the scene.
 
 mod ground;
-mod link;
 mod script;
 mod stage;
 

@@ -2,7 +2,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
-use zookeeper_client::{Client, Error, SessionState, StateWatcher};
+use zookeeper_client::{Client, Error, SessionState};
 
 use super::backoff::Backoff;
 use super::follow::{Follower, Watching};
@@ -10,14 +10,14 @@ use super::outbox::{Gone, Outbox, now};
 use super::spell::{End, Spell};
 use super::{CLOSING, ObserveOptions, Observed};
 use crate::queue::{Change, Link};
-use crate::zk::{self, ConnectOptions};
+use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
 use crate::znode::ZnodePath;
 
 /// How often in a row a connection may be cut at a request before it is taken for one that the server does not know: servers
 /// that do not know a request may close the connection instead of saying so.
 const CUTS_AT_UNKNOWN: u32 = 3;
 
-/// How long a lost connection may take to come back before it is asked why.
+/// How long a lost connection may take to come back before it is told why.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Keeps a session and lets a [`Spell`] run on each of its connections.
@@ -51,10 +51,10 @@ impl Runner {
     pub(super) async fn run(&mut self) -> Result<(), Gone> {
         let mut backoff = Backoff::new();
         let mut reason = None;
-        while let Some(client) = self.connect(&mut backoff, reason).await? {
+        while let Some((client, status)) = self.connect(&mut backoff, reason).await? {
             self.client = Some(client.clone());
             let began = Instant::now();
-            let state = self.session(&client).await?;
+            let state = self.session(&client, &status).await?;
             self.client = None;
             if state == SessionState::AuthFailed {
                 let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
@@ -85,11 +85,15 @@ impl Runner {
     }
 
     /// Connects, however often it takes. `None` when we are refused.
-    async fn connect(&mut self, backoff: &mut Backoff, mut reason: Option<String>) -> Result<Option<Client>, Gone> {
+    async fn connect(
+        &mut self,
+        backoff: &mut Backoff,
+        mut reason: Option<String>,
+    ) -> Result<Option<(Client, TransportStatus)>, Gone> {
         for attempt in 1_u32.. {
             self.link(Link::Connecting { attempt, reason: reason.take(), next_try: None });
-            let error = match self.outbox.send_while(zk::connect(&self.connection)).await? {
-                Ok(client) => return Ok(Some(client)),
+            let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
+                Ok(connected) => return Ok(Some(connected)),
                 Err(error) => error,
             };
             let text = error.to_string();
@@ -107,7 +111,7 @@ impl Runner {
     }
 
     /// Observes on one session, over all its connections. Returns how the session ended.
-    async fn session(&mut self, client: &Client) -> Result<SessionState, Gone> {
+    async fn session(&mut self, client: &Client, status: &TransportStatus) -> Result<SessionState, Gone> {
         let mut session =
             Session { watching: Watching::Recursive, cuts_at_watch: 0, cuts_at_count: 0, backoff: Backoff::new() };
         loop {
@@ -115,11 +119,12 @@ impl Runner {
             let reason = match self.spell(client, &mut session).await {
                 End::Gone => return Err(Gone),
                 End::Over(state) => return Ok(state),
-                End::Cut(reason) => reason,
+                // A server that broke the protocol is cut off before the library sees what it sent.
+                End::Cut(reason) => status.broken().unwrap_or(reason),
             };
             tracing::info!(reason, "connection lost");
             self.link(Link::Lost { reason });
-            if let Some(state) = self.reconnected(client.state_watcher()).await? {
+            if let Some(state) = self.reconnected(client, status.clone()).await? {
                 return Ok(state);
             }
             // A connection that served its purpose needs no waiting; a server that only lets us begin does.
@@ -166,20 +171,31 @@ impl Runner {
     }
 
     /// Waits until there is a connection again; the state of a session that ends before that. When it takes long, says why.
-    async fn reconnected(&mut self, mut states: StateWatcher) -> Result<Option<SessionState>, Gone> {
-        let mut asked = false;
+    async fn reconnected(
+        &mut self,
+        client: &Client,
+        mut status: TransportStatus,
+    ) -> Result<Option<SessionState>, Gone> {
+        let (mut states, lost) = (client.state_watcher(), Instant::now());
+        let (mut rounds, mut last) = (status.rounds(), String::new());
         loop {
             match states.peek_state() {
                 SessionState::SyncConnected => return Ok(None),
                 state if state.is_terminated() => return Ok(Some(state)),
                 _ => {}
             }
-            let waited = self.outbox.send_while(timeout(PATIENCE, states.changed())).await?;
-            if waited.is_err() && !asked {
-                asked = true;
-                if let Some(servers) = self.outbox.send_while(zk::diagnose(&self.connection)).await? {
-                    self.link(Link::Lost { reason: format!("the connection was cut: {servers}") });
+            let waiting = async {
+                tokio::select! {
+                    _ = states.changed() => None,
+                    servers = status.exhausted(rounds) => Some(servers),
                 }
+            };
+            let Some(servers) = self.outbox.send_while(waiting).await? else { continue };
+            rounds = status.rounds();
+            let reason = format!("the connection was cut: {servers}");
+            if lost.elapsed() >= PATIENCE && reason != last {
+                last.clone_from(&reason);
+                self.link(Link::Lost { reason });
             }
         }
     }

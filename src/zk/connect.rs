@@ -1,11 +1,13 @@
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use zookeeper_client::{Client, Connector, Error, SaslOptions};
 
-use super::connect_string::{ConnectString, Server};
-use super::probe::probe;
-use super::{Auth, ConnectError, ConnectOptions, ServerFault, Unreachable, login, tls};
+use super::dial::Dialer;
+use super::fault::Unreachable;
+use super::transport::{Flow, Transport, TransportStatus};
+use super::{Auth, ConnectError, ConnectOptions, login};
 
 /// The protocol counts a session timeout in milliseconds, in 31 bits.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
@@ -15,52 +17,63 @@ const SHORTEST_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Opens a session: one attempt that asks the servers of the connect string in random order, each at most once.
 ///
-/// It takes at most about the session timeout, and in case of failure a few seconds more for finding out why. With a
+/// It takes at most about the session timeout, and ends as soon as every server has failed. With a
 /// chroot it costs one request, which checks that the chroot exists. Once connected, the client reconnects by itself until
 /// the session expires. Must be called within a Tokio runtime. Cancel safe, except that a session which was being made
 /// lives on at the servers until it times out.
 pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
-    let target = ConnectString::parse(&options.connect, options.tls.is_some())?;
-    check_certifiable(&target.servers)?;
-    let mut connector = Client::connector()
-        .with_session_timeout(options.session_timeout.min(LONGEST_SESSION_TIMEOUT))
-        .with_fail_eagerly();
-    for auth in &options.auth {
-        connector = add(connector, auth)?;
-    }
-    if let Some(files) = &options.tls {
-        connector = connector.with_tls(tls::load(files).await?);
-    } else if let Some(server) = target.servers.iter().find(|server| server.tls) {
-        let why =
-            format!("{} is to be spoken to over TLS: give the authority's certificate (--tls-ca)", server.address());
-        return Err(ConnectError::BadTls(why));
-    }
-    let patience = options.session_timeout.clamp(SHORTEST_PATIENCE, LONGEST_SESSION_TIMEOUT);
-    let client = match timeout(patience, connector.connect(&target.to_string())).await {
-        Ok(Ok(client)) => client,
-        Ok(Err(error)) => return Err(explain(error, options, &target, patience).await),
-        Err(_) => return Err(explain(Error::Timeout, options, &target, patience).await),
-    };
-    login::check(&client, &options.auth, &target, patience).await?;
-    check_chroot(&client, &target, patience).await?;
+    connect_with_status(options).await.map(|(client, _)| client)
+}
+
+/// As [`connect`], and what is known about the servers as long as the session lasts.
+pub(crate) async fn connect_with_status(options: &ConnectOptions) -> Result<(Client, TransportStatus), ConnectError> {
+    let dialer = Dialer::new(options).await?;
+    let transport = Transport::start(Arc::new(dialer), Flow::default()).await.map_err(ConnectError::NoTransport)?;
+    let client = open(&transport, options).await?;
+    let (chroot, mut status) = (transport.chroot(), transport.status());
+    let mut states = client.state_watcher();
+    tokio::spawn(async move {
+        while !states.peek_state().is_terminated() && !states.changed().await.is_terminated() {}
+        drop(transport);
+    });
+    login::check(&client, &options.auth, &status, patience(options)).await?;
+    check_chroot(&client, &chroot, &mut status, options).await?;
+    Ok((client, status))
+}
+
+/// As [`connect`], through a transport that is there already: the servers, the chroot and TLS are the transport's, the rest the
+/// options'. The session ends with the transport.
+pub(crate) async fn connect_through(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
+    let client = open(transport, options).await?;
+    login::check(&client, &options.auth, &transport.status(), patience(options)).await?;
+    check_chroot(&client, &transport.chroot(), &mut transport.status(), options).await?;
     Ok(client)
 }
 
-/// What is the matter with the servers that cannot be talked to, when a connection was lost; `None` when nothing is. Takes a few
-/// seconds at most.
-pub(crate) async fn diagnose(options: &ConnectOptions) -> Option<Unreachable> {
-    let target = ConnectString::parse(&options.connect, options.tls.is_some()).ok()?;
-    let mut found = probe(&target.servers).await;
-    // These answer as they should, seen from outside.
-    found.servers.retain(|(_, fault)| !matches!(fault, ServerFault::NoSession | ServerFault::Handshake));
-    (!found.servers.is_empty()).then_some(found)
+async fn open(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
+    let mut connector = Client::connector()
+        .with_session_timeout(options.session_timeout.min(LONGEST_SESSION_TIMEOUT))
+        .with_session(transport.session());
+    for auth in &options.auth {
+        connector = add(connector, auth)?;
+    }
+    let at = format!("{}{}", transport.address(), transport.chroot());
+    let (patience, status) = (patience(options), transport.status());
+    let mut trying = status.clone();
+    let rounds = trying.rounds();
+    let client = tokio::select! {
+        biased;
+        connected = connector.connect(&at) => connected.map_err(|error| explain(error, options, &status, patience))?,
+        servers = trying.exhausted(rounds) => return Err(in_vain(servers, options)),
+        () = sleep(patience) => return Err(explain(Error::Timeout, options, &status, patience)),
+    };
+    transport.serves(client.state_watcher());
+    Ok(client)
 }
 
-fn check_certifiable(servers: &[Server]) -> Result<(), ConnectError> {
-    match servers.iter().find(|server| server.tls && !server.can_be_certified()) {
-        Some(server) => Err(ConnectError::BadTls(format!("no certificate can name the host {:?}", server.host))),
-        None => Ok(()),
-    }
+/// How long an attempt may take.
+fn patience(options: &ConnectOptions) -> Duration {
+    options.session_timeout.clamp(SHORTEST_PATIENCE, LONGEST_SESSION_TIMEOUT)
 }
 
 fn add(connector: Connector, auth: &Auth) -> Result<Connector, ConnectError> {
@@ -80,32 +93,42 @@ fn add(connector: Connector, auth: &Auth) -> Result<Connector, ConnectError> {
 }
 
 /// What the client library's error means for the user.
-async fn explain(error: Error, options: &ConnectOptions, target: &ConnectString, within: Duration) -> ConnectError {
+fn explain(error: Error, options: &ConnectOptions, status: &TransportStatus, within: Duration) -> ConnectError {
     match error {
-        Error::NoHosts => ConnectError::Unreachable(probe(&target.servers).await),
-        Error::Timeout | Error::SessionExpired => {
-            ConnectError::TooLate { within, servers: probe(&target.servers).await }
+        Error::Timeout | Error::SessionExpired | Error::NoHosts => {
+            ConnectError::TooLate { within, servers: status.servers().unwrap_or_default() }
         }
-        Error::AuthFailed => {
-            let mut schemes: Vec<String> = options.auth.iter().map(|auth| auth.scheme.clone()).collect();
-            schemes.dedup();
-            ConnectError::AuthRefused { schemes }
-        }
-        // Before a connection is tried, only the TLS files can be at fault: everything else was checked.
-        Error::Custom(_) | Error::BadArguments(_) if options.tls.is_some() => {
-            ConnectError::BadTls("the certificate and the key do not belong together, or are not supported".to_owned())
-        }
+        Error::AuthFailed => refused(options),
         error => ConnectError::Other(error),
     }
 }
 
-async fn check_chroot(client: &Client, target: &ConnectString, patience: Duration) -> Result<(), ConnectError> {
-    let Some(chroot) = &target.chroot else { return Ok(()) };
+/// Every server was tried.
+fn in_vain(servers: Unreachable, options: &ConnectOptions) -> ConnectError {
+    if servers.refused_login() { refused(options) } else { ConnectError::Unreachable(servers) }
+}
+
+fn refused(options: &ConnectOptions) -> ConnectError {
+    let mut schemes: Vec<String> = options.auth.iter().map(|auth| auth.scheme.clone()).collect();
+    schemes.dedup();
+    ConnectError::AuthRefused { schemes }
+}
+
+async fn check_chroot(
+    client: &Client,
+    chroot: &str,
+    status: &mut TransportStatus,
+    options: &ConnectOptions,
+) -> Result<(), ConnectError> {
+    let patience = patience(options);
+    if chroot.is_empty() {
+        return Ok(());
+    }
     match timeout(patience, client.check_stat("/")).await {
         Ok(Ok(Some(_))) => Ok(()),
-        Ok(Ok(None)) => Err(ConnectError::NoChroot { chroot: chroot.to_string() }),
+        Ok(Ok(None)) => Err(ConnectError::NoChroot { chroot: chroot.to_owned() }),
         Ok(Err(error)) => Err(ConnectError::Other(error)),
-        Err(_) => Err(ConnectError::TooLate { within: patience, servers: probe(&target.servers).await }),
+        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.servers().unwrap_or_default() }),
     }
 }
 

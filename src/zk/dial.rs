@@ -9,24 +9,25 @@ use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::call::NamedBy;
 use super::connect_string::{ConnectString, Server};
+use super::fault::ServerFault;
 use super::words::{self, Answer, AskError, Limits, Word};
-use super::{ConnectError, ConnectOptions, tls};
+use super::{ConnectError, ConnectOptions, probe, tls};
 use crate::znode::ZnodePath;
 
-/// How long one server may take to accept a connection, TLS included.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a server may take to say why it closed a connection.
+const REASON: Duration = Duration::from_millis(1500);
 
 /// A connection to a server.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Opens plain connections, or such over TLS, to the servers of a connect string, for those who speak the protocol
-/// themselves.
+/// Opens plain connections, or such over TLS, to the servers of a connect string.
 pub(crate) struct Dialer {
     servers: Vec<Server>,
     chroot: Option<ZnodePath>,
     tls: Option<TlsConnector>,
+    has_certificate: bool,
 }
 
 impl std::fmt::Debug for Dialer {
@@ -36,14 +37,25 @@ impl std::fmt::Debug for Dialer {
 }
 
 impl Dialer {
-    /// Reads the TLS files, where there are any; asks no server.
+    /// Checks the options and reads the TLS files, where there are any; asks no server.
     pub(crate) async fn new(options: &ConnectOptions) -> Result<Self, ConnectError> {
         let target = ConnectString::parse(&options.connect, options.tls.is_some())?;
-        let tls = match &options.tls {
-            Some(files) => Some(tls::connector(files).await?),
-            None => None,
+        let secure = target.servers.iter().find(|server| server.tls);
+        if let Some(server) = target.servers.iter().find(|server| server.tls && !server.can_be_certified()) {
+            return Err(ConnectError::BadTls(format!("no certificate can name the host {:?}", server.host)));
+        }
+        let (tls, has_certificate) = match &options.tls {
+            Some(files) => (Some(tls::connector(files).await?), files.cert.is_some()),
+            None => (None, false),
         };
-        Ok(Self { servers: target.servers, chroot: target.chroot, tls })
+        if let (Some(server), None) = (secure, &tls) {
+            let why = format!(
+                "{} is to be spoken to over TLS: give the authority's certificate (--tls-ca)",
+                server.address()
+            );
+            return Err(ConnectError::BadTls(why));
+        }
+        Ok(Self { servers: target.servers, chroot: target.chroot, tls, has_certificate })
     }
 
     /// The chroot of the connect string.
@@ -51,26 +63,15 @@ impl Dialer {
         self.chroot.as_ref()
     }
 
-    /// Connects to one of the servers, in random order; the last one's error when none accepts. Takes a few seconds at most for
-    /// each. Cancel safe.
-    pub(crate) async fn dial(&self) -> io::Result<Box<dyn Stream>> {
-        let first = fastrand::usize(..self.servers.len().max(1));
-        let mut last = io::Error::from(io::ErrorKind::NotFound);
-        for index in 0..self.servers.len() {
-            let server = &self.servers[(first + index) % self.servers.len()];
-            match timeout(PATIENCE, self.open(server)).await {
-                Ok(Ok(stream)) => return Ok(stream),
-                Ok(Err(error)) => last = error,
-                Err(_) => last = io::ErrorKind::TimedOut.into(),
-            }
-        }
-        Err(last)
+    /// The servers of the connect string, in its order.
+    pub(super) fn members(&self) -> &[Server] {
+        &self.servers
     }
 
     /// Asks every server one word, all at once, with the usual limits. Cancel safe.
     pub(crate) async fn ask_each(&self, word: Word) -> Vec<(String, Result<Answer, AskError>)> {
         let ask = |server: &Server| {
-            let (address, tls) = (server.address(), self.tls.as_ref().filter(|_| server.tls));
+            let (address, tls) = (server.address(), self.tls_for(server));
             async move {
                 let answer = words::ask_over(tls, &address, NamedBy::User, word, Limits::default()).await;
                 (address, answer)
@@ -79,11 +80,58 @@ impl Dialer {
         futures::future::join_all(self.servers.iter().map(ask)).await
     }
 
-    async fn open(&self, server: &Server) -> io::Result<Box<dyn Stream>> {
-        let stream = TcpStream::connect((server.host.as_str(), server.port)).await?;
-        stream.set_nodelay(true)?;
-        let Some(connector) = self.tls.as_ref().filter(|_| server.tls) else { return Ok(Box::new(stream)) };
-        let name = ServerName::try_from(server.host.clone()).map_err(io::Error::other)?;
-        Ok(Box::new(connector.connect(name, stream).await?))
+    /// Connects to a server, however long it takes. Cancel safe.
+    pub(super) async fn open(&self, server: &Server) -> Result<Box<dyn Stream>, ServerFault> {
+        let addresses: Vec<_> = match tokio::net::lookup_host((server.host.as_str(), server.port)).await {
+            Ok(addresses) => addresses.collect(),
+            Err(_) => return Err(ServerFault::NotFound),
+        };
+        let stream = TcpStream::connect(addresses.as_slice()).await.map_err(|error| self.fault_of(&error))?;
+        // Small frames shall not wait for each other.
+        let _ = stream.set_nodelay(true);
+        let Some(connector) = self.tls_for(server) else { return Ok(Box::new(stream)) };
+        let name = ServerName::try_from(server.host.clone()).map_err(|error| ServerFault::Io(error.to_string()))?;
+        match connector.connect(name, stream).await {
+            Ok(stream) => Ok(Box::new(stream)),
+            Err(error) => Err(match self.fault_of(&error) {
+                ServerFault::Closes => ServerFault::Handshake("the server closed the connection".to_owned()),
+                fault => fault,
+            }),
+        }
+    }
+
+    /// What an error of a connection says about its server.
+    pub(super) fn fault_of(&self, error: &io::Error) -> ServerFault {
+        use std::io::ErrorKind;
+        if let Some(fault) = tls::fault_of(error, self.has_certificate) {
+            return fault;
+        }
+        match error.kind() {
+            ErrorKind::ConnectionRefused => ServerFault::Refused,
+            ErrorKind::TimedOut => ServerFault::TimedOut,
+            ErrorKind::UnexpectedEof
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe => ServerFault::Closes,
+            _ => ServerFault::Io(error.to_string()),
+        }
+    }
+
+    /// Asks a server that closed a connection without a word why it may have: an own conversation on a fresh connection.
+    pub(super) async fn why_closed(&self, server: &Server, fault: &ServerFault) -> ServerFault {
+        let reason = match (self.tls_for(server), fault) {
+            (Some(tls), ServerFault::Closes) => {
+                let (address, limits) = (server.address(), Limits::default());
+                let answer =
+                    timeout(REASON, words::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits)).await;
+                answer.ok().and_then(Result::ok).map(|answer| probe::read_srvr(answer.text.as_bytes()))
+            }
+            _ => Some(probe::why_closed(server).await),
+        };
+        reason.filter(|reason| *reason != ServerFault::Closes).unwrap_or_else(|| fault.clone())
+    }
+
+    fn tls_for(&self, server: &Server) -> Option<&TlsConnector> {
+        self.tls.as_ref().filter(|_| server.tls)
     }
 }

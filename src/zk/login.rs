@@ -14,8 +14,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 use zookeeper_client::{AuthUser, Client, Error};
 
-use super::connect_string::ConnectString;
-use super::probe::probe;
+use super::transport::TransportStatus;
 use super::{Auth, ConnectError};
 
 /// What is to be said once where a login could not be verified.
@@ -45,7 +44,7 @@ pub async fn until_unverified_login() -> &'static str {
 pub(super) async fn check(
     client: &Client,
     auth: &[Auth],
-    target: &ConnectString,
+    status: &TransportStatus,
     patience: Duration,
 ) -> Result<(), ConnectError> {
     if !auth.iter().any(|auth| auth.scheme == "sasl") {
@@ -75,7 +74,7 @@ pub(super) async fn check(
             Ok(())
         }
         Ok(Err(error)) => Err(ConnectError::Other(error)),
-        Err(_) => Err(ConnectError::TooLate { within: patience, servers: probe(&target.servers).await }),
+        Err(_) => Err(ConnectError::TooLate { within: patience, servers: status.servers().unwrap_or_default() }),
     }
 }
 

@@ -1,8 +1,11 @@
 //! Connecting to an ensemble: connect string, session, authentication, TLS.
 //!
 //! [`connect()`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
-//! server (a short TCP probe finds out) and what to do about it. Whether and when to try again is the caller's
+//! server and what to do about it. Whether and when to try again is the caller's
 //! choice; [`ConnectError::is_permanent`] tells when it is useless.
+//!
+//! Every session goes through a transport of its own (`transport`): a port on loopback that serves this process only, opens the
+//! connections to the servers itself, and lets nothing pass that the client library could choke on.
 
 pub mod admin;
 mod call;
@@ -10,20 +13,26 @@ mod connect;
 mod connect_string;
 mod dial;
 mod error;
+mod fault;
 mod login;
 mod options;
 mod probe;
+mod reply_fault;
 mod stat;
 pub mod survey;
 mod tls;
+mod transport;
 pub mod words;
 
 pub use connect::connect;
-pub(crate) use connect::diagnose;
+pub(crate) use connect::{connect_through, connect_with_status};
 pub use connect_string::{BadConnectString, servers};
 pub(crate) use dial::Dialer;
-pub use error::{ConnectError, ServerFault, Unreachable};
+pub use error::ConnectError;
+pub use fault::{ServerFault, Unreachable};
 pub use login::{until_unverified_login, unverified_login};
 pub use options::{Auth, ConnectOptions, TlsFiles};
+pub use reply_fault::{MAX_NAMES, MAX_REPLY, ReplyFault};
 pub use stat::stat_of;
+pub(crate) use transport::{Flow, Passed, Transport, TransportStatus};
 pub use words::watch_events;

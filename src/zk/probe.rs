@@ -1,21 +1,17 @@
-//! Finds out by a short conversation of its own why a server gave no session: the client library only says that none did.
+//! Finds out by a short conversation of its own why a server closed a connection without a word.
 
 use std::io::ErrorKind;
 use std::time::Duration;
 
-use futures::stream::{self, StreamExt};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::connect_string::Server;
-use super::error::{ServerFault, Unreachable};
+use super::fault::ServerFault;
 
 /// For each step of the conversation: the name, the connection, the answer.
 const PATIENCE: Duration = Duration::from_millis(1500);
-
-/// Servers that are asked at the same time.
-const AT_ONCE: usize = 16;
 
 /// A command that every ZooKeeper server answers on a plain client port, if only by saying that it may not.
 const SRVR: &[u8] = b"srvr";
@@ -31,41 +27,33 @@ const CLIENT_HELLO: &[u8] = &[
     0x01, 0x00, // no compression
 ];
 
-/// Asks every server. Takes a few seconds at most for up to sixteen servers.
-pub(super) async fn probe(servers: &[Server]) -> Unreachable {
-    let faults = stream::iter(servers.to_vec())
-        .map(|server| async move { (server.address(), fault_of(&server).await) })
-        .buffered(AT_ONCE)
-        .collect()
-        .await;
-    Unreachable { servers: faults }
-}
-
-async fn fault_of(server: &Server) -> ServerFault {
-    if let Err(fault) = connect(server).await {
-        return fault;
-    }
-    let (plain, hello) = (converse(server, SRVR).await, converse(server, CLIENT_HELLO).await);
+/// Asks a server in plain, and whether it speaks TLS. Takes a few seconds at most.
+pub(super) async fn why_closed(server: &Server) -> ServerFault {
+    let (plain, hello) = tokio::join!(converse(server, SRVR), converse(server, CLIENT_HELLO));
     let speaks_tls = hello.as_deref().is_ok_and(is_tls);
     let plain = match plain {
         Ok(answer) => read_srvr(&answer),
         Err(fault) => fault,
     };
     match (server.tls, speaks_tls) {
-        (true, true) => ServerFault::Handshake,
+        (true, true) => ServerFault::Closes,
         (false, true) => ServerFault::WantsTls,
-        (true, false) if matches!(plain, ServerFault::NoSession | ServerFault::NotServing) => ServerFault::WantsPlain,
+        (true, false) if matches!(plain, ServerFault::NoSession | ServerFault::NotServing | ServerFault::ReadOnly) => {
+            ServerFault::WantsPlain
+        }
         _ => plain,
     }
 }
 
 /// What the answer to `srvr` says.
-fn read_srvr(answer: &[u8]) -> ServerFault {
+pub(super) fn read_srvr(answer: &[u8]) -> ServerFault {
     let text = String::from_utf8_lossy(answer);
     if text.is_empty() {
         ServerFault::Closes
     } else if text.contains("not currently serving requests") {
         ServerFault::NotServing
+    } else if text.lines().any(|line| line.trim() == "Mode: read-only") {
+        ServerFault::ReadOnly
     } else if text.starts_with("Zookeeper version") || text.contains("srvr is not executed") {
         ServerFault::NoSession
     } else {
@@ -139,7 +127,7 @@ mod tests {
 
     async fn found(answer: fn(&[u8]) -> Option<&'static [u8]>, tls: bool) -> ServerFault {
         let server = Server { tls, ..serve(answer).await };
-        fault_of(&server).await
+        why_closed(&server).await
     }
 
     fn zookeeper(words: &[u8]) -> Option<&'static [u8]> {
@@ -157,15 +145,14 @@ mod tests {
         drop(listener);
         let closed = Server { host: "127.0.0.1".to_owned(), port, tls: false };
         let unknown = Server { host: "no-such-host.invalid".to_owned(), port, tls: false };
-        let faults = probe(&[closed, unknown]).await.servers;
-        assert_eq!(faults[0].1, ServerFault::Refused);
-        assert_eq!(faults[1].1, ServerFault::NotFound);
+        let faults = (why_closed(&closed).await, why_closed(&unknown).await);
+        assert_eq!(faults, (ServerFault::Refused, ServerFault::NotFound));
     }
 
     #[tokio::test]
     async fn a_secure_port_spoken_to_in_plain_and_the_reverse_are_told_apart() {
         assert_eq!(found(secure, false).await, ServerFault::WantsTls);
-        assert_eq!(found(secure, true).await, ServerFault::Handshake);
+        assert_eq!(found(secure, true).await, ServerFault::Closes);
         assert_eq!(found(zookeeper, true).await, ServerFault::WantsPlain);
         assert_eq!(found(zookeeper, false).await, ServerFault::NoSession);
     }

@@ -1,63 +1,117 @@
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
-use zookeeper_client::TlsOptions;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::{AlertDescription, CertificateError, ClientConfig, Error, RootCertStore};
 
+use super::fault::ServerFault;
 use super::{ConnectError, TlsFiles};
 
-/// Reads the PEM files. What is wrong with a key is said without showing any of it.
-pub(super) async fn load(files: &TlsFiles) -> Result<TlsOptions, ConnectError> {
-    let ca = read(&files.ca).await?;
-    let options = TlsOptions::new()
-        .with_pem_ca(&ca)
-        .map_err(|_| bad(&files.ca, "it holds no certificate of an authority in PEM form"))?;
-    match (&files.cert, &files.key) {
-        (None, None) => Ok(options),
-        (Some(_), None) => {
-            Err(ConnectError::BadTls("a client certificate needs its key: give --tls-key too".to_owned()))
-        }
-        (None, Some(_)) => {
-            Err(ConnectError::BadTls("a client key needs its certificate: give --tls-cert too".to_owned()))
-        }
-        (Some(cert_file), Some(key_file)) => {
-            let (cert, key) = (read(cert_file).await?, read(key_file).await?);
-            if !cert.contains("-----BEGIN CERTIFICATE-----") {
-                return Err(bad(cert_file, "it holds no certificate in PEM form"));
-            }
-            if key.contains("ENCRYPTED PRIVATE KEY") || key.contains("Proc-Type: 4,ENCRYPTED") {
-                return Err(bad(
-                    key_file,
-                    "its key is encrypted; write it unencrypted to a file that only you can read",
-                ));
-            }
-            options.with_pem_identity(&cert, &key).map_err(|_| bad(key_file, "it holds no private key in PEM form"))
-        }
-    }
-}
+/// How many of a certificate's names are told.
+const MAX_PRESENTED: usize = 5;
 
-/// The same files for a connection that is no session: servers are to name their host in a certificate by the authority.
+/// Reads the PEM files: servers are to name their host in a certificate by the authority. What is wrong with a key is said
+/// without showing any of it.
 pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
-    // Says what is wrong with the files.
-    load(files).await?;
     let mut roots = RootCertStore::empty();
     let authorities = read(&files.ca).await?;
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok));
+    if roots.is_empty() {
+        return Err(bad(&files.ca, "it holds no certificate of an authority in PEM form"));
+    }
     let config = ClientConfig::builder().with_root_certificates(roots);
-    let (Some(cert_file), Some(key_file)) = (&files.cert, &files.key) else {
-        return Ok(TlsConnector::from(Arc::new(config.with_no_client_auth())));
+    let config = match (&files.cert, &files.key) {
+        (None, None) => config.with_no_client_auth(),
+        (Some(_), None) => {
+            return Err(ConnectError::BadTls("a client certificate needs its key: give --tls-key too".to_owned()));
+        }
+        (None, Some(_)) => {
+            return Err(ConnectError::BadTls("a client key needs its certificate: give --tls-cert too".to_owned()));
+        }
+        (Some(cert_file), Some(key_file)) => {
+            let (chain, key) = identity(cert_file, key_file).await?;
+            config
+                .with_client_auth_cert(chain, key)
+                .map_err(|_| bad(key_file, "it does not belong to the certificate, or is not supported"))?
+        }
     };
+    Ok(TlsConnector::from(Arc::new(config)))
+}
+
+async fn identity(
+    cert_file: &Path,
+    key_file: &Path,
+) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ConnectError> {
     let (cert, key) = (read(cert_file).await?, read(key_file).await?);
-    let chain = CertificateDer::pem_slice_iter(cert.as_bytes()).filter_map(Result::ok).collect();
+    let chain: Vec<_> = CertificateDer::pem_slice_iter(cert.as_bytes()).filter_map(Result::ok).collect();
+    if chain.is_empty() {
+        return Err(bad(cert_file, "it holds no certificate in PEM form"));
+    }
+    if key.contains("ENCRYPTED PRIVATE KEY") || key.contains("Proc-Type: 4,ENCRYPTED") {
+        return Err(bad(key_file, "its key is encrypted; write it unencrypted to a file that only you can read"));
+    }
     let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
         .map_err(|_| bad(key_file, "it holds no private key in PEM form"))?;
-    let config = config
-        .with_client_auth_cert(chain, key)
-        .map_err(|_| bad(key_file, "it does not belong to the certificate, or is not supported"))?;
-    Ok(TlsConnector::from(Arc::new(config)))
+    Ok((chain, key))
+}
+
+/// What an error of a TLS connection says about the server; `None` when it is no matter of TLS.
+pub(super) fn fault_of(error: &io::Error, has_certificate: bool) -> Option<ServerFault> {
+    Some(match error.get_ref()?.downcast_ref::<Error>()? {
+        Error::InvalidCertificate(why) => certificate_fault(why),
+        Error::AlertReceived(alert) => alert_fault(*alert, has_certificate),
+        // What came is no TLS.
+        Error::InvalidMessage(_) => ServerFault::WantsPlain,
+        other => ServerFault::Handshake(other.to_string()),
+    })
+}
+
+fn certificate_fault(why: &CertificateError) -> ServerFault {
+    let at = |time: &UnixTime| {
+        let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
+        time.map_or_else(|| "an unknown time".to_owned(), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
+    };
+    match why {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => ServerFault::UnknownIssuer,
+        CertificateError::ExpiredContext { not_after, .. } => ServerFault::Expired(at(not_after)),
+        CertificateError::NotValidYetContext { not_before, .. } => ServerFault::NotYetValid(at(not_before)),
+        CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
+            ServerFault::WrongName(presented.iter().take(MAX_PRESENTED).map(name).collect::<Vec<_>>().join(", "))
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            ServerFault::WrongName("other names".to_owned())
+        }
+        other => ServerFault::Handshake(other.to_string()),
+    }
+}
+
+/// A name as rustls shows it (`DnsName("zk1")`), without what stands around it.
+fn name(shown: &String) -> String {
+    shown.split('"').nth(1).map_or_else(|| shown.clone(), str::to_owned)
+}
+
+fn alert_fault(alert: AlertDescription, has_certificate: bool) -> ServerFault {
+    use AlertDescription as Alert;
+    match alert {
+        Alert::CertificateRequired => ServerFault::WantsCertificate,
+        Alert::BadCertificate
+        | Alert::CertificateUnknown
+        | Alert::CertificateExpired
+        | Alert::CertificateRevoked
+        | Alert::UnsupportedCertificate
+        | Alert::UnknownCA
+        | Alert::AccessDenied => {
+            if has_certificate {
+                ServerFault::RefusesCertificate(format!("{alert:?}"))
+            } else {
+                ServerFault::WantsCertificate
+            }
+        }
+        other => ServerFault::Handshake(format!("the server's alert was {other:?}")),
+    }
 }
 
 async fn read(path: &Path) -> Result<String, ConnectError> {
@@ -76,7 +130,7 @@ mod tests {
     use super::*;
 
     async fn refusal(files: TlsFiles) -> ConnectError {
-        load(&files).await.expect_err("unusable files")
+        connector(&files).await.err().expect("unusable files")
     }
 
     #[tokio::test]

@@ -18,3 +18,4 @@ mod sandbox;
 mod server_view;
 mod servers;
 mod shown;
+mod transport;

@@ -70,7 +70,6 @@ impl Runner {
         let tally = Mutex::new(Tally::new(scenario.algorithm, deletions));
         let fleet = Arc::new(Fleetwide {
             connection: options.connection.clone(),
-            chroot: String::new(),
             tally,
             started: Instant::now(),
             begun: watch::Sender::new(false),
@@ -134,9 +133,6 @@ impl Runner {
 
     async fn prepare(&mut self) -> Result<(), ContendError> {
         let dialer = Arc::new(Dialer::new(&self.options.connection).await.map_err(ContendError::connect)?);
-        if let (Some(chroot), Some(fleet)) = (dialer.chroot(), Arc::get_mut(&mut self.fleet)) {
-            fleet.chroot = chroot.to_string();
-        }
         let chief = self.chief.insert(Chief::connect(&self.options, Arc::clone(&dialer)).await?);
         chief.prepare(&self.fleet.scenario).await?;
         self.silence = chief.count().await.err();
@@ -279,9 +275,9 @@ impl Runner {
     }
 
     async fn why_lost(&self) -> String {
-        match zk::diagnose(&self.options.connection).await {
-            Some(found) => found.to_string(),
-            None => "the connection was lost, and no other one came about".to_owned(),
+        match zk::connect(&self.options.connection).await {
+            Err(error) => error.to_string(),
+            Ok(_) => "the connection was lost, and no other one came about in time".to_owned(),
         }
     }
 }

@@ -11,8 +11,8 @@ use uuid::Uuid;
 use zookeeper_client::{Acls, Client, CreateMode, Error, OneshotWatcher};
 
 use super::super::Act;
-use super::super::link::LossyLink;
 use super::Troupe;
+use crate::zk::Transport;
 use crate::znode::{Sequence, ZnodePath};
 
 /// Who loses the reply.
@@ -89,7 +89,7 @@ async fn queue(session: &Client, lock: &ZnodePath) -> Result<Vec<(String, String
 
 /// The link of the unlucky one, and whether its next reply is lost.
 struct Slip {
-    link: Arc<LossyLink>,
+    link: Arc<Transport>,
     due: Arc<AtomicBool>,
 }
 
@@ -116,9 +116,9 @@ impl Worker {
     async fn enqueue(&self) -> Result<String, Error> {
         let head = format!("_c_{}-lock-", Uuid::new_v4());
         if let Some(slip) = self.slip.as_ref().filter(|slip| slip.due.swap(false, Ordering::Relaxed)) {
-            slip.link.lose(true);
+            slip.link.change(|flow| flow.loses_replies = true);
             let lost = self.create(&head).await;
-            slip.link.lose(false);
+            slip.link.change(|flow| flow.loses_replies = false);
             match lost {
                 Err(Error::ConnectionLoss) => {}
                 made => return made,

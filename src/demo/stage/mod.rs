@@ -11,10 +11,9 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
-use super::link::LossyLink;
 use super::{Act, Play};
 use crate::contend::close;
-use crate::zk::{self, ConnectOptions, Dialer};
+use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, connect_through};
 use crate::znode::ZnodePath;
 
 /// Acts that may wait for a scene.
@@ -142,7 +141,7 @@ struct Troupe {
     connection: ConnectOptions,
     sessions: Vec<Client>,
     /// They stay until the sessions behind them are closed.
-    links: Vec<Arc<LossyLink>>,
+    links: Vec<Arc<Transport>>,
 }
 
 impl Troupe {
@@ -162,25 +161,20 @@ impl Troupe {
 
     /// A session more.
     async fn joins(&mut self) -> Result<Client, String> {
-        self.joins_with(&self.connection.clone()).await
+        let session = zk::connect(&self.connection).await.map_err(|error| error.to_string())?;
+        self.sessions.push(session.clone());
+        Ok(session)
     }
 
     /// A session more, through a link of its own that can lose replies.
-    async fn joins_by_link(&mut self) -> Result<(Client, Arc<LossyLink>), String> {
+    async fn joins_by_link(&mut self) -> Result<(Client, Arc<Transport>), String> {
         let dialer = Dialer::new(&self.connection).await.map(Arc::new).map_err(|error| error.to_string())?;
-        let chroot = dialer.chroot().map(ToString::to_string).unwrap_or_default();
-        let link = Arc::new(LossyLink::start(dialer).await.map_err(|error| error.to_string())?);
+        let link = Transport::start(dialer, Flow::default()).await.map_err(|error| error.to_string())?;
+        let link = Arc::new(link);
         self.links.push(Arc::clone(&link));
-        // The link speaks TLS with the servers, where they want it.
-        let connect = format!("{}{chroot}", link.address());
-        let connection = ConnectOptions { connect, tls: None, ..self.connection.clone() };
-        Ok((self.joins_with(&connection).await?, link))
-    }
-
-    async fn joins_with(&mut self, connection: &ConnectOptions) -> Result<Client, String> {
-        let session = zk::connect(connection).await.map_err(|error| error.to_string())?;
+        let session = connect_through(&link, &self.connection).await.map_err(|error| error.to_string())?;
         self.sessions.push(session.clone());
-        Ok(session)
+        Ok((session, link))
     }
 
     /// Closes one session; its nodes go with it.

@@ -85,6 +85,11 @@ impl Running {
         Self { child, lines, told: Some(told) }
     }
 
+    /// Its process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The next line; `None` when it ended.
     pub async fn line(&mut self) -> Option<String> {
         timeout(PATIENCE, self.lines.recv()).await.expect("a line in time")

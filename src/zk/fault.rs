@@ -1,0 +1,165 @@
+//! What can be the matter with a server.
+
+use std::fmt;
+
+use super::reply_fault::ReplyFault;
+
+/// What is the matter with each server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unreachable {
+    /// `HOST:PORT` and what is the matter there, in the order of the connect string.
+    pub servers: Vec<(String, ServerFault)>,
+}
+
+impl fmt::Display for Unreachable {
+    /// Servers with the same fault stand together, and each kind of fault gives its advice once.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut groups: Vec<(&ServerFault, Vec<&str>)> = Vec::new();
+        for (server, fault) in &self.servers {
+            match groups.iter_mut().find(|(known, _)| *known == fault) {
+                Some((_, servers)) => servers.push(server),
+                None => groups.push((fault, vec![server])),
+            }
+        }
+        for (index, (fault, servers)) in groups.iter().enumerate() {
+            write!(f, "{}{} {fault}", if index == 0 { "" } else { "; " }, servers.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// What is the matter with a server, as far as can be told from outside. Its text continues a sentence that starts with
+/// the server's address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ServerFault {
+    /// Nobody listens there.
+    #[error("refused the connection: check the port, and that the server runs")]
+    Refused,
+    /// Nothing came back.
+    #[error("did not answer in time: check the address, and that no firewall stands between")]
+    TimedOut,
+    /// The name resolves to no address.
+    #[error("is not known by that name: check the host name and the resolver")]
+    NotFound,
+    /// The operating system says something else.
+    #[error("cannot be reached: {0}")]
+    Io(String),
+    /// It accepts connections and closes them.
+    #[error(
+        "closed the connection at once: it may have as many connections from this host as it allows (maxClientCnxns), \
+         else check that it is ZooKeeper's client port and lets this host in"
+    )]
+    Closes,
+    /// It accepts connections and stays silent.
+    #[error("accepted the connection and stayed silent: check that it is ZooKeeper's client port")]
+    Silent,
+    /// It speaks another protocol.
+    #[error("does not speak ZooKeeper's protocol: check the port")]
+    Foreign,
+    /// It wants TLS, and we spoke plain.
+    #[error("wants TLS: give the authority's certificate (--tls-ca), or take the plain client port")]
+    WantsTls,
+    /// It speaks plain, and we wanted TLS.
+    #[error("does not speak TLS on that port: take the secure client port, or leave TLS out")]
+    WantsPlain,
+    /// Another authority signed its certificate.
+    #[error(
+        "shows a certificate that the given authority did not sign: give the certificate of the authority that did \
+         (--tls-ca)"
+    )]
+    UnknownIssuer,
+    /// Its certificate is for other names.
+    #[error("shows a certificate for {0} only: connect by a name that it bears, or have this one added to it")]
+    WrongName(String),
+    /// Its certificate is too old.
+    #[error(
+        "shows a certificate that expired at {0}: have the server's certificate renewed, and check this machine's clock"
+    )]
+    Expired(String),
+    /// Its certificate is too new.
+    #[error(
+        "shows a certificate that is valid from {0} only: check this machine's clock, and the server's certificate"
+    )]
+    NotYetValid(String),
+    /// It asks for a client's certificate, and we have none.
+    #[error("asks for a client certificate: give one that it trusts, and its key (--tls-cert, --tls-key)")]
+    WantsCertificate,
+    /// It refuses our certificate.
+    #[error(
+        "refused our client certificate ({0}): check that it has not expired, and that an authority that the server trusts \
+         signed it (--tls-cert)"
+    )]
+    RefusesCertificate(String),
+    /// It speaks TLS, but no handshake came about.
+    #[error(
+        "did not come to terms over TLS ({0}): check the TLS versions and ciphers of both sides, and the server's log"
+    )]
+    Handshake(String),
+    /// It is a ZooKeeper server without a quorum.
+    #[error("is a ZooKeeper server that serves nobody now: look whether a majority of the ensemble runs")]
+    NotServing,
+    /// It has lost its ensemble and serves reads alone.
+    #[error("is alone and serves reads only: look whether a majority of the ensemble runs; it is waited for")]
+    ReadOnly,
+    /// It refused the login, or wants one.
+    #[error("refused the login: check user and password")]
+    LoginRefused,
+    /// It is a ZooKeeper server, and yet there is no session.
+    #[error(
+        "is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are usual"
+    )]
+    NoSession,
+    /// It broke the protocol.
+    #[error(transparent)]
+    Broken(#[from] ReplyFault),
+}
+
+impl ServerFault {
+    /// Whether it stays until somebody changes an option, a file, or the server's certificate.
+    pub fn is_permanent(&self) -> bool {
+        matches!(
+            self,
+            Self::WantsTls
+                | Self::WantsPlain
+                | Self::UnknownIssuer
+                | Self::WrongName(_)
+                | Self::Expired(_)
+                | Self::NotYetValid(_)
+                | Self::WantsCertificate
+                | Self::RefusesCertificate(_)
+        )
+    }
+}
+
+impl Unreachable {
+    /// Whether there is a fault at every server that stays by itself.
+    pub fn is_permanent(&self) -> bool {
+        !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| fault.is_permanent())
+    }
+
+    /// Whether a server refused the login.
+    pub(super) fn refused_login(&self) -> bool {
+        self.servers.iter().any(|(_, fault)| *fault == ServerFault::LoginRefused)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn servers_with_the_same_fault_stand_together() {
+        let fault = Unreachable {
+            servers: vec![
+                ("zk1:2181".to_owned(), ServerFault::Refused),
+                ("zk2:2181".to_owned(), ServerFault::NotFound),
+                ("zk3:2181".to_owned(), ServerFault::Refused),
+            ],
+        };
+        assert_eq!(
+            fault.to_string(),
+            "zk1:2181, zk3:2181 refused the connection: check the port, and that the server runs; \
+             zk2:2181 is not known by that name: check the host name and the resolver"
+        );
+    }
+}

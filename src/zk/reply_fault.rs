@@ -1,0 +1,50 @@
+/// The largest reply that is taken from a server, in bytes: 64 MiB. ZooKeeper's own clients take 1 MiB unless told otherwise.
+pub const MAX_REPLY: u32 = 64 << 20;
+
+/// The most names that are taken in one reply.
+pub const MAX_NAMES: u32 = 1 << 20;
+
+/// What is wrong with what a server sent. Its text continues a sentence that starts with the server's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyFault {
+    /// Too large a frame.
+    #[error(
+        "sent a reply of {0} bytes, more than the bound of 64 MiB: check that it is ZooKeeper's client port, and look for \
+         a node with too many children or too much data"
+    )]
+    TooLarge(u32),
+    /// A frame with a negative length.
+    #[error("sent a reply of negative length ({0}): {ADVICE}")]
+    NegativeLength(i32),
+    /// More names than are taken.
+    #[error(
+        "sent a list of {0} names, more than the bound of 1048576: look for a node with too many children, and take a \
+         root below it (--root)"
+    )]
+    TooMany(u32),
+    /// The frame ends before what it should hold.
+    #[error("cut a reply short: {ADVICE}")]
+    Short,
+    /// The frame goes on after what it should hold.
+    #[error("sent a reply that goes on after its end: {ADVICE}")]
+    Trailing,
+    /// A length or a number within a frame is impossible.
+    #[error("sent a reply with an impossible value ({0}): {ADVICE}")]
+    Impossible(i32),
+    /// A name is not UTF-8.
+    #[error("sent a name that is not UTF-8: {ADVICE}")]
+    NotText,
+    /// A reply to nothing.
+    #[error("answered a request that was never sent: {ADVICE}")]
+    NeverAsked,
+    /// A reply to a later request.
+    #[error("answered requests out of their order: {ADVICE}")]
+    OutOfOrder,
+    /// An error that ZooKeeper does not have.
+    #[error("answered with an error code that does not exist ({0}): {ADVICE}")]
+    UnknownError(i32),
+}
+
+/// What to do about a server that breaks the protocol.
+const ADVICE: &str =
+    "check that it is ZooKeeper's client port and nothing changes what passes, and look into the server's log";

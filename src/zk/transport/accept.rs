@@ -1,0 +1,118 @@
+//! Who may use a transport: our own process, one connection at a time.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
+
+use super::handshake::Asked;
+use super::secret::read_asked;
+use super::{Flow, Shared, relay};
+
+/// How long a connection may take to show the secret. The library does it at once.
+const PROOF: Duration = Duration::from_secs(5);
+
+/// How many connections may be about to show it. One more throws out the oldest.
+const MAX_UNPROVEN: usize = 16;
+
+/// How long it rests after it could not accept: there is no socket left, or the like.
+const REST: Duration = Duration::from_millis(50);
+
+/// How often it looks whether the sessions of its clients are over.
+const LOOKING: Duration = Duration::from_millis(250);
+
+/// A connection of our own process, and what it asked for.
+#[derive(Debug)]
+pub(super) struct Proven {
+    pub(super) stream: TcpStream,
+    pub(super) asked: Asked,
+}
+
+/// Serves until it is to end, and keeps the port until no client can come back to it.
+pub(super) async fn serve(
+    listener: TcpListener,
+    shared: Arc<Shared>,
+    flow: watch::Receiver<Flow>,
+    end: CancellationToken,
+) {
+    end.run_until_cancelled(relay_each(&listener, &shared, &flow)).await;
+    let over = async {
+        while shared.state().clients.iter().any(|client| !client.peek_state().is_terminated()) {
+            sleep(LOOKING).await;
+        }
+    };
+    tokio::select! {
+        () = over => {}
+        () = refuse_each(&listener) => {}
+    }
+}
+
+async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::Receiver<Flow>) {
+    let mut unproven = Unproven::default();
+    // Its end is the end of the connection.
+    let mut _current = None;
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => unproven.add(stream, Arc::clone(shared)),
+                Err(_) => sleep(REST).await,
+            },
+            proven = unproven.proven() => {
+                // The library makes a new connection when it has given up the one before.
+                drop(_current.take());
+                let task = tokio::spawn(relay::relay(proven, Arc::clone(shared), flow.clone()));
+                _current = Some(AbortOnDropHandle::new(task));
+            }
+        }
+    }
+}
+
+async fn refuse_each(listener: &TcpListener) {
+    loop {
+        if listener.accept().await.is_err() {
+            sleep(REST).await;
+        }
+    }
+}
+
+/// Connections that have not shown the secret.
+#[derive(Default)]
+struct Unproven {
+    tasks: JoinSet<Option<Proven>>,
+    /// The oldest first.
+    handles: VecDeque<AbortHandle>,
+}
+
+impl Unproven {
+    fn add(&mut self, stream: TcpStream, shared: Arc<Shared>) {
+        self.handles.retain(|task| !task.is_finished());
+        if self.handles.len() >= MAX_UNPROVEN
+            && let Some(oldest) = self.handles.pop_front()
+        {
+            oldest.abort();
+        }
+        self.handles.push_back(self.tasks.spawn(prove(stream, shared)));
+    }
+
+    /// The next one that has shown it. Cancel safe.
+    async fn proven(&mut self) -> Proven {
+        loop {
+            match self.tasks.join_next().await {
+                Some(Ok(Some(proven))) => return proven,
+                Some(_) => {}
+                None => std::future::pending().await,
+            }
+        }
+    }
+}
+
+async fn prove(mut stream: TcpStream, shared: Arc<Shared>) -> Option<Proven> {
+    let asked = timeout(PROOF, read_asked(&mut stream)).await.ok()?.ok()??;
+    shared.secret.was_shown(&asked).then_some(Proven { stream, asked })
+}

@@ -1,0 +1,137 @@
+//! What is done to what passes, and what is counted of it.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How a transport treats what passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flow {
+    /// How long everything is kept, each way.
+    pub(crate) delay: Duration,
+    /// Whether nothing passes, while the connection stays.
+    pub(crate) paused: bool,
+    /// Whether there is no connection.
+    pub(crate) cut: bool,
+    /// Whether what the server says is lost. The connection ends soon after the first byte of that.
+    pub(crate) loses_replies: bool,
+}
+
+/// What passed a transport, or several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Passed {
+    /// Requests that somebody made for a purpose: no heartbeats, no authentication, no end of a session.
+    pub(crate) requests: u64,
+    /// Watch events.
+    pub(crate) events: u64,
+    /// Bytes to the server, those of handshakes included.
+    pub(crate) up: u64,
+    /// Bytes from the server.
+    pub(crate) down: u64,
+}
+
+impl std::ops::AddAssign for Passed {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.events += other.events;
+        self.up += other.up;
+        self.down += other.down;
+    }
+}
+
+/// Counts what has passed.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    requests: AtomicU64,
+    events: AtomicU64,
+    up: AtomicU64,
+    down: AtomicU64,
+}
+
+impl Meter {
+    pub(super) fn count_up(&self, bytes: usize, requests: u64) {
+        self.up.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.requests.fetch_add(requests, Ordering::Relaxed);
+    }
+
+    pub(super) fn count_down(&self, bytes: usize, events: u64) {
+        self.down.fetch_add(bytes as u64, Ordering::Relaxed);
+        self.events.fetch_add(events, Ordering::Relaxed);
+    }
+
+    pub(super) fn passed(&self) -> Passed {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Passed {
+            requests: load(&self.requests),
+            events: load(&self.events),
+            up: load(&self.up),
+            down: load(&self.down),
+        }
+    }
+}
+
+/// Lets connections write only while the transport is not cut. A cut takes effect with the call that makes it: of a connection that
+/// was there before, not one byte more is handed to the system, also when the cut is mended at once.
+#[derive(Debug, Default)]
+pub(super) struct Gate(Mutex<Cuts>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Cuts {
+    so_far: u64,
+    is_cut: bool,
+}
+
+/// When a connection began, counted in cuts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Admission(u64);
+
+impl Gate {
+    /// Cuts, or mends.
+    pub(super) fn set(&self, is_cut: bool) {
+        let mut cuts = self.lock();
+        if is_cut && !cuts.is_cut {
+            cuts.so_far += 1;
+        }
+        cuts.is_cut = is_cut;
+    }
+
+    /// Lets a new connection begin; `None` while there is a cut.
+    pub(super) fn admit(&self) -> Option<Admission> {
+        let cuts = self.lock();
+        (!cuts.is_cut).then_some(Admission(cuts.so_far))
+    }
+
+    /// Whether no cut came since.
+    pub(super) fn admits(&self, admission: Admission) -> bool {
+        self.lock().so_far == admission.0
+    }
+
+    /// Does something that a cut waits for; `None` when a cut came before it.
+    pub(super) fn while_open<T>(&self, admission: Admission, act: impl FnOnce() -> T) -> Option<T> {
+        let cuts = self.lock();
+        (cuts.so_far == admission.0).then(act)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Cuts> {
+        // Nothing under the lock leaves it half done.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_that_is_mended_at_once_still_ends_what_was_there() {
+        let gate = Gate::default();
+        let before = gate.admit().expect("no cut");
+        assert_eq!(gate.while_open(before, || 1), Some(1));
+        gate.set(true);
+        assert_eq!(gate.admit(), None);
+        gate.set(false);
+        assert_eq!(gate.while_open(before, || 1), None);
+        let after = gate.admit().expect("it is mended");
+        assert!(gate.admits(after) && !gate.admits(before));
+    }
+}

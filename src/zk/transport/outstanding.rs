@@ -1,0 +1,107 @@
+//! Requests that the servers have not answered yet. Pure.
+
+use std::collections::VecDeque;
+
+use crate::zk::reply_fault::ReplyFault;
+
+/// Operations that are treated in a way of their own, as the protocol numbers them.
+pub(super) mod op {
+    pub(in super::super) const PING: i32 = 11;
+    pub(in super::super) const AUTH: i32 = 100;
+    pub(in super::super) const SASL: i32 = 102;
+    pub(in super::super) const SET_WATCHES: i32 = 101;
+    pub(in super::super) const SET_WATCHES_2: i32 = 105;
+    pub(in super::super) const CLOSE_SESSION: i32 = -11;
+}
+
+/// With so many requests outstanding no more are taken from the client until some are answered. Eight bytes each.
+const MAX_OUTSTANDING: usize = 16_384;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Request {
+    xid: i32,
+    op: i32,
+}
+
+/// The requests of one connection that are not answered yet.
+///
+/// A server answers the requests of a session in their order. Only heartbeats, which all bear one number, and logins, which are
+/// answered before they stand in line, may be answered earlier.
+#[derive(Debug, Default)]
+pub(super) struct Outstanding {
+    in_order: VecDeque<Request>,
+    logins: VecDeque<Request>,
+    pings: u32,
+}
+
+impl Outstanding {
+    /// Notes a request that is sent.
+    pub(super) fn sent(&mut self, xid: i32, op: i32) {
+        match op {
+            op::PING => self.pings = self.pings.saturating_add(1),
+            op::AUTH | op::SASL => self.logins.push_back(Request { xid, op }),
+            _ => self.in_order.push_back(Request { xid, op }),
+        }
+    }
+
+    /// Whether the client has to wait.
+    pub(super) fn is_full(&self) -> bool {
+        self.in_order.len() + self.logins.len() >= MAX_OUTSTANDING
+    }
+
+    /// A heartbeat was answered.
+    pub(super) fn pinged(&mut self) -> Result<(), ReplyFault> {
+        self.pings = self.pings.checked_sub(1).ok_or(ReplyFault::NeverAsked)?;
+        Ok(())
+    }
+
+    /// Which operation a reply with this number answers.
+    pub(super) fn answered(&mut self, xid: i32) -> Result<i32, ReplyFault> {
+        if let Some(request) = self.in_order.pop_front_if(|request| request.xid == xid) {
+            return Ok(request.op);
+        }
+        if let Some(at) = self.logins.iter().position(|request| request.xid == xid) {
+            return self.logins.remove(at).map(|request| request.op).ok_or(ReplyFault::NeverAsked);
+        }
+        let is_later = self.in_order.iter().any(|request| request.xid == xid);
+        Err(if is_later { ReplyFault::OutOfOrder } else { ReplyFault::NeverAsked })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_are_answered_in_their_order_and_once() {
+        let mut outstanding = Outstanding::default();
+        outstanding.sent(1, 4);
+        outstanding.sent(2, 8);
+        assert_eq!(outstanding.answered(2), Err(ReplyFault::OutOfOrder));
+        assert_eq!(outstanding.answered(1), Ok(4));
+        assert_eq!(outstanding.answered(1), Err(ReplyFault::NeverAsked));
+        assert_eq!(outstanding.answered(2), Ok(8));
+    }
+
+    #[test]
+    fn logins_and_heartbeats_may_be_answered_before_their_turn_but_only_when_they_were_sent() {
+        let mut outstanding = Outstanding::default();
+        outstanding.sent(-8, op::SET_WATCHES);
+        outstanding.sent(7, op::SASL);
+        outstanding.sent(-2, op::PING);
+        assert_eq!(outstanding.answered(7), Ok(op::SASL));
+        assert_eq!(outstanding.pinged(), Ok(()));
+        assert_eq!(outstanding.pinged(), Err(ReplyFault::NeverAsked));
+        assert_eq!(outstanding.answered(-8), Ok(op::SET_WATCHES));
+    }
+
+    #[test]
+    fn there_is_a_bound() {
+        let mut outstanding = Outstanding::default();
+        for xid in 0..i32::try_from(MAX_OUTSTANDING).expect("it is small") {
+            assert!(!outstanding.is_full());
+            outstanding.sent(xid, 4);
+        }
+        assert!(outstanding.is_full());
+    }
+}

@@ -1,0 +1,52 @@
+//! What a transport knows about the servers, for those who wait for them.
+
+use tokio::sync::watch;
+
+use crate::zk::fault::{ServerFault, Unreachable};
+
+/// What a transport knows.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Report {
+    /// How often no member gave a session that lasted, each tried once.
+    pub(super) rounds: u64,
+    /// What was the matter with those that have been tried since there was a connection.
+    pub(super) servers: Option<Unreachable>,
+    /// Why the connection before was ended, when a server broke the protocol.
+    pub(super) broken: Option<(String, ServerFault)>,
+}
+
+/// Looks on at a transport.
+#[derive(Clone, Debug)]
+pub(crate) struct TransportStatus {
+    report: watch::Receiver<Report>,
+}
+
+impl TransportStatus {
+    pub(super) fn new(report: watch::Receiver<Report>) -> Self {
+        Self { report }
+    }
+
+    /// How often all members were tried in vain.
+    pub(crate) fn rounds(&self) -> u64 {
+        self.report.borrow().rounds
+    }
+
+    /// Waits until all members were tried in vain more often than so; gives what was the matter with each. For ever when the
+    /// transport has ended. Cancel safe.
+    pub(crate) async fn exhausted(&mut self, rounds: u64) -> Unreachable {
+        if self.report.wait_for(|report| report.rounds > rounds).await.is_err() {
+            std::future::pending::<()>().await;
+        }
+        self.report.borrow().servers.clone().unwrap_or_default()
+    }
+
+    /// What was the matter with the members that have been tried since there was a connection; `None` when none has been.
+    pub(crate) fn servers(&self) -> Option<Unreachable> {
+        self.report.borrow().servers.clone().filter(|found| !found.servers.is_empty())
+    }
+
+    /// What the server of the last connection did that ended it, as a sentence; `None` when it just ended.
+    pub(crate) fn broken(&self) -> Option<String> {
+        self.report.borrow().broken.as_ref().map(|(server, fault)| format!("{server} {fault}"))
+    }
+}

@@ -1,0 +1,98 @@
+//! What a client sends after its handshake: a length, the number of a request, its operation, and what it is about. Pure,
+//! and keeps twelve bytes.
+
+use super::outstanding::{Outstanding, op};
+
+/// Requests that the client library makes by itself: they serve no purpose of its user's.
+const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES_2, op::CLOSE_SESSION];
+
+/// The length of a frame, and the number and the operation of a request.
+const HEADER: usize = 12;
+
+/// Reads requests as they pass, in whatever pieces. The client is this program: its frames are not checked.
+#[derive(Debug, Default)]
+pub(super) struct Requests {
+    kept: [u8; HEADER],
+    have: usize,
+    /// What is still to come of the frame's body.
+    left: usize,
+}
+
+impl Requests {
+    /// Notes every request whose header ends in these bytes; gives how many of them somebody made for a purpose.
+    pub(super) fn feed(&mut self, mut bytes: &[u8], outstanding: &mut Outstanding) -> u64 {
+        let mut count = 0;
+        while !bytes.is_empty() {
+            if self.left > 0 {
+                let taken = self.left.min(bytes.len());
+                (self.left, bytes) = (self.left - taken, &bytes[taken..]);
+                continue;
+            }
+            let taken = (HEADER - self.have).min(bytes.len());
+            self.kept[self.have..self.have + taken].copy_from_slice(&bytes[..taken]);
+            (self.have, bytes) = (self.have + taken, &bytes[taken..]);
+            if self.have == HEADER {
+                self.have = 0;
+                let (length, xid, op) = (self.number(0), self.number(4), self.number(8));
+                self.left = usize::try_from(length).unwrap_or_default().saturating_sub(HEADER - 4);
+                outstanding.sent(xid, op);
+                count += u64::from(!HOUSEKEEPING.contains(&op));
+            }
+        }
+        count
+    }
+
+    fn number(&self, at: usize) -> i32 {
+        i32::from_be_bytes([self.kept[at], self.kept[at + 1], self.kept[at + 2], self.kept[at + 3]])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn frame(xid: i32, op: i32, more: usize) -> Vec<u8> {
+        let length = i32::try_from(8 + more).expect("it is short");
+        let mut bytes: Vec<u8> = [length, xid, op].iter().flat_map(|number| number.to_be_bytes()).collect();
+        bytes.resize(bytes.len() + more, 7);
+        bytes
+    }
+
+    #[test]
+    fn the_librarys_own_requests_are_noted_and_not_counted() {
+        let mut outstanding = Outstanding::default();
+        let said = [frame(1, 15, 90), frame(-2, op::PING, 0), frame(2, 8, 20), frame(3, op::CLOSE_SESSION, 0)];
+        assert_eq!(Requests::default().feed(&said.concat(), &mut outstanding), 2);
+        assert_eq!(outstanding.pinged(), Ok(()));
+        for (xid, op) in [(1, 15), (2, 8), (3, op::CLOSE_SESSION)] {
+            assert_eq!(outstanding.answered(xid), Ok(op));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn in_whatever_pieces_they_come_the_same_requests_are_noted(
+            sent in proptest::collection::vec((1i32..1000, prop_oneof![Just(4i32), Just(8), Just(11)], 0usize..40), 0..20),
+            cuts in proptest::collection::vec(1usize..30, 1..50),
+        ) {
+            let said: Vec<u8> = sent.iter().flat_map(|(xid, op, more)| frame(*xid, *op, *more)).collect();
+            let (mut requests, mut outstanding, mut count, mut rest) =
+                (Requests::default(), Outstanding::default(), 0, said.as_slice());
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, more) = rest.split_at((*cut).min(rest.len()));
+                count += requests.feed(piece, &mut outstanding);
+                rest = more;
+            }
+            let asked: Vec<_> = sent.iter().filter(|(_, op, _)| *op != op::PING).collect();
+            prop_assert_eq!(count, asked.len() as u64);
+            for (xid, op, _) in asked {
+                prop_assert_eq!(outstanding.answered(*xid), Ok(*op));
+            }
+        }
+    }
+}

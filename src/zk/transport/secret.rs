@@ -1,0 +1,158 @@
+//! How a transport knows its own process.
+//!
+//! Whoever connects to a transport must show, as the password of the session that it asks for, a secret that only this process
+//! knows. The client library can show it from its first frame on, since it can be told to go on with a session; but such a
+//! session can only be had from the library itself. So it is paired once in the life of the process: a port of its own takes exactly one
+//! connection and gives it a session with the secret as its password. When it was the library that got it, nobody else
+//! did.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OnceCell;
+use tokio::time::timeout;
+use uuid::Uuid;
+use zookeeper_client::{Client, SessionInfo};
+
+use super::handshake::{Answer, Asked, MAX_HANDSHAKE, PASSWORD};
+
+/// How long pairing may take. It is a few milliseconds on an idle machine.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often it is tried: a stranger who was faster ends a try, and learns a secret that is then thrown away.
+const ATTEMPTS: u32 = 5;
+
+/// The session that the library asks to go on with when it wants a new one. No server gives this number.
+const NEW_SESSION: i64 = 1;
+
+/// The answer to a heartbeat: its number, no transaction, no error.
+const PONG: [u8; 20] = [0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+
+/// What only this process knows.
+#[derive(Clone)]
+pub(super) struct Secret {
+    bytes: [u8; PASSWORD],
+    session: SessionInfo,
+}
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+static SECRET: OnceCell<Secret> = OnceCell::const_new();
+
+impl Secret {
+    /// The secret of this process, made when it is first asked for.
+    pub(super) async fn of_this_process() -> io::Result<&'static Self> {
+        SECRET.get_or_try_init(pair).await
+    }
+
+    /// What the library shows.
+    pub(super) fn session(&self) -> SessionInfo {
+        self.session.clone()
+    }
+
+    /// As it stands in place of every session's password towards the library.
+    pub(super) fn bytes(&self) -> &[u8; PASSWORD] {
+        &self.bytes
+    }
+
+    /// Whether it was shown. Takes the same time whatever was.
+    pub(super) fn was_shown(&self, asked: &Asked) -> bool {
+        let differs = self.bytes.iter().zip(&asked.password).fold(0, |differs, (one, other)| differs | (one ^ other));
+        std::hint::black_box(differs) == 0
+    }
+}
+
+/// Whether what the library asks for is a session that is not there yet.
+pub(super) fn is_new(session: i64) -> bool {
+    session == NEW_SESSION || session == 0
+}
+
+async fn pair() -> io::Result<Secret> {
+    let mut last = io::Error::from(io::ErrorKind::PermissionDenied);
+    for _ in 0..ATTEMPTS {
+        match timeout(PATIENCE, pair_once()).await {
+            Ok(Ok(secret)) => return Ok(secret),
+            Ok(Err(error)) => last = error,
+            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
+async fn pair_once() -> io::Result<Secret> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+    let address = listener.local_addr()?.to_string();
+    let bytes = Uuid::new_v4().into_bytes();
+    let serving = async {
+        let (stream, _) = listener.accept().await?;
+        drop(listener);
+        serve(stream, bytes).await
+    };
+    let connector = Client::connector().with_detached().with_fail_eagerly().with_session_timeout(PATIENCE);
+    let mut connecting = std::pin::pin!(connector.connect(&address));
+    let mut serving = std::pin::pin!(serving);
+    let client = tokio::select! {
+        served = &mut serving => match served {
+            // Whoever was served has closed: the library would not have.
+            Ok(()) => return Err(io::ErrorKind::PermissionDenied.into()),
+            Err(error) => return Err(error),
+        },
+        client = &mut connecting => client.map_err(io::Error::other)?,
+    };
+    let session = client.into_session();
+    // The library closes first. Else it would try again, and show the secret to whoever has the port by then.
+    serving.await?;
+    Ok(Secret { bytes, session })
+}
+
+/// Gives a session with the secret, and answers heartbeats until the other side has enough.
+async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD]) -> io::Result<()> {
+    let Some(_) = read_asked(&mut stream).await? else { return Err(io::ErrorKind::InvalidData.into()) };
+    let timeout = i32::try_from(PATIENCE.as_millis()).unwrap_or(i32::MAX);
+    let answer = Answer { timeout, session: NEW_SESSION, password: bytes.to_vec(), read_only: Some(false) };
+    stream.write_all(&answer.write(&bytes)).await?;
+    // A heartbeat is a frame of twelve bytes, its length included.
+    let mut heartbeat = [0; 12];
+    while stream.read_exact(&mut heartbeat).await.is_ok() {
+        stream.write_all(&PONG).await?;
+    }
+    Ok(())
+}
+
+/// Reads what a client asks for and nothing behind it; `None` when it is not that.
+pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+    let length = stream.read_u32().await? as usize;
+    if length > MAX_HANDSHAKE {
+        return Ok(None);
+    }
+    let mut frame = [0; MAX_HANDSHAKE];
+    stream.read_exact(&mut frame[..length]).await?;
+    Ok(Asked::read(&frame[..length]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_library_gets_the_secret_of_its_process() {
+        let secret = Secret::of_this_process().await.expect("a secret");
+        assert_eq!(secret.session().id().0, NEW_SESSION);
+        let again = Secret::of_this_process().await.expect("the same");
+        assert_eq!(again.bytes(), secret.bytes());
+        let asked = |password| Asked { last_zxid: 0, timeout: 1, session: NEW_SESSION, password, read_only: false };
+        assert!(secret.was_shown(&asked(*secret.bytes())));
+        for at in 0..PASSWORD {
+            let mut other = *secret.bytes();
+            other[at] ^= 1;
+            assert!(!secret.was_shown(&asked(other)));
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What stands between the client library and the servers: who may use it.
+
+mod strangers;
