@@ -45,7 +45,7 @@ pub enum Refused {
     #[error("nothing was done: only y or yes confirms")]
     NotYes,
     /// Not the number that was asked for.
-    #[error("nothing was done: {0} was to be typed, since its owner may be at work")]
+    #[error("nothing was done: {0} was to be typed")]
     NotTheNumber(String),
 }
 

@@ -17,11 +17,15 @@
 pub mod audit;
 mod execute;
 pub mod guard;
+mod permitted;
 mod plan;
 mod who;
 
 pub use audit::Audit;
-pub use execute::{Ending, Outcome, execute};
+pub use execute::{Ending, Examine, Outcome, close, execute};
 pub use guard::{Confirmed, Permission, Refused, confirm};
-pub use plan::{Action, Confirmation, DeletePlan, Life, MOST_TARGETS, Next, NoPlan, PlannedNode, What};
+pub use permitted::find_guards;
+pub use plan::{
+    Action, Confirmation, DeletePlan, Guard, Life, MOST_TARGETS, Next, NoPlan, Permitted, PlannedNode, What,
+};
 pub use who::Who;

@@ -19,6 +19,21 @@ pub(super) fn is_guid(text: &str) -> bool {
     is_uuid(text) || is_hex32(text)
 }
 
+/// Whether a name bears `_c_<UUID>-` or `_c_<32 hex digits>-`, which Curator, Go's and Rust's clients draw anew for every node:
+/// such a name never comes back.
+///
+/// All other names can. Numbers start anew when their parent is removed and made again, and kazoo's 32 hex digits belong to a lock
+/// object, which uses them for each of its acquisitions (`kazoo/recipe/lock.py`: `self.prefix`, `self.create_path`).
+pub fn is_never_reused(name: &str) -> bool {
+    let Some((id, _)) = name.strip_prefix("_c_").and_then(|rest| {
+        let split = |length| rest.split_at_checked(length).filter(|(_, rest)| rest.starts_with('-'));
+        split(36).or_else(|| split(32))
+    }) else {
+        return false;
+    };
+    is_guid(id)
+}
+
 /// Whether this is a session id as a signed decimal number, as Java prints it.
 pub(super) fn is_decimal_session(text: &str) -> bool {
     // `i64`'s own parser also takes a plus sign, which no session bears.
@@ -53,6 +68,30 @@ mod tests {
         }
         for other in ["", "0x", "cafe", "bob", "0x10000000000000000", "-1", "0X1"] {
             assert!(!is_hex_session(other), "{other}");
+        }
+    }
+
+    #[test]
+    fn only_names_that_are_drawn_anew_for_each_node_are_never_reused() {
+        for never in [
+            "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lock-0000000007",
+            "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lease-0000000000",
+            "_c_b3a1c2d40f1e4a2b8c3d112233445566-lock-0000000007",
+            "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-",
+        ] {
+            assert!(is_never_reused(never), "{never}");
+        }
+        for again in [
+            "lock-0000000000",
+            "b3a1c2d40f1e4a2b8c3d112233445566__lock__0000000000",
+            "b3a1c2d40f1e4a2b8c3d112233445566",
+            "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566",
+            "_c_lock-0000000000",
+            "_c_b3a1c2d4-0f1e-4a2b-8c3d-11223344556é-lock-0000000000",
+            "x-72057594037927936-0000000003",
+            "",
+        ] {
+            assert!(!is_never_reused(again), "{again}");
         }
     }
 

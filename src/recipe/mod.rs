@@ -18,6 +18,7 @@ mod zookeeper;
 #[cfg(test)]
 mod tests;
 
+pub use ids::is_never_reused;
 pub use kind::{Kind, Mode, Recipe, WaitRule};
 pub use names::{ChildName, read};
 pub use shape::{Place, Role, Shape};

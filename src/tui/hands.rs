@@ -52,8 +52,7 @@ impl Hands {
         let log = opened.map_err(|error| nothing(&error.to_string()))?;
         let client = zk::connect(connection).await.map_err(|error| nothing(&error.to_string()))?;
         let who = Who::ask(&client, &connection.connect).await;
-        let outcomes = admin::execute(&client, &permission, plan, &log, &who, PATIENCE).await;
-        close(client).await;
+        let outcomes = admin::execute(client, &permission, plan, &log, &who, PATIENCE, &mut Unexamined).await;
         Ok(outcomes)
     }
 
@@ -81,13 +80,7 @@ fn nothing(why: &str) -> String {
     format!("Nothing was done: {}.", why.trim_end_matches('.'))
 }
 
-/// Closes the session and waits for that a short while; one that cannot be closed times out at the servers.
-async fn close(client: Client) {
-    let mut states = client.state_watcher();
-    if client.state().is_terminated() {
-        return;
-    }
-    drop(client);
-    let closed = async { while !states.changed().await.is_terminated() {} };
-    let _ = timeout(CLOSING, closed).await;
+struct Unexamined;
+impl admin::Examine for Unexamined {
+    async fn examine(&mut self, _: &admin::PlannedNode) -> Result<Option<admin::PlannedNode>, String> { Ok(None) }
 }

@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::super::PlannedNode;
+use super::super::{Action, PlannedNode};
 use crate::znode::{ZnodePath, Zxid};
 
 /// What became of one node of a plan.
@@ -16,15 +16,18 @@ pub enum Ending {
     Asked,
     /// It was gone already.
     Gone,
-    /// It is gone, and the reply was lost that would tell whether we deleted it.
-    GoneUnseen,
     /// Another node has its name now. Nothing was deleted.
     ChangedHands {
         /// That node's creation.
         czxid: Zxid,
-        /// Whether that node's data were replaced by those of the node that was seen: it took the name in the very moment in
-        /// which the node was made sure of.
-        overwritten: bool,
+    },
+    /// Another owner's node was deleted: its parent was made again and written to exactly as often as the one that was made sure
+    /// of, all between two requests.
+    DeletedOther,
+    /// What was confirmed is not true any more. Nothing was deleted.
+    Changed {
+        /// What is different now.
+        what: String,
     },
     /// There are children below it. Nothing was deleted.
     NotEmpty,
@@ -45,8 +48,10 @@ pub enum Ending {
         /// What happened.
         why: String,
     },
-    /// A deletion was sent, and there was no answer in time, or the session ended.
+    /// A deletion or a question to the owner was sent, and nothing proves what came of it.
     NotKnown {
+        /// What was sent.
+        action: Action,
         /// What happened.
         why: String,
     },
@@ -59,8 +64,9 @@ impl Ending {
             Self::Deleted { .. } => "deleted",
             Self::Asked => "asked",
             Self::Gone => "gone",
-            Self::GoneUnseen => "gone-unseen",
             Self::ChangedHands { .. } => "changed-hands",
+            Self::DeletedOther => "deleted-other",
+            Self::Changed { .. } => "changed",
             Self::NotEmpty => "not-empty",
             Self::Refused { .. } => "refused",
             Self::Busy => "busy",
@@ -79,7 +85,12 @@ impl Ending {
     pub fn is_failure(&self) -> bool {
         matches!(
             self,
-            Self::Refused { .. } | Self::NotAudited { .. } | Self::NotDone { .. } | Self::NotKnown { .. } | Self::Busy
+            Self::Refused { .. }
+                | Self::NotAudited { .. }
+                | Self::NotDone { .. }
+                | Self::NotKnown { .. }
+                | Self::Busy
+                | Self::DeletedOther
         )
     }
 }
@@ -94,17 +105,16 @@ impl fmt::Display for Ending {
             ),
             Self::Asked => f.write_str("is marked: its owner is asked to release, and does so if it listens"),
             Self::Gone => f.write_str("was gone already: nothing was deleted"),
-            Self::GoneUnseen => {
-                f.write_str("is gone; the reply to the deletion was lost, so that it is not known who deleted it")
-            }
-            Self::ChangedHands { czxid, overwritten: false } => {
+            Self::ChangedHands { czxid } => {
                 write!(f, "changed hands: another node has that name since zxid {czxid}, and nothing was deleted")
             }
-            Self::ChangedHands { czxid, overwritten: true } => write!(
-                f,
-                "changed hands at the last moment: another node has that name since zxid {czxid} and was not deleted, but its \
-                 data were overwritten by those of the node before it: tell its owner"
+            Self::DeletedOther => f.write_str(
+                "was another owner's node by then, and that was deleted: its parent was made again in that very moment; tell \
+                 its owner",
             ),
+            Self::Changed { what } => {
+                write!(f, "changed since you confirmed: {what}; nothing was deleted, look again and confirm anew")
+            }
             Self::NotEmpty => f.write_str("has children, and nothing is deleted recursively: nothing was deleted"),
             Self::Refused { lacks } => {
                 write!(f, "was not deleted: the server wants {lacks}: log in as somebody who has it")
@@ -112,7 +122,12 @@ impl fmt::Display for Ending {
             Self::Busy => f.write_str("was changed by others again and again: nothing was deleted, try again"),
             Self::NotAudited { why } => write!(f, "was not touched: {why}"),
             Self::NotDone { why } => write!(f, "was not deleted: {why}"),
-            Self::NotKnown { why } => write!(f, "may be deleted or not: {why}; look again"),
+            Self::NotKnown { action: Action::Delete, why } => {
+                write!(f, "may be deleted by this or not: {why}; look again")
+            }
+            Self::NotKnown { action: Action::Revoke, why } => {
+                write!(f, "may be marked or not: {why}; look again")
+            }
         }
     }
 }
@@ -126,17 +141,38 @@ pub struct Outcome {
     pub czxid: Zxid,
     /// What became of it.
     pub ending: Ending,
+    /// Whose version and time of modification were raised, or may have been, to make sure of the node; `None` when that is none of
+    /// anybody's concern, since the node is gone by it.
+    pub raised: Option<ZnodePath>,
+    /// Whether the data of another owner's node, or of a parent that was made again, were replaced by those of the one before it, or
+    /// may have been.
+    pub overwritten: bool,
     /// Why the audit log lacks this outcome; it has the intent.
     pub unaudited: Option<String>,
 }
 
 impl Outcome {
-    pub(super) fn new(node: &PlannedNode, ending: Ending) -> Self {
-        Self { path: node.path.clone(), czxid: node.czxid, ending, unaudited: None }
+    /// What became of a node of which no trace is left.
+    pub fn new(node: &PlannedNode, ending: Ending) -> Self {
+        let (path, czxid) = (node.path.clone(), node.czxid);
+        Self { path, czxid, ending, raised: None, overwritten: false, unaudited: None }
     }
 
     /// It in one sentence, with the node's path as it is: escape it before it is shown.
     pub fn sentence(&self) -> String {
-        format!("{} {}", self.path, self.ending)
+        format!("{} {}", self.path, self.words())
+    }
+
+    /// The rest of that sentence, behind the node.
+    pub fn words(&self) -> String {
+        let mut words = self.ending.to_string();
+        if let Some(raised) = &self.raised {
+            words += &format!("; the version and the time of modification of {raised} changed, its data did not");
+        }
+        if self.overwritten {
+            words += "; the data of another owner at that name, or of a parent that was made again, were overwritten by those \
+                      from before, or may have been: tell the owner";
+        }
+        words
     }
 }

@@ -1,77 +1,162 @@
 //! Carries out what was confirmed: deletes the nodes that were seen, and no others.
 //!
-//! `delete(path, version)` compares only how often the data were changed, which is 0 for every fresh node. So each node is read and told
-//! by its czxid first. A name that is given again (a single-node lock, a lock parent) could change hands between that read and the
-//! deletion: there the node's data are written anew, unchanged, several times in one transaction. That raises the version and tells
-//! in its answer which node it was, and the deletion with the raised version can hit that very node only. Numbered names are not
-//! given again.
+//! `delete(path, version)` compares only how often the data were changed, which is 0 for every fresh node. So each node is looked at
+//! and told by its czxid first, and where its name can come back, [`Guard`](super::Guard) says how the moment between
+//! that look and the deletion is closed:
 //!
-//! Who takes such a name in the moment between a read and the write that follows it on the same connection is not deleted, but gets
-//! the data of the node before it: no request of ZooKeeper's writes by czxid. Where the read right before the write had
-//! shown it, it gets its own data back; else [`Ending::ChangedHands`] tells.
+//! - A numbered node: the parent's data are written anew, unchanged, several times in one transaction, which raises the parent's
+//!   version and tells its czxid; a look right behind it finds the node in that very parent; and the deletion is one transaction
+//!   with one more write to the parent at that version. A number can only come back with another parent, and that one does not
+//!   have the version. The transaction leaves a trace by which it is known after a lost reply.
+//! - A name without a number, and a numbered one whose parent may not be written: the same with the node's own data and version.
+//! - Where neither may be written: only if that was confirmed.
 //!
-//! A lost reply is followed by `sync` and another look: either the node is still there and it is tried again, or it is gone, and
-//! then it is not known who deleted it.
+//! Who takes a name in the moment between a read and the write that follows it on the same connection is not deleted, but
+//! gets the data of the node before it: no request of ZooKeeper's writes by czxid. Where the read right before the
+//! write had shown its own data it gets them back; else [`Outcome::overwritten`] tells.
+//!
+//! A lost reply is followed by a new connection, `sync` and another look. `Sent` keeps what has no answer: as long as that is
+//! a deletion, nobody says that nothing was deleted. When the time is up the session is closed first, so that what waits in the
+//! client library is not sent after the verdict.
 
 mod ending;
-mod hand;
+mod deleter;
+mod raise;
+mod sent;
 
 use std::time::Duration;
 
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
+use deleter::NodeDeleter;
 pub use ending::{Ending, Outcome};
-use hand::Hand;
 
 use super::audit::{Line, Subject};
+use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
 
-/// Carries out a plan: each node by itself, from a queue's end to its head, and at most `patience` for each. Answers what came of
-/// each, in the plan's order.
+/// How long an examination may take: servers that are slow to tell about themselves are waited for.
+const MAX_EXAMINATION: Duration = Duration::from_secs(30);
+
+/// How long the end of the session is waited for.
+const MAX_CLOSING: Duration = Duration::from_secs(2);
+
+/// Looks at a node again, right before it is deleted.
+pub trait Examine: Send {
+    /// What a plan would say of that node now, with facts that are younger than about a second; `None` when it is not there, or
+    /// another node has its name; an error, as the rest of a sentence, when that cannot be found out. When this is cancelled,
+    /// nothing is lost.
+    fn examine(&mut self, node: &PlannedNode) -> impl Future<Output = Result<Option<PlannedNode>, String>> + Send;
+}
+
+/// What a new examination led to.
+enum Reexamined {
+    /// The answer that was given still is one.
+    Same,
+    /// The node is not to be touched.
+    Ended(Ending),
+}
+
+async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNode) -> Reexamined {
+    let unknown = |why: &str| {
+        Reexamined::Ended(Ending::NotDone { why: format!("it could not be looked at again before the deletion: {why}") })
+    };
+    match timeout(MAX_EXAMINATION, examine.examine(node)).await {
+        // The execution finds out whether it is gone, and tells.
+        Ok(Ok(None)) => Reexamined::Same,
+        Ok(Ok(Some(now))) if now.czxid != node.czxid => Reexamined::Same,
+        Ok(Ok(Some(now))) => match outdated(action, node, &now) {
+            Some(what) => Reexamined::Ended(Ending::Changed { what }),
+            None => Reexamined::Same,
+        },
+        Ok(Err(why)) => unknown(&why),
+        Err(_) => unknown("the servers gave no answer in time"),
+    }
+}
+
+/// Carries out a plan: each node by itself, from a queue's end to its head, and at most `patience` for each, the look at it not
+/// counted. Answers what came of each, in the plan's order.
 ///
-/// Costs two requests a node, and four where its name may be given again; more when the node changes meanwhile or the
-/// connection is lost. A node whose intent cannot be written into the audit log is left alone. When this is cancelled, what was
-/// sent is done, and the log shows an intent without an outcome.
+/// The session is closed at the end. It has to be one of its own: when a node's time is up, it is closed before the verdict, and the
+/// nodes that are left are not tried.
+///
+/// Costs two requests a node, six where its number may come back with another parent, and five where its name may come back as it is;
+/// more when something changes meanwhile or the connection is lost. A node whose intent cannot be written into the
+/// audit log is left alone. When this is cancelled, what was sent is done, and the log shows an intent without an outcome.
 pub async fn execute(
-    client: &Client,
+    client: Client,
     _permission: &Permission,
     plan: Confirmed<DeletePlan>,
     audit: &Audit,
     who: &Who,
     patience: Duration,
+    examine: &mut impl Examine,
 ) -> Vec<Outcome> {
     let (plan, by) = (plan.what(), plan.by());
+    let mut run = Run { session: Some(client), action: plan.action(), patience, examine };
     let mut outcomes: Vec<Option<Outcome>> = plan.nodes().iter().map(|_| None).collect();
     for index in plan.execution_order() {
         let node = &plan.nodes()[index];
-        outcomes[index] = Some(one(client, plan.action(), node, (audit, who, by), patience).await);
+        let intent = Line::intent(plan.action(), Subject::of(node), who, by);
+        let outcome = match audit.write(&intent).await {
+            Err(error) => Outcome::new(node, Ending::NotAudited { why: error.to_string() }),
+            Ok(()) => {
+                let mut outcome = run.one(node).await;
+                let line = intent.outcome(outcome.ending.id(), outcome.sentence());
+                outcome.unaudited = audit.write(&line).await.err().map(|error| error.to_string());
+                outcome
+            }
+        };
+        outcomes[index] = Some(outcome);
+    }
+    if let Some(session) = run.session {
+        close(session).await;
     }
     outcomes.into_iter().flatten().collect()
 }
 
-async fn one(
-    client: &Client,
+/// A plan that is being carried out.
+struct Run<'a, E> {
+    /// `None` when it was closed since there was no answer.
+    session: Option<Client>,
     action: Action,
-    node: &PlannedNode,
-    (audit, who, by): (&Audit, &Who, &str),
     patience: Duration,
-) -> Outcome {
-    let intent = Line::intent(action, Subject::of(node), who, by);
-    if let Err(error) = audit.write(&intent).await {
-        return Outcome::new(node, Ending::NotAudited { why: error.to_string() });
-    }
-    let mut hand = Hand::new(client, node);
-    let done = async {
-        match action {
-            Action::Delete => hand.delete().await,
-            Action::Revoke => hand.revoke().await,
+    examine: &'a mut E,
+}
+
+impl<E: Examine> Run<'_, E> {
+    async fn one(&mut self, node: &PlannedNode) -> Outcome {
+        let Some(client) = self.session.take() else {
+            let why = "the servers had given no answer for the node before it".to_owned();
+            return Outcome::new(node, Ending::NotDone { why });
+        };
+        if let Reexamined::Ended(ending) = reexamine(self.examine, self.action, node).await {
+            self.session = Some(client);
+            return Outcome::new(node, ending);
         }
-    };
-    let ended = timeout(patience, done).await;
-    let ending = ended.unwrap_or_else(|_| hand.cut_off());
-    let mut outcome = Outcome::new(node, ending);
-    let line = intent.outcome(outcome.ending.id(), outcome.sentence());
-    outcome.unaudited = audit.write(&line).await.err().map(|error| error.to_string());
-    outcome
+        let mut deleter = NodeDeleter::new(&client, node, self.action, self.examine);
+        let ended = timeout(self.patience, deleter.run()).await;
+        let sent = deleter.into_sent();
+        let ending = if let Ok(ending) = ended {
+            self.session = Some(client);
+            ending
+        } else {
+            // What still waits in the client library must not be sent after the verdict.
+            close(client).await;
+            sent.cut_off(self.action, "the servers gave no answer in time")
+        };
+        sent.outcome(node, self.action, ending)
+    }
+}
+
+/// Closes the session and waits for that a short while; one that cannot be closed times out at the servers.
+pub async fn close(client: Client) {
+    let mut states = client.state_watcher();
+    if client.state().is_terminated() {
+        return;
+    }
+    drop(client);
+    let closed = async { while !states.changed().await.is_terminated() {} };
+    let _ = timeout(MAX_CLOSING, closed).await;
 }

@@ -1,12 +1,18 @@
 //! What would be deleted, and what that means. Pure: time is an argument, and nothing here asks a server.
 
+mod again;
 mod next;
 mod node;
 mod parent;
+mod recreation;
 mod words;
 
 #[cfg(test)]
 mod tests;
+
+pub(super) use again::outdated;
+pub use recreation::{Guard, Permitted};
+pub(super) use recreation::{LEAST_RAISES, MAX_RAISE_BYTES, MOST_RAISES, Needed};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -143,6 +149,10 @@ pub struct PlannedNode {
     pub risks: Vec<String>,
     /// What has to be answered for it.
     pub confirmation: Confirmation,
+    /// How it can be made sure of; `None` before that was found out.
+    pub guard: Option<Guard>,
+    /// Which permission is missing to delete it, and where; `None` when none is known to be.
+    pub lacks: Option<&'static str>,
     /// Whether its recipe knows how to ask its owner to release.
     pub revocable: bool,
     /// Its place in the queue.
@@ -160,10 +170,20 @@ impl PlannedNode {
         self.confirmation != Confirmation::Yes
     }
 
-    /// Whether another node may bear the same path later: then the deletion has to make sure by a write that the node is the
-    /// one that was seen.
-    pub(super) fn is_name_reused(&self) -> bool {
-        self.sequence.is_none()
+    /// What has to be answered for it: where nothing can make sure of it, a yes is not enough either.
+    fn answer(&self) -> Confirmation {
+        if self.confirmation == Confirmation::Yes && self.guard == Some(Guard::Unguarded) {
+            return self.typed();
+        }
+        self.confirmation.clone()
+    }
+
+    /// The answer that names it.
+    fn typed(&self) -> Confirmation {
+        Confirmation::SequenceNumber(match self.sequence {
+            Some(sequence) => sequence.0.to_string(),
+            None => self.name().to_owned(),
+        })
     }
 
     pub(super) fn position(&self) -> usize {
@@ -239,8 +259,8 @@ impl DeletePlan {
         if self.action == Action::Revoke {
             return Confirmation::Yes;
         }
-        let strict = self.nodes.iter().find(|node| node.confirmation != Confirmation::Yes);
-        strict.map_or(Confirmation::Yes, |node| node.confirmation.clone())
+        let mut answers = self.nodes.iter().map(PlannedNode::answer);
+        answers.find(|answer| *answer != Confirmation::Yes).unwrap_or(Confirmation::Yes)
     }
 
     /// The plan to ask the owners to release instead, if all of the nodes have a recipe that knows that and an owner who may

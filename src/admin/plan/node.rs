@@ -39,6 +39,8 @@ pub(super) fn planned(
         acquires_next: outlook.acquires,
         risks: words::risks(lock, &row, life),
         confirmation: confirmation(&row, life),
+        guard: None,
+        lacks: None,
         revocable: is_revocable(lock, &row, life),
         position,
     })

@@ -66,6 +66,8 @@ fn empty(
         then: "nobody contends there, so nobody acquires".to_owned(),
         risks: words::risks_of_empty(),
         confirmation: Confirmation::Yes,
+        guard: None,
+        lacks: None,
         revocable: false,
         position: 0,
     })

@@ -214,7 +214,7 @@ fn a_single_node_is_named_instead_of_numbered_and_whoever_comes_first_acquires()
     let plan = plan(&table, &["/jobs/mutex"]).unwrap();
     let node = &plan.nodes()[0];
     assert_eq!(node.confirmation, Confirmation::SequenceNumber("mutex".to_owned()));
-    assert!(node.then.contains("first") && node.is_name_reused());
+    assert!(node.then.contains("first") && Guard::needed(node) == Needed::Node);
     assert!(confirm(plan.clone(), "mutex").is_ok());
     assert_eq!(confirm(plan, "Mutex").unwrap_err(), Refused::NotTheNumber("mutex".to_owned()));
 }
@@ -251,7 +251,7 @@ fn an_empty_lock_parent_is_one_target_and_what_holds_settings_is_none() {
     let planned = plan(&table, &["/a"]).unwrap();
     let node = &planned.nodes()[0];
     assert_eq!((node.what, node.czxid, node.life), (What::EmptyParent, Zxid(1), Life::Ownerless));
-    assert!(node.is_name_reused() && node.state.is_none());
+    assert!(Guard::needed(node) == Needed::Node && node.state.is_none());
     let empty = |stat: &ZnodeStat, at: &str| DeletePlan::of_empty_node(&path(at), stat, NOW);
     assert!(empty(&stat(1, None), "/a").is_ok());
     let settings = ZnodeStat { cversion: 0, data_length: 7, ..stat(1, None) };

@@ -120,9 +120,6 @@ pub(super) fn risks(lock: &LockQueue, row: &Row<'_>, life: Life) -> Vec<String> 
         }
         Life::Ownerless => say("an application may keep it on purpose: ask who made it"),
     }
-    if lock.kind() == Kind::SingleNode {
-        say("to make sure of the node its data are written anew first, unchanged: its waiters are woken twice");
-    }
     risks
 }
 

@@ -77,6 +77,16 @@ fn open_audit(settings: &Settings) -> Result<Audit, CliError> {
     Ok(Audit::open(&path)?)
 }
 
+struct Again<'a>(&'a Deletion<'a>);
+impl admin::Examine for Again<'_> {
+    async fn examine(&mut self, node: &admin::PlannedNode) -> Result<Option<admin::PlannedNode>, String> {
+        let stat = examine::stat(&self.0.client, &node.path, self.0.settings).await.map_err(|e| e.to_string())?;
+        let Some(stat) = stat else { return Ok(None) };
+        let plan = examine::plan(self.0.settings, &node.path, &stat).await.map_err(|e| e.to_string())?;
+        Ok(plan.nodes().first().cloned())
+    }
+}
+
 struct Deletion<'a> {
     settings: &'a Settings,
     format: Format,
@@ -120,7 +130,9 @@ impl Deletion<'_> {
             Ok(confirmed) => {
                 let (permission, who) = (Permission::of_subcommand(), self.who().await);
                 let patience = self.settings.timeout;
-                let outcomes = admin::execute(&self.client, &permission, confirmed, audit, &who, patience).await;
+                let mut again = Again(self);
+                let outcomes =
+                    admin::execute(self.client.clone(), &permission, confirmed, audit, &who, patience, &mut again).await;
                 let outcome = outcomes.first().ok_or(admin::NoPlan::Nothing)?;
                 if outcome.ending.is_failure() {
                     return Err(CliError::NotDeleted(outcome.sentence()));

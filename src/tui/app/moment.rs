@@ -52,7 +52,7 @@ impl Moment {
             Self::Deletion { ending, .. } => match **ending {
                 Ending::Deleted { .. } => "deleted",
                 Ending::Asked => "asked",
-                Ending::NotKnown { .. } | Ending::GoneUnseen => "not-known",
+                Ending::NotKnown { .. } => "not-known",
                 _ => "not-deleted",
             },
         }

@@ -83,12 +83,7 @@ pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
 
 /// That plan was carried out, and each of its nodes ended so.
 pub fn done(plan: &DeletePlan, ending: &Ending) -> Event {
-    let outcome = |node: &crate::admin::PlannedNode| Outcome {
-        path: node.path.clone(),
-        czxid: node.czxid,
-        ending: ending.clone(),
-        unaudited: None,
-    };
+    let outcome = |node: &crate::admin::PlannedNode| Outcome::new(node, ending.clone());
     Event::DeletionDone(Ok(plan.nodes().iter().map(outcome).collect()))
 }
 

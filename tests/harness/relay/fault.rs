@@ -19,6 +19,10 @@ pub enum Then {
     Cut,
     /// The connection is cut, and none is let through until the session is gone from the server.
     Expire,
+    /// The connection is cut, and none is let through until `heal`.
+    Bar,
+    /// Nothing passes any more until `resume`; then the server executes the request, its reply is lost, and the connection is cut.
+    StallAndLose,
     /// Nothing passes any more, in either direction, until `resume`: before the request, before its reply, or before
     /// the event.
     Stall,

@@ -129,6 +129,12 @@ impl Link<'_> {
         }
         drop(plan);
         let mut state = lock(&self.state);
+        if let Some(Fault { then: Then::StallAndLose, .. }) = fault {
+            self.shared.set_paused(true);
+            state.outstanding.insert(xid, asked);
+            self.strike(&mut state, Struck { then: Then::Cut, loses: Some(xid) });
+            return true;
+        }
         if let Some(Fault { place: Place::BeforeRequest(_), then }) = fault {
             self.strike(&mut state, Struck { then, loses: None });
             return false;
@@ -141,7 +147,7 @@ impl Link<'_> {
     }
 
     fn strike(&self, state: &mut State, struck: Struck) {
-        if struck.then == Then::Expire {
+        if matches!(struck.then, Then::Expire | Then::Bar) {
             self.shared.refuse_new();
         }
         state.struck = Some(struck);
@@ -181,7 +187,7 @@ impl Link<'_> {
     fn event(&self, down: &Sender, frame: Vec<u8>) -> bool {
         let mut plan = lock(&self.shared.plan);
         let then = match plan.event() {
-            Some(Fault { then: then @ (Then::Cut | Then::Expire), .. }) => then,
+            Some(Fault { then: then @ (Then::Cut | Then::Bar | Then::Expire), .. }) => then,
             fault => {
                 if fault.is_some() {
                     self.shared.set_paused(true);

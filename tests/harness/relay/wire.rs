@@ -14,6 +14,7 @@ pub mod op {
     pub const LIST: i32 = 8;
     pub const PING: i32 = 11;
     pub const LIST_WITH_STAT: i32 = 12;
+    pub const MULTI: i32 = 14;
     pub const CREATE_WITH_STAT: i32 = 15;
     pub const REMOVE_WATCHES: i32 = 18;
     pub const AUTH: i32 = 100;

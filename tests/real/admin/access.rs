@@ -1,6 +1,6 @@
 //! What we may not do, and what is said of it.
 
-use lockscope::admin::{Ending, confirm};
+use lockscope::admin::{Confirmation, Ending, Guard, confirm, find_guards};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use super::scene::{end_of, log, place, plan};
@@ -25,7 +25,7 @@ async fn without_the_permission_to_delete_it_stays_and_the_missing_permission_is
     let (client, root) = place("access-delete").await;
     let node = node(&client, &root, "lock", Permission::ALL, Permission::READ | Permission::CREATE).await;
     let (_folder, audit) = log();
-    let ending = end_of(&client, plan(&client, &[&node]).await, &audit).await;
+    let ending = end_of(plan(&client, &[&node]).await, &audit).await;
     assert!(matches!(ending, Ending::Refused { lacks } if lacks.contains("DELETE")), "{ending:?}");
     assert!(is_there(&client, &node).await);
 }
@@ -39,7 +39,14 @@ async fn without_the_permission_to_write_a_window_remains_and_is_told() {
         let plan = plan(&client, &[&node]).await;
         let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
         client.set_acl(&node, &acl, None).await.expect("closed");
-        assert_eq!(end_of(&client, plan, &audit).await, Ending::Deleted { window: true }, "{name}");
+        // Who said yes while it could be made sure of has not said yes to this.
+        let ending = end_of(plan.clone(), &audit).await;
+        assert!(matches!(&ending, Ending::Changed { what } if what.contains("written")), "{name} {ending:?}");
+        assert!(is_there(&client, &node).await);
+        let plan = find_guards(&client, plan).await.expect("answers");
+        assert_eq!(plan.nodes()[0].guard, Some(Guard::Unguarded), "{name}");
+        assert_eq!(plan.confirmation(), Confirmation::SequenceNumber(name.to_owned()), "a yes is not enough");
+        assert_eq!(end_of(plan, &audit).await, Ending::Deleted { window: true }, "{name}");
         assert!(!is_there(&client, &node).await);
     }
 }
@@ -52,7 +59,7 @@ async fn also_without_the_permission_to_write_another_node_is_told_from_the_one_
     let plan = plan(&client, &[&old]).await;
     client.delete(&old, None).await.expect("gone");
     let new = node(&client, &root, "lock", Permission::CREATE, Permission::ALL).await;
-    assert!(matches!(end_of(&client, plan, &audit).await, Ending::ChangedHands { overwritten: false, .. }));
+    assert!(matches!(end_of(plan, &audit).await, Ending::ChangedHands { .. }));
     assert!(is_there(&client, &new).await);
 }
 
@@ -63,7 +70,7 @@ async fn a_log_that_becomes_unwritable_after_the_plan_keeps_everything_as_it_is(
     let (folder, audit) = log();
     std::fs::remove_file(audit.path()).expect("it was made");
     std::fs::create_dir(audit.path()).expect("something else in its place");
-    let ending = end_of(&client, plan(&client, &[&node]).await, &audit).await;
+    let ending = end_of(plan(&client, &[&node]).await, &audit).await;
     assert!(matches!(&ending, Ending::NotAudited { why } if why.contains("--audit-log")), "{ending:?}");
     assert!(is_there(&client, &node).await);
     assert_eq!(client.check_stat(&node).await.expect("an answer").expect("it is there").version, 0, "nothing was sent");

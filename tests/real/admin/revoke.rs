@@ -6,6 +6,7 @@ use super::scene::{carry_out, log, place, plan};
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
+use crate::harness::zk;
 use crate::headless::program::{lockscope, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -29,7 +30,7 @@ async fn a_holder_that_listens_hears_the_question_and_the_next_one_acquires() {
     let question = deletion.revocation().expect("its recipe knows that");
     assert_eq!((question.action(), question.revocation()), (Action::Revoke, None));
     let (_folder, audit) = log();
-    let outcomes = carry_out(&client, question, &audit).await;
+    let outcomes = carry_out(zk::connect(&Server::shared().connect_string()).await, question, &audit).await;
     assert_eq!(outcomes[0].ending, Ending::Asked);
     eventually("a holder that heard it", async || if curator.holds("first").await { Err("holds") } else { Ok(()) })
         .await;

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lockscope::admin::{Action, Audit, DeletePlan, Ending, Outcome, Permission, Who, confirm, execute};
+use lockscope::admin::{
+    Action, Audit, Confirmed, DeletePlan, Ending, Examine, Outcome, Permission, PlannedNode, Who, confirm, execute, find_guards,
+};
 use lockscope::diagnose::Sight;
 use lockscope::queue::{Change, Link, LockTable};
 use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -70,20 +72,49 @@ pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
     DeletePlan::of(&Sight::new(&table, now), &targets).expect("a plan")
 }
 
-/// Confirms a plan as it wants to be, and carries it out.
-pub async fn carry_out(client: &Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
+/// The same, with how each node can be made sure of, as the screen and the command find it out before they ask.
+pub async fn guarded(client: &Client, nodes: &[&str]) -> DeletePlan {
+    find_guards(client, plan(client, nodes).await).await.expect("answers")
+}
+
+/// The same for a lock parent that nobody contends for any more.
+pub async fn guarded_parent(client: &Client, node: &str) -> DeletePlan {
+    let stat = client.check_stat(node).await.expect("an answer").expect("it is there");
+    let now = Timestamp(chrono::Utc::now().timestamp_millis());
+    let plan = DeletePlan::of_empty_node(&path(node), &stat_of(&stat), now).expect("a plan");
+    find_guards(client, plan).await.expect("answers")
+}
+
+/// Nothing changes before a node is deleted.
+#[derive(Debug)]
+pub struct Unchanged;
+
+impl Examine for Unchanged {
+    async fn examine(&mut self, node: &PlannedNode) -> Result<Option<PlannedNode>, String> {
+        Ok(Some(node.clone()))
+    }
+}
+
+/// Confirms a plan as it wants to be.
+pub fn confirmed(plan: DeletePlan) -> Confirmed<DeletePlan> {
     let answer = match plan.confirmation() {
         lockscope::admin::Confirmation::Yes => "y".to_owned(),
         lockscope::admin::Confirmation::SequenceNumber(number) => number,
     };
-    let confirmed = confirm(plan, &answer).expect("that is the answer");
+    confirm(plan, &answer).expect("that is the answer")
+}
+
+/// Confirms a plan as it wants to be, and carries it out on a session that it ends.
+pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
-    let executed = execute(client, &permission, confirmed, audit, &who, SHORT);
+    let mut examine = Unchanged;
+    let executed = execute(session, &permission, confirmed(plan), audit, &who, SHORT, &mut examine);
     timeout(PATIENCE, executed).await.expect("it ends in time")
 }
 
-/// The same for one node; how it ended.
-pub async fn end_of(client: &Client, plan: DeletePlan, audit: &Audit) -> Ending {
+/// The same for one node on the shared server; how it ended.
+pub async fn end_of(plan: DeletePlan, audit: &Audit) -> Ending {
     assert_eq!((plan.nodes().len(), plan.action()), (1, Action::Delete));
-    carry_out(client, plan, audit).await.remove(0).ending
+    let session = zk::connect(&Server::shared().connect_string()).await;
+    carry_out(session, plan, audit).await.remove(0).ending
 }

@@ -259,7 +259,7 @@ fn what_came_of_it_is_told_in_the_footer_and_in_the_timeline() {
     for (ending, event, failed) in [
         (Ending::Deleted { window: false }, "deleted", false),
         (Ending::Gone, "not-deleted", true),
-        (Ending::NotKnown { why: "the session ended".to_owned() }, "not-known", true),
+        (Ending::NotKnown { action: Action::Delete, why: "the session ended".to_owned() }, "not-known", true),
     ] {
         let mut app = ghosts_plan();
         let update = press(&mut app, "y");

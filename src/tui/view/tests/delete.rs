@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{SIZES, after, picture, second, show};
-use crate::admin::Ending;
+use crate::admin::{Action, Ending};
 use crate::admin::audit::History;
 use crate::queue::Change;
 use crate::tui::app::{App, AuditTold, Event, Settings};
@@ -108,7 +108,8 @@ fn what_came_of_a_deletion_looks() {
     show("delete-under-way", |size| after(ghost(size), "y"));
     show("delete-done", |size| ended(size, &Ending::Deleted { window: false }));
     show("delete-timeline", |size| {
-        after(ended(size, &Ending::NotKnown { why: "the servers gave no answer in time".to_owned() }), "6")
+        let why = "the servers gave no answer in time".to_owned();
+        after(ended(size, &Ending::NotKnown { action: Action::Delete, why }), "6")
     });
     show("delete-failed", |size| {
         let mut app = after(ghost(size), "y");

@@ -1,0 +1,459 @@
+//! Finds a node again and deletes it, or asks its owner to release.
+
+use std::time::Instant;
+
+use tokio::time::{Duration, sleep};
+use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, SessionState, Stat};
+
+use super::super::plan::Needed;
+use super::super::{Action, Guard, PlannedNode};
+use super::raise::{Raise, Raised, counts, is_answer};
+use super::sent::{Deletion, Sent};
+use super::{Ending, Examine, Reexamined, reexamine};
+use crate::znode::Zxid;
+
+/// What Curator's owners take for the question whether they release.
+const REVOKE: &[u8] = b"__REVOKE__";
+
+/// How often a node is tried anew when others change it meanwhile, or the connection is lost.
+const MAX_TRIES: usize = 10;
+
+/// How long it is waited after a failed try, at first; longer after each.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long what was found out about a node stays good: then it is examined again before anything is sent.
+const EXAMINED_FOR: Duration = Duration::from_secs(1);
+
+/// What a step leads to.
+enum Step {
+    /// This is the end.
+    End(Ending),
+    /// It has to be tried again: something changed.
+    Again,
+    /// That guard is not permitted.
+    NotPermitted,
+}
+
+/// One node in work.
+pub(super) struct NodeDeleter<'a, E> {
+    client: &'a Client,
+    node: &'a PlannedNode,
+    action: Action,
+    examine: &'a mut E,
+    examined: Instant,
+    sent: Sent,
+}
+
+impl<'a, E: Examine> NodeDeleter<'a, E> {
+    /// Begins with a node that was examined just now.
+    pub(super) fn new(client: &'a Client, node: &'a PlannedNode, action: Action, examine: &'a mut E) -> Self {
+        Self { client, node, action, examine, examined: Instant::now(), sent: Sent::default() }
+    }
+
+    /// What was handed over, when the work has ended or was cut off.
+    pub(super) fn into_sent(self) -> Sent {
+        self.sent
+    }
+
+    pub(super) async fn run(&mut self) -> Ending {
+        for tried in 0..MAX_TRIES {
+            let step = match self.action {
+                Action::Delete => self.try_delete().await,
+                Action::Revoke => self.try_revoke().await,
+            };
+            match step {
+                Ok(Step::End(ending)) => return ending,
+                Ok(Step::Again | Step::NotPermitted) => pause(tried).await,
+                Err(error) => {
+                    if let Err(ending) = self.recover(error, tried).await {
+                        return ending;
+                    }
+                }
+            }
+        }
+        match self.sent.cut_off(self.action, "the connection was lost again and again") {
+            Ending::NotDone { .. } => Ending::Busy,
+            not_known => not_known,
+        }
+    }
+
+    async fn try_delete(&mut self) -> Result<Step, Error> {
+        self.settle_raise().await?;
+        let stat = match self.client.check_stat(self.path()).await? {
+            Some(stat) if self.is_ours(&stat) => stat,
+            other => return self.end_without(other).await.map(Step::End),
+        };
+        // What was sent before did not arrive, and cannot arrive any more: its connection is gone, and the servers were synced.
+        self.sent.deletion = None;
+        if let Some(ending) = self.examine_again().await {
+            return Ok(Step::End(ending));
+        }
+        let needed = Guard::needed(self.node);
+        if needed == Needed::Nothing {
+            return self.send(stat.version, false).await;
+        }
+        let parent_is_closed = matches!(self.node.guard, Some(Guard::OwnNode { .. } | Guard::Unguarded));
+        if needed == Needed::ParentOrNode && !parent_is_closed {
+            match self.delete_with_parent(&stat).await? {
+                Step::NotPermitted if matches!(self.node.guard, Some(Guard::Parent { .. })) => {
+                    let what = "its parent may not be written any more, so that it would be made sure of otherwise";
+                    return Ok(Step::End(Ending::Changed { what: what.to_owned() }));
+                }
+                Step::NotPermitted => {}
+                step => return Ok(step),
+            }
+        }
+        match self.delete_raised(&stat).await? {
+            Step::NotPermitted => self.delete_unguarded().await,
+            step => Ok(step),
+        }
+    }
+
+    /// The node that was seen is not there: who deleted it?
+    async fn end_without(&mut self, other: Option<Stat>) -> Result<Ending, Error> {
+        let not_ours = match &other {
+            None => Ending::Gone,
+            Some(stat) => Ending::ChangedHands { czxid: Zxid(stat.czxid) },
+        };
+        match self.sent.deletion {
+            None => Ok(not_ours),
+            Some(Deletion::Plain) => Ok(self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost")),
+            Some(Deletion::WithParent { czxid, version }) => {
+                // The transaction that deletes it raises the parent's version too: that is its trace.
+                let parent = self.client.check_stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
+                Ok(match parent {
+                    Some(parent) if parent.version == version => {
+                        self.sent.deletion = None;
+                        not_ours
+                    }
+                    Some(parent) if parent.version == version.wrapping_add(1) && parent.mzxid == parent.pzxid => {
+                        Ending::Deleted { window: false }
+                    }
+                    _ => self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost"),
+                })
+            }
+        }
+    }
+
+    /// Makes sure of the parent by raising its version, and deletes the node in one transaction with a write to that very parent: a
+    /// number can only come back with another parent.
+    async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Step, Error> {
+        let parent = self.parent().to_owned();
+        let (data, before) = match self.client.get_data(&parent).await {
+            Ok(read) => read,
+            Err(Error::NoAuth) => return Ok(Step::NotPermitted),
+            Err(Error::NoNode) => return Ok(Step::Again),
+            Err(error) => return Err(error),
+        };
+        match self.raise(&parent, &data, &before, Some(stat.version)).await? {
+            Raised::At { version, behind } => match behind? {
+                Some(node) if self.is_ours(&node) => {
+                    self.send_with_parent(&parent, &data, (before.czxid, version), node.version).await
+                }
+                _ => Ok(Step::Again),
+            },
+            Raised::Again | Raised::Other(_) => Ok(Step::Again),
+            Raised::NotPermitted => Ok(Step::NotPermitted),
+        }
+    }
+
+    async fn send_with_parent(
+        &mut self,
+        parent: &str,
+        data: &[u8],
+        (czxid, version): (i64, i32),
+        node_version: i32,
+    ) -> Result<Step, Error> {
+        self.ready()?;
+        let mut writer = self.client.new_multi_writer();
+        writer.add_set_data(parent, data, Some(version))?;
+        writer.add_delete(self.node.path.as_str(), Some(node_version))?;
+        let commit = writer.commit();
+        self.sent.deletion = Some(Deletion::WithParent { czxid, version });
+        let answer = commit.await;
+        let (index, error) = match answer {
+            Ok(results) => {
+                self.sent.deletion = None;
+                return Ok(Step::End(match results.first() {
+                    Some(MultiWriteResult::SetData { stat }) if stat.czxid != czxid => {
+                        self.sent.overwritten = true;
+                        Ending::DeletedOther
+                    }
+                    _ => Ending::Deleted { window: false },
+                }));
+            }
+            Err(MultiWriteError::OperationFailed { index, source }) => (index, source),
+            Err(MultiWriteError::RequestFailed { source }) => (0, source),
+        };
+        if !is_answer(&error) {
+            return Err(error);
+        }
+        self.sent.deletion = None;
+        Ok(match (index, error) {
+            (0, Error::NoAuth) => Step::NotPermitted,
+            (_, error) => refused(error),
+        })
+    }
+
+    /// Makes sure of the node by raising its own version, and deletes what has that version.
+    async fn delete_raised(&mut self, stat: &Stat) -> Result<Step, Error> {
+        let path = self.path().to_owned();
+        let (data, read) = match self.client.get_data(&path).await {
+            Ok(read) => read,
+            Err(Error::NoAuth) => return Ok(Step::NotPermitted),
+            Err(Error::NoNode) => return Ok(Step::Again),
+            Err(error) => return Err(error),
+        };
+        if read.czxid != stat.czxid {
+            return Ok(Step::Again);
+        }
+        match self.raise(&path, &data, &read, None).await? {
+            Raised::At { version, .. } => self.send(version, false).await,
+            Raised::Again => Ok(Step::Again),
+            Raised::Other(stat) => Ok(Step::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
+            Raised::NotPermitted => Ok(Step::NotPermitted),
+        }
+    }
+
+    /// Nothing may be written: looks once more and deletes it, if that was confirmed.
+    async fn delete_unguarded(&mut self) -> Result<Step, Error> {
+        if self.node.guard != Some(Guard::Unguarded) {
+            let what = "neither it nor its parent may be written, so that nothing can make sure of it";
+            return Ok(Step::End(Ending::Changed { what: what.to_owned() }));
+        }
+        match self.client.check_stat(self.path()).await? {
+            Some(stat) if self.is_ours(&stat) => self.send(stat.version, true).await,
+            _ => Ok(Step::Again),
+        }
+    }
+
+    async fn send(&mut self, version: i32, window: bool) -> Result<Step, Error> {
+        self.ready()?;
+        let delete = self.client.delete(self.path(), Some(version));
+        self.sent.deletion = Some(Deletion::Plain);
+        match delete.await {
+            Ok(()) => {
+                self.sent.deletion = None;
+                Ok(Step::End(Ending::Deleted { window }))
+            }
+            Err(error) if is_answer(&error) => {
+                self.sent.deletion = None;
+                Ok(refused(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Raises a version in as many requests as the data need.
+    async fn raise(&mut self, path: &str, data: &[u8], stat: &Stat, check: Option<i32>) -> Result<Raised, Error> {
+        let (mut left, at_once) = counts(data);
+        let mut version = stat.version;
+        loop {
+            let times = left.min(at_once);
+            let raise =
+                Raise { path: path.to_owned(), czxid: stat.czxid, data: data.to_owned(), version, times, read: None };
+            let raised = self.raise_once(raise, check).await?;
+            left -= times;
+            match raised {
+                Raised::At { version: reached, .. } if left > 0 => version = reached,
+                raised => return Ok(raised),
+            }
+        }
+    }
+
+    async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
+        self.ready()?;
+        let (path, node) = (raise.path.clone(), self.path().to_owned());
+        // All are on their way at once: when the name changes hands before them, the read has what the write destroys.
+        let read = self.client.get_data(&path);
+        let write = raise.write(self.client, check.map(|version| (node.as_str(), version)))?;
+        let behind = check.map(|_| self.client.check_stat(&node));
+        let behind = async { if let Some(behind) = behind { behind.await } else { Ok(None) } };
+        self.sent.raise = Some(raise.clone());
+        let (read, written, behind) = tokio::join!(read, write, behind);
+        let raise = Raise { read: read.ok(), ..raise };
+        let error = match written {
+            Ok(stat) => {
+                self.sent.raise = None;
+                if stat.czxid == raise.czxid {
+                    self.note_raised(&path);
+                    return Ok(Raised::At { version: stat.version, behind });
+                }
+                self.put_back(&raise, &stat).await;
+                return Ok(Raised::Other(stat));
+            }
+            Err(error) => Error::from(error),
+        };
+        self.sent.raise = Some(raise);
+        if !is_answer(&error) {
+            return Err(error);
+        }
+        self.sent.raise = None;
+        match error {
+            Error::NoNode | Error::BadVersion => Ok(Raised::Again),
+            _ => Ok(Raised::NotPermitted),
+        }
+    }
+
+    fn note_raised(&mut self, path: &str) {
+        if self.action == Action::Delete {
+            self.sent.raised = crate::znode::ZnodePath::new(path).ok();
+        }
+    }
+
+    /// Another node got our write: gives it its own data back, if they were read, and nobody has changed them since.
+    async fn put_back(&mut self, raise: &Raise, other: &Stat) {
+        let Some(own) = raise.data_of(other) else {
+            self.sent.overwritten = true;
+            return;
+        };
+        if own == raise.data {
+            return;
+        }
+        // Until there is an answer it may be so.
+        let before = std::mem::replace(&mut self.sent.overwritten, true);
+        let restored = self.client.set_data(&raise.path, own, Some(other.version)).await;
+        // Whoever wrote or deleted it meanwhile has undone ours.
+        if matches!(restored, Ok(_) | Err(Error::BadVersion | Error::NoNode)) {
+            self.sent.overwritten = before;
+        }
+    }
+
+    /// The reply to a raise, or to a revocation, was lost: finds out whether it hit another node.
+    async fn settle_raise(&mut self) -> Result<(), Error> {
+        let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
+        let (data, stat) = match self.client.get_data(&raise.path).await {
+            Ok((data, stat)) => (Some(data), stat),
+            Err(Error::NoNode) => {
+                self.sent.raise = None;
+                return Ok(());
+            }
+            Err(Error::NoAuth) => match self.client.check_stat(&raise.path).await? {
+                Some(stat) => (None, stat),
+                None => {
+                    self.sent.raise = None;
+                    return Ok(());
+                }
+            },
+            Err(error) => return Err(error),
+        };
+        if stat.czxid == raise.czxid {
+            if stat.version != raise.version {
+                self.note_raised(&raise.path);
+            }
+        } else if raise.may_have_hit(data.as_deref().unwrap_or(&raise.data), &stat) {
+            self.put_back(&raise, &stat).await;
+        }
+        self.sent.raise = None;
+        Ok(())
+    }
+
+    async fn try_revoke(&mut self) -> Result<Step, Error> {
+        let lost = self.sent.raise.take();
+        let (data, stat) = match self.client.get_data(self.path()).await {
+            Ok((data, stat)) => (Some(data), Some(stat)),
+            Err(Error::NoNode) => (None, None),
+            Err(Error::NoAuth) => (None, self.client.check_stat(self.path()).await?),
+            Err(error) => {
+                self.sent.raise = lost;
+                return Err(error);
+            }
+        };
+        self.sent.raise = lost;
+        let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else {
+            let ending = match (&self.sent.raise, stat) {
+                (Some(_), _) => self.sent.cut_off(self.action, "it is gone, and the reply to the question was lost"),
+                (None, None) => Ending::Gone,
+                (None, Some(other)) => Ending::ChangedHands { czxid: Zxid(other.czxid) },
+            };
+            self.settle_raise().await?;
+            return Ok(Step::End(ending));
+        };
+        if self.sent.raise.take().is_some() && data.as_deref() == Some(REVOKE) {
+            return Ok(Step::End(Ending::Asked));
+        }
+        if let Some(ending) = self.examine_again().await {
+            return Ok(Step::End(ending));
+        }
+        let path = self.path().to_owned();
+        let raise = Raise { path, czxid: stat.czxid, data: REVOKE.to_vec(), version: stat.version, times: 1, read: None };
+        Ok(match self.raise_once(raise, None).await? {
+            Raised::At { .. } => Step::End(Ending::Asked),
+            Raised::Again => Step::Again,
+            Raised::Other(stat) => Step::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
+            Raised::NotPermitted => Step::End(Ending::Refused { lacks: "the WRITE permission on it" }),
+        })
+    }
+
+    /// Looks again at what was confirmed, when that was some time ago.
+    async fn examine_again(&mut self) -> Option<Ending> {
+        if self.examined.elapsed() < EXAMINED_FOR {
+            return None;
+        }
+        let found = reexamine(self.examine, self.action, self.node).await;
+        self.examined = Instant::now();
+        match found {
+            Reexamined::Same => None,
+            // With what was sent before, it may be said to be done only by what had an answer.
+            Reexamined::Ended(ending) => Some(ending),
+        }
+    }
+
+    /// Nothing that changes anything is handed over without a connection: the client library would keep it and send it later.
+    fn ready(&self) -> Result<(), Error> {
+        if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
+    }
+
+    fn path(&self) -> &'a str {
+        self.node.path.as_str()
+    }
+
+    fn parent(&self) -> &'a str {
+        self.node.path.parent_str().unwrap_or("/")
+    }
+
+    fn is_ours(&self, stat: &Stat) -> bool {
+        Zxid(stat.czxid) == self.node.czxid
+    }
+
+    /// After an error of the connection: waits for the next one, and for the server behind it to know all that was done before.
+    async fn recover(&self, error: Error, tried: usize) -> Result<(), Ending> {
+        if is_answer(&error) {
+            return Err(self.sent.cut_off(self.action, &error.to_string()));
+        }
+        let mut states = self.client.state_watcher();
+        loop {
+            pause(tried).await;
+            loop {
+                match states.peek_state() {
+                    SessionState::SyncConnected => break,
+                    state if state.is_terminated() => {
+                        return Err(self.sent.cut_off(self.action, "the session ended"));
+                    }
+                    _ => {}
+                }
+                states.changed().await;
+            }
+            // Without it, a server that lags behind may still show what is gone.
+            match self.client.sync(self.path()).await {
+                Err(error) if !is_answer(&error) => {}
+                _ => return Ok(()),
+            }
+        }
+    }
+}
+
+/// What a server's refusal of a deletion leads to.
+fn refused(error: Error) -> Step {
+    match error {
+        Error::NoNode => Step::End(Ending::Gone),
+        Error::BadVersion => Step::Again,
+        Error::NotEmpty => Step::End(Ending::NotEmpty),
+        Error::NoAuth => Step::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
+        error => Step::End(Ending::NotDone { why: error.to_string() }),
+    }
+}
+
+async fn pause(tried: usize) {
+    sleep(FIRST_PAUSE * 2_u32.pow(u32::try_from(tried).unwrap_or(0).min(6))).await;
+}

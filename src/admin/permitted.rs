@@ -1,0 +1,91 @@
+//! Finds out, without a change, how each node of a plan can be made sure of, and what is missing to delete it.
+
+use std::collections::HashMap;
+
+use zookeeper_client::{Client, Error};
+
+use super::plan::Needed;
+use super::{Action, DeletePlan, Guard, Permitted, PlannedNode};
+
+/// A version that no node has: a change on this condition is refused for the missing permission, or else for the version, since the
+/// servers check the permission first.
+const IMPOSSIBLE_VERSION: i32 = -2;
+
+/// What is known of a parent.
+#[derive(Clone, Copy)]
+struct Parent {
+    /// The length of its data, where they may be read and written.
+    rewritable: Option<usize>,
+}
+
+/// The same plan, with how each of its nodes can be made sure of, and what is missing to delete it.
+///
+/// Costs up to three requests a node and two a parent, none of which changes anything. Whoever has a connection that may be lost
+/// bounds this by a time-out. Cancel safe.
+pub async fn find_guards(client: &Client, plan: DeletePlan) -> Result<DeletePlan, Error> {
+    let mut parents = HashMap::new();
+    let mut found = Vec::with_capacity(plan.nodes().len());
+    for node in plan.nodes() {
+        let guard = guard(client, node, &mut parents).await?;
+        found.push(Permitted { guard, lacks: lacks(client, plan.action(), node).await? });
+    }
+    Ok(plan.guarded(found))
+}
+
+async fn guard(
+    client: &Client,
+    node: &PlannedNode,
+    parents: &mut HashMap<String, Parent>,
+) -> Result<Guard, Error> {
+    let needed = Guard::needed(node);
+    if needed == Needed::Nothing {
+        return Ok(Guard::UniqueName);
+    }
+    if needed == Needed::ParentOrNode {
+        let path = node.path.parent_str().unwrap_or("/");
+        let known = parents.get(path).copied();
+        let parent = match known {
+            Some(parent) => parent,
+            None => Parent { rewritable: rewritable(client, path).await? },
+        };
+        parents.insert(path.to_owned(), parent);
+        if let Some(data_length) = parent.rewritable {
+            return Ok(Guard::Parent { data_length });
+        }
+    }
+    let own = rewritable(client, node.path.as_str()).await?;
+    Ok(own.map_or(Guard::Unguarded, |data_length| Guard::OwnNode { data_length }))
+}
+
+/// The length of a node's data, if they may be read and written.
+async fn rewritable(client: &Client, path: &str) -> Result<Option<usize>, Error> {
+    let read = client.get_data(path);
+    let write = client.set_data(path, &[], Some(IMPOSSIBLE_VERSION));
+    let (read, write) = tokio::join!(read, write);
+    match (read, write) {
+        (Err(Error::NoAuth), _) | (_, Err(Error::NoAuth)) => Ok(None),
+        // Where it is gone, the execution tells.
+        (Ok((data, _)), Err(Error::BadVersion | Error::NoNode)) => Ok(Some(data.len())),
+        (Err(Error::NoNode), _) => Ok(Some(0)),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+        (Ok(_), Ok(_)) => Err(Error::UnexpectedError("a server wrote to a node of an impossible version".to_owned())),
+    }
+}
+
+async fn lacks(client: &Client, action: Action, node: &PlannedNode) -> Result<Option<&'static str>, Error> {
+    let path = node.path.as_str();
+    let (refused, lacks) = match action {
+        Action::Delete => {
+            (client.delete(path, Some(IMPOSSIBLE_VERSION)).await, "the DELETE permission on its parent")
+        }
+        Action::Revoke => {
+            (client.set_data(path, &[], Some(IMPOSSIBLE_VERSION)).await.map(|_| ()), "the WRITE permission on it")
+        }
+    };
+    match refused {
+        Err(Error::NoAuth) => Ok(Some(lacks)),
+        Err(Error::BadVersion | Error::NoNode | Error::NotEmpty) => Ok(None),
+        Ok(()) => Err(Error::UnexpectedError("a server changed a node of an impossible version".to_owned())),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,24 @@
+//! What was confirmed, and what is true now.
+
+use super::{Action, Confirmation, Life, PlannedNode};
+use crate::queue::State;
+
+/// Why the answer that was given for `before` is none for what is true `now`: the rest of a sentence; `None` when it still is.
+///
+/// Less than what was confirmed needs no new answer: a holder that waits again, or an owner of whom less is known.
+pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
+    if action == Action::Revoke {
+        return (!now.revocable).then(|| "its owner cannot be asked any more: it does not hold, or it is gone".to_owned());
+    }
+    if before.state == Some(State::Waits) && now.state != Some(State::Waits) {
+        return Some(format!("it acquired, and its owner is {}", now.life.id()));
+    }
+    let was_gone = matches!(before.life, Life::Ghost | Life::Expiring { .. } | Life::Suspect);
+    if was_gone && now.life == Life::Live {
+        return Some(format!("its owner was {} and is live again", before.life.id()));
+    }
+    if before.confirmation == Confirmation::Yes && now.confirmation != Confirmation::Yes {
+        return Some(format!("its owner was {} and is {}", before.life.id(), now.life.id()));
+    }
+    None
+}

@@ -1,0 +1,157 @@
+//! A name that came back is not the node that was confirmed: how that is made sure of.
+
+use super::{DeletePlan, PlannedNode, What};
+use crate::znode::ZnodePath;
+
+/// By how much a version is raised at the most; at the least by [`LEAST_RAISES`]. Drawn anew for each, so that nobody else brings
+/// a fresh node to the same version by chance.
+pub(in crate::admin) const MOST_RAISES: i32 = 16;
+/// See [`MOST_RAISES`].
+pub(in crate::admin) const LEAST_RAISES: i32 = 9;
+/// How many bytes one request to raise a version carries: far below the servers' usual bound of a megabyte.
+pub(in crate::admin) const MAX_RAISE_BYTES: usize = 256 * 1024;
+
+/// How it is made sure that the deletion hits the node that was confirmed, and not another one that has its name by then.
+///
+/// A deletion compares only how often the data were changed, which is 0 for every fresh node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Guard {
+    /// The name cannot come back: no write is needed.
+    UniqueName,
+    /// The parent's data are written anew, unchanged, and once more in the transaction that deletes the node. Only who watches the
+    /// parent's data sees that.
+    Parent {
+        /// Bytes of the parent's data.
+        data_length: usize,
+    },
+    /// The node's own data are written anew, unchanged. Who watches the node sees that.
+    OwnNode {
+        /// Bytes of the node's data.
+        data_length: usize,
+    },
+    /// Neither may be written: the name can come to another owner between the last look and the deletion.
+    Unguarded,
+}
+
+impl Guard {
+    /// The name in JSON.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::UniqueName => "unique-name",
+            Self::Parent { .. } => "parent",
+            Self::OwnNode { .. } => "node",
+            Self::Unguarded => "none",
+        }
+    }
+
+    /// How a node is guarded when everything that is needed may be written.
+    pub(in crate::admin) fn needed(node: &PlannedNode) -> Needed {
+        if crate::recipe::is_never_reused(node.name()) {
+            Needed::Nothing
+        } else if node.what == What::Contender && node.sequence.is_some() {
+            Needed::ParentOrNode
+        } else {
+            Needed::Node
+        }
+    }
+
+    /// What others will see of it, in a sentence.
+    pub fn sentence(self) -> String {
+        match self {
+            Self::UniqueName => "its name cannot come back, so that no write is needed to make sure of it".to_owned(),
+            Self::Parent { data_length } => format!(
+                "its parent's data are written anew, unchanged, to make sure that the parent was not made again: no waiter is \
+                 woken; who watches the parent's data sees up to {} changes{}",
+                MOST_RAISES + 1,
+                large(data_length)
+            ),
+            Self::OwnNode { data_length } => format!(
+                "its own data are written anew, unchanged, to make sure of it: who watches it is woken {}, and persistent \
+                 watchers see up to {MOST_RAISES} changes before it goes{}",
+                woken(data_length),
+                large(data_length)
+            ),
+            Self::Unguarded => "neither it nor its parent may be written, so that nothing makes sure of it: another owner could \
+                                take its name between the last look and the deletion, and be deleted instead"
+                .to_owned(),
+        }
+    }
+}
+
+/// What a node needs for its guard, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::admin) enum Needed {
+    /// The name cannot come back.
+    Nothing,
+    /// The number can only come back with another parent.
+    ParentOrNode,
+    /// The name comes back below the same parent too.
+    Node,
+}
+
+/// How many requests raise the version, each of which wakes who watches the data once.
+fn requests(data_length: usize) -> usize {
+    let most = usize::try_from(MOST_RAISES).unwrap_or(1);
+    most.div_ceil((MAX_RAISE_BYTES / data_length.max(1)).clamp(1, most))
+}
+
+fn woken(data_length: usize) -> String {
+    match requests(data_length) {
+        1 => "twice".to_owned(),
+        many => format!("up to {} times", many + 1),
+    }
+}
+
+fn large(data_length: usize) -> String {
+    match requests(data_length) {
+        1 => String::new(),
+        many => format!("; its {data_length} bytes go in up to {many} requests"),
+    }
+}
+
+/// What was found out about one node of a plan: see [`DeletePlan::guarded`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Permitted {
+    /// How it can be made sure of.
+    pub guard: Guard,
+    /// Which permission the plan lacks, and where; `None` when nothing is known to be missing.
+    pub lacks: Option<&'static str>,
+}
+
+impl DeletePlan {
+    /// The same plan, with what was found out about each of its nodes, in their order.
+    #[must_use]
+    pub fn guarded(mut self, permitted: impl IntoIterator<Item = Permitted>) -> Self {
+        for (node, permitted) in self.nodes.iter_mut().zip(permitted) {
+            (node.guard, node.lacks) = (Some(permitted.guard), permitted.lacks);
+        }
+        self
+    }
+
+    /// The same plan, with what an earlier one knew of the same nodes.
+    #[must_use]
+    pub fn guarded_as(mut self, earlier: &Self) -> Self {
+        for node in &mut self.nodes {
+            let known = earlier.nodes.iter().find(|known| known.path == node.path && known.czxid == node.czxid);
+            if let Some(known) = known {
+                (node.guard, node.lacks) = (known.guard, known.lacks);
+            }
+        }
+        self
+    }
+
+    /// Whether it is known of each node how it can be made sure of.
+    pub fn is_guarded(&self) -> bool {
+        self.nodes.iter().all(|node| node.guard.is_some())
+    }
+
+    /// The first node that cannot be made sure of.
+    pub fn unguarded(&self) -> Option<&PlannedNode> {
+        self.nodes.iter().find(|node| node.guard == Some(Guard::Unguarded))
+    }
+
+    /// The first node for which a permission is missing, and which.
+    pub fn lacks(&self) -> Option<(&ZnodePath, &'static str)> {
+        self.nodes.iter().find_map(|node| Some((&node.path, node.lacks?)))
+    }
+}

@@ -1,0 +1,383 @@
+//! A proxy stops, cuts or delays a deletion at each of its requests and replies in turn, and at each of these moments the node, or
+//! the parent with the node, becomes another owner's. Whatever comes of it, that one lives with its own data, and what is
+//! said of it is not less than the truth.
+//!
+//! `LOCKSCOPE_INTERLEAVINGS=N` plays the whole matrix N times.
+
+use std::time::Duration;
+
+use futures::{StreamExt, stream};
+use lockscope::admin::{Audit, DeletePlan, Ending, Guard, Outcome};
+use tokio::sync::Mutex;
+use tokio::time::sleep;
+use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission, Stat};
+
+use super::scene::{carry_out, guarded, guarded_parent, log, place};
+use crate::harness::relay::{Fault, Passed, Place, Relay, Then};
+use crate::harness::server::Server;
+use crate::harness::zk;
+
+/// How many are under way at once.
+const TRACKS: usize = 10;
+
+/// What a holder that was asked to release bears.
+const REVOKE: &[u8] = b"__REVOKE__";
+
+/// The data of the confirmed node and of its parent.
+const OLD: &[u8] = b"old";
+const PARENT: &[u8] = b"10";
+
+/// How a node is made sure of, or what else is done to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subject {
+    UniqueName,
+    ByParent,
+    ByNode,
+    SingleNode,
+    EmptyParent,
+    Revocation,
+}
+
+impl Subject {
+    const ALL: [Self; 6] =
+        [Self::UniqueName, Self::ByParent, Self::ByNode, Self::SingleNode, Self::EmptyParent, Self::Revocation];
+
+    /// How many requests it takes.
+    fn requests(self) -> usize {
+        match self {
+            Self::UniqueName => 2,
+            Self::Revocation => 3,
+            Self::ByNode | Self::SingleNode | Self::EmptyParent => 5,
+            Self::ByParent => 6,
+        }
+    }
+
+    fn is_guarded_by(self, guard: Guard) -> bool {
+        match self {
+            Self::UniqueName | Self::Revocation => guard == Guard::UniqueName,
+            Self::ByParent => matches!(guard, Guard::Parent { .. }),
+            Self::ByNode | Self::SingleNode | Self::EmptyParent => matches!(guard, Guard::OwnNode { .. }),
+        }
+    }
+}
+
+/// What the proxy does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Trouble {
+    /// It stops at that place.
+    Stop(Place),
+    /// It drops the request, or the reply, at that place, and the connection with it.
+    Drop(Place),
+    /// It stops before that request; when it lets it through, it drops its reply.
+    StopAndDrop(usize),
+    /// It stops before that request; when it lets it through, it drops the reply to the next one, which may be on its way already.
+    StopAndDropNext(usize),
+    /// It delays everything, and others act once it has seen so many requests.
+    Delay(usize),
+}
+
+/// What becomes of the node meanwhile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Meanwhile {
+    Nothing,
+    /// Its owner goes.
+    Leaves,
+    /// Another owner comes after it, and writes so often, at the end the same data or others.
+    Node { writes: usize, equal: bool },
+    /// The parent goes too and is made again, with the same numbers; it and the node are written to so often.
+    Parent { writes: usize, equal: bool },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    subject: Subject,
+    trouble: Trouble,
+    meanwhile: Meanwhile,
+}
+
+fn cases() -> Vec<Case> {
+    let mut cases = Vec::new();
+    for subject in Subject::ALL {
+        let places = (1..=subject.requests()).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]);
+        let troubles = places.flat_map(|place| [Trouble::Stop(place), Trouble::Drop(place)]);
+        let more = [Trouble::StopAndDrop, Trouble::StopAndDropNext, Trouble::Delay];
+        let more = (1..=subject.requests()).flat_map(|n| more.map(|trouble| trouble(n)));
+        for trouble in troubles.chain(more) {
+            cases.extend(meanwhiles(subject).into_iter().map(|meanwhile| Case { subject, trouble, meanwhile }));
+        }
+    }
+    cases
+}
+
+fn meanwhiles(subject: Subject) -> Vec<Meanwhile> {
+    let mut all = vec![Meanwhile::Nothing, Meanwhile::Leaves];
+    for (writes, equal) in (0..=3).flat_map(|writes| [(writes, false), (writes, true)]) {
+        all.push(Meanwhile::Node { writes, equal });
+        if subject != Subject::EmptyParent {
+            all.push(Meanwhile::Parent { writes, equal });
+        }
+    }
+    all
+}
+
+/// What another owner has made, and what has to be there at the end.
+#[derive(Debug, Default)]
+struct Others {
+    nodes: Vec<(String, i64, Vec<u8>)>,
+    /// Somebody else deleted the confirmed node.
+    deleted: bool,
+    /// It was marked when somebody else deleted it.
+    marked: bool,
+}
+
+struct Play<'a> {
+    case: Case,
+    other: &'a Client,
+    lock: String,
+    node: String,
+    /// Its number.
+    number: i64,
+}
+
+impl<'a> Play<'a> {
+    async fn prepare(case: Case, other: &'a Client, root: &str, index: usize) -> (Self, Stat) {
+        let lock = format!("{root}/{index}");
+        let mut play = Self { case, other, lock, node: String::new(), number: i64::try_from(index % 3).unwrap() };
+        play.make_parent(PARENT).await;
+        let (node, stat) = play.make_node(OLD).await;
+        play.node = node;
+        (play, stat)
+    }
+
+    /// In one case its parent may not be written.
+    async fn make_parent(&self, data: &[u8]) {
+        let closed = Permission::READ | Permission::CREATE | Permission::DELETE | Permission::ADMIN;
+        let acl = [Acl::new(closed, AuthId::new("world", "anyone"))];
+        let acls = if self.case.subject == Subject::ByNode { Acls::new(&acl) } else { Acls::anyone_all() };
+        let made = self.other.create(&self.lock, data, &CreateMode::Persistent.with_acls(acls)).await;
+        made.unwrap_or_else(|error| panic!("{}: {error}", self.lock));
+    }
+
+    /// A node as this kind has it: below a parent that was just made, the same name each time where names come back.
+    async fn make_node(&self, data: &[u8]) -> (String, Stat) {
+        let create = async |path: String, mode| {
+            let created = self.other.create(&path, data, &zk::open(mode)).await;
+            let (stat, number) = created.unwrap_or_else(|error| panic!("{path}: {error}"));
+            (if mode == CreateMode::EphemeralSequential { format!("{path}{number}") } else { path }, stat)
+        };
+        match self.case.subject {
+            Subject::UniqueName | Subject::Revocation => {
+                let id = uuid::Uuid::new_v4();
+                create(format!("{}/_c_{id}-lock-", self.lock), CreateMode::EphemeralSequential).await
+            }
+            Subject::ByParent | Subject::ByNode => {
+                let queue = format!("{}/lock-", self.lock);
+                for _ in 0..self.number {
+                    let (before, _) = create(queue.clone(), CreateMode::EphemeralSequential).await;
+                    self.other.delete(&before, None).await.expect("it was made");
+                }
+                create(queue, CreateMode::EphemeralSequential).await
+            }
+            Subject::SingleNode => create(format!("{}/lock", self.lock), CreateMode::Ephemeral).await,
+            Subject::EmptyParent => {
+                let parent = create(format!("{}/empty", self.lock), CreateMode::Persistent).await;
+                let child = format!("{}/child", parent.0);
+                self.other.create(&child, &[], &zk::open(CreateMode::Persistent)).await.expect("a contender");
+                self.other.delete(&child, None).await.expect("it goes");
+                parent
+            }
+        }
+    }
+
+    /// What others do in the meantime.
+    async fn act(&self) -> Others {
+        let mut others = Others::default();
+        let (writes, equal) = match self.case.meanwhile {
+            Meanwhile::Nothing => return others,
+            Meanwhile::Leaves => {
+                self.delete(&mut others).await;
+                return others;
+            }
+            Meanwhile::Node { writes, equal } | Meanwhile::Parent { writes, equal } => (writes, equal),
+        };
+        self.delete(&mut others).await;
+        let remade = matches!(self.case.meanwhile, Meanwhile::Parent { .. });
+        let own = |old: &[u8], write| if equal { old.to_vec() } else { format!("new-{write}").into_bytes() };
+        if remade {
+            self.other.delete(&self.lock, None).await.expect("an empty parent");
+            self.make_parent(&own(PARENT, 0)).await;
+        }
+        let (node, mut stat) = self.make_node(&own(OLD, 0)).await;
+        if remade && matches!(self.case.subject, Subject::ByParent | Subject::ByNode) {
+            assert_eq!(node, self.node, "the same number");
+        }
+        let writes_parent = remade && self.case.subject != Subject::ByNode;
+        let mut parent = self.other.check_stat(&self.lock).await.expect("an answer").expect("a parent");
+        for write in 1..=writes {
+            stat = self.other.set_data(&node, &own(OLD, write), None).await.expect("its owner writes");
+            if writes_parent {
+                parent = self.other.set_data(&self.lock, &own(PARENT, write), None).await.expect("a write");
+            }
+        }
+        others.nodes.push((node, stat.czxid, own(OLD, writes)));
+        if writes_parent {
+            others.nodes.push((self.lock.clone(), parent.czxid, own(PARENT, writes)));
+        }
+        others
+    }
+
+    async fn delete(&self, others: &mut Others) {
+        loop {
+            // On the condition of what was read: nobody marks it in between.
+            let (data, version) = match self.other.get_data(&self.node).await {
+                Ok((data, stat)) => (data, stat.version),
+                Err(Error::NoNode) => return,
+                Err(error) => panic!("{}: {error}", self.node),
+            };
+            match self.other.delete(&self.node, Some(version)).await {
+                Ok(()) => return (others.deleted, others.marked) = (true, data == REVOKE),
+                Err(Error::NoNode) => return,
+                Err(Error::BadVersion) => {}
+                Err(error) => panic!("{}: {error}", self.node),
+            }
+        }
+    }
+
+    /// What the proxy and the others did to a deletion, and what came of it.
+    async fn run(&self, plan: DeletePlan, audit: &Audit) -> (Outcome, Others) {
+        let relay = Relay::start(&Server::shared().connect_string()).await;
+        let session = zk::connect(&relay.connect_string()).await;
+        match self.case.trouble {
+            Trouble::Stop(place) => relay.arm(&[Fault { place, then: Then::Stall }]),
+            Trouble::Drop(place) => relay.arm(&[Fault { place, then: Then::Bar }]),
+            Trouble::StopAndDrop(n) => {
+                relay.arm(&[Fault { place: Place::BeforeRequest(n), then: Then::StallAndLose }]);
+            }
+            Trouble::StopAndDropNext(n) => relay.arm(&[
+                Fault { place: Place::BeforeRequest(n), then: Then::Stall },
+                Fault { place: Place::AfterRequest(n + 1), then: Then::Cut },
+            ]),
+            Trouble::Delay(_) => {
+                relay.record();
+                relay.delay(Duration::from_millis(4));
+            }
+        }
+        let log = audit.clone();
+        let executed = tokio::spawn(async move { carry_out(session, plan, &log).await.remove(0) });
+        let struck = || match self.case.trouble {
+            Trouble::Stop(_) | Trouble::StopAndDrop(_) | Trouble::StopAndDropNext(_) => relay.stalled(),
+            Trouble::Drop(_) => relay.refuses() && relay.live() == 0,
+            Trouble::Delay(n) => relay.recorded().into_iter().filter_map(Passed::request).count() >= n,
+        };
+        while !struck() && !executed.is_finished() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        assert!(!executed.is_finished() || matches!(self.case.trouble, Trouble::Delay(_)), "{:?} struck", self.case);
+        let others = self.act().await;
+        if matches!(self.case.trouble, Trouble::Stop(_)) {
+            relay.disarm();
+        }
+        relay.resume();
+        relay.heal();
+        (executed.await.expect("it ends"), others)
+    }
+
+    /// What is wrong: with other owners' nodes, and with what was said.
+    async fn faults(&self, before: &Stat, outcome: &Outcome, others: &Others) -> (Option<String>, Option<String>) {
+        let ended = &outcome.ending;
+        let found = |wrong: String| Some(format!("{:?}: {wrong}, but {outcome:?}, {others:?}", self.case));
+        let mut wrong = None;
+        for (path, czxid, data) in &others.nodes {
+            match self.other.get_data(path).await {
+                Ok((found, stat)) if stat.czxid == *czxid && (found == *data || outcome.overwritten) => {}
+                seen => wrong = found(format!("{path} is another owner's, and there is {seen:?}")),
+            }
+        }
+        let there = self.other.get_data(&self.node).await.ok().filter(|(_, stat)| stat.czxid == before.czxid);
+        let is_asked = self.case.subject == Subject::Revocation;
+        let ours = match &there {
+            _ if is_asked => others.marked || there.as_ref().is_some_and(|(data, _)| data == REVOKE),
+            there => there.is_none() && !others.deleted,
+        };
+        let in_doubt = matches!(ended, Ending::NotKnown { .. });
+        let answered = matches!(self.case.trouble, Trouble::Stop(_) | Trouble::Delay(_));
+        let less = if ours && !ended.is_done() && !in_doubt {
+            found("it was done".to_owned())
+        } else if !ours && ended.is_done() {
+            found("it was not done".to_owned())
+        } else if in_doubt && answered {
+            found("every reply came".to_owned())
+        } else if self.lost_trace(before, outcome).await {
+            found("a version was raised".to_owned())
+        } else {
+            None
+        };
+        (wrong, less)
+    }
+
+    /// Whether nothing is said of a version that was raised though nothing was deleted, of the confirmed node or of its parent.
+    async fn lost_trace(&self, before: &Stat, outcome: &Outcome) -> bool {
+        if outcome.ending.is_done() || outcome.raised.is_some() || self.case.subject == Subject::Revocation {
+            return false;
+        }
+        let stat = async |path: &str| self.other.check_stat(path).await.expect("an answer");
+        let node = stat(&self.node).await.is_some_and(|now| now.czxid == before.czxid && now.version > 0);
+        let parent = stat(&self.lock).await.is_some_and(|now| now.czxid < before.czxid && now.version > 0);
+        node || parent
+    }
+}
+
+/// What was found in all interleavings.
+#[derive(Default)]
+struct Found {
+    wrong: Vec<String>,
+    less: Vec<String>,
+    not_known: usize,
+    overwritten: usize,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_takes_the_name_lives_and_no_outcome_says_less_than_the_truth() {
+    let times = std::env::var("LOCKSCOPE_INTERLEAVINGS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let (_client, root) = place("interleavings").await;
+    let (_folder, audit) = log();
+    let clients = stream::iter(0..TRACKS).then(|_| async { zk::connect(&Server::shared().connect_string()).await }).collect::<Vec<_>>().await;
+    let free = Mutex::new(clients);
+    let found: Mutex<Found> = Mutex::default();
+    let all = (0..times).flat_map(|_: usize| cases()).enumerate().collect::<Vec<_>>();
+    let count = all.len();
+    stream::iter(all)
+        .for_each_concurrent(TRACKS, |(index, case)| {
+            let (free, found, root, audit) = (&free, &found, &root, &audit);
+            async move {
+                let other = free.lock().await.pop().expect("one for each track");
+                let (play, before) = Play::prepare(case, &other, root, index).await;
+                let plan = match case.subject {
+                    Subject::EmptyParent => guarded_parent(&other, &play.node).await,
+                    _ => guarded(&other, &[&play.node]).await,
+                };
+                let guard = plan.nodes()[0].guard;
+                assert!(guard.is_some_and(|guard| case.subject.is_guarded_by(guard)), "{case:?} {guard:?}");
+                let revocation = (case.subject == Subject::Revocation).then(|| plan.revocation().expect("revocable"));
+                let (outcome, others) = play.run(revocation.unwrap_or(plan), audit).await;
+                let (deleted, less) = play.faults(&before, &outcome, &others).await;
+                let mut found = found.lock().await;
+                found.wrong.extend(deleted);
+                found.less.extend(less);
+                found.not_known += usize::from(matches!(outcome.ending, Ending::NotKnown { .. }));
+                found.overwritten += usize::from(outcome.overwritten);
+                drop(found);
+                free.lock().await.push(other);
+            }
+        })
+        .await;
+    let Found { wrong, less, not_known, overwritten } = found.into_inner();
+    println!(
+        "{count} interleavings, {} wrong nodes deleted, {} outcomes that say less than the truth ({not_known} not known, \
+         {overwritten} said to be overwritten)",
+        wrong.len(),
+        less.len()
+    );
+    assert!(count >= 2_000, "{count}");
+    assert!(wrong.is_empty() && less.is_empty(), "{wrong:#?}\n{less:#?}");
+}

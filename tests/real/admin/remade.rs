@@ -1,0 +1,98 @@
+//! A queue is emptied, its parent removed and made again, so that its numbers start anew: the node of another owner that has the
+//! confirmed node's very name is never deleted by the command, whenever that happens.
+
+use futures::{StreamExt, stream};
+use zookeeper_client::{Client, CreateMode};
+
+use super::scene::place;
+use crate::harness::relay::{Fault, Passed, Place, Relay, Then};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::headless::program::{Ended, Running, lockscope};
+
+/// How many commands run at once.
+const AT_ONCE: usize = 4;
+
+struct Remade {
+    relay: Relay,
+    folder: tempfile::TempDir,
+    lock: String,
+    node: String,
+    czxid: i64,
+    owner: Client,
+}
+
+impl Remade {
+    async fn new(root: &str, number: usize) -> Self {
+        let server = Server::shared().connect_string();
+        let lock = format!("{root}/{number}");
+        let owner = zk::connect(&server).await;
+        zk::make(&owner, [lock.clone()]).await;
+        let (stat, _) = queue(&owner, &lock).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let node = format!("{lock}/lock-0000000000");
+        Self { relay: Relay::start(&server).await, folder, lock, node, czxid: stat.czxid, owner }
+    }
+
+    /// The command as it would be typed for exactly that node; the servers are not asked about themselves, since four-letter
+    /// words would have to be told from requests.
+    fn start(&self) -> Running {
+        let (connect, log) = (self.relay.connect_string(), self.folder.path().join("log"));
+        let (czxid, session) = (self.czxid.to_string(), zk::session_of(&self.owner).to_string());
+        let log = log.to_str().expect("text");
+        let common = ["delete", &self.node, "--connect", &connect, "--audit-log", log, "--server-view", "off"];
+        let exact = ["--yes", "--even-if-live", "--czxid", &czxid, "--session", &session];
+        Running::start(lockscope(&[&common[..], &exact].concat()))
+    }
+
+    /// Lets another owner take the node's name when the command is at that place; how the command ended, and the new node's
+    /// creation and what has its name at the end.
+    async fn at(&self, other: &Client, at: Place) -> (Ended, i64, Option<i64>) {
+        self.relay.arm(&[Fault { place: at, then: Then::Stall }]);
+        let running = self.start();
+        eventually("the request", async || if self.relay.stalled() { Ok(()) } else { Err(at) }).await;
+        zk::delete_all(other, [self.node.clone()]).await;
+        other.delete(&self.lock, None).await.expect("its parent is empty");
+        zk::make(other, [self.lock.clone()]).await;
+        let (new, number) = queue(other, &self.lock).await;
+        assert_eq!(number, 0, "numbers start anew");
+        self.relay.disarm();
+        self.relay.resume();
+        let ended = running.ended().await;
+        let there = other.check_stat(&self.node).await.expect("an answer").map(|stat| stat.czxid);
+        (ended, new.czxid, there)
+    }
+}
+
+async fn queue(client: &Client, lock: &str) -> (zookeeper_client::Stat, i64) {
+    let options = zk::open(CreateMode::EphemeralSequential);
+    let created = client.create(&format!("{lock}/lock-"), b"data", &options).await;
+    let (stat, number) = created.unwrap_or_else(|error| panic!("{lock}: {error}"));
+    (stat, number.into_i64())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_number_below_a_remade_parent_is_another_owners_and_lives() {
+    let (other, root) = place("remade").await;
+    let first = Remade::new(&root, 0).await;
+    first.relay.record();
+    let ended = first.start().ended().await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let sent = first.relay.recorded().into_iter().filter_map(Passed::request).count();
+    let moments = (1..=sent).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]);
+    let mut wrong = Vec::new();
+    let played = stream::iter(moments.enumerate()).map(|(number, at)| {
+        let (root, other) = (&root, &other);
+        async move { (at, Remade::new(root, number + 1).await.at(other, at).await) }
+    });
+    for (at, (ended, new, there)) in played.buffered(AT_ONCE).collect::<Vec<_>>().await {
+        let told = ended.out.trim().to_owned();
+        // After the last reply nothing is wrong with a deletion that was done.
+        let was_done = at == Place::AfterRequest(sent);
+        if there != Some(new) || (ended.code == Some(0)) != was_done {
+            wrong.push(format!("{at:?} of {sent}: exit {:?}, {told} {}", ended.code, ended.told.trim()));
+        }
+    }
+    assert!(wrong.is_empty(), "another owner's node was deleted:\n{}", wrong.join("\n"));
+}
