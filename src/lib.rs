@@ -21,6 +21,7 @@
 //! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
 //! | [`demo`] | The guided tour: its script as data, and the sessions that play what test clients cannot. | `contend`, `lock`, `zk`, `znode` |
 //! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
+//! | [`examine`] | What is true of a node right before it is deleted: its queue and its owner, younger than a second. | `admin`, `observe`, `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
 //!
@@ -56,6 +57,7 @@ pub mod cli;
 pub mod contend;
 pub mod demo;
 pub mod diagnose;
+pub mod examine;
 pub mod lock;
 pub mod observe;
 pub mod queue;

@@ -1,8 +1,10 @@
 //! What stands in the box before something is deleted. Pure.
 
+use std::collections::BTreeMap;
+
 use super::app::{App, Deletion};
 use super::widget::text::{Charset, Keep, fit, wrap_words};
-use crate::admin::{Action, Confirmation, DeletePlan, PlannedNode, What};
+use crate::admin::{Action, Confirmation, DeletePlan, Guard, PlannedNode, What};
 use crate::queue::State;
 
 /// Columns of the labels.
@@ -61,8 +63,8 @@ impl Page {
         let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
         let mut text = Text { lines: Vec::new(), room: usize::from(layout.main.width).saturating_sub(7), charset };
         match plan.nodes() {
-            [only] => text.one(only),
-            several => text.several(several),
+            [only] => text.one(only, plan.action()),
+            several => text.several(several, plan.action()),
         }
         let plan_lines = std::mem::take(&mut text.lines);
         text.asks(deletion, &plan);
@@ -128,12 +130,21 @@ impl Text {
         self.lines.push(Line { label: Some("node"), text, tone: Tone::Strong, first: true });
     }
 
-    fn one(&mut self, node: &PlannedNode) {
+    fn one(&mut self, node: &PlannedNode, action: Action) {
         self.path(node);
         self.say("", &format!("czxid {}, version {}; {}", node.czxid, node.version, state(node)), Tone::Plain);
         self.life(node);
         self.say("careful", &node.risks.join("; "), Tone::Careful);
         self.say("then", &node.then, Tone::Plain);
+        if let Some(guard) = node.guard.filter(|_| action == Action::Delete) {
+            self.guard(guard);
+        }
+    }
+
+    /// How it is made sure of, and what others see of that.
+    fn guard(&mut self, guard: Guard) {
+        let tone = if guard == Guard::Unguarded { Tone::Careful } else { Tone::Plain };
+        self.say("guard", &guard.sentence(), tone);
     }
 
     fn life(&mut self, node: &PlannedNode) {
@@ -144,7 +155,7 @@ impl Text {
         self.say(life, &format!("{}{client}", node.evidence), Tone::Plain);
     }
 
-    fn several(&mut self, nodes: &[PlannedNode]) {
+    fn several(&mut self, nodes: &[PlannedNode], action: Action) {
         for node in nodes {
             self.path(node);
             let state = node.state.map_or("an empty lock parent", State::id);
@@ -158,11 +169,20 @@ impl Text {
         for then in once(nodes.iter().map(|node| node.then.as_str())) {
             self.say("then", then, Tone::Plain);
         }
+        let guards: BTreeMap<String, Guard> =
+            nodes.iter().filter_map(|node| node.guard.map(|guard| (guard.sentence(), guard))).collect();
+        for guard in guards.into_values().filter(|_| action == Action::Delete) {
+            self.guard(guard);
+        }
     }
 
     fn asks(&mut self, deletion: &Deletion, plan: &DeletePlan) {
         if let Some(obstacle) = deletion.obstacle() {
-            self.tell(obstacle, Tone::Bad);
+            self.tell(&obstacle, Tone::Bad);
+            return;
+        }
+        if deletion.is_finding_out() {
+            self.tell("Finding out what may be done to make sure of it. Esc leaves.", Tone::Ask);
             return;
         }
         if let Some(refused) = deletion.refused() {
@@ -180,6 +200,9 @@ impl Text {
                 let ask = match wanted {
                     Confirmation::Yes if alone => "y deletes it, if it is still that very node.".to_owned(),
                     Confirmation::Yes => "y deletes them, each if it is still that very node.".to_owned(),
+                    Confirmation::SequenceNumber(name) if !plan.nodes().iter().any(PlannedNode::may_be_live_holder) => {
+                        format!("Nothing can make sure of it: type {name} and Enter to delete it all the same.")
+                    }
                     Confirmation::SequenceNumber(name) if alone => {
                         format!("Its owner may be at work: type {name} and Enter to delete that very node.")
                     }

@@ -149,7 +149,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
     let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
-    let hands = Hands::new(options.observe.connection.clone(), options.audit_log, options.write);
+    let hands = Hands::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
     if let Some(tour) = options.tour {
         fleets.begin_with(Event::TourBegins(Box::new(tour)));
     }

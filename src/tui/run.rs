@@ -268,6 +268,9 @@ where
             Effect::Export { name, text } => {
                 self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
             }
+            Effect::FindGuards(plan) => {
+                self.tasks.spawn(self.hands.clone().find_guards(*plan));
+            }
             Effect::Delete(plan) => {
                 self.tasks.spawn(self.hands.clone().carry_out(*plan));
             }

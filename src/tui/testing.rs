@@ -132,6 +132,7 @@ pub fn press(app: &mut App, keys: &str) -> Update {
             letter => Key::Char(letter),
         };
         last = app.update(Event::Key(key), app.clock());
+        deletions::find_out(app, &mut last);
     }
     last
 }

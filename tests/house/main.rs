@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 15] = [
+const ROOMS: [(&str, &[&str]); 16] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
@@ -18,9 +18,11 @@ const ROOMS: [(&str, &[&str]); 15] = [
     ("sandbox", &["znode"]),
     ("demo", &["contend", "lock", "zk", "znode"]),
     ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
         &[
+            "examine",
             "admin",
             "demo",
             "sandbox",
@@ -40,6 +42,7 @@ const ROOMS: [(&str, &[&str]); 15] = [
     (
         "tui",
         &[
+            "examine",
             "demo",
             "admin",
             "contend",

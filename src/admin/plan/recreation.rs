@@ -58,21 +58,20 @@ impl Guard {
     /// What others will see of it, in a sentence.
     pub fn sentence(self) -> String {
         match self {
-            Self::UniqueName => "its name cannot come back, so that no write is needed to make sure of it".to_owned(),
+            Self::UniqueName => "its name cannot come back: no write is needed".to_owned(),
             Self::Parent { data_length } => format!(
-                "its parent's data are written anew, unchanged, to make sure that the parent was not made again: no waiter is \
-                 woken; who watches the parent's data sees up to {} changes{}",
+                "its parent's data are written anew, unchanged: no waiter is woken; who watches those data sees up to {} changes{}",
                 MOST_RAISES + 1,
                 large(data_length)
             ),
             Self::OwnNode { data_length } => format!(
-                "its own data are written anew, unchanged, to make sure of it: who watches it is woken {}, and persistent \
-                 watchers see up to {MOST_RAISES} changes before it goes{}",
+                "its own data are written anew, unchanged: who watches it is woken {}; persistent watchers see up to \
+                 {MOST_RAISES} changes before it goes{}",
                 woken(data_length),
                 large(data_length)
             ),
-            Self::Unguarded => "neither it nor its parent may be written, so that nothing makes sure of it: another owner could \
-                                take its name between the last look and the deletion, and be deleted instead"
+            Self::Unguarded => "neither it nor its parent may be written: another owner could take its name before the deletion, \
+                                and be deleted instead"
                 .to_owned(),
         }
     }

@@ -145,7 +145,7 @@ pub(super) fn risks_of_empty() -> Vec<String> {
 pub(super) fn asked(node: PlannedNode) -> PlannedNode {
     let risks = ["only an application that made the lock revocable hears it; another goes on to hold".to_owned()];
     let then = format!("its owner is asked to release; when it does: {}", node.then);
-    PlannedNode { risks: risks.into(), then, ..node }
+    PlannedNode { risks: risks.into(), then, lacks: None, ..node }
 }
 
 /// Whole seconds: nobody needs more of it.

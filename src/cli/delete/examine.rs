@@ -8,15 +8,10 @@ use super::super::follow::Follower;
 use super::super::settings::Settings;
 use crate::admin::{DeletePlan, NoPlan};
 use crate::diagnose::Sight;
+use crate::examine::{near, survey};
 use crate::queue::{Change, LockTable};
-use crate::recipe::Shape;
-use crate::server_view::ServerView;
 use crate::zk::stat_of;
-use crate::zk::survey::{SurveyOptions, survey_once};
-use crate::znode::{Sequence, Timestamp, ZnodePath, ZnodeStat};
-
-/// How often the servers are asked at most.
-const SURVEYS: usize = 3;
+use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
 
 /// The node's stat; `None` when there is no such node.
 pub(super) async fn stat(
@@ -35,10 +30,24 @@ pub(super) async fn stat(
 }
 
 /// The plan to delete it, with all that can be told of it now.
-pub(super) async fn plan(settings: &Settings, path: &ZnodePath, stat: &ZnodeStat) -> Result<DeletePlan, CliError> {
+pub(super) async fn plan(
+    client: &Client,
+    settings: &Settings,
+    path: &ZnodePath,
+    stat: &ZnodeStat,
+) -> Result<DeletePlan, CliError> {
     let table = look(settings, path).await?;
     let sight = Sight::new(&table, now());
-    match DeletePlan::of(&sight, std::slice::from_ref(path)) {
+    let planned = DeletePlan::of(&sight, std::slice::from_ref(path));
+    if matches!(planned, Err(NoPlan::NotFound(_)))
+        && let Some(unreadable) = unreadable(client, settings, path).await
+    {
+        return Err(CliError::NotDeleted(format!(
+            "what {path} is cannot be seen: the READ permission on {unreadable} is missing; give an identity that has it with \
+             --auth-file"
+        )));
+    }
+    match planned {
         Err(NoPlan::NotFound(_)) if stat.ephemeral_owner.is_none() => {
             let now = table.server_time(sight.now());
             Ok(DeletePlan::of_empty_node(path, stat, now)?)
@@ -61,19 +70,15 @@ async fn look(settings: &Settings, path: &ZnodePath) -> Result<LockTable, CliErr
     Ok(table)
 }
 
-/// What the servers say. While connections come and go a server counts and lists different ones, and its list cannot be taken
-/// for whole: then it is asked again.
-async fn survey(options: &SurveyOptions) -> ServerView {
-    let mut view = ServerView::default();
-    for _ in 0..SURVEYS {
-        // A connect string that cannot be read was refused before.
-        view = survey_once(options, false).await.unwrap_or_default();
-        let in_part = view.members.iter().any(|member| member.connections.is_some() && !member.knows_connections());
-        if !in_part {
-            break;
-        }
+/// The node that may not be read, of those that tell what a contender is: the node itself and its parent.
+async fn unreadable(client: &Client, settings: &Settings, path: &ZnodePath) -> Option<ZnodePath> {
+    let data = timeout(settings.timeout, client.get_data(path.as_str())).await;
+    if matches!(data, Ok(Err(Error::NoAuth))) {
+        return Some(path.clone());
     }
-    view
+    let parent = path.parent()?;
+    let listed = timeout(settings.timeout, client.list_children(parent.as_str())).await;
+    matches!(listed, Ok(Err(Error::NoAuth))).then_some(parent)
 }
 
 async fn read(settings: &Settings) -> Result<LockTable, CliError> {
@@ -85,22 +90,6 @@ async fn read(settings: &Settings) -> Result<LockTable, CliError> {
         }
     }
     Ok(follower.stop().await.0)
-}
-
-/// Where the node's lock can be: its parent, and where a semaphore's other half would be.
-fn near(path: &ZnodePath) -> Vec<ZnodePath> {
-    let Some(parent) = path.parent() else { return vec![path.clone()] };
-    if parent.is_root() && Sequence::split(path.name()).is_none() {
-        // A single node at the top: the rest of the tree has nothing to do with it.
-        return vec![path.clone()];
-    }
-    let mut near = vec![parent.clone()];
-    if !parent.is_root() {
-        near.extend(Shape::hints_beside(&parent));
-        near.extend(Shape::hints_of(&parent));
-        near.extend(Shape::regrouped_by(&parent));
-    }
-    near
 }
 
 fn now() -> Timestamp {

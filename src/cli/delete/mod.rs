@@ -5,7 +5,6 @@ mod options;
 mod show;
 
 use std::io::{self, BufRead, IsTerminal, Write};
-use std::time::Duration;
 
 use tokio::time::timeout;
 use zookeeper_client::Client;
@@ -17,15 +16,13 @@ use super::arguments::Format;
 use super::settings::Settings;
 use super::{CliError, Verdict};
 use crate::admin::audit::{self, Subject};
-use crate::admin::{self, Action, Audit, Confirmation, DeletePlan, Permission, Who};
+use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, Permission, Who};
+use crate::examine::Examiner;
 use crate::zk;
 use crate::znode::{ZnodeStat, escaped};
 
 /// The longest answer that is read from a terminal, in bytes.
 const LONGEST_ANSWER: u64 = 4096;
-
-/// How long the end of the session is waited for.
-const CLOSING: Duration = Duration::from_secs(2);
 
 /// Examines the node, shows the plan, asks, deletes, and tells what came of it.
 pub(super) async fn run(
@@ -42,8 +39,9 @@ pub(super) async fn run(
     let client = zk::connect(&settings.connect_options()?).await?;
     let deletion = Deletion { settings, format, options, client };
     let done = deletion.run(audit.as_ref(), out).await;
-    close(deletion.client).await;
+    admin::close(deletion.client).await;
     let (plan, told) = done?;
+    let failed = told.as_ref().filter(|told| told.failed).map(|told| CliError::NotDeleted(told.reason.clone()));
     let action = if options.revoke { Action::Revoke } else { Action::Delete };
     if let Some(error) = told.as_ref().and_then(|told| told.audit_error.as_ref()) {
         let _ = writeln!(io::stderr(), "lockscope: the outcome is not in the audit log: {}", escaped(error));
@@ -53,38 +51,21 @@ pub(super) async fn run(
             let log = audit.as_ref().map(Audit::path);
             show::json(out, &options.path, action, plan.as_ref(), told.as_ref(), log)
         }
-        (Format::Table, Some(told)) => writeln!(out, "{}", escaped(&told.reason)),
-        (Format::Table, None) => Ok(()),
+        // What failed is said on standard error.
+        (Format::Table, Some(told)) if !told.failed => writeln!(out, "{}", escaped(&told.reason)),
+        (Format::Table, _) => Ok(()),
     };
     // A reader who is gone does not change what was done, and the exit code tells that.
     written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    Ok(if told.is_none_or(|told| told.done) { Verdict::Yes } else { Verdict::No })
-}
-
-/// Closes the session and waits for that a short while; one that cannot be closed times out at the servers.
-async fn close(client: Client) {
-    let mut states = client.state_watcher();
-    if client.state().is_terminated() {
-        return;
+    if let Some(failed) = failed {
+        return Err(failed);
     }
-    drop(client);
-    let closed = async { while !states.changed().await.is_terminated() {} };
-    let _ = timeout(CLOSING, closed).await;
+    Ok(if told.is_none_or(|told| told.done) { Verdict::Yes } else { Verdict::No })
 }
 
 fn open_audit(settings: &Settings) -> Result<Audit, CliError> {
     let path = settings.audit_log.clone().or_else(audit::usual_path).ok_or(CliError::NoAuditPlace)?;
     Ok(Audit::open(&path)?)
-}
-
-struct Again<'a>(&'a Deletion<'a>);
-impl admin::Examine for Again<'_> {
-    async fn examine(&mut self, node: &admin::PlannedNode) -> Result<Option<admin::PlannedNode>, String> {
-        let stat = examine::stat(&self.0.client, &node.path, self.0.settings).await.map_err(|e| e.to_string())?;
-        let Some(stat) = stat else { return Ok(None) };
-        let plan = examine::plan(self.0.settings, &node.path, &stat).await.map_err(|e| e.to_string())?;
-        Ok(plan.nodes().first().cloned())
-    }
 }
 
 struct Deletion<'a> {
@@ -127,20 +108,22 @@ impl Deletion<'_> {
                 let told = Told::not_tried("not-confirmed", refused.to_string());
                 self.noted(Some(audit), Some(&plan), told).await?
             }
-            Ok(confirmed) => {
-                let (permission, who) = (Permission::of_subcommand(), self.who().await);
-                let patience = self.settings.timeout;
-                let mut again = Again(self);
-                let outcomes =
-                    admin::execute(self.client.clone(), &permission, confirmed, audit, &who, patience, &mut again).await;
-                let outcome = outcomes.first().ok_or(admin::NoPlan::Nothing)?;
-                if outcome.ending.is_failure() {
-                    return Err(CliError::NotDeleted(outcome.sentence()));
-                }
-                Told::from(outcome)
-            }
+            Ok(confirmed) => self.carry_out(confirmed, audit).await?,
         };
         Ok((Some(plan), Some(told)))
+    }
+
+    /// On a session of its own, which ends with it.
+    async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> Result<Told, CliError> {
+        let (permission, who) = (Permission::of_subcommand(), self.who().await);
+        let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
+        let session = zk::connect(&self.settings.connect_options()?).await?;
+        let mut examiner = Examiner::start(observe, survey, [&self.options.path]);
+        let patience = self.settings.timeout;
+        let executed = admin::execute(session, &permission, plan, audit, &who, patience, &mut examiner);
+        let outcomes = executed.await;
+        examiner.stop().await;
+        Ok(Told::from(outcomes.first().ok_or(admin::NoPlan::Nothing)?))
     }
 
     /// The node, if it is the one that was asked for.
@@ -165,29 +148,65 @@ impl Deletion<'_> {
     }
 
     async fn plan(&self, stat: &ZnodeStat) -> Result<DeletePlan, CliError> {
-        let plan = examine::plan(self.settings, &self.options.path, stat).await?;
+        let plan = examine::plan(&self.client, self.settings, &self.options.path, stat).await?;
         if !self.options.revoke {
-            return Ok(plan);
+            return self.guarded(plan).await;
         }
-        plan.revocation().ok_or_else(|| {
+        let revocation = plan.revocation().ok_or_else(|| {
             CliError::NotDeleted(format!(
                 "{} cannot be revoked: only the holder of one of Curator's mutexes can be asked; leave --revoke out to \
                  delete it",
                 self.options.path
             ))
-        })
+        })?;
+        self.guarded(revocation).await
+    }
+
+    /// How the node can be made sure of, and what is missing for that.
+    async fn guarded(&self, plan: DeletePlan) -> Result<DeletePlan, CliError> {
+        let path = &self.options.path;
+        let failed = |why: &str| {
+            CliError::NotDeleted(format!("what may be done with {path} cannot be found out: {why}; try again"))
+        };
+        match timeout(self.settings.timeout, admin::find_guards(&self.client, plan)).await {
+            Ok(found) => found.map_err(|error| failed(&error.to_string())),
+            Err(_) => Err(failed("the server is silent")),
+        }
+    }
+
+    /// Why it is not even asked for, whatever the answer would be.
+    fn obstacle(&self, plan: &DeletePlan) -> Option<Told> {
+        let path = &self.options.path;
+        if let Some((_, lacks)) = plan.lacks() {
+            let reason = format!(
+                "{path} was not deleted: the server wants {lacks}: give an identity that has it with --auth-file"
+            );
+            return Some(Told { failed: true, ..Told::not_tried("refused", reason) });
+        }
+        let node = plan.nodes().first()?;
+        if plan.action() == Action::Delete && node.may_be_live_holder() && !self.options.even_if_live {
+            let reason = format!(
+                "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or say --even-if-live",
+                node.life.id()
+            );
+            return Some(Told::not_tried("live", reason));
+        }
+        if plan.action() == Action::Delete && plan.unguarded().is_some() && self.options.yes && !self.options.even_if_unguarded
+        {
+            let reason = format!(
+                "{path} was not deleted: neither it nor its parent may be written, so that another owner could take its name \
+                 before the deletion and be deleted instead: give an identity with --auth-file, or say --even-if-unguarded"
+            );
+            return Some(Told::not_tried("unguarded", reason));
+        }
+        None
     }
 
     /// What was answered, or why it was not even asked.
     async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<Result<String, Told>, CliError> {
-        let path = &self.options.path;
-        let wanted = plan.confirmation();
-        if matches!(wanted, Confirmation::SequenceNumber(_)) && !self.options.even_if_live {
-            let life = plan.nodes().first().map_or("", |node| node.life.id());
-            let reason = format!(
-                "{path} holds, and its owner is {life}: nothing was deleted; stop its process first, or say --even-if-live"
-            );
-            return Ok(Err(Told::not_tried("live", reason)));
+        let (path, wanted) = (&self.options.path, plan.confirmation());
+        if let Some(told) = self.obstacle(plan) {
+            return Ok(Err(told));
         }
         if self.options.yes {
             return Ok(Ok(match wanted {
@@ -198,7 +217,7 @@ impl Deletion<'_> {
         if self.format == Format::Json {
             show::table(&mut io::stderr().lock(), plan)?;
         }
-        let answer = ask(&wanted).await?;
+        let answer = ask(plan, &wanted).await?;
         // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.
         let again = match self.plan(stat).await {
             Ok(again) => again.confirmation(),
@@ -237,11 +256,13 @@ fn changed_since(plan: &DeletePlan, stat: &ZnodeStat) -> Option<Told> {
 }
 
 /// Asks on the terminal. The end of the input is no answer.
-async fn ask(wanted: &Confirmation) -> Result<String, CliError> {
+async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> Result<String, CliError> {
+    let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
     let question = match wanted {
         Confirmation::Yes => "Do it? [y/N] ".to_owned(),
         Confirmation::SequenceNumber(number) => {
-            format!("Its owner may be at work. Type {} to do it: ", escaped(number))
+            let why = if is_live { "Its owner may be at work." } else { "Nothing can make sure of it." };
+            format!("{why} Type {} to do it: ", escaped(number))
         }
     };
     let mut err = io::stderr().lock();

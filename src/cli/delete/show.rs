@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::admin::{Action, Confirmation, DeletePlan, Life, Outcome, PlannedNode, What};
+use crate::admin::{Action, Confirmation, DeletePlan, Guard, Life, Outcome, PlannedNode, What};
 use crate::queue::State;
 use crate::report::SCHEMA;
 use crate::znode::{ZnodePath, escaped};
@@ -13,19 +13,27 @@ use crate::znode::{ZnodePath, escaped};
 /// What came of a deletion, or why it was not tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Told {
-    /// [`Ending::id`](crate::admin::Ending::id), or `changed-hands`, `gone`, `live`, `not-confirmed` when it was not tried.
+    /// [`Ending::id`](crate::admin::Ending::id), or `changed-hands`, `gone`, `live`, `not-confirmed`, `unguarded` when it was not
+    /// tried.
     pub result: &'static str,
     /// The same as a sentence.
     pub reason: String,
     /// Whether the node was deleted, or its owner asked.
     pub done: bool,
+    /// Whether another owner's data were replaced, or may have been.
+    pub overwritten: bool,
+    /// Whose version and time of modification changed, or may have, though the node was not deleted by that.
+    pub raised: Option<ZnodePath>,
     /// Why the audit log lacks this outcome.
     pub audit_error: Option<String>,
+    /// Whether it could not be tried to the end.
+    #[serde(skip)]
+    pub failed: bool,
 }
 
 impl Told {
     pub(super) fn not_tried(result: &'static str, reason: String) -> Self {
-        Self { result, reason, done: false, audit_error: None }
+        Self { result, reason, done: false, overwritten: false, raised: None, audit_error: None, failed: false }
     }
 }
 
@@ -35,7 +43,10 @@ impl From<&Outcome> for Told {
             result: outcome.ending.id(),
             reason: outcome.sentence(),
             done: outcome.ending.is_done(),
+            overwritten: outcome.overwritten,
+            raised: outcome.raised.clone(),
             audit_error: outcome.unaudited.clone(),
+            failed: outcome.ending.is_failure(),
         }
     }
 }
@@ -78,6 +89,9 @@ struct NodeObject<'a> {
     acquires_next: Vec<&'a str>,
     then: &'a str,
     risks: &'a [String],
+    guard: Option<&'static str>,
+    guard_effect: Option<String>,
+    lacks: Option<&'static str>,
     revocable: bool,
 }
 
@@ -106,6 +120,9 @@ impl<'a> NodeObject<'a> {
             acquires_next: node.acquires_next.iter().map(|next| &*next.node).collect(),
             then: &node.then,
             risks: &node.risks,
+            guard: node.guard.map(Guard::id),
+            guard_effect: node.guard.map(Guard::sentence),
+            lacks: node.lacks,
             revocable: node.revocable,
         }
     }
@@ -164,6 +181,12 @@ pub(super) fn table(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
         line("then", &node.then)?;
         for risk in &node.risks {
             line("careful", risk)?;
+        }
+        if let (Action::Delete, Some(guard)) = (plan.action(), node.guard) {
+            line("guard", &guard.sentence())?;
+        }
+        if let Some(lacks) = node.lacks {
+            line("missing", lacks)?;
         }
     }
     if plan.revocation().is_some() {

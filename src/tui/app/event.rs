@@ -98,6 +98,8 @@ pub enum Event {
     ExportDone(Result<PathBuf, String>),
     /// Something that the user should know, said once.
     Note(String),
+    /// An [`Effect::FindGuards`] was carried out: the plan with what was found out, or why nothing could be; a sentence.
+    GuardsFound(Result<Box<DeletePlan>, String>),
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
     DeletionDone(Result<Vec<admin::Outcome>, String>),
     /// The audit log was read.
@@ -149,6 +151,8 @@ pub enum Effect {
         /// What is in it.
         text: String,
     },
+    /// Find out how each node of a plan can be made sure of, and what is missing to delete it.
+    FindGuards(Box<DeletePlan>),
     /// Carry out what was confirmed.
     Delete(Box<Confirmed<DeletePlan>>),
     /// Read the audit log.

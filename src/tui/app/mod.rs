@@ -230,6 +230,7 @@ impl App {
                 self.tell(note);
                 Update { redraw: true, effects: Vec::new() }
             }
+            Event::GuardsFound(found) => self.guards_found(found),
             Event::DeletionDone(done) => self.deletion_done(done),
             Event::AuditRead(told) => self.audit_told(*told),
             Event::ObserverEnded => {

@@ -2,7 +2,7 @@
 
 use super::{NOW, at, ensemble, seen, session, settings};
 use crate::admin::audit::{Entry, History, Subject, Told};
-use crate::admin::{DeletePlan, Ending, Outcome, Who};
+use crate::admin::{DeletePlan, Ending, Guard, Outcome, Permitted, PlannedNode, Who};
 use crate::queue::Change;
 use crate::server_view::{AskedBy, Connection, Expiry, Listing, MemberView, Mode, ServerView, Session};
 use crate::tui::app::{App, AuditTold, Effect, Event, Settings, Update};
@@ -73,6 +73,25 @@ pub fn told(connected: &[i64], expiring: &[(i64, i64)], now: Timestamp) -> Chang
     Change::Surveyed { view: view.into() }
 }
 
+/// Answers what an update wants to have found out: that everything may be written and deleted.
+pub fn find_out(app: &mut App, update: &mut Update) {
+    let is_wanted = |effect: &mut Effect| matches!(effect, Effect::FindGuards(_));
+    for effect in update.effects.extract_if(.., is_wanted) {
+        let Effect::FindGuards(plan) = effect else { continue };
+        let permitted = plan.nodes().iter().map(|node| Permitted { guard: guard(node), lacks: None }).collect::<Vec<_>>();
+        let found = Box::new(plan.guarded(permitted));
+        app.update(Event::GuardsFound(Ok(found)), app.clock());
+    }
+}
+
+fn guard(node: &PlannedNode) -> Guard {
+    match node.sequence {
+        _ if crate::recipe::is_never_reused(node.name()) => Guard::UniqueName,
+        Some(_) => Guard::Parent { data_length: 0 },
+        None => Guard::OwnNode { data_length: 7 },
+    }
+}
+
 /// What is to be carried out after an update.
 pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
     update.effects.iter().find_map(|effect| match effect {
@@ -83,7 +102,7 @@ pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
 
 /// That plan was carried out, and each of its nodes ended so.
 pub fn done(plan: &DeletePlan, ending: &Ending) -> Event {
-    let outcome = |node: &crate::admin::PlannedNode| Outcome::new(node, ending.clone());
+    let outcome = |node: &PlannedNode| Outcome::new(node, ending.clone());
     Event::DeletionDone(Ok(plan.nodes().iter().map(outcome).collect()))
 }
 

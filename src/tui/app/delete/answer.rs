@@ -24,7 +24,7 @@ impl Deletion {
 
     fn answers(&self) -> Vec<(Key, Answer, &'static str)> {
         let mut answers = Vec::new();
-        let open = self.obstacle.is_none();
+        let open = self.is_open();
         let (yes, turn) = if self.revokes {
             ("ask its owner to release", "delete instead")
         } else {
@@ -54,7 +54,7 @@ impl Deletion {
         let is_number = expected.parse::<i64>().is_ok();
         match key {
             Key::Char(letter) if is_number && !letter.is_ascii_digit() && letter != '-' => false,
-            key => self.obstacle.is_none() && self.typed.edit(key),
+            key => self.is_open() && self.typed.edit(key),
         }
     }
 }
@@ -101,7 +101,7 @@ impl App {
         let (now, table) = (self.now, self.live.table());
         let Some(deletion) = &mut self.deletion else { return Update::default() };
         deletion.look_again(table, now);
-        if deletion.obstacle.is_some() {
+        if !deletion.is_open() {
             return Update::redraw();
         }
         if deletion.changed.is_some_and(|changed| now.since(changed) < READING) {

@@ -12,7 +12,7 @@ use std::time::Duration;
 pub use outcome::Working;
 pub use tags::Tags;
 
-use super::{App, Prompt, Purpose, Screen, Update};
+use super::{App, Effect, Prompt, Purpose, Screen, Update};
 use crate::admin::{Action, Confirmation, DeletePlan, Life, NoPlan, What};
 use crate::diagnose::Sight;
 use crate::queue::{LockQueue, LockTable, State};
@@ -36,6 +36,8 @@ pub struct Deletion {
     plan: DeletePlan,
     revokes: bool,
     obstacle: Option<String>,
+    /// Why it could not be found out what may be done; a sentence.
+    not_found_out: Option<String>,
     changed: Option<Timestamp>,
     refused: Option<String>,
     typed: Prompt,
@@ -48,6 +50,7 @@ impl Deletion {
             plan,
             revokes: false,
             obstacle: None,
+            not_found_out: None,
             changed: None,
             refused: None,
             typed: Prompt::new(Purpose::Confirmation, ""),
@@ -67,8 +70,21 @@ impl Deletion {
     }
 
     /// Why it cannot be confirmed now; a sentence.
-    pub fn obstacle(&self) -> Option<&str> {
-        self.obstacle.as_deref()
+    pub fn obstacle(&self) -> Option<String> {
+        let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
+            format!("{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {LEAVE}", called(path))
+        });
+        self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
+    }
+
+    /// Whether it is being found out how the nodes can be made sure of: until then nothing can be answered.
+    pub fn is_finding_out(&self) -> bool {
+        !self.plan.is_guarded()
+    }
+
+    /// Whether it can be answered.
+    fn is_open(&self) -> bool {
+        !self.is_finding_out() && self.obstacle().is_none()
     }
 
     /// Whether what is known of the nodes changed while the plan was shown.
@@ -83,7 +99,7 @@ impl Deletion {
 
     /// What is being typed; `None` when a `y` is enough, or nothing can be confirmed.
     pub fn typed(&self) -> Option<&Prompt> {
-        let wanted = self.obstacle.is_none() && self.plan().confirmation() != Confirmation::Yes;
+        let wanted = self.is_open() && self.plan().confirmation() != Confirmation::Yes;
         wanted.then_some(&self.typed)
     }
 
@@ -113,6 +129,7 @@ impl Deletion {
     }
 
     fn take(&mut self, plan: DeletePlan, now: Timestamp) {
+        let plan = plan.guarded_as(&self.plan);
         if gist(&plan) != gist(&self.plan) {
             (self.changed, self.refused) = (Some(now), None);
             self.typed = Prompt::new(Purpose::Confirmation, "");
@@ -179,8 +196,21 @@ impl App {
         }
         let targets = self.targets();
         match DeletePlan::of(&Sight::new(self.live.table(), self.now), &targets) {
-            Ok(plan) => self.deletion = Some(Deletion::new(plan)),
-            Err(why) => return self.refuse(sentence(&why.to_string())),
+            Ok(plan) => {
+                self.deletion = Some(Deletion::new(plan.clone()));
+                Update::effect(Effect::FindGuards(Box::new(plan)))
+            }
+            Err(why) => self.refuse(sentence(&why.to_string())),
+        }
+    }
+
+    /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use.
+    pub(in crate::tui::app) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> Update {
+        let Some(deletion) = &mut self.deletion else { return Update::default() };
+        match found {
+            Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
+            Err(_) if deletion.plan.is_guarded() => {}
+            Err(why) => deletion.not_found_out = Some(format!("{why} {LEAVE}")),
         }
         Update::redraw()
     }

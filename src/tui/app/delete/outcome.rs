@@ -88,5 +88,5 @@ fn summary(outcomes: &[Outcome]) -> String {
 
 /// `4711 of /locks/billing is deleted.`
 fn told(outcome: &Outcome) -> String {
-    sentence(&format!("{} {}", called(&outcome.path), outcome.ending))
+    sentence(&format!("{} {}", called(&outcome.path), outcome.words()))
 }

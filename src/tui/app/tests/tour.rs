@@ -4,6 +4,7 @@ use super::{SIZE, later};
 use crate::contend::{ClientId, Doing, Order};
 use crate::demo::{Act, Direction, Look, Script};
 use crate::tui::app::{App, Effect, Event, Screen, Settings, Side, Tour, Update};
+use crate::tui::testing::deletions::find_out;
 use crate::tui::testing::fleets::{clients, started, status, totals, with, writing};
 use crate::tui::testing::{NOW, at, curator, listed, path, press, settings};
 
@@ -214,7 +215,12 @@ fn plays_deletion(seconds: u64, meanwhile: &str) -> (App, Vec<Effect>) {
     app.update(at(NOW, queue), NOW);
     press(&mut app, "nnP");
     press(&mut app, meanwhile);
-    let ticks = (0..=seconds).flat_map(|second| app.update(Event::Tick, later(second)).effects).collect();
+    let mut ticks = Vec::new();
+    for second in 0..=seconds {
+        let mut update = app.update(Event::Tick, later(second));
+        find_out(&mut app, &mut update);
+        ticks.extend(update.effects);
+    }
     (app, ticks)
 }
 
