@@ -1,6 +1,7 @@
 //! Deleting other people's nodes: only what was seen, and never without a line in the audit log.
 
 mod access;
+mod again;
 mod command;
 mod faults;
 mod killed;
