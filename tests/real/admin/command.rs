@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use tempfile::TempDir;
-use zookeeper_client::{Client, CreateMode};
+use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use super::scene::place;
 use crate::harness::relay::Relay;
@@ -196,6 +196,84 @@ async fn what_is_no_lock_is_not_deleted() {
         (&told["outcome"]["result"], &told["plan"]["nodes"][0]["recipe"]),
         (&"deleted".into(), &"single-node".into())
     );
+}
+
+/// Lets the world do only this to a node, besides looking after who may.
+async fn close(client: &Client, node: &str, may: Permission) {
+    let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
+    client.set_acl(node, &acl, None).await.expect("closed");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_plan_says_how_it_is_made_sure_of_and_who_sees_that() {
+    let scene = Scene::new("delete-guard").await;
+    let unique = scene.queue(1).await.remove(0);
+    let numbered = zk::create_all(
+        &scene.client,
+        CreateMode::EphemeralSequential,
+        [(format!("{}/lock-", scene.lock), Vec::new())],
+    )
+    .await
+    .remove(0);
+    let guard = async |node: &str| {
+        let plan = scene.delete(node, &["--dry-run"]).await.json();
+        let planned = &plan["plan"]["nodes"][0];
+        let says = planned["guard_effect"].as_str().unwrap_or_default().to_owned();
+        (planned["guard"].as_str().unwrap_or_default().to_owned(), says)
+    };
+    let version = async |node: &str| scene.client.check_stat(node).await.expect("an answer").expect("there").version;
+    assert_eq!(guard(&unique).await.0, "unique-name");
+    let (by, says) = guard(&numbered).await;
+    assert!(by == "parent" && says.contains("no waiter is woken") && says.contains("up to 17 changes"), "{by} {says}");
+    close(&scene.client, &scene.lock, Permission::READ | Permission::CREATE | Permission::DELETE).await;
+    let (by, says) = guard(&numbered).await;
+    assert!(by == "node" && says.contains("is woken twice"), "{by} {says}");
+    scene.client.set_data(&numbered, &vec![b'x'; 100_000], None).await.expect("large data");
+    let (by, says) = guard(&numbered).await;
+    assert!(by == "node" && says.contains("100000 bytes go in up to 8 requests"), "{by} {says}");
+    assert_eq!((version(&scene.lock).await, version(&numbered).await), (0, 1), "finding that out changes nothing");
+    let told = scene.delete(&numbered, &["--yes", "--even-if-live"]).await.json();
+    assert_eq!(told["outcome"]["result"], "deleted");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nothing_can_make_sure_of_needs_more_than_a_yes() {
+    let scene = Scene::new("delete-unguarded").await;
+    let wish = [(format!("{}/lock-", scene.lock), Vec::new())];
+    let node = zk::create_all(&scene.client, CreateMode::PersistentSequential, wish).await.remove(0);
+    close(&scene.client, &scene.lock, Permission::READ | Permission::CREATE | Permission::DELETE).await;
+    close(&scene.client, &node, Permission::READ).await;
+    let told = object(&scene.delete(&node, &["--yes"]).await, 1);
+    assert_eq!((&told["outcome"]["result"], &told["plan"]["nodes"][0]["guard"]), (&"unguarded".into(), &"none".into()));
+    assert_eq!(told["plan"]["confirmation"], "sequence-number");
+    let says = told["outcome"]["reason"].as_str().unwrap_or_default();
+    assert!(says.contains("--auth-file") && says.contains("--even-if-unguarded"), "{says}");
+    assert!(scene.is_there(&node).await);
+    let told = scene.delete(&node, &["--yes", "--even-if-unguarded"]).await.json();
+    assert_eq!(told["outcome"]["result"], "deleted");
+    assert!(!scene.is_there(&node).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_missing_permission_is_named_and_so_is_how_to_get_it() {
+    let scene = Scene::new("delete-permission").await;
+    let node = scene.queue(1).await.remove(0);
+    close(&scene.client, &node, Permission::CREATE).await;
+    for more in [&[][..], &["--lock", &node]] {
+        let told = scene.delete(&node, &[&["--yes", "--even-if-live"], more].concat()).await.refused();
+        assert!(told.contains(&format!("the READ permission on {node}")) && told.contains("--auth-file"), "{told}");
+        assert!(!told.contains("--lock"), "{told}");
+    }
+    close(&scene.client, &node, Permission::ALL).await;
+    close(&scene.client, &scene.lock, Permission::WRITE | Permission::CREATE | Permission::DELETE).await;
+    let told = scene.delete(&node, &["--yes", "--even-if-live"]).await.refused();
+    assert!(told.contains(&format!("the READ permission on {} is", scene.lock)), "{told}");
+    close(&scene.client, &scene.lock, Permission::READ | Permission::WRITE).await;
+    let ended = scene.delete(&node, &["--yes", "--even-if-live"]).await;
+    let told = object(&ended, 2);
+    assert_eq!((&told["outcome"]["result"], &told["outcome"]["done"]), (&"refused".into(), &false.into()));
+    assert!(ended.told.contains("the DELETE permission on its parent") && ended.told.contains("--auth-file"), "{ended:?}");
+    assert!(scene.is_there(&node).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -11,7 +11,7 @@ use crate::harness::zk;
 use crate::headless::program::{Running, lockscope};
 
 /// How many of the last requests of a command are tried: those of the deletion, and some before.
-const LAST: usize = 8;
+const LAST: usize = 10;
 
 struct Kill {
     relay: Relay,
@@ -79,8 +79,10 @@ async fn whenever_it_is_killed_nothing_was_changed_without_an_intent_on_the_disk
         assert!(entry.is_some() || (there && !written), "changed without an intent");
         let Some(entry) = entry else { continue };
         assert!(entry.intended && entry.subject.owner.is_none());
-        assert_eq!(entry.outcome, None, "nobody could have told");
-        without_outcome += 1;
+        // What looks on beside the deletion may have been what stood still: then the deletion was done.
+        let was_done = entry.outcome.as_ref().is_some_and(|told| told.result == "deleted" && !there);
+        assert!(entry.outcome.is_none() || was_done, "nobody could have told: {entry:?}");
+        without_outcome += usize::from(!was_done);
     }
     assert!(without_outcome >= 4, "{without_outcome} were killed at work");
 }
