@@ -20,7 +20,7 @@
 //! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `server_view`, `znode` |
 //! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
 //! | [`demo`] | The guided tour: its script as data, and the sessions that play what test clients cannot. | `contend`, `lock`, `zk`, `znode` |
-//! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
+//! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`examine`] | What is true of a node right before it is deleted: its queue and its owner, younger than a second. | `admin`, `observe`, `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |

@@ -12,7 +12,7 @@ use super::unreadable::unreadable_roots;
 use super::{CliError, Verdict};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::LockTable;
-use crate::report::Check;
+use crate::report::{Check, json};
 use crate::znode::{escaped, plural};
 
 /// Looks for so long, from the moment when everything was read, and prints what was found. Where a root cannot be read, what
@@ -35,7 +35,7 @@ pub(super) async fn run(
     let mut out = BufWriter::new(out);
     match format {
         Format::Json => {
-            serde_json::to_writer(&mut out, &check).map_err(std::io::Error::from)?;
+            json::to_writer(&mut out, &check).map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
         Format::Table => {

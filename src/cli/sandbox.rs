@@ -9,6 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::CliError;
 use super::arguments::SandboxOptions;
+use crate::report;
 use crate::sandbox::{Options, Sandbox, SandboxError};
 
 /// The first line of output.
@@ -28,7 +29,7 @@ pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Resul
         ..Options::default()
     };
     let sandbox = Sandbox::start(listener, bounds)?;
-    let line = serde_json::to_string(&Address { address: sandbox.connect_string() }).unwrap_or_default();
+    let line = report::json::to_string(&Address { address: sandbox.connect_string() }).unwrap_or_default();
     writeln!(out, "{line}").and_then(|()| out.flush())?;
     tokio::select! {
         _ = interrupt.recv() => {}

@@ -7,7 +7,7 @@ use super::follow::Follower;
 use super::settings::Settings;
 use super::{CliError, table};
 use crate::queue::LockTable;
-use crate::report::Snapshot;
+use crate::report::{Snapshot, json};
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};
 use crate::znode::ZnodePath;
@@ -36,7 +36,7 @@ pub(super) async fn run(settings: &Settings, format: Format, out: &mut impl Writ
     let mut out = BufWriter::new(out);
     match format {
         Format::Json => {
-            serde_json::to_writer(&mut out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis))
+            json::to_writer(&mut out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis))
                 .map_err(std::io::Error::from)?;
             writeln!(out)?;
         }

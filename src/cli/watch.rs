@@ -15,7 +15,7 @@ use super::settings::Settings;
 use super::unreadable::{UnreadableNotices, unreadable_roots};
 use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
-use crate::report::{FindingLine, HappeningLine};
+use crate::report::{self, FindingLine, HappeningLine};
 use crate::znode::{Timestamp, escaped};
 
 /// Prints happenings until SIGINT, SIGTERM or the end of `during`, and ends the session. The output may block for as long
@@ -98,7 +98,7 @@ fn line(told: &Told, format: Format, utc: bool) -> String {
 
 fn json(line: &impl serde::Serialize) -> String {
     // Only maps with other keys than text, and types that fail on purpose, cannot be written as JSON.
-    serde_json::to_string(line).map_or_else(|_| String::new(), |line| line + "\n")
+    report::json::to_string(line).map_or_else(|_| String::new(), |line| line + "\n")
 }
 
 fn finding_for_people(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {

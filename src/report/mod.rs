@@ -12,6 +12,7 @@ mod contender;
 mod ensemble;
 mod finding;
 mod happening;
+pub mod json;
 mod lock;
 mod snapshot;
 mod time;

@@ -15,5 +15,5 @@ pub use path::{BadPath, ZnodePath};
 pub use plural::plural;
 pub use sequence::Sequence;
 pub use stat::{KEPT_DATA, Node, NodeData, ZnodeStat};
-pub use text::{escaped, escaped_bytes};
+pub use text::{escaped, escaped_bytes, must_be_escaped};
 pub use time::Timestamp;

@@ -15,7 +15,7 @@ use std::fmt::Write;
 /// assert_eq!(escaped(r"CORP\user"), r"CORP\\user");
 /// ```
 pub fn escaped(text: &str) -> Cow<'_, str> {
-    let Some(first) = text.find(is_unsafe) else { return Cow::Borrowed(text) };
+    let Some(first) = text.find(must_be_escaped) else { return Cow::Borrowed(text) };
     let mut shown = String::with_capacity(text.len() + 16);
     shown.push_str(&text[..first]);
     push_escaped(&mut shown, &text[first..]);
@@ -46,22 +46,32 @@ fn push_escaped(shown: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '\0' => shown.push_str("\\0"),
-            _ if !is_unsafe(character) => shown.push(character),
+            _ if !must_be_escaped(character) => shown.push(character),
             '\\' | '\n' | '\r' | '\t' => shown.extend(character.escape_default()),
             _ => shown.extend(character.escape_unicode()),
         }
     }
 }
 
-/// Whether a terminal could do something else with this character than show it in its place. Besides the control
-/// characters: those that are invisible (U+00AD, U+200B, the tags), that reorder text (U+202A..U+202E,
-/// U+2066..U+2069) or that end a line (U+2028, U+2029).
-fn is_unsafe(character: char) -> bool {
+/// Whether a terminal, an editor or a shell that it is pasted into could do something else with this character than show it in
+/// its place. Whatever leaves the program as text has these escaped: the screen, tables, JSON, the log, the clipboard.
+///
+/// - Control characters: C0, DEL and C1. They move, erase, colour, ring; U+009B alone begins a command.
+/// - What reorders text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. A name could show another's letters.
+/// - What ends a line where nobody expects it: U+2028 and U+2029; in JSON a line would be two for some readers.
+/// - What cannot be seen: soft hyphen, zero-width characters (U+FEFF among them), fillers, invisible operators, musical and
+///   interlinear marks, and the tags and selectors of U+E0000..U+E0FFF. Two names that look alike would be two nodes, and
+///   text could be hidden in them.
+/// - The backslash, which escapes begin with. JSON escapes it by itself.
+///
+/// Variation selectors (U+FE00..U+FE0F) stay: they belong to emoji and stand behind what they change.
+pub fn must_be_escaped(character: char) -> bool {
     character.is_control()
         || matches!(character,
-            '\\' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{3164}'
-            | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            '\\' | '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
+            | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}' | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
     ("demo", &["contend", "lock", "zk", "znode"]),
-    ("admin", &["zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("admin", &["zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
     ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
@@ -171,4 +171,20 @@ fn the_map_in_the_crate_docs_names_every_room() {
     for (room, _) in ROOMS {
         assert!(docs.contains(&format!("[`{room}`]")), "{room} is not on the map of lib.rs");
     }
+}
+
+#[test]
+fn json_is_written_in_one_place_which_escapes_what_a_terminal_could_obey() {
+    let writers = ["serde_json::to_string", "serde_json::to_writer", "serde_json::to_vec", "serde_json::Serializer"];
+    let mut broken = Vec::new();
+    for (room, _) in ROOMS {
+        for file in files(room).into_iter().filter(|file| !file.ends_with("report/json.rs")) {
+            for line in code(&file) {
+                if writers.iter().any(|writer| line.contains(writer)) {
+                    broken.push(format!("{}: {}", file.display(), line.trim()));
+                }
+            }
+        }
+    }
+    assert!(broken.is_empty(), "use report::json: {}", broken.join("\n"));
 }

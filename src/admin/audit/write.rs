@@ -8,6 +8,7 @@ use tokio::time::timeout;
 
 use super::super::{Action, Who};
 use super::{AuditError, Line, Subject};
+use crate::report::json;
 
 /// How long a disk gets to take a line.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -52,7 +53,7 @@ impl Audit {
     /// written or not.
     pub(in crate::admin) async fn write(&self, line: &Line) -> Result<(), AuditError> {
         let path = self.path.clone();
-        let text = serde_json::to_vec(line).map_err(|error| self.failed(error.into()))?;
+        let text = json::to_string(line).map_err(|error| self.failed(error.into()))?.into_bytes();
         let written = tokio::task::spawn_blocking(move || append(&path, text));
         match timeout(PATIENCE, written).await {
             Ok(Ok(written)) => written.map_err(|error| self.failed(error)),

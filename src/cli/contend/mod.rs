@@ -181,7 +181,7 @@ fn fleet_options(settings: &Settings) -> Result<FleetOptions, CliError> {
 }
 
 fn json(facts: &impl Serialize) -> Result<String, CliError> {
-    Ok(serde_json::to_string(facts).map_err(io::Error::from)? + "\n")
+    Ok(crate::report::json::to_string(facts).map_err(io::Error::from)? + "\n")
 }
 
 /// Prints at the very end. A reader who is gone changes nothing of what the run came to.

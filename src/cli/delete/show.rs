@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::admin::{Action, Confirmation, DeletePlan, Guard, Life, Outcome, PlannedNode, What};
 use crate::queue::State;
-use crate::report::SCHEMA;
+use crate::report::{self, SCHEMA};
 use crate::znode::{ZnodePath, escaped};
 
 /// What came of a deletion, or why it was not tried.
@@ -147,7 +147,7 @@ pub(super) fn json(
     let audit_log = audit_log.map(|path| path.display().to_string());
     let dry_run = outcome.is_none();
     let object = Object { schema: SCHEMA, path, action: action.id(), dry_run, plan, outcome, audit_log };
-    serde_json::to_writer(&mut *out, &object)?;
+    report::json::to_writer(&mut *out, &object)?;
     writeln!(out)?;
     out.flush()
 }

@@ -1,6 +1,7 @@
 //! Choosing what is shown and in which order, and taking it along.
 
 use super::{App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind};
+use crate::znode::{escaped, must_be_escaped};
 
 impl App {
     /// The filter of the screen; empty where there is none.
@@ -148,7 +149,27 @@ impl App {
             self.fail("There is nothing selected to copy.".to_owned());
             return Update::redraw();
         };
+        let text = harmless(text);
         self.tell(format!("Copied {text}"));
         Update::effect(Effect::Copy(text))
+    }
+}
+
+/// The text as it may be pasted into a shell: with escapes where anything in it would do more than stand there. A backslash
+/// alone does not, and is part of names.
+fn harmless(text: String) -> String {
+    let does_more = text.chars().any(|character| character != '\\' && must_be_escaped(character));
+    if does_more { escaped(&text).into_owned() } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_copied_does_nothing_where_it_is_pasted() {
+        let copied = |text: &str| harmless(text.to_owned());
+        assert_eq!(copied("/locks/a\nrm -rf x\u{9b}\u{202e}"), r"/locks/a\nrm -rf x\u{9b}\u{202e}");
+        assert_eq!(copied(r"/locks/CORP\user-Größe"), r"/locks/CORP\user-Größe");
     }
 }

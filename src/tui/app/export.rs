@@ -8,7 +8,7 @@ use self::waiting::{SessionFacts, WaitFacts};
 use super::{App, Effect, Moment, Rows, Screen, Update};
 use crate::contend::Outcome;
 use crate::queue::Link;
-use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, rfc3339};
+use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, json, rfc3339};
 
 /// The timeline as one object.
 #[derive(Serialize)]
@@ -119,7 +119,7 @@ impl App {
         let snapshot = |locks| {
             let snapshot =
                 Snapshot::new(&ensemble, world.table(), now).with_locks(locks).with_diagnosis(world.diagnosis());
-            serde_json::to_string_pretty(&snapshot).map(Some)
+            json::to_string_pretty(&snapshot).map(Some)
         };
         match self.screen() {
             Screen::Queue => world.open_lock().map_or(Ok(None), |lock| snapshot(vec![lock])),
@@ -128,7 +128,7 @@ impl App {
                 let seen = (0..rows.len()).filter_map(|rank| world.timeline().get(rows.id(rank)?));
                 let happenings = seen.map(Line::new).collect();
                 let exported = Exported { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
-                serde_json::to_string_pretty(&exported).map(Some)
+                json::to_string_pretty(&exported).map(Some)
             }
             Screen::Contend => {
                 let fleets: Vec<_> = self.fleets().crews().filter_map(|(_, crew)| crew.outcome()).collect();
@@ -136,18 +136,18 @@ impl App {
                     return Ok(None);
                 }
                 let exported = Contended { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
-                serde_json::to_string_pretty(&exported).map(Some)
+                json::to_string_pretty(&exported).map(Some)
             }
             Screen::Sessions => {
                 let sight = world.sight(now);
                 let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, sight)).collect();
                 let exported = Listed { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
-                serde_json::to_string_pretty(&exported).map(Some)
+                json::to_string_pretty(&exported).map(Some)
             }
             Screen::Waits => {
                 let waits = WaitFacts::new(world.waits().waits(), world.table());
                 let exported = Awaited { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
-                serde_json::to_string_pretty(&exported).map(Some)
+                json::to_string_pretty(&exported).map(Some)
             }
             Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers => {
                 let locks = world.locks();

@@ -141,6 +141,22 @@ async fn another_node_than_the_one_that_was_seen_is_left_alone() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn hostile_names_stand_in_json_and_in_the_audit_log_with_escapes_only() {
+    let mut scene = Scene::new("delete-hostile").await;
+    scene.lock += "/evil\u{202e}kcol\u{2066}";
+    zk::make(&scene.client, [scene.lock.clone()]).await;
+    let node = scene.queue(2).await.remove(1);
+    let ended = scene.delete(&node, &["--yes"]).await;
+    let log = fs::read_to_string(scene.log()).expect("a log");
+    for text in [&ended.out, &log] {
+        assert!(text.contains(r"evil\u202ekcol\u2066") && !text.contains(['\u{202e}', '\u{2066}']), "{text}");
+    }
+    let told = ended.json();
+    assert_eq!((&told["path"], &told["outcome"]["result"]), (&node.as_str().into(), &"deleted".into()));
+    assert!(scene.logged().iter().all(|line| line["path"] == node), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
     let scene = Scene::new("delete-parent").await;
     let nodes = scene.queue(1).await;

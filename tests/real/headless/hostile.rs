@@ -14,7 +14,10 @@ const DATA: &[u8] = b"\x1b]0;owned\x07\x1b[2J\x9b31m\xff\r\nx";
 
 /// That a terminal would only print it.
 fn is_harmless(out: &str) {
-    let bad = |c: char| (c.is_control() && c != '\n') || ('\u{202a}'..='\u{202e}').contains(&c);
+    let bad = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
     assert!(!out.contains(bad), "{out:?}");
 }
 
@@ -33,7 +36,10 @@ async fn hostile_names_and_data_are_escaped_for_people_and_exact_for_programs() 
     assert!(out.contains("/倉庫\\u{202e}kcol "), "{out}");
     assert_eq!(out.lines().count(), 3, "{out}");
 
-    let shot = run(lockscope(&["snapshot", "--connect", &at])).await.json();
+    let ended = run(lockscope(&["snapshot", "--connect", &at])).await;
+    is_harmless(&ended.out);
+    assert!(ended.out.contains(r"/倉庫\u202ekcol") && ended.out.contains(r"\u200f"), "{}", ended.out);
+    let shot = ended.json();
     let of = |path: &str| {
         let lock = shot["locks"].as_array().and_then(|locks| locks.iter().find(|lock| lock["path"] == path));
         lock.unwrap_or_else(|| panic!("no {path} in {shot}"))["contenders"][0].clone()
