@@ -32,11 +32,7 @@ pub async fn find_guards(client: &Client, plan: DeletePlan) -> Result<DeletePlan
     Ok(plan.guarded(found))
 }
 
-async fn guard(
-    client: &Client,
-    node: &PlannedNode,
-    parents: &mut HashMap<String, Parent>,
-) -> Result<Guard, Error> {
+async fn guard(client: &Client, node: &PlannedNode, parents: &mut HashMap<String, Parent>) -> Result<Guard, Error> {
     let needed = Guard::needed(node);
     if needed == Needed::Nothing {
         return Ok(Guard::UniqueName);
@@ -75,9 +71,7 @@ async fn rewritable(client: &Client, path: &str) -> Result<Option<usize>, Error>
 async fn lacks(client: &Client, action: Action, node: &PlannedNode) -> Result<Option<&'static str>, Error> {
     let path = node.path.as_str();
     let (refused, lacks) = match action {
-        Action::Delete => {
-            (client.delete(path, Some(IMPOSSIBLE_VERSION)).await, "the DELETE permission on its parent")
-        }
+        Action::Delete => (client.delete(path, Some(IMPOSSIBLE_VERSION)).await, "the DELETE permission on its parent"),
         Action::Revoke => {
             (client.set_data(path, &[], Some(IMPOSSIBLE_VERSION)).await.map(|_| ()), "the WRITE permission on it")
         }

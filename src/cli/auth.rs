@@ -1,11 +1,9 @@
 //! Secrets: from a file that only its owner reads, or from the environment; never from an argument, which every
 //! user of the machine can list.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use crate::files::{self, FileError, Guard};
 use crate::zk::Auth;
 
 /// The largest auth file that is read, in bytes.
@@ -17,27 +15,13 @@ const VARIABLE: &str = "the environment variable LOCKSCOPE_AUTH";
 /// Why there are no identities. No message holds any part of a secret.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthError {
-    /// The auth file is not there, or may not be read.
-    #[error("cannot read the auth file {path}: {error}")]
-    Unreadable {
+    /// The auth file is not there, or may not be used.
+    #[error("cannot use the auth file {path}: {why}")]
+    Unusable {
         /// Which file.
         path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// Others than its owner can read it.
-    #[error("the auth file {path} can be read by others (mode {mode:04o}): run chmod 600 on it")]
-    Exposed {
-        /// Which file.
-        path: PathBuf,
-        /// Its permission bits.
-        mode: u32,
-    },
-    /// It is no auth file.
-    #[error("the auth file {path} is larger than {LARGEST} bytes: give a file with one `scheme:credentials` a line")]
-    TooLarge {
-        /// Which file.
-        path: PathBuf,
+        /// What is wrong with it.
+        why: FileError,
     },
     /// A line is no identity.
     #[error("line {line} of {source_name} is not `scheme:credentials`, as in `digest:user:password`")]
@@ -97,19 +81,7 @@ impl AuthSource {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, AuthError> {
-    let unreadable = |error| AuthError::Unreadable { path: path.to_owned(), error };
-    let file = File::open(path).map_err(unreadable)?;
-    // The open file is asked, not the path: it cannot be exchanged in between.
-    let mode = file.metadata().map_err(unreadable)?.mode() & 0o7777;
-    if mode & 0o077 != 0 {
-        return Err(AuthError::Exposed { path: path.to_owned(), mode });
-    }
-    let mut content = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut content).map_err(unreadable)?;
-    if content.len() as u64 > LARGEST {
-        return Err(AuthError::TooLarge { path: path.to_owned() });
-    }
-    Ok(content)
+    files::read(path, Guard::Secret, LARGEST).map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
 }
 
 /// One `scheme:credentials` a line; empty lines and those that begin with `#` say nothing. A password may begin or
@@ -187,9 +159,11 @@ mod tests {
 
     #[test]
     fn a_file_that_is_none_is_refused_without_reading_it_all() {
-        let (_folder, path) = file(&vec![b'#'; 70_000], 0o400);
-        assert!(matches!(AuthSource::File(path).load(), Err(AuthError::TooLarge { .. })));
-        assert!(matches!(AuthSource::File("/nowhere".into()).load(), Err(AuthError::Unreadable { .. })));
+        let (folder, path) = file(&vec![b'#'; 70_000], 0o400);
+        let told = |path| AuthSource::File(path).load().unwrap_err().to_string();
+        assert!(told(path).contains("larger than 65536 bytes"));
+        assert!(told("/nowhere".into()).contains("/nowhere: No such file"));
+        assert!(told(folder.path().to_owned()).contains("it is a directory and not a file"));
     }
 
     #[test]

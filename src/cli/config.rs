@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use std::{fs, io};
 
 use clap::ValueEnum;
 use serde::de::Error;
@@ -11,20 +10,24 @@ use serde::{Deserialize, Deserializer};
 use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::settings::Layer;
 use super::span;
+use crate::files::{self, FileError, Guard};
 use crate::tui::ThemeName;
 use crate::zk::admin::AdminUrl;
 use crate::znode::ZnodePath;
 
+/// The largest config file that is read, in bytes.
+const LARGEST: u64 = 1 << 20;
+
 /// Why the config file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    /// It is not there, or may not be read.
-    #[error("cannot read the config file {path}: {error}; name another one with --config")]
-    Unreadable {
+    /// It is not there, or may not be used.
+    #[error("cannot use the config file {path}: {why}; name another one with --config")]
+    Unusable {
         /// Where it was looked for.
         path: PathBuf,
-        /// What the system said.
-        error: io::Error,
+        /// What is wrong with it.
+        why: FileError,
     },
     /// It is no TOML, or says something that no option means.
     #[error("the config file {path} is wrong in line {line}: {problem}; correct it, or name another one with --config")]
@@ -89,15 +92,11 @@ fn admin_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AdminUrl>, D::
 /// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
 pub(super) fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Layer, ConfigError> {
     let Some(path) = named.or(usual) else { return Ok(Layer::default()) };
-    match fs::read_to_string(path) {
+    match files::read_text(path, Guard::Steering, LARGEST) {
         Ok(text) => parse(&text, path),
-        Err(error) if named.is_none() && is_absent(&error) => Ok(Layer::default()),
-        Err(error) => Err(ConfigError::Unreadable { path: path.to_owned(), error }),
+        Err(why) if named.is_none() && why.is_absent() => Ok(Layer::default()),
+        Err(why) => Err(ConfigError::Unusable { path: path.to_owned(), why }),
     }
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Reads the text of the config file at `path`; paths in it are relative to where it lies.

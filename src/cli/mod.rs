@@ -27,7 +27,7 @@ mod unreadable;
 mod watch;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use etcetera::BaseStrategy;
@@ -35,6 +35,7 @@ use etcetera::BaseStrategy;
 pub use arguments::Arguments;
 use arguments::{Command, Format, HeadlessOptions, Options, ScreenOptions};
 pub use auth::AuthError;
+use auth::AuthSource;
 pub use config::ConfigError;
 pub use contend::BadScenario;
 pub use settings::SettingsError;
@@ -44,8 +45,10 @@ use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
 use crate::demo::GroundError;
+use crate::files::exposed_folder;
 use crate::sandbox::SandboxError;
 use crate::tui::{self, TuiError, TuiOptions};
+use crate::znode::escaped;
 
 /// How a command ended that did what it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -272,11 +275,29 @@ fn settle(spoken: Layer) -> Result<Settings, CliError> {
     let usual =
         etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
     let file = config::load(spoken.options.config.as_deref(), usual.as_deref())?;
+    let config = spoken.options.config.clone().or(usual);
     let settings = Settings::resolve(spoken, &environment, file)?;
+    for folder in exposed_folders(config.as_deref(), &settings) {
+        // Who closed standard error does not care.
+        let _ = writeln!(io::stderr(), "lockscope: {}", escaped(&folder));
+    }
     if let Some(path) = &settings.log_file {
         log::start(path, settings.log_filter.as_deref())?;
     }
     Ok(settings)
+}
+
+/// What is to be said of files on which something depends and which everybody could exchange for others.
+fn exposed_folders(config: Option<&Path>, settings: &Settings) -> Vec<String> {
+    let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
+    let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
+    let files = [config, auth, key, settings.audit_log.as_deref()];
+    let exposed = files.into_iter().flatten().filter_map(|file| Some((file, exposed_folder(file)?)));
+    let sentence = |(file, folder): (&Path, PathBuf)| {
+        let (file, folder) = (file.display(), folder.display());
+        format!("everybody can put another file in the place of {file}: run chmod o-w on {folder}")
+    };
+    exposed.map(sentence).collect()
 }
 
 fn format(settings: &Settings) -> Format {

@@ -28,6 +28,7 @@ use super::theme::Theme;
 use super::view::draw;
 use crate::contend::{self, Scenario};
 use crate::demo::Direction;
+use crate::files;
 use crate::observe::Observed;
 use crate::zk::until_unverified_login;
 use crate::znode::Timestamp;
@@ -315,7 +316,7 @@ fn export(name: &str, text: &str) -> Result<PathBuf, String> {
     use std::io::Write;
 
     let path = std::env::current_dir().unwrap_or_default().join(name);
-    let written = std::fs::File::create_new(&path).and_then(|mut file| {
+    let written = files::create_new(&path).and_then(|mut file| {
         file.write_all(text.as_bytes())?;
         file.write_all(b"\n")
     });

@@ -9,6 +9,10 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, ClientConfig, Err
 
 use super::fault::ServerFault;
 use super::{ConnectError, TlsFiles};
+use crate::files::{self, FileError, Guard};
+
+/// The largest file that is read, in bytes: a bundle of all public authorities has a fifth of it.
+const LARGEST: u64 = 1 << 20;
 
 /// How many of a certificate's names are told.
 const MAX_PRESENTED: usize = 5;
@@ -17,7 +21,7 @@ const MAX_PRESENTED: usize = 5;
 /// without showing any of it.
 pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
     let mut roots = RootCertStore::empty();
-    let authorities = read(&files.ca).await?;
+    let authorities = read(&files.ca, Guard::Public).await?;
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok));
     if roots.is_empty() {
         return Err(bad(&files.ca, "it holds no certificate of an authority in PEM form"));
@@ -45,7 +49,7 @@ async fn identity(
     cert_file: &Path,
     key_file: &Path,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ConnectError> {
-    let (cert, key) = (read(cert_file).await?, read(key_file).await?);
+    let (cert, key) = (read(cert_file, Guard::Public).await?, read(key_file, Guard::Secret).await?);
     let chain: Vec<_> = CertificateDer::pem_slice_iter(cert.as_bytes()).filter_map(Result::ok).collect();
     if chain.is_empty() {
         return Err(bad(cert_file, "it holds no certificate in PEM form"));
@@ -114,10 +118,14 @@ fn alert_fault(alert: AlertDescription, has_certificate: bool) -> ServerFault {
     }
 }
 
-async fn read(path: &Path) -> Result<String, ConnectError> {
-    tokio::fs::read_to_string(path).await.map_err(|error| match error.kind() {
-        std::io::ErrorKind::InvalidData => bad(path, "it is no text file, and so not in PEM form"),
-        _ => bad(path, &error.to_string()),
+async fn read(path: &Path, guard: Guard) -> Result<String, ConnectError> {
+    let file = path.to_owned();
+    let text = tokio::task::spawn_blocking(move || files::read_text(&file, guard, LARGEST)).await;
+    text.map_err(|error| bad(path, &error.to_string()))?.map_err(|why| match &why {
+        FileError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
+            bad(path, "it is no text file, and so not in PEM form")
+        }
+        _ => bad(path, &why.to_string()),
     })
 }
 

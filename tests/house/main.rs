@@ -4,20 +4,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Each room, and the rooms that it may use. The order is from the ground up.
-const ROOMS: [(&str, &[&str]); 16] = [
+const ROOMS: [(&str, &[&str]); 17] = [
     ("znode", &[]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
     ("queue", &["recipe", "server_view", "znode"]),
     ("diagnose", &["queue", "recipe", "server_view", "znode"]),
     ("report", &["diagnose", "queue", "recipe", "server_view", "znode"]),
-    ("zk", &["server_view", "znode"]),
+    ("files", &[]),
+    ("zk", &["files", "server_view", "znode"]),
     ("observe", &["zk", "queue", "recipe", "znode"]),
     ("lock", &["recipe", "znode"]),
     ("contend", &["lock", "zk", "server_view", "znode"]),
     ("sandbox", &["znode"]),
     ("demo", &["contend", "lock", "zk", "znode"]),
-    ("admin", &["zk", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("admin", &["zk", "files", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
     ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
     (
         "cli",
@@ -30,6 +31,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "lock",
             "observe",
             "zk",
+            "files",
             "report",
             "diagnose",
             "queue",
@@ -49,6 +51,7 @@ const ROOMS: [(&str, &[&str]); 16] = [
             "lock",
             "observe",
             "zk",
+            "files",
             "report",
             "diagnose",
             "queue",

@@ -11,7 +11,6 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-use std::io;
 use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
@@ -20,6 +19,8 @@ pub(super) use entry::Line;
 pub use entry::{Entry, Subject, Told};
 pub use read::{History, Limits, read};
 pub use write::Audit;
+
+use crate::files::FileError;
 
 /// Why nothing can be written down, and so nothing be changed.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +31,8 @@ pub use write::Audit;
 pub struct AuditError {
     /// Which file.
     pub path: PathBuf,
-    /// What the system said.
-    pub error: io::Error,
+    /// What is wrong with it.
+    pub error: FileError,
 }
 
 /// Where the log is when nobody says otherwise: `$XDG_STATE_HOME/lockscope/audit.jsonl`. `None` for a user without a home.

@@ -1,9 +1,9 @@
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::Entry;
 use super::entry::{Line, joined};
+use crate::files::{self, FileError, Guard};
 
 /// How much of a log is read: its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,17 +32,13 @@ pub struct History {
 }
 
 /// Reads the end of a log; a log that is not there is empty. Blocks the thread.
-pub fn read(path: &Path, limits: Limits) -> io::Result<History> {
-    let mut file = match File::open(path) {
+pub fn read(path: &Path, limits: Limits) -> Result<History, FileError> {
+    let mut file = match files::open(path, Guard::Evidence) {
         Ok(file) => file,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(History::default()),
-        Err(error) => return Err(error),
+        Err(why) if why.is_absent() => return Ok(History::default()),
+        Err(why) => return Err(why),
     };
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
-    }
-    let skipped = metadata.len().saturating_sub(limits.bytes);
+    let skipped = file.metadata()?.len().saturating_sub(limits.bytes);
     // With the byte before: when that ends a line, the first line is whole.
     file.seek(SeekFrom::Start(skipped.saturating_sub(1)))?;
     let mut bytes = Vec::new();

@@ -1,6 +1,5 @@
-use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use tokio::time::timeout;
 
 use super::super::{Action, Who};
 use super::{AuditError, Line, Subject};
+use crate::files::{self, FileError, Guard};
 use crate::report::json;
 
 /// How long a disk gets to take a line.
@@ -24,7 +24,7 @@ impl Audit {
     /// Blocks the thread.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
         let audit = Self { path: path.to_owned() };
-        match prepare(path) {
+        match files::append(path, Guard::Evidence) {
             Ok(_) => Ok(audit),
             Err(error) => Err(audit.failed(error)),
         }
@@ -53,7 +53,7 @@ impl Audit {
     /// written or not.
     pub(in crate::admin) async fn write(&self, line: &Line) -> Result<(), AuditError> {
         let path = self.path.clone();
-        let text = json::to_string(line).map_err(|error| self.failed(error.into()))?.into_bytes();
+        let text = json::to_string(line).map_err(|error| self.failed(io::Error::from(error)))?.into_bytes();
         let written = tokio::task::spawn_blocking(move || append(&path, text));
         match timeout(PATIENCE, written).await {
             Ok(Ok(written)) => written.map_err(|error| self.failed(error)),
@@ -62,31 +62,14 @@ impl Audit {
         }
     }
 
-    fn failed(&self, error: io::Error) -> AuditError {
-        AuditError { path: self.path.clone(), error }
+    fn failed(&self, error: impl Into<FileError>) -> AuditError {
+        AuditError { path: self.path.clone(), error: error.into() }
     }
 }
 
 /// Opened for each line, so that a log that was moved away or deleted meanwhile is made again.
-fn prepare(path: &Path) -> io::Result<File> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    if let Some(folder) = folder {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    }
-    let file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
-    let metadata = file.metadata()?;
-    if !metadata.is_file() {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no file"));
-    }
-    if metadata.len() == 0 {
-        // A file whose name is not on the disk is as good as none.
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()?;
-    }
-    Ok(file)
-}
-
-fn append(path: &Path, mut line: Vec<u8>) -> io::Result<()> {
-    let mut file = prepare(path)?;
+fn append(path: &Path, mut line: Vec<u8>) -> Result<(), FileError> {
+    let mut file = files::append(path, Guard::Evidence)?;
     let length = file.metadata()?.len();
     let mut last = [b'\n'];
     if length > 0 {
@@ -98,5 +81,5 @@ fn append(path: &Path, mut line: Vec<u8>) -> io::Result<()> {
     }
     line.push(b'\n');
     file.write_all(&line)?;
-    file.sync_data()
+    Ok(file.sync_data()?)
 }

@@ -117,7 +117,9 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         };
         match self.sent.deletion {
             None => Ok(not_ours),
-            Some(Deletion::Plain) => Ok(self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost")),
+            Some(Deletion::Plain) => {
+                Ok(self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost"))
+            }
             Some(Deletion::WithParent { czxid, version }) => {
                 // The transaction that deletes it raises the parent's version too: that is its trace.
                 let parent = self.client.check_stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
@@ -376,7 +378,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             return Ok(Step::End(ending));
         }
         let path = self.path().to_owned();
-        let raise = Raise { path, czxid: stat.czxid, data: REVOKE.to_vec(), version: stat.version, times: 1, read: None };
+        let raise =
+            Raise { path, czxid: stat.czxid, data: REVOKE.to_vec(), version: stat.version, times: 1, read: None };
         Ok(match self.raise_once(raise, None).await? {
             Raised::At { .. } => Step::End(Ending::Asked),
             Raised::Again => Step::Again,

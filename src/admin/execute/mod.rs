@@ -19,8 +19,8 @@
 //! a deletion, nobody says that nothing was deleted. When the time is up the session is closed first, so that what waits in the
 //! client library is not sent after the verdict.
 
-mod ending;
 mod deleter;
+mod ending;
 mod raise;
 mod sent;
 
@@ -60,7 +60,9 @@ enum Reexamined {
 
 async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNode) -> Reexamined {
     let unknown = |why: &str| {
-        Reexamined::Ended(Ending::NotDone { why: format!("it could not be looked at again before the deletion: {why}") })
+        Reexamined::Ended(Ending::NotDone {
+            why: format!("it could not be looked at again before the deletion: {why}"),
+        })
     };
     match timeout(MAX_EXAMINATION, examine.examine(node)).await {
         // The execution finds out whether it is gone, and tells.

@@ -8,7 +8,8 @@ use crate::queue::State;
 /// Less than what was confirmed needs no new answer: a holder that waits again, or an owner of whom less is known.
 pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
     if action == Action::Revoke {
-        return (!now.revocable).then(|| "its owner cannot be asked any more: it does not hold, or it is gone".to_owned());
+        return (!now.revocable)
+            .then(|| "its owner cannot be asked any more: it does not hold, or it is gone".to_owned());
     }
     if before.state == Some(State::Waits) && now.state != Some(State::Waits) {
         return Some(format!("it acquired, and its owner is {}", now.life.id()));

@@ -70,9 +70,11 @@ impl Guard {
                 woken(data_length),
                 large(data_length)
             ),
-            Self::Unguarded => "neither it nor its parent may be written: another owner could take its name before the deletion, \
+            Self::Unguarded => {
+                "neither it nor its parent may be written: another owner could take its name before the deletion, \
                                 and be deleted instead"
-                .to_owned(),
+                    .to_owned()
+            }
         }
     }
 }

@@ -191,7 +191,10 @@ impl Deletion<'_> {
             );
             return Some(Told::not_tried("live", reason));
         }
-        if plan.action() == Action::Delete && plan.unguarded().is_some() && self.options.yes && !self.options.even_if_unguarded
+        if plan.action() == Action::Delete
+            && plan.unguarded().is_some()
+            && self.options.yes
+            && !self.options.even_if_unguarded
         {
             let reason = format!(
                 "{path} was not deleted: neither it nor its parent may be written, so that another owner could take its name \

@@ -225,4 +225,10 @@ fn an_export_never_overwrites_a_file() {
     let fresh = folder.path().join("fresh.json");
     assert_eq!(export(fresh.to_str().unwrap(), "{}"), Ok(fresh.clone()));
     assert_eq!(std::fs::read_to_string(&fresh).unwrap(), "{}\n");
+    let mode = std::os::unix::fs::PermissionsExt::mode(&fresh.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o600);
+    let planted = folder.path().join("planted.json");
+    std::os::unix::fs::symlink(folder.path().join("elsewhere"), &planted).unwrap();
+    assert!(export(planted.to_str().unwrap(), "{}").is_err());
+    assert!(!folder.path().join("elsewhere").exists());
 }

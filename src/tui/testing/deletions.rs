@@ -78,7 +78,8 @@ pub fn find_out(app: &mut App, update: &mut Update) {
     let is_wanted = |effect: &mut Effect| matches!(effect, Effect::FindGuards(_));
     for effect in update.effects.extract_if(.., is_wanted) {
         let Effect::FindGuards(plan) = effect else { continue };
-        let permitted = plan.nodes().iter().map(|node| Permitted { guard: guard(node), lacks: None }).collect::<Vec<_>>();
+        let permitted =
+            plan.nodes().iter().map(|node| Permitted { guard: guard(node), lacks: None }).collect::<Vec<_>>();
         let found = Box::new(plan.guarded(permitted));
         app.update(Event::GuardsFound(Ok(found)), app.clock());
     }

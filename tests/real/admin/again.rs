@@ -43,7 +43,8 @@ async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> Delete
     for name in client.list_children(lock).await.expect("it is there") {
         let name = format!("{lock}/{name}");
         let (data, stat) = client.get_data(&name).await.unwrap_or_else(|error| panic!("{name}: {error}"));
-        changes.push(Change::Seen { path: path(&name), node: Node { stat: stat_of(&stat), data: NodeData::keep(&data) } });
+        changes
+            .push(Change::Seen { path: path(&name), node: Node { stat: stat_of(&stat), data: NodeData::keep(&data) } });
     }
     let view = survey(&SurveyOptions::new(connection(at))).await;
     changes.extend([Change::Synced, Change::Surveyed { view: view.into() }]);
@@ -111,10 +112,7 @@ async fn a_client_that_came_back_to_life_after_the_confirmation_is_not_touched()
     relay.heal();
     eventually("an owner that is back", async || is_there(&owner, &node[0]).await.then_some(()).ok_or("away")).await;
     let outcomes = carry_out(&at, plan).await;
-    assert!(
-        matches!(&outcomes[0].ending, Ending::Changed { what } if what.contains("live")),
-        "{outcomes:?}"
-    );
+    assert!(matches!(&outcomes[0].ending, Ending::Changed { what } if what.contains("live")), "{outcomes:?}");
     assert!(is_there(&client, &node[0]).await);
 }
 
@@ -136,7 +134,8 @@ async fn many_tagged_nodes_go_also_when_servers_are_slow_and_who_acquires_meanwh
         zk::delete_all(&client, [nodes[0].clone()]).await;
     };
     let (outcomes, ()) = tokio::join!(carry_out(&at, plan), holder_leaves);
-    let changed: Vec<_> = outcomes.iter().filter(|outcome| outcome.ending != Ending::Deleted { window: false }).collect();
+    let changed: Vec<_> =
+        outcomes.iter().filter(|outcome| outcome.ending != Ending::Deleted { window: false }).collect();
     assert_eq!(changed.len(), 1, "{changed:?}");
     assert!(changed[0].path.as_str() == nodes[1] && matches!(changed[0].ending, Ending::Changed { .. }), "{changed:?}");
     assert!(is_there(&client, &nodes[1]).await);

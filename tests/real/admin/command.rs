@@ -224,13 +224,10 @@ async fn close(client: &Client, node: &str, may: Permission) {
 async fn the_plan_says_how_it_is_made_sure_of_and_who_sees_that() {
     let scene = Scene::new("delete-guard").await;
     let unique = scene.queue(1).await.remove(0);
-    let numbered = zk::create_all(
-        &scene.client,
-        CreateMode::EphemeralSequential,
-        [(format!("{}/lock-", scene.lock), Vec::new())],
-    )
-    .await
-    .remove(0);
+    let numbered =
+        zk::create_all(&scene.client, CreateMode::EphemeralSequential, [(format!("{}/lock-", scene.lock), Vec::new())])
+            .await
+            .remove(0);
     let guard = async |node: &str| {
         let plan = scene.delete(node, &["--dry-run"]).await.json();
         let planned = &plan["plan"]["nodes"][0];
@@ -288,7 +285,10 @@ async fn a_missing_permission_is_named_and_so_is_how_to_get_it() {
     let ended = scene.delete(&node, &["--yes", "--even-if-live"]).await;
     let told = object(&ended, 2);
     assert_eq!((&told["outcome"]["result"], &told["outcome"]["done"]), (&"refused".into(), &false.into()));
-    assert!(ended.told.contains("the DELETE permission on its parent") && ended.told.contains("--auth-file"), "{ended:?}");
+    assert!(
+        ended.told.contains("the DELETE permission on its parent") && ended.told.contains("--auth-file"),
+        "{ended:?}"
+    );
     assert!(scene.is_there(&node).await);
 }
 

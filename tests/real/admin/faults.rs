@@ -28,7 +28,8 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
     relay.arm(&[fault]);
     let log = audit.clone();
     // A task of its own, as the screen has for it.
-    let ending = tokio::spawn(async move { carry_out(client, plan, &log).await.remove(0).ending }).await.expect("it ends");
+    let ending =
+        tokio::spawn(async move { carry_out(client, plan, &log).await.remove(0).ending }).await.expect("it ends");
     assert!(relay.disarm(), "{fault:?} struck");
     let history = read(audit.path(), Limits::default()).expect("it can be read");
     let told = history.entries[0].outcome.as_ref().expect("an outcome");
@@ -46,7 +47,11 @@ async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
     let plan = plan(&client, &[&nodes[0], &nodes[1], &nodes[2]]).await;
     zk::delete_all(&client, [nodes[1].clone()]).await;
-    let endings: Vec<Ending> = carry_out(zk::connect(&Server::shared().connect_string()).await, plan, &audit).await.into_iter().map(|one| one.ending).collect();
+    let endings: Vec<Ending> = carry_out(zk::connect(&Server::shared().connect_string()).await, plan, &audit)
+        .await
+        .into_iter()
+        .map(|one| one.ending)
+        .collect();
     let deleted = || Ending::Deleted { window: false };
     assert_eq!(endings, [deleted(), Ending::Gone, deleted()]);
     assert_eq!(client.list_children(&root).await.expect("it is there").len(), 1);

@@ -83,9 +83,15 @@ enum Meanwhile {
     /// Its owner goes.
     Leaves,
     /// Another owner comes after it, and writes so often, at the end the same data or others.
-    Node { writes: usize, equal: bool },
+    Node {
+        writes: usize,
+        equal: bool,
+    },
     /// The parent goes too and is made again, with the same numbers; it and the node are written to so often.
-    Parent { writes: usize, equal: bool },
+    Parent {
+        writes: usize,
+        equal: bool,
+    },
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -341,7 +347,10 @@ async fn whoever_takes_the_name_lives_and_no_outcome_says_less_than_the_truth() 
     let times = std::env::var("LOCKSCOPE_INTERLEAVINGS").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     let (_client, root) = place("interleavings").await;
     let (_folder, audit) = log();
-    let clients = stream::iter(0..TRACKS).then(|_| async { zk::connect(&Server::shared().connect_string()).await }).collect::<Vec<_>>().await;
+    let clients = stream::iter(0..TRACKS)
+        .then(|_| async { zk::connect(&Server::shared().connect_string()).await })
+        .collect::<Vec<_>>()
+        .await;
     let free = Mutex::new(clients);
     let found: Mutex<Found> = Mutex::default();
     let all = (0..times).flat_map(|_: usize| cases()).enumerate().collect::<Vec<_>>();

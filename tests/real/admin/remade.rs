@@ -89,5 +89,9 @@ async fn the_same_number_below_a_remade_parent_is_another_owners_and_lives() {
         async move { Remade::new(root, number + 1).await.at(other, at).await }
     });
     let wrong: Vec<String> = played.buffered(AT_ONCE).filter_map(async |wrong| wrong).collect().await;
-    assert!(wrong.is_empty(), "another owner's node was deleted, or less was said than the truth:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "another owner's node was deleted, or less was said than the truth:\n{}",
+        wrong.join("\n")
+    );
 }

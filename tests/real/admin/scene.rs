@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use lockscope::admin::{
-    Action, Audit, Confirmed, DeletePlan, Ending, Examine, Outcome, Permission, PlannedNode, Who, confirm, execute, find_guards,
+    Action, Audit, Confirmed, DeletePlan, Ending, Examine, Outcome, Permission, PlannedNode, Who, confirm, execute,
+    find_guards,
 };
 use lockscope::diagnose::Sight;
 use lockscope::queue::{Change, Link, LockTable};

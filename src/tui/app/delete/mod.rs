@@ -72,7 +72,10 @@ impl Deletion {
     /// Why it cannot be confirmed now; a sentence.
     pub fn obstacle(&self) -> Option<String> {
         let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
-            format!("{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {LEAVE}", called(path))
+            format!(
+                "{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {LEAVE}",
+                called(path)
+            )
         });
         self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
     }

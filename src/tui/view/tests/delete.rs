@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{SIZES, after, picture, second, show};
-use crate::admin::{Action, Ending};
 use crate::admin::audit::History;
+use crate::admin::{Action, Ending};
 use crate::queue::Change;
 use crate::tui::app::{App, AuditTold, Event, Settings};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, told, with};

@@ -1,0 +1,326 @@
+//! Opening files on which something depends: secrets, what steers deletions, what is evidence of them.
+//!
+//! Whatever is checked is checked of the opened file and not of its path, which could mean another file by then. Nothing here
+//! waits: a FIFO, a device or a socket is refused at once.
+//!
+//! # Symbolic links
+//!
+//! Files that are only read may be reached by links (secrets are mounted so), since what counts is who owns and who may change
+//! the file at their end. A file that is written is never reached by a link as the last part of its path: somebody else could
+//! have put it there to have another file of ours written. Folders above it may be links.
+
+use std::fs::{DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+use rustix::process::geteuid;
+
+/// What depends on a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// A secret: it belongs to us or root, and nobody else may read or change it.
+    Secret,
+    /// What is done: it belongs to us or root, and neither a group nor others may change it.
+    Steering,
+    /// What was done: as `Steering`, but a group may share it.
+    Evidence,
+    /// Nothing but its contents, which are public.
+    Public,
+}
+
+/// Why a file is not used. Each text continues a sentence that names the file.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// What the system says.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It is something else.
+    #[error("it is a {0} and not a file")]
+    NotAFile(&'static str),
+    /// It is somebody else's.
+    #[error("it belongs to user {uid}, who could change it at any time: it must be yours or root's")]
+    ForeignOwner {
+        /// The owner's number.
+        uid: u32,
+    },
+    /// Others than its owner may read or change it.
+    #[error("it can be read or changed by others (mode {mode:04o}): run chmod 600 on it")]
+    Exposed {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// Others than its owner may change it.
+    #[error("it can be changed by others (mode {mode:04o}): run chmod go-w on it")]
+    Writable {
+        /// Its permission bits.
+        mode: u32,
+    },
+    /// It is larger than what is read of such a file.
+    #[error("it is larger than {most} bytes")]
+    TooLarge {
+        /// The bound.
+        most: u64,
+    },
+}
+
+impl FileError {
+    /// Whether there is no such file.
+    pub fn is_absent(&self) -> bool {
+        matches!(self, Self::Io(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory))
+    }
+}
+
+/// Reads a file of at most so many bytes. Blocks the thread as long as the disk does.
+pub fn read(path: &Path, guard: Guard, most: u64) -> Result<Vec<u8>, FileError> {
+    let mut content = Vec::new();
+    open(path, guard)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most { Err(FileError::TooLarge { most }) } else { Ok(content) }
+}
+
+/// As [`read`], for text.
+pub fn read_text(path: &Path, guard: Guard, most: u64) -> Result<String, FileError> {
+    let text = String::from_utf8(read(path, guard, most)?);
+    text.map_err(|error| FileError::Io(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))
+}
+
+/// Opens a file for reading.
+pub fn open(path: &Path, guard: Guard) -> Result<File, FileError> {
+    let file = OpenOptions::new().read(true).custom_flags(flags(OFlags::empty())).open(path).map_err(explain)?;
+    checked(file, guard)
+}
+
+/// Opens a file for appending and for reading its end; makes it for its owner only where it is missing, with the folders above
+/// it, and returns when their names are on the disk.
+pub fn append(path: &Path, guard: Guard) -> Result<File, FileError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let changed = make_folders(folder)?;
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW));
+    let file = checked(options.open(path).map_err(explain)?, guard)?;
+    if file.metadata()?.len() == 0 {
+        // A file whose name is not on the disk is as good as none.
+        File::open(folder)?.sync_all()?;
+    }
+    for folder in changed {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(file)
+}
+
+/// Makes a file that only its owner reads, where there is nothing yet, not even a link.
+pub fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW)).open(path)
+}
+
+/// The folder, among those above a file, that everybody may change and that does not keep its entries for their owners: whoever
+/// likes can put another file in the place of this one. `None` when there is none, or the file is not there.
+pub fn exposed_folder(path: &Path) -> Option<PathBuf> {
+    let real = path.canonicalize().ok()?;
+    let exposed = |folder: &&Path| folder.metadata().is_ok_and(|found| found.mode() & 0o1002 == 0o0002);
+    real.ancestors().skip(1).find(exposed).map(Path::to_owned)
+}
+
+/// Makes the missing folders, for their owner only; gives those that have a new entry.
+fn make_folders(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let missing: Vec<&Path> =
+        folder.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists()).collect();
+    let mut changed = Vec::new();
+    for folder in missing.into_iter().rev() {
+        match DirBuilder::new().mode(0o700).create(folder) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            // Whoever was faster may not have synced it yet.
+            _ => changed.push(
+                folder.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
+            ),
+        }
+    }
+    Ok(changed)
+}
+
+/// Never to wait for a FIFO's other end, and never to let a terminal become ours.
+fn flags(more: OFlags) -> i32 {
+    (OFlags::NONBLOCK | OFlags::NOCTTY | more).bits().cast_signed()
+}
+
+fn explain(error: io::Error) -> FileError {
+    match Errno::from_io_error(&error) {
+        Some(Errno::LOOP) => FileError::NotAFile("symbolic link"),
+        Some(Errno::ISDIR) => FileError::NotAFile("directory"),
+        // So answer sockets, FIFOs that nobody reads, and devices that are not there.
+        Some(Errno::NXIO) => FileError::NotAFile("socket, FIFO or device"),
+        _ => FileError::Io(error),
+    }
+}
+
+fn checked(file: File, guard: Guard) -> Result<File, FileError> {
+    let found = file.metadata()?;
+    if let Some(kind) = other_kind(&found) {
+        return Err(FileError::NotAFile(kind));
+    }
+    judge(found.uid(), found.mode() & 0o7777, geteuid().as_raw(), guard)?;
+    Ok(file)
+}
+
+fn other_kind(found: &Metadata) -> Option<&'static str> {
+    let kind = found.file_type();
+    match () {
+        () if kind.is_file() => None,
+        () if kind.is_dir() => Some("directory"),
+        () if kind.is_fifo() => Some("FIFO"),
+        () if kind.is_socket() => Some("socket"),
+        () => Some("device"),
+    }
+}
+
+/// Whether a file with such an owner and mode is used by such a user.
+fn judge(uid: u32, mode: u32, user: u32, guard: Guard) -> Result<(), FileError> {
+    let (readable, writable) = match guard {
+        Guard::Secret => (0o077, 0),
+        Guard::Steering => (0, 0o022),
+        Guard::Evidence => (0, 0o002),
+        Guard::Public => return Ok(()),
+    };
+    if uid != user && uid != 0 {
+        return Err(FileError::ForeignOwner { uid });
+    }
+    if mode & readable != 0 {
+        return Err(FileError::Exposed { mode });
+    }
+    if mode & writable != 0 {
+        return Err(FileError::Writable { mode });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, Permissions};
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    const ALL: [Guard; 4] = [Guard::Secret, Guard::Steering, Guard::Evidence, Guard::Public];
+
+    fn folder() -> tempfile::TempDir {
+        tempfile::tempdir().unwrap()
+    }
+
+    fn file(folder: &Path, name: &str, mode: u32) -> PathBuf {
+        let path = folder.join(name);
+        fs::write(&path, "content").unwrap();
+        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        path
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().mode() & 0o7777
+    }
+
+    #[test]
+    fn whose_and_how_open_a_file_may_be_follows_from_what_depends_on_it() {
+        let (me, other) = (1000, 1001);
+        let used = |uid, mode| ALL.map(|guard| judge(uid, mode, me, guard).is_ok());
+        for owner in [me, 0] {
+            assert_eq!(used(owner, 0o600), [true, true, true, true]);
+            assert_eq!(used(owner, 0o640), [false, true, true, true]);
+            assert_eq!(used(owner, 0o644), [false, true, true, true]);
+            assert_eq!(used(owner, 0o620), [false, false, true, true]);
+            assert_eq!(used(owner, 0o666), [false, false, false, true]);
+        }
+        assert_eq!(used(other, 0o600), [false, false, false, true]);
+        // Root uses no file of somebody else either: that one could change it while it is used.
+        assert!(judge(other, 0o600, 0, Guard::Secret).is_err());
+    }
+
+    #[test]
+    fn a_file_of_another_user_is_refused_and_one_of_root_is_not() {
+        let folder = folder();
+        let path = file(folder.path(), "steers", 0o644);
+        let given_away = std::os::unix::fs::chown(&path, Some(65_534), None).is_ok();
+        assert_eq!(given_away, geteuid().is_root(), "only root gives files away");
+        for guard in [Guard::Steering, Guard::Evidence] {
+            assert_eq!(matches!(open(&path, guard), Err(FileError::ForeignOwner { uid: 65_534 })), given_away);
+            open(Path::new("/etc/passwd"), guard).unwrap();
+        }
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_at_once_by_its_name() {
+        let folder = folder();
+        let (fifo, socket) = (folder.path().join("fifo"), folder.path().join("socket"));
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR).unwrap();
+        let _listener = UnixListener::bind(&socket).unwrap();
+        for (path, kind) in [
+            (folder.path(), "directory"),
+            (&fifo, "FIFO"),
+            (&socket, "socket"),
+            (Path::new("/dev/null"), "device"),
+            (Path::new("/dev/zero"), "device"),
+        ] {
+            for guard in ALL {
+                let told = open(path, guard).unwrap_err().to_string();
+                assert!(told.contains(kind) && told.contains("not a file"), "{told}");
+            }
+            let told = append(path, Guard::Evidence).unwrap_err().to_string();
+            assert!(told.contains(kind) && told.contains("not a file"), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_link_is_followed_to_what_is_read_and_never_to_what_is_written() {
+        let folder = folder();
+        let (target, link) = (file(folder.path(), "target", 0o600), folder.path().join("link"));
+        symlink(&target, &link).unwrap();
+        assert_eq!(read(&link, Guard::Secret, 100).unwrap(), b"content");
+        fs::set_permissions(&target, Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(open(&link, Guard::Secret), Err(FileError::Exposed { mode: 0o644 })), "its end counts");
+        assert!(matches!(append(&link, Guard::Evidence), Err(FileError::NotAFile("symbolic link"))));
+        assert!(create_new(&link).is_err());
+        let dangling = folder.path().join("dangling");
+        symlink(folder.path().join("nothing"), &dangling).unwrap();
+        assert!(append(&dangling, Guard::Evidence).is_err() && create_new(&dangling).is_err());
+        assert!(!folder.path().join("nothing").exists(), "nothing was made through it");
+        assert_eq!(fs::read(&target).unwrap(), b"content");
+    }
+
+    #[test]
+    fn what_is_made_is_its_owners_alone_and_every_changed_folder_is_known() {
+        let folder = folder();
+        let (a, b) = (folder.path().join("a"), folder.path().join("a/b"));
+        assert_eq!(make_folders(&b).unwrap(), [folder.path().to_owned(), a.clone()]);
+        assert!(make_folders(&b).unwrap().is_empty());
+        let log = folder.path().join("c/d/log");
+        append(&log, Guard::Evidence).unwrap();
+        let export = folder.path().join("export");
+        create_new(&export).unwrap();
+        assert_eq!(
+            [&a, &b, log.parent().unwrap(), &log, &export].map(|path| mode(path)),
+            [0o700, 0o700, 0o700, 0o600, 0o600]
+        );
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_bound() {
+        let folder = folder();
+        let path = file(folder.path(), "file", 0o600);
+        assert_eq!(read_text(&path, Guard::Public, 7).unwrap(), "content");
+        assert!(matches!(read(&path, Guard::Public, 6), Err(FileError::TooLarge { most: 6 })));
+        assert!(read(&folder.path().join("none"), Guard::Public, 6).unwrap_err().is_absent());
+    }
+
+    #[test]
+    fn a_folder_that_everybody_may_change_is_named_unless_it_keeps_entries_for_their_owners() {
+        let folder = folder();
+        fs::create_dir(folder.path().join("open")).unwrap();
+        let path = file(&folder.path().join("open"), "file", 0o600);
+        let real = folder.path().join("open").canonicalize().unwrap();
+        for (mode, exposed) in [(0o755, None), (0o777, Some(real.clone())), (0o1777, None)] {
+            fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
+            assert_eq!(exposed_folder(&path), exposed, "{mode:o}");
+        }
+    }
+}
