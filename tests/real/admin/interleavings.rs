@@ -12,13 +12,17 @@ use tokio::sync::Mutex;
 use tokio::time::sleep;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission, Stat};
 
-use super::scene::{carry_out, guarded, guarded_parent, log, place};
+use super::scene::{SHORT, carry_out_within, guarded, guarded_parent, log, place};
 use crate::harness::relay::{Fault, Passed, Place, Relay, Then};
 use crate::harness::server::Server;
+use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// How many are under way at once.
 const TRACKS: usize = 10;
+
+/// How long a node may take when no answer comes.
+const HELD: Duration = Duration::from_millis(200);
 
 /// What a holder that was asked to release bears.
 const REVOKE: &[u8] = b"__REVOKE__";
@@ -72,6 +76,8 @@ enum Trouble {
     StopAndDrop(usize),
     /// It stops before that request; when it lets it through, it drops the reply to the next one, which may be on its way already.
     StopAndDropNext(usize),
+    /// It stops at that place until the verdict is given.
+    Hold(Place),
     /// It delays everything, and others act once it has seen so many requests.
     Delay(usize),
 }
@@ -105,6 +111,11 @@ fn cases() -> Vec<Case> {
     let mut cases = Vec::new();
     for subject in Subject::ALL {
         let places = (1..=subject.requests()).flat_map(|n| [Place::BeforeRequest(n), Place::AfterRequest(n)]);
+        let holds = places.clone().map(Trouble::Hold).flat_map(|trouble| {
+            let few = [Meanwhile::Nothing, Meanwhile::Leaves, Meanwhile::Node { writes: 0, equal: false }];
+            few.map(|meanwhile| Case { subject, trouble, meanwhile })
+        });
+        cases.extend(holds);
         let troubles = places.flat_map(|place| [Trouble::Stop(place), Trouble::Drop(place)]);
         let more = [Trouble::StopAndDrop, Trouble::StopAndDropNext, Trouble::Delay];
         let more = (1..=subject.requests()).flat_map(|n| more.map(|trouble| trouble(n)));
@@ -254,7 +265,7 @@ impl<'a> Play<'a> {
         let relay = Relay::start(&Server::shared().connect_string()).await;
         let session = zk::connect(&relay.connect_string()).await;
         match self.case.trouble {
-            Trouble::Stop(place) => relay.arm(&[Fault { place, then: Then::Stall }]),
+            Trouble::Stop(place) | Trouble::Hold(place) => relay.arm(&[Fault { place, then: Then::Stall }]),
             Trouble::Drop(place) => relay.arm(&[Fault { place, then: Then::Bar }]),
             Trouble::StopAndDrop(n) => {
                 relay.arm(&[Fault { place: Place::BeforeRequest(n), then: Then::StallAndLose }]);
@@ -269,16 +280,27 @@ impl<'a> Play<'a> {
             }
         }
         let log = audit.clone();
-        let executed = tokio::spawn(async move { carry_out(session, plan, &log).await.remove(0) });
+        let patience = if matches!(self.case.trouble, Trouble::Hold(_)) { HELD } else { SHORT };
+        let executed =
+            tokio::spawn(async move { carry_out_within(patience, session, plan, &log).await.remove(0) });
         let struck = || match self.case.trouble {
-            Trouble::Stop(_) | Trouble::StopAndDrop(_) | Trouble::StopAndDropNext(_) => relay.stalled(),
+            Trouble::Stop(_) | Trouble::Hold(_) | Trouble::StopAndDrop(_) | Trouble::StopAndDropNext(_) => relay.stalled(),
             Trouble::Drop(_) => relay.refuses() && relay.live() == 0,
             Trouble::Delay(n) => relay.recorded().into_iter().filter_map(Passed::request).count() >= n,
         };
         while !struck() && !executed.is_finished() {
             sleep(Duration::from_millis(1)).await;
         }
-        assert!(!executed.is_finished() || matches!(self.case.trouble, Trouble::Delay(_)), "{:?} struck", self.case);
+        let is_timed = matches!(self.case.trouble, Trouble::Delay(_) | Trouble::Hold(_));
+        assert!(!executed.is_finished() || is_timed, "{:?} struck", self.case);
+        if matches!(self.case.trouble, Trouble::Hold(_)) {
+            // What is let through after the verdict must not make it untrue.
+            let outcome = executed.await.expect("it ends");
+            let others = self.act().await;
+            relay.resume();
+            eventually("the end of what was held", async || if relay.live() == 0 { Ok(()) } else { Err(self.case) }).await;
+            return (outcome, others);
+        }
         let others = self.act().await;
         if matches!(self.case.trouble, Trouble::Stop(_)) {
             relay.disarm();

@@ -107,9 +107,19 @@ pub fn confirmed(plan: DeletePlan) -> Confirmed<DeletePlan> {
 
 /// Confirms a plan as it wants to be, and carries it out on a session that it ends.
 pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
+    carry_out_within(SHORT, session, plan, audit).await
+}
+
+/// The same with another patience for each node.
+pub async fn carry_out_within(
+    patience: Duration,
+    session: Client,
+    plan: DeletePlan,
+    audit: &Audit,
+) -> Vec<Outcome> {
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
     let mut examine = Unchanged;
-    let executed = execute(session, &permission, confirmed(plan), audit, &who, SHORT, &mut examine);
+    let executed = execute(session, &permission, confirmed(plan), audit, &who, patience, &mut examine);
     timeout(PATIENCE, executed).await.expect("it ends in time")
 }
 
