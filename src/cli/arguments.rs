@@ -155,9 +155,11 @@ pub(super) enum Command {
     },
     /// Delete a contender or an empty lock parent, if it is still the one that was seen
     ///
-    /// Shows what exactly, who owns it, whether that lives, who acquires next and what may go wrong; then asks, or
-    /// takes --yes. If the node changed hands meanwhile, nothing is deleted. Intent and outcome go into the audit log;
-    /// without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was.
+    /// Shows what exactly, who owns it, whether that lives, who acquires next, what may go wrong, how it is made sure of
+    /// and who sees that; then asks, or takes --yes. Right before the deletion it looks again: if the node changed hands
+    /// or acquired meanwhile, or its owner came back, nothing is deleted. Intent and outcome go into the audit log;
+    /// without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was, and with 2 when it
+    /// could not be done or is not known.
     #[command(mut_arg("root", |arg| arg.hide(true)))]
     Delete {
         #[command(flatten)]

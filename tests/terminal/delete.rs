@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use lockscope::admin::audit::{Entry, Limits, read};
-use zookeeper_client::{Client, CreateMode};
+use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
@@ -183,6 +183,30 @@ async fn a_node_that_is_replaced_while_the_plan_is_open_is_not_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
+    let scene = Scene::new(&["/orders"]).await;
+    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    let mut terminal = scene.console(true, 80, 24);
+    terminal.shows("1 contender");
+    terminal.press("\rx");
+    terminal.shows_all(&["no waiter is", "up to 17 changes", "y deletes it"]);
+    terminal.press("\x1b");
+    terminal.hides("Delete 0?");
+    for (node, may) in [("/orders", Permission::READ | Permission::DELETE), (&left[0], Permission::READ)] {
+        let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
+        scene.client.set_acl(node, &acl, None).await.expect("closed");
+    }
+    terminal.press("x");
+    terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "another owner could"]);
+    terminal.press("y");
+    answer(&mut terminal, "0\r", "0 of /orders is deleted");
+    scene.goes(&left[0]).await;
+    assert_eq!(scene.logged(1)[0].confirmed_by.as_deref(), Some("sequence-number"));
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tagged_contenders_go_together_and_an_empty_parent_by_itself() {
     let scene = Scene::new(&["/orders"]).await;
     let left =
@@ -266,7 +290,7 @@ fn a_deletion_that_was_confirmed_is_finished_though_the_user_leaves() {
     let mut terminal = Terminal::lockscope(&arguments, 80, 24);
     terminal.shows_all(&["● live", "1 contender"]);
     terminal.press("\rx");
-    terminal.shows("y deletes it");
+    terminal.shows_all(&["Delete 0?", "up to 17 changes", "y deletes it"]);
     // The server stands still while the plan is confirmed and the console is left.
     server.pause();
     answer(&mut terminal, "y", "deleting 1 node");

@@ -220,7 +220,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Nothing may be written: looks once more and deletes it, if that was confirmed.
     async fn delete_unguarded(&mut self) -> Result<Step, Error> {
         if self.node.guard != Some(Guard::Unguarded) {
-            let what = "neither it nor its parent may be written, so that nothing can make sure of it";
+            let what = "nothing that could make sure of it may be written any more";
             return Ok(Step::End(Ending::Changed { what: what.to_owned() }));
         }
         match self.client.check_stat(self.path()).await? {

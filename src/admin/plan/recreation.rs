@@ -71,8 +71,8 @@ impl Guard {
                 large(data_length)
             ),
             Self::Unguarded => {
-                "neither it nor its parent may be written: another owner could take its name before the deletion, \
-                                and be deleted instead"
+                "nothing that could make sure of it may be written: another owner could take its name before the \
+                                deletion, and be deleted instead"
                     .to_owned()
             }
         }

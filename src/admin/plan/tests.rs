@@ -282,3 +282,32 @@ fn only_the_right_answer_confirms() {
         assert!(confirm(live.clone(), answer).is_err(), "{answer:?}");
     }
 }
+
+#[test]
+fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
+    let owners = [Some(1), Some(2)];
+    let node = |living: &[i64], index: usize| {
+        let table = queued(&owners, view(&[1, 2], living, true));
+        let paths: Vec<ZnodePath> = queue(&owners).iter().map(|(path, _)| self::path(path)).collect();
+        DeletePlan::of(&Sight::new(&table, table.view().at), &paths[index..=index]).expect("a plan").nodes()[0].clone()
+    };
+    let (holder, waiter, away) = (node(&[1, 2], 0), node(&[1, 2], 1), node(&[2], 0));
+    let acquired = PlannedNode { state: holder.state, ..waiter.clone() };
+    let changed = |before: &PlannedNode, now: &PlannedNode| outdated(Action::Delete, before, now).unwrap_or_default();
+    assert_eq!(changed(&holder, &holder) + &changed(&waiter, &waiter) + &changed(&away, &away), "");
+    assert!(changed(&waiter, &acquired).contains("acquired"));
+    assert_ne!(away.life, Life::Live);
+    assert!(changed(&away, &holder).contains("live"), "it came back");
+    assert_eq!(changed(&holder, &away), "", "less is at stake");
+    assert_eq!(changed(&acquired, &waiter), "", "it waits again");
+    assert!(outdated(Action::Revoke, &holder, &PlannedNode { revocable: false, ..holder.clone() }).is_some());
+}
+
+#[test]
+fn who_sees_the_writes_of_a_guard_is_said_with_its_numbers() {
+    assert!(Guard::Parent { data_length: 0 }.sentence().contains("no waiter is woken"));
+    assert!(Guard::OwnNode { data_length: 7 }.sentence().contains("woken twice"));
+    assert!(Guard::OwnNode { data_length: 16 << 10 }.sentence().contains("woken twice"), "it still is one request");
+    assert!(Guard::OwnNode { data_length: 64 << 10 }.sentence().contains("woken up to 5 times"));
+    assert!(Guard::OwnNode { data_length: 1 << 20 }.sentence().contains("woken up to 17 times"));
+}

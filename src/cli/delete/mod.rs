@@ -197,7 +197,7 @@ impl Deletion<'_> {
             && !self.options.even_if_unguarded
         {
             let reason = format!(
-                "{path} was not deleted: neither it nor its parent may be written, so that another owner could take its name \
+                "{path} was not deleted: nothing that could make sure of it may be written, so that another owner could take its name \
                  before the deletion and be deleted instead: give an identity with --auth-file, or say --even-if-unguarded"
             );
             return Some(Told::not_tried("unguarded", reason));

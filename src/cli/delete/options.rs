@@ -48,7 +48,7 @@ pub(in crate::cli) struct DeleteOptions {
     /// Delete it also if it holds and its owner is connected, or may be
     #[arg(long)]
     pub even_if_live: bool,
-    /// Delete it also if neither it nor its parent may be written: another owner who takes its name in that moment may be hit
+    /// Delete it also if nothing that could make sure of it may be written: who takes its name in that moment may be hit
     #[arg(long)]
     pub even_if_unguarded: bool,
     /// Ask the owner to release in Curator's way instead: it does if the application made the lock revocable

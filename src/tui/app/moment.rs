@@ -50,7 +50,7 @@ impl Moment {
             Self::Finding { raised: true, .. } => "finding-raised",
             Self::Finding { raised: false, .. } => "finding-cleared",
             Self::Deletion { ending, .. } => match **ending {
-                Ending::Deleted { .. } => "deleted",
+                Ending::Deleted { .. } | Ending::DeletedOther => "deleted",
                 Ending::Asked => "asked",
                 Ending::NotKnown { .. } => "not-known",
                 _ => "not-deleted",

@@ -281,10 +281,11 @@ impl<'a> Play<'a> {
         }
         let log = audit.clone();
         let patience = if matches!(self.case.trouble, Trouble::Hold(_)) { HELD } else { SHORT };
-        let executed =
-            tokio::spawn(async move { carry_out_within(patience, session, plan, &log).await.remove(0) });
+        let executed = tokio::spawn(async move { carry_out_within(patience, session, plan, &log).await.remove(0) });
         let struck = || match self.case.trouble {
-            Trouble::Stop(_) | Trouble::Hold(_) | Trouble::StopAndDrop(_) | Trouble::StopAndDropNext(_) => relay.stalled(),
+            Trouble::Stop(_) | Trouble::Hold(_) | Trouble::StopAndDrop(_) | Trouble::StopAndDropNext(_) => {
+                relay.stalled()
+            }
             Trouble::Drop(_) => relay.refuses() && relay.live() == 0,
             Trouble::Delay(n) => relay.recorded().into_iter().filter_map(Passed::request).count() >= n,
         };
@@ -298,7 +299,8 @@ impl<'a> Play<'a> {
             let outcome = executed.await.expect("it ends");
             let others = self.act().await;
             relay.resume();
-            eventually("the end of what was held", async || if relay.live() == 0 { Ok(()) } else { Err(self.case) }).await;
+            eventually("the end of what was held", async || if relay.live() == 0 { Ok(()) } else { Err(self.case) })
+                .await;
             return (outcome, others);
         }
         let others = self.act().await;

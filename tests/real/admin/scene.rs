@@ -111,12 +111,7 @@ pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<
 }
 
 /// The same with another patience for each node.
-pub async fn carry_out_within(
-    patience: Duration,
-    session: Client,
-    plan: DeletePlan,
-    audit: &Audit,
-) -> Vec<Outcome> {
+pub async fn carry_out_within(patience: Duration, session: Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
     let mut examine = Unchanged;
     let executed = execute(session, &permission, confirmed(plan), audit, &who, patience, &mut examine);

@@ -1,9 +1,9 @@
 //! Deleting: who may, what is asked, which keys confirm, and what cannot be confirmed.
 
 use super::{SIZE, later, lost};
-use crate::admin::{Action, Ending};
+use crate::admin::{Action, Ending, Guard, Permitted};
 use crate::queue::Change;
-use crate::tui::app::{App, Event, Key, Screen, Settings, Update};
+use crate::tui::app::{App, Effect, Event, Key, Screen, Settings, Update};
 use crate::tui::testing::deletions::{confirmed, deleting, done, may_delete, told, with};
 use crate::tui::testing::{NOW, at, curator, gone, listed, live, path, press, seen};
 use crate::znode::Timestamp;
@@ -67,6 +67,53 @@ fn a_ghost_goes_with_y_and_with_nothing_else() {
     assert_eq!((plan.action(), plan.nodes().len()), (Action::Delete, 1));
     assert_eq!(plan.nodes()[0].path, path("/controller"));
     assert!(app.deletion().is_none() && app.working().is_some());
+}
+
+/// What was found out about the one node of the plan that is open.
+fn found(app: &mut App, guard: Guard, lacks: Option<&'static str>) {
+    let plan = app.deletion().expect("a plan").plan().guarded([Permitted { guard, lacks }]);
+    app.update(Event::GuardsFound(Ok(Box::new(plan))), app.clock());
+}
+
+/// A console with the plan for the ghost open, of which nothing is found out so far.
+fn unknown_plan() -> App {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /controller\n");
+    let update = key(&mut app, Key::Char('x'));
+    assert!(matches!(&update.effects[..], [Effect::FindGuards(plan)] if plan.nodes().len() == 1), "{update:?}");
+    app
+}
+
+#[test]
+fn nothing_can_be_answered_before_it_is_known_how_the_node_is_made_sure_of() {
+    let mut app = unknown_plan();
+    assert!(press(&mut app, "y\n").effects.is_empty());
+    assert!(app.deletion().unwrap().is_finding_out());
+    found(&mut app, Guard::OwnNode { data_length: 7 }, None);
+    second(&mut app, later(2));
+    assert!(!app.deletion().unwrap().is_finding_out(), "it is still known a second later");
+    assert_eq!(confirmed(&press(&mut app, "y")).unwrap().nodes()[0].guard, Some(Guard::OwnNode { data_length: 7 }));
+}
+
+#[test]
+fn what_nothing_can_make_sure_of_wants_its_name_typed() {
+    let mut app = unknown_plan();
+    found(&mut app, Guard::Unguarded, None);
+    assert!(press(&mut app, "y\n").effects.is_empty() && app.deletion().is_some());
+    assert!(confirmed(&press(&mut app, "controller\n")).is_some());
+}
+
+#[test]
+fn a_missing_permission_is_said_before_the_question_and_nothing_can_be_answered() {
+    let mut app = unknown_plan();
+    found(&mut app, Guard::Unguarded, Some("the DELETE permission on its parent"));
+    let why = app.deletion().unwrap().obstacle().expect("it lacks something");
+    assert!(why.contains("DELETE permission") && why.contains("--auth-file"), "{why}");
+    assert!(press(&mut app, "ycontroller\n").effects.is_empty());
+    let mut app = unknown_plan();
+    app.update(Event::GuardsFound(Err("What may be done cannot be found out: no answer.".to_owned())), NOW);
+    assert!(app.deletion().unwrap().obstacle().is_some_and(|why| why.contains("no answer")));
+    assert!(press(&mut app, "y").effects.is_empty());
 }
 
 #[test]

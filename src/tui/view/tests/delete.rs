@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{SIZES, after, picture, second, show};
 use crate::admin::audit::History;
-use crate::admin::{Action, Ending};
+use crate::admin::{Action, Ending, Guard, Permitted};
 use crate::queue::Change;
 use crate::tui::app::{App, AuditTold, Event, Settings};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, told, with};
@@ -79,6 +79,25 @@ fn the_plan_of_a_deletion_looks() {
         let mut app = after(tagged(size), "   x");
         app.update(Event::Key(crate::tui::app::Key::PageDown), NOW);
         app
+    });
+}
+
+#[test]
+fn a_plan_that_nothing_can_make_sure_of_looks() {
+    let found = |size, guard, lacks| {
+        let mut app = ghost(size);
+        let plan = app.deletion().unwrap().plan().guarded([Permitted { guard, lacks }]);
+        app.update(Event::GuardsFound(Ok(plan.into())), NOW);
+        app
+    };
+    show("delete-finding-out", |size| {
+        let mut app = after(deleting(size), ":lock /controller\n");
+        app.update(Event::Key(crate::tui::app::Key::Char('x')), NOW);
+        app
+    });
+    show("delete-unguarded", |size| after(found(size, Guard::Unguarded, None), "cont"));
+    show("delete-lacks", |size| {
+        found(size, Guard::OwnNode { data_length: 70_000 }, Some("the DELETE permission on its parent"))
     });
 }
 
