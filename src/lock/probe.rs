@@ -126,7 +126,9 @@ mod tests {
         meter.made(&paths[1]);
         meter.gone(&paths[0]);
         assert_eq!(lock.nodes(), paths[1..2]);
-        paths.iter().for_each(|path| meter.made(path));
+        for path in &paths {
+            meter.made(path);
+        }
         assert_eq!(lock.nodes().len(), MAX_NODES);
         lock.forget_nodes();
         assert_eq!(lock.nodes(), []);

@@ -6,8 +6,9 @@
 //! enabled. It keeps nothing on disk, has no other members, no TLS, no SASL, no quotas, no reconfiguration and no
 //! AdminServer, and never stands in for a real ensemble.
 //!
-//! Where it differs on purpose: it is bounded ([`Options`]) where a real server takes what comes; a `check` outside of a multi is
-//! answered, which 3.8.0 never does; lists of children, and the nodes that go with a session, are in the order of their names.
+//! Where it differs on purpose: it is bounded ([`Options`], and at most 128 ACLs a node) where a real server takes what
+//! comes; a `check` outside of a multi is answered, which 3.8.0 never does; lists of children, and the nodes that go with a
+//! session, are in the order of their names.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]

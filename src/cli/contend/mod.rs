@@ -257,9 +257,9 @@ mod tests {
             said,
             "the servers were lost: zk1 is silent; /lockscope/chain/a and 2 more may be left behind until their sessions expire"
         );
-        let none = Outcome { left_behind_nodes: Vec::new(), ..lost.clone() };
-        assert!(verdict([&none]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
-        let back = Outcome { left_behind: Some(0), ..none };
+        let unnamed = Outcome { left_behind_nodes: Vec::new(), ..lost.clone() };
+        assert!(verdict([&unnamed]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
+        let back = Outcome { left_behind: Some(0), ..unnamed };
         assert!(verdict([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
     }
 

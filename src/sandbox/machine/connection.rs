@@ -31,6 +31,12 @@ pub enum End {
     UnknownOperation(i32),
     /// Too much waits to be read.
     Unread,
+    /// The answer to a word would be too long.
+    LongAnswer,
+    /// All connections together take too much, and this one most.
+    Crowded,
+    /// It asked for no session in time.
+    Silent,
 }
 
 impl End {
@@ -55,6 +61,9 @@ impl fmt::Display for End {
             Self::BadCredentials => "the credentials were not accepted",
             Self::UnknownOperation(op) => return write!(f, "operation {op} is not known"),
             Self::Unread => "the client does not read what it is sent",
+            Self::LongAnswer => "the answer to a word is longer than what may wait for a client",
+            Self::Crowded => "all connections together take more memory than they may, and this one most of it",
+            Self::Silent => "the client asked for no session in time",
         })
     }
 }
@@ -83,6 +92,14 @@ pub struct Connection {
     pub who: Vec<Id>,
     /// What waits to be sent.
     pub out: Vec<u8>,
+    /// Bytes that were taken to be sent, and are being sent.
+    pub sending: usize,
+    /// Bytes that were received and are not done with.
+    pub received: usize,
+    /// What it counted for in the machine's sum when that was last reckoned.
+    pub counted: usize,
+    /// Tells it from one that had its number before.
+    pub serial: u64,
     /// Set once the connection is to be closed, after `out` was sent.
     pub end: Option<End>,
     /// Whether it is in the list of those that have something to send.
@@ -91,7 +108,13 @@ pub struct Connection {
 }
 
 impl Connection {
-    pub fn new(peer: SocketAddr, now: i64) -> Self {
+    /// Bytes of memory that it takes, about.
+    pub fn bytes(&self) -> usize {
+        let who: usize = self.who.iter().map(|id| id.scheme.len() + id.id.len()).sum();
+        self.out.len() + self.sending + self.received + who
+    }
+
+    pub fn new(peer: SocketAddr, serial: u64, now: i64) -> Self {
         let traffic = Traffic {
             since: now,
             received: 0,
@@ -103,6 +126,18 @@ impl Connection {
             latency: Figure::default(),
         };
         let who = vec![Id::new("ip", &peer.ip().to_string())];
-        Self { peer, session: None, who, out: Vec::new(), end: None, ready: false, traffic }
+        Self {
+            peer,
+            session: None,
+            who,
+            out: Vec::new(),
+            sending: 0,
+            received: 0,
+            counted: 0,
+            serial,
+            end: None,
+            ready: false,
+            traffic,
+        }
     }
 }

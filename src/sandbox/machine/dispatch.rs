@@ -15,11 +15,15 @@ impl Machine {
             connection.traffic.received += 1;
         }
         self.end(id, End::Word);
-        let text = word.answer(self, now);
+        let answer = word.answer(self, now, self.options.max_unread);
         self.sent += 1;
         if let Some(connection) = self.connections.get_mut(id) {
-            connection.out.extend_from_slice(text.as_bytes());
+            match answer {
+                Some(text) => connection.out.extend_from_slice(text.as_bytes()),
+                None => connection.end = Some(End::LongAnswer),
+            }
         }
+        self.reckon(id);
         received
     }
 

@@ -5,6 +5,7 @@
 //! replies and events is that of a real server, where an event stands before the reply of the request that caused it.
 
 mod auth;
+mod bounds;
 mod connection;
 mod dispatch;
 mod handshake;
@@ -17,6 +18,7 @@ mod tests;
 mod watches;
 mod write;
 
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use slab::Slab;
@@ -53,6 +55,11 @@ pub struct Machine {
     /// Connections that have something to send or are to be closed, each once.
     ready: Vec<usize>,
     next_sweep: i64,
+    /// Bytes that all connections take.
+    buffered: usize,
+    /// Connections by when they must have a session, the first to be due first; with their serials.
+    handshakes: VecDeque<(i64, usize, u64)>,
+    opened: u64,
 }
 
 impl Machine {
@@ -73,19 +80,32 @@ impl Machine {
             sent: 0,
             ready: Vec::new(),
             next_sweep,
+            buffered: 0,
+            handshakes: VecDeque::new(),
+            opened: 0,
         }
     }
 
     /// Takes a new connection; `None` when there are as many as there may be.
     pub fn open(&mut self, peer: SocketAddr, now: i64) -> Option<usize> {
-        let free = self.connections.len() < self.options.max_connections;
-        free.then(|| self.connections.insert(Connection::new(peer, now)))
+        if self.connections.len() >= self.options.max_connections {
+            return None;
+        }
+        self.opened += 1;
+        let id = self.connections.insert(Connection::new(peer, self.opened, now));
+        let due = now.saturating_add(millis(self.options.handshake_timeout));
+        self.handshakes.push_back((due, id, self.opened));
+        self.reckon(id);
+        Some(id)
     }
 
     /// Forgets a connection whose socket is gone. Its session lives on until it expires.
     pub fn forget(&mut self, id: usize) {
         let Some(connection) = self.connections.try_remove(id) else { return };
-        self.ready.retain(|ready| *ready != id);
+        self.buffered -= connection.counted;
+        if connection.ready {
+            self.ready.retain(|ready| *ready != id);
+        }
         self.watches.forget(id);
         if let Some(session) = connection.session.and_then(|(session, _)| self.sessions.get_mut(session))
             && session.connection == Some(id)
@@ -97,6 +117,15 @@ impl Machine {
     /// Carries out what a connection has sent; gives how many bytes of it are done with. When it stops before the end
     /// though there are whole frames, it is somebody else's turn: call again with the rest.
     pub fn receive(&mut self, id: usize, bytes: &[u8], now: i64) -> usize {
+        let done = self.carry_out(id, bytes, now);
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.received = bytes.len() - done;
+        }
+        self.reckon(id);
+        done
+    }
+
+    fn carry_out(&mut self, id: usize, bytes: &[u8], now: i64) -> usize {
         let mut done = 0;
         for _ in 0..TURN {
             let Some(connection) = self.connections.get(id) else { return bytes.len() };
@@ -139,7 +168,25 @@ impl Machine {
         connection.ready = false;
         buffer.clear();
         std::mem::swap(buffer, &mut connection.out);
-        connection.end
+        // What was taken before this has been sent.
+        connection.sending = buffer.len();
+        let end = connection.end;
+        self.reckon(id);
+        end
+    }
+
+    /// What was taken for a connection has been sent.
+    pub fn sent(&mut self, id: usize) {
+        if let Some(connection) = self.connections.get_mut(id) {
+            connection.sending = 0;
+        }
+        self.reckon(id);
+    }
+
+    /// Whether a connection is to be closed without sending what it was being sent.
+    pub fn is_cut(&self, id: usize) -> bool {
+        let end = self.connections.get(id).and_then(|connection| connection.end);
+        matches!(end, Some(End::Unread | End::Crowded))
     }
 
     /// Puts the connections that have something to send, or are to be closed, into a list.
@@ -152,6 +199,7 @@ impl Machine {
         while let Some(session) = self.sessions.expired(now) {
             self.expire(session);
         }
+        self.end_silent(now);
         if self.next_sweep <= now {
             self.next_sweep = now.saturating_add(millis(self.options.sweep).max(1));
             for path in self.tree.due(now) {
@@ -165,7 +213,9 @@ impl Machine {
 
     /// When [`tick`](Self::tick) is next of use.
     pub fn next_tick(&self) -> i64 {
-        self.sessions.next_expiry().map_or(self.next_sweep, |expiry| expiry.min(self.next_sweep))
+        let handshake = self.handshakes.front().map(|(due, ..)| *due);
+        let first = self.sessions.next_expiry().into_iter().chain(handshake).min();
+        first.map_or(self.next_sweep, |first| first.min(self.next_sweep))
     }
 
     /// Bytes of memory that nodes and watches take, about.

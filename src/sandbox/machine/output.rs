@@ -58,12 +58,14 @@ impl Machine {
         frame(&mut connection.out);
         self.sent += 1;
         connection.traffic.sent += 1;
-        if connection.out.len() > self.options.max_unread {
-            // What waits is not wanted, and what is cut in two is of no use.
-            connection.out = Vec::new();
-            connection.end = Some(End::Unread);
-        }
+        let is_too_much = connection.out.len() > self.options.max_unread;
         Self::mark(&mut self.ready, id, connection);
+        self.reckon(id);
+        if is_too_much {
+            // What waits is not wanted, and what is cut in two is of no use.
+            self.end(id, End::Unread);
+            self.drop_output(id);
+        }
     }
 
     /// Closes a connection after what waits for it was sent.

@@ -1,3 +1,5 @@
+mod bounds;
+
 use std::time::Duration;
 
 use proptest::collection::vec;

@@ -1,6 +1,6 @@
 use super::Machine;
 use crate::sandbox::tree::{
-    Change, Id, Mode, Owner, Tree, Undo, Wish, check, known, parent, permission, settle, validate,
+    Change, Id, Mode, Owner, Tree, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,
 };
 use crate::sandbox::wire::{Code, Create, Header, Malformed, Write, Writer, op};
 
@@ -56,6 +56,10 @@ impl Machine {
                 validate(path)?;
                 let acls = settle(acls, who)?;
                 self.may(path, permission::ADMIN, who)?;
+                let more = acl_bytes(&acls).saturating_sub(acl_bytes(&self.tree.node(path)?.acls));
+                if more > 0 && self.is_full(more) {
+                    return Err(Code::QuotaExceeded);
+                }
                 self.tree.set_acl(path, acls, *version)
             }
             Write::Check { path, version } => {
@@ -85,7 +89,7 @@ impl Machine {
             (_, Some((session, _))) if mode.ephemeral => Owner::Session(session),
             _ => Owner::Nobody,
         };
-        if self.is_full(Tree::cost(&create.path, create.data)) {
+        if self.is_full(Tree::cost(&create.path, create.data, &acls)) {
             return Err(Code::QuotaExceeded);
         }
         let wish = Wish { path: &create.path, data: create.data, acls, mode, owner };

@@ -6,10 +6,9 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
-use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use super::shared::Shared;
+use super::shared::{Bell, Shared};
 use crate::sandbox::machine::End;
 
 /// How much is read at once.
@@ -17,6 +16,9 @@ const CHUNK: usize = 16 << 10;
 
 /// A buffer that has grown beyond this is not kept.
 const KEPT: usize = 256 << 10;
+
+/// That so much was sent is told at once, since it counts as long as it is not; of less it is when more is sent.
+const COUNTED: usize = 4 << 10;
 
 /// How long a client may take to read what it is sent.
 const WRITING: Duration = Duration::from_secs(10);
@@ -29,14 +31,14 @@ pub(super) struct Link {
     shared: Arc<Shared>,
     id: usize,
     peer: SocketAddr,
-    bell: Arc<Notify>,
+    bell: Bell,
     /// What was received and is not done with: less than a frame, while it waits.
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
 impl Link {
-    pub fn new(shared: Arc<Shared>, id: usize, peer: SocketAddr, bell: Arc<Notify>) -> Self {
+    pub fn new(shared: Arc<Shared>, id: usize, peer: SocketAddr, bell: Bell) -> Self {
         Self { shared, id, peer, bell, input: Vec::new(), output: Vec::new() }
     }
 
@@ -57,14 +59,14 @@ impl Link {
     async fn serve(&mut self, socket: &mut TcpStream) -> io::Result<End> {
         let (mut reading, mut writing) = socket.split();
         loop {
-            let bell = Arc::clone(&self.bell);
+            let wake = Arc::clone(&self.bell.wake);
             tokio::select! {
                 read = read(&mut reading, &mut self.input) => {
                     if read? == 0 {
                         return Err(io::ErrorKind::UnexpectedEof.into());
                     }
                 }
-                () = bell.notified() => {}
+                () = wake.notified() => {}
             }
             if let Some(end) = self.answer(&mut writing).await? {
                 // The client learns that no more comes.
@@ -76,37 +78,46 @@ impl Link {
 
     /// Carries out what was received, and sends what waits, until there is nothing more of either.
     async fn answer(&mut self, writing: &mut WriteHalf<'_>) -> io::Result<Option<End>> {
+        let mut done = 0;
         loop {
-            let (end, more) = self.turn();
+            let (end, more) = self.turn(&mut done);
             if !self.output.is_empty() {
-                timeout(WRITING, writing.write_all(&self.output)).await??;
+                tokio::select! {
+                    written = timeout(WRITING, writing.write_all(&self.output)) => written??,
+                    // The next turn tells why.
+                    () = self.bell.cut.cancelled() => {}
+                }
+            }
+            if self.output.len() > COUNTED {
+                self.shared.lock().machine.sent(self.id);
             }
             if self.output.capacity() > KEPT {
                 self.output = Vec::new();
             }
             if end.is_some() || !more {
+                // Once at the end: taking each turn's requests out would move all that are behind them each time.
+                self.input.drain(..done);
+                if self.input.is_empty() && self.input.capacity() > KEPT {
+                    self.input = Vec::new();
+                }
                 return Ok(end);
             }
         }
     }
 
-    /// One turn under the lock; tells whether there are whole frames left.
-    fn turn(&mut self) -> (Option<End>, bool) {
+    /// One turn under the lock, on what stands behind the bytes that are done with; tells whether there are whole frames left.
+    fn turn(&mut self, done: &mut usize) -> (Option<End>, bool) {
         let now = self.shared.now();
         let mut state = self.shared.lock();
         let before = state.machine.next_tick();
-        let done = state.machine.receive(self.id, &self.input, now);
+        *done += state.machine.receive(self.id, &self.input[*done..], now);
         let end = state.machine.take(self.id, &mut self.output);
         state.ring(Some(self.id));
         if state.machine.next_tick() < before {
             self.shared.sooner.notify_one();
         }
-        let more = state.machine.has_frame(&self.input[done..]);
+        let more = state.machine.has_frame(&self.input[*done..]);
         drop(state);
-        self.input.drain(..done);
-        if self.input.is_empty() && self.input.capacity() > KEPT {
-            self.input = Vec::new();
-        }
         (end, more)
     }
 }

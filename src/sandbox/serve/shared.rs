@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
 use super::link::Link;
@@ -26,10 +27,19 @@ pub(super) struct Shared {
 #[derive(Debug)]
 pub(super) struct State {
     pub machine: Machine,
-    /// Wakes the task of each connection.
-    bells: HashMap<usize, Arc<Notify>>,
+    /// Reaches the task of each connection.
+    bells: HashMap<usize, Bell>,
     /// Reused, so that a request needs no memory of its own.
     ready: Vec<usize>,
+}
+
+/// How a connection's task is told that something waits for it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bell {
+    /// Something is to be sent, or it is to be closed.
+    pub wake: Arc<Notify>,
+    /// It is to be closed at once, whatever it is sending.
+    pub cut: CancellationToken,
 }
 
 impl Shared {
@@ -55,9 +65,13 @@ impl Shared {
     pub fn open(self: &Arc<Self>, peer: SocketAddr) -> Option<Link> {
         let now = self.now();
         let mut state = self.lock();
+        let before = state.machine.next_tick();
         let id = state.machine.open(peer, now)?;
-        let bell = Arc::new(Notify::new());
-        state.bells.insert(id, Arc::clone(&bell));
+        if state.machine.next_tick() < before {
+            self.sooner.notify_one();
+        }
+        let bell = Bell::default();
+        state.bells.insert(id, bell.clone());
         drop(state);
         Some(Link::new(Arc::clone(self), id, peer, bell))
     }
@@ -78,7 +92,10 @@ impl State {
             if awake != Some(id)
                 && let Some(bell) = self.bells.get(&id)
             {
-                bell.notify_one();
+                bell.wake.notify_one();
+                if self.machine.is_cut(id) {
+                    bell.cut.cancel();
+                }
             }
         }
     }

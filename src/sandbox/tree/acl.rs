@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -7,8 +8,14 @@ use sha1::{Digest, Sha1};
 
 use crate::sandbox::wire::Code;
 
+/// How many ACLs a node may have. Each is looked at for each watcher of the node. A real server has no such bound.
+pub const MAX_ACLS: usize = 128;
+
+/// What an ACL costs in memory besides its scheme and its id, about.
+const ACL: usize = 64;
+
 /// Who may: a scheme, and what that scheme calls somebody.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
     pub scheme: Box<str>,
     pub id: Box<str>,
@@ -63,7 +70,7 @@ fn network(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Somebody, and what they may do to a node.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acl {
     pub permissions: i32,
     pub id: Id,
@@ -82,6 +89,11 @@ pub mod permission {
     pub const ALL: i32 = 31;
 }
 
+/// Bytes of memory that a node's ACLs take, about.
+pub fn acl_bytes(acls: &[Acl]) -> usize {
+    acls.iter().map(|acl| ACL + acl.id.scheme.len() + acl.id.id.len()).sum()
+}
+
 /// ACLs that let anybody do so much.
 pub fn anyone(permissions: i32) -> Acls {
     Arc::new([Acl { permissions, id: Id::new("world", "anyone") }])
@@ -90,9 +102,13 @@ pub fn anyone(permissions: i32) -> Acls {
 /// The ACLs as a node keeps them: without doubles, and with whom `auth` stands for.
 pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, Code> {
     let mut settled = Vec::new();
-    for (index, acl) in wanted.iter().enumerate() {
-        if wanted[..index].contains(acl) {
+    let mut seen = HashSet::new();
+    for acl in wanted {
+        if !seen.insert(acl) {
             continue;
+        }
+        if settled.len() > MAX_ACLS {
+            break;
         }
         match (&*acl.id.scheme, &*acl.id.id) {
             ("world", "anyone") => settled.push(acl.clone()),
@@ -109,7 +125,11 @@ pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, Code> {
             _ => return Err(Code::InvalidAcl),
         }
     }
-    if settled.is_empty() { Err(Code::InvalidAcl) } else { Ok(settled.into()) }
+    match settled.len() {
+        0 => Err(Code::InvalidAcl),
+        1..=MAX_ACLS => Ok(settled.into()),
+        _ => Err(Code::QuotaExceeded),
+    }
 }
 
 /// Whether somebody has one of the permissions.
@@ -166,5 +186,17 @@ mod tests {
         assert_eq!(settle(&[], &[]), Err(Code::InvalidAcl));
         let double = [acl("world", "anyone"), acl("world", "anyone")];
         assert_eq!(settle(&double, &[]).unwrap().len(), 1);
+    }
+
+    #[test]
+    fn a_node_has_no_more_acls_than_it_may_whoever_auth_stands_for() {
+        let users = |count: usize| (0..count).map(|n| acl("digest", &format!("u{n}:x"))).collect::<Vec<_>>();
+        assert_eq!(settle(&users(MAX_ACLS), &[]).unwrap().len(), MAX_ACLS);
+        assert_eq!(settle(&users(MAX_ACLS + 1), &[]), Err(Code::QuotaExceeded));
+        assert_eq!(settle(&vec![acl("world", "anyone"); 100_000], &[]).unwrap().len(), 1, "doubles do not count");
+        let who: Vec<Id> = (0..64).map(|n| Id::of_digest(&format!("u{n}:x"))).collect();
+        let everybody: Vec<Acl> = (1..=3).map(|permissions| Acl { permissions, id: Id::new("auth", "") }).collect();
+        assert_eq!(settle(&everybody[..2], &who).unwrap().len(), 128);
+        assert_eq!(settle(&everybody, &who), Err(Code::QuotaExceeded));
     }
 }

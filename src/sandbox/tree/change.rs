@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Acls, Code, Mode, Node, Owner, Stat, Tree, known, name, parent, validate};
+use super::{Acls, Code, Mode, Node, Owner, Stat, Tree, acl_bytes, known, name, parent, validate};
 
 /// A node that is to be made, by whom it may be.
 #[derive(Debug)]
@@ -128,9 +128,14 @@ impl Tree {
     pub fn set_acl(&mut self, path: &str, acls: Acls, version: i32) -> Done {
         let (path, node) = self.entry(path)?;
         let next = compare(node.aversion, version)?.wrapping_add(1);
-        let undo = Undo::SetAcl { path, acls: std::mem::replace(&mut node.acls, acls), version: node.aversion };
+        let is = acl_bytes(&acls);
+        let acls = std::mem::replace(&mut node.acls, acls);
+        let was = acl_bytes(&acls);
+        let undo = Undo::SetAcl { path, acls, version: node.aversion };
         node.aversion = next;
-        Ok((Change::AclChanged { stat: node.stat() }, undo))
+        let stat = node.stat();
+        self.beside = self.beside + is - was;
+        Ok((Change::AclChanged { stat }, undo))
     }
 
     /// Compares a node's version; -1 stands for any.
@@ -156,6 +161,7 @@ impl Tree {
             }
             Undo::SetAcl { path, acls, version } => {
                 if let Some(node) = self.nodes.get_mut(&path) {
+                    self.beside = self.beside + acl_bytes(&acls) - acl_bytes(&node.acls);
                     (node.acls, node.aversion) = (acls, version);
                 }
             }
@@ -186,6 +192,7 @@ impl Tree {
             Owner::Nobody => {}
         }
         self.size += path.len() + node.data_length();
+        self.beside += acl_bytes(&node.acls) + name(path).len();
         self.nodes.insert(Arc::clone(path), node);
     }
 
@@ -211,6 +218,7 @@ impl Tree {
             Owner::Nobody => {}
         }
         self.size -= path.len() + node.data_length();
+        self.beside -= acl_bytes(&node.acls) + name(&path).len();
         Some((path, node))
     }
 }

@@ -14,7 +14,7 @@ mod tests;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-pub use acl::{Acl, Acls, Id, anyone, check, permission, settle};
+pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, permission, settle};
 pub use change::{Change, Undo, Wish};
 pub use mode::Mode;
 pub use node::{Node, Owner, Stat};
@@ -38,12 +38,15 @@ pub struct Tree {
     passing: BTreeSet<Arc<str>>,
     /// Bytes of paths and data.
     size: usize,
+    /// Bytes of ACLs, and of the names that parents keep of their children.
+    beside: usize,
 }
 
 impl Tree {
     /// The tree of a new server.
     pub fn new() -> Self {
-        let mut tree = Self { nodes: HashMap::new(), ephemerals: HashMap::new(), passing: BTreeSet::new(), size: 0 };
+        let mut tree =
+            Self { nodes: HashMap::new(), ephemerals: HashMap::new(), passing: BTreeSet::new(), size: 0, beside: 0 };
         let all = anyone(permission::ALL);
         for path in SPECIAL {
             let mut node = Node::new(Some(Arc::new([])), Arc::clone(&all), Owner::Nobody, 0, 0);
@@ -52,6 +55,7 @@ impl Tree {
                 node.aversion = -1;
             }
             tree.size += path.len();
+            tree.beside += acl_bytes(&node.acls) + name(path).len();
             tree.nodes.insert(path.into(), node);
         }
         for (path, child) in [("/", "zookeeper"), ("/zookeeper", "quota"), ("/zookeeper", "config")] {
@@ -78,12 +82,12 @@ impl Tree {
 
     /// Bytes of memory, about.
     pub fn memory(&self) -> usize {
-        self.size + self.nodes.len() * NODE
+        self.size + self.beside + self.nodes.len() * NODE
     }
 
     /// Bytes of memory that a node takes, about, its sequence number included.
-    pub fn cost(path: &str, data: Option<&[u8]>) -> usize {
-        NODE + path.len() + 10 + data.map_or(0, <[u8]>::len)
+    pub fn cost(path: &str, data: Option<&[u8]>, acls: &[Acl]) -> usize {
+        NODE + path.len() + name(path).len() + 2 * 10 + data.map_or(0, <[u8]>::len) + acl_bytes(acls)
     }
 
     /// How many nodes lie below a path, at any depth. Looks at every one of them.

@@ -37,6 +37,26 @@ fn at_the_last_number_sequential_creates_stall_and_then_fail() {
 }
 
 #[test]
+fn acls_and_names_count_as_memory_until_they_are_gone() {
+    let mut tree = Tree::new();
+    let empty = tree.memory();
+    let path = format!("/{}", "n".repeat(1000));
+    make(&mut tree, &path, PLAIN, Owner::Nobody, 1).unwrap();
+    let made = tree.memory();
+    assert!(made - empty >= 2 * 1000, "its path, and its name at its parent: {}", made - empty);
+    assert!(made - empty <= Tree::cost(&path, Some(b"x"), &anyone(permission::ALL)));
+    let users = (0..100).map(|n| Acl { permissions: 1, id: Id::new("digest", &format!("{n}:{}", "x".repeat(1000))) });
+    let acls: Acls = users.collect();
+    let (_, undo) = tree.set_acl(&path, Arc::clone(&acls), -1).unwrap();
+    assert!(tree.memory() - made >= 100 * 1000);
+    tree.undo(undo);
+    assert_eq!(tree.memory(), made);
+    tree.set_acl(&path, acls, -1).unwrap();
+    tree.delete(&path, -1, 2).unwrap();
+    assert_eq!(tree.memory(), empty);
+}
+
+#[test]
 fn every_change_can_be_taken_back() {
     let mut tree = Tree::new();
     make(&mut tree, "/q", PLAIN, Owner::Container, 1).unwrap();

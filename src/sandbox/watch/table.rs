@@ -1,10 +1,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;
 
 use crate::sandbox::wire::EventKind;
 
 /// What a watch costs in memory besides its path, about.
-pub(super) const WATCH: usize = 128;
+pub(super) const WATCH: usize = 256;
 
 /// How long a watch lasts and how far it sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,8 +25,70 @@ pub struct Table {
     by_watcher: HashMap<usize, BTreeSet<Arc<str>>>,
     watches: usize,
     bytes: usize,
-    /// While it is zero, no parents are looked up.
-    recursive: usize,
+    /// Who watches a node and all below it.
+    recursive: Recursive,
+}
+
+/// Recursive watches, by the hash of their path: those of all ancestors of a node are found in one walk over its path, however
+/// deep it is.
+#[derive(Debug, Default)]
+struct Recursive {
+    hashes: RandomState,
+    by_hash: HashMap<u64, Vec<Watched>>,
+}
+
+/// A path, and who watches it.
+type Watched = (Arc<str>, BTreeSet<usize>);
+
+impl Recursive {
+    fn add(&mut self, path: &Arc<str>, watcher: usize) {
+        let hash = prefixes(&self.hashes, path).last().map_or(0, |(_, hash)| hash);
+        let paths = self.by_hash.entry(hash).or_default();
+        match paths.iter_mut().find(|(known, _)| known == path) {
+            Some((_, watchers)) => drop(watchers.insert(watcher)),
+            None => paths.push((Arc::clone(path), BTreeSet::from([watcher]))),
+        }
+    }
+
+    fn remove(&mut self, path: &str, watcher: usize) {
+        let hash = prefixes(&self.hashes, path).last().map_or(0, |(_, hash)| hash);
+        let Some(paths) = self.by_hash.get_mut(&hash) else { return };
+        if let Some((_, watchers)) = paths.iter_mut().find(|(known, _)| **known == *path) {
+            watchers.remove(&watcher);
+        }
+        paths.retain(|(_, watchers)| !watchers.is_empty());
+        if paths.is_empty() {
+            self.by_hash.remove(&hash);
+        }
+    }
+
+    /// Those who watch a node above a path.
+    fn above(&self, path: &str) -> impl Iterator<Item = usize> {
+        let found = (!self.by_hash.is_empty()).then(|| prefixes(&self.hashes, path)).into_iter().flatten();
+        let above = found.filter(move |(prefix, _)| prefix.len() < path.len());
+        let watched = above.filter_map(|(prefix, hash)| {
+            let paths = self.by_hash.get(&hash)?;
+            paths.iter().find(|(known, _)| **known == *prefix).map(|(_, watchers)| watchers)
+        });
+        watched.flatten().copied()
+    }
+}
+
+/// The root, all paths above a path, and itself, each with a hash that is made of the one before.
+fn prefixes<'a>(hashes: &RandomState, path: &'a str) -> impl Iterator<Item = (&'a str, u64)> {
+    let mut state = hashes.build_hasher();
+    let root = state.finish();
+    let mut start = 1;
+    let below = std::iter::from_fn(move || {
+        let rest = path.get(start..).filter(|rest| !rest.is_empty())?;
+        let length = rest.find('/').unwrap_or(rest.len());
+        state.write(&rest.as_bytes()[..length]);
+        state.write_u8(b'/');
+        let end = start + length;
+        start = end + 1;
+        Some((&path[..end], state.finish()))
+    });
+    std::iter::once(("/", root)).chain(below)
 }
 
 impl Table {
@@ -45,8 +108,12 @@ impl Table {
             None => path.into(),
         };
         let before = self.by_path.entry(Arc::clone(&path)).or_default().insert(watcher, mode);
-        self.recursive += usize::from(mode == Mode::Recursive);
-        self.recursive -= usize::from(before == Some(Mode::Recursive));
+        match (before, mode) {
+            (Some(Mode::Recursive), Mode::Recursive) => {}
+            (Some(Mode::Recursive), _) => self.recursive.remove(&path, watcher),
+            (_, Mode::Recursive) => self.recursive.add(&path, watcher),
+            _ => {}
+        }
         if before.is_none() {
             self.watches += 1;
             self.bytes += path.len();
@@ -92,10 +159,8 @@ impl Table {
         for watcher in spent {
             self.remove(path, watcher);
         }
-        if self.recursive > 0 && kind != EventKind::ChildrenChanged {
-            let above = ancestors(path).filter_map(|path| self.by_path.get(path));
-            let recursive = above.flatten().filter(|(_, mode)| **mode == Mode::Recursive);
-            fired.extend(recursive.map(|(watcher, _)| *watcher));
+        if kind != EventKind::ChildrenChanged {
+            fired.extend(self.recursive.above(path));
             fired.sort_unstable();
             fired.dedup();
         }
@@ -124,19 +189,11 @@ impl Table {
         }
         self.watches -= 1;
         self.bytes -= path.len();
-        self.recursive -= usize::from(mode == Mode::Recursive);
+        if mode == Mode::Recursive {
+            self.recursive.remove(path, watcher);
+        }
         true
     }
-}
-
-/// The paths above one, to the root.
-fn ancestors(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(path), |path| match path.rfind('/') {
-        Some(0) if path.len() > 1 => Some("/"),
-        Some(at) if at > 0 => Some(&path[..at]),
-        _ => None,
-    })
-    .skip(1)
 }
 
 #[cfg(test)]
@@ -166,6 +223,30 @@ mod tests {
     }
 
     #[test]
+    fn the_prefixes_of_a_path_are_walked_once_each_with_a_hash_of_its_own() {
+        let hashes = RandomState::new();
+        let walk = |path| prefixes(&hashes, path).collect::<Vec<_>>();
+        let paths: Vec<&str> = walk("/a/bc/d").into_iter().map(|(path, _)| path).collect();
+        assert_eq!(paths, ["/", "/a", "/a/bc", "/a/bc/d"]);
+        assert_eq!(walk("/a/bc/d")[..3], walk("/a/bc"));
+        assert_ne!(walk("/ab/c").last().unwrap().1, walk("/a/bc").last().unwrap().1);
+        assert_eq!((walk("/").len(), walk("").len()), (1, 1));
+    }
+
+    #[test]
+    fn a_node_that_lies_a_hundred_thousand_deep_tells_who_watches_far_above() {
+        let mut table = Table::default();
+        table.add("/", 1, Mode::Recursive);
+        table.add("/d/d", 2, Mode::Recursive);
+        table.add("/d/dd", 3, Mode::Recursive);
+        // Looking up each of the paths above it by itself would look at 10 GB for each event.
+        let deep = "/d".repeat(100_000);
+        for _ in 0..20 {
+            assert_eq!(table.fire(&deep, EventKind::DataChanged), [1, 2]);
+        }
+    }
+
+    #[test]
     fn a_one_shot_watch_cancels_a_persistent_one_of_the_same_connection() {
         let mut table = Table::default();
         table.add("/a", 1, Mode::Recursive);
@@ -184,7 +265,7 @@ mod tests {
             table.add(path, 2, Mode::OneShot);
         }
         table.forget(1);
-        assert_eq!((table.len(), table.recursive, table.breadth()), (3, 0, (1, 3)));
+        assert_eq!((table.len(), table.recursive.by_hash.len(), table.breadth()), (3, 0, (1, 3)));
         assert_eq!(table.fire("/a/b", EventKind::Deleted), [2]);
     }
 }

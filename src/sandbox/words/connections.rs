@@ -2,37 +2,34 @@ use std::fmt::Write;
 
 use chrono::DateTime;
 
+use super::Text;
 use crate::sandbox::machine::{Connection, Machine};
 
-pub(super) fn cons(machine: &Machine) -> String {
-    let mut text = String::new();
+pub(super) fn cons(text: &mut Text, machine: &Machine) {
     for (_, connection) in &machine.connections {
-        put_traffic(&mut text, connection);
-        put_session(&mut text, connection);
+        put_traffic(text, connection);
+        put_session(text, connection);
         text.push_str(")\n");
     }
-    text.push('\n');
-    text
+    text.push_str("\n");
 }
 
 /// A line for each connection, without what belongs to its session.
-pub(super) fn brief(machine: &Machine) -> String {
-    let mut text = String::new();
+pub(super) fn put_brief(text: &mut Text, machine: &Machine) {
     for (_, connection) in &machine.connections {
-        put_traffic(&mut text, connection);
+        put_traffic(text, connection);
         text.push_str(")\n");
     }
-    text
 }
 
-fn put_traffic(text: &mut String, connection: &Connection) {
+fn put_traffic(text: &mut Text, connection: &Connection) {
     let traffic = &connection.traffic;
     let open = u8::from(connection.end.is_none());
-    // Writing to a String cannot fail.
+    // Writing to it cannot fail.
     let _ = write!(text, " /{}[{open}](queued=0,recved={},sent={}", connection.peer, traffic.received, traffic.sent);
 }
 
-fn put_session(text: &mut String, connection: &Connection) {
+fn put_session(text: &mut Text, connection: &Connection) {
     let Some((session, timeout)) = connection.session else { return };
     let (traffic, latency) = (&connection.traffic, &connection.traffic.latency);
     let _ = write!(
@@ -49,11 +46,11 @@ fn put_session(text: &mut String, connection: &Connection) {
     );
 }
 
-pub(super) fn dump(machine: &Machine, now: i64) -> String {
-    let mut text = String::from("SessionTracker dump:\n");
+pub(super) fn dump(text: &mut Text, machine: &Machine, now: i64) {
+    text.push_str("SessionTracker dump:\n");
     let expiries: Vec<(i64, i64)> = machine.sessions.by_expiry().collect();
     let groups: Vec<&[(i64, i64)]> = expiries.chunk_by(|one, next| one.0 == next.0).collect();
-    // Writing to a String cannot fail.
+    // Writing to it cannot fail.
     let _ = writeln!(text, "Session Sets ({})/({}):", groups.len(), expiries.len());
     for group in groups {
         let _ = writeln!(text, "{} expire at {}:", group.len(), date(group[0].0, now));
@@ -72,7 +69,6 @@ pub(super) fn dump(machine: &Machine, now: i64) -> String {
     }
     text.push_str("Connections dump:\nConnections Sets (1)/(");
     let _ = writeln!(text, "{}):", machine.connections.len());
-    text
 }
 
 /// As Java prints a date, in UTC.

@@ -1,7 +1,7 @@
 use std::env::consts;
 use std::fmt::Write;
 
-use super::VERSION;
+use super::{Text, VERSION};
 use crate::sandbox::machine::Machine;
 
 /// What Java prints for a property that is not set.
@@ -19,10 +19,10 @@ const JAVA: [&str; 7] = [
 ];
 
 /// The names, and their order, are a real server's. The memory is what nodes and watches may take.
-pub(super) fn envi(machine: &Machine) -> String {
-    let mut text = String::from("Environment:\n");
+pub(super) fn envi(text: &mut Text, machine: &Machine) {
+    text.push_str("Environment:\n");
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
-        // Writing to a String cannot fail.
+        // Writing to it cannot fail.
         let _ = writeln!(text, "{name}={value}");
     };
     line("zookeeper.version", &VERSION);
@@ -39,7 +39,6 @@ pub(super) fn envi(machine: &Machine) -> String {
     line("os.memory.free", &mebibytes(most.saturating_sub(machine.memory())));
     line("os.memory.max", &mebibytes(most));
     line("os.memory.total", &mebibytes(most));
-    text
 }
 
 fn mebibytes(bytes: usize) -> String {

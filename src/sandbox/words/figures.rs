@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::{VERSION, connections};
+use super::{Text, VERSION, connections};
 use crate::sandbox::machine::{Machine, millis};
 use crate::sandbox::wire::EventKind;
 
@@ -11,35 +11,45 @@ const EVENTS: [(&str, EventKind); 4] = [
     ("node_children", EventKind::ChildrenChanged),
 ];
 
-pub(super) fn srvr(machine: &Machine) -> String {
-    format!("Zookeeper version: {VERSION}\n{}", counts(machine))
+pub(super) fn srvr(text: &mut Text, machine: &Machine) {
+    put(text, format_args!("Zookeeper version: {VERSION}\n"));
+    put_counts(text, machine);
 }
 
 /// As `srvr`, with every connection in brief.
-pub(super) fn stat(machine: &Machine) -> String {
-    let clients = connections::brief(machine);
-    format!("Zookeeper version: {VERSION}\nClients:\n{clients}\n{}", counts(machine))
+pub(super) fn stat(text: &mut Text, machine: &Machine) {
+    put(text, format_args!("Zookeeper version: {VERSION}\nClients:\n"));
+    connections::put_brief(text, machine);
+    text.push_str("\n");
+    put_counts(text, machine);
 }
 
-fn counts(machine: &Machine) -> String {
-    format!(
-        "Latency min/avg/max: {}/{:?}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
-         Outstanding: 0\nZxid: {:#x}\nMode: standalone\nNode count: {}\n",
-        machine.latency.least,
-        machine.latency.average(),
-        machine.latency.most,
-        machine.received,
-        machine.sent,
-        machine.connections.len(),
-        machine.zxid,
-        node_count(machine),
-    )
+fn put(text: &mut Text, more: std::fmt::Arguments<'_>) {
+    // Writing to it cannot fail.
+    let _ = text.write_fmt(more);
 }
 
-pub(super) fn mntr(machine: &Machine, now: i64) -> String {
-    let mut text = String::new();
+fn put_counts(text: &mut Text, machine: &Machine) {
+    put(
+        text,
+        format_args!(
+            "Latency min/avg/max: {}/{:?}/{}\nReceived: {}\nSent: {}\nConnections: {}\n\
+             Outstanding: 0\nZxid: {:#x}\nMode: standalone\nNode count: {}\n",
+            machine.latency.least,
+            machine.latency.average(),
+            machine.latency.most,
+            machine.received,
+            machine.sent,
+            machine.connections.len(),
+            machine.zxid,
+            node_count(machine),
+        ),
+    );
+}
+
+pub(super) fn mntr(text: &mut Text, machine: &Machine, now: i64) {
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
-        // Writing to a String cannot fail.
+        // Writing to it cannot fail.
         let _ = writeln!(text, "zk_{name}\t{value}");
     };
     line("version", &VERSION);
@@ -66,18 +76,20 @@ pub(super) fn mntr(machine: &Machine, now: i64) -> String {
         line(&format!("cnt_{name}_watch_count"), &figure.count);
         line(&format!("sum_{name}_watch_count"), &figure.sum);
     }
-    text
 }
 
-pub(super) fn conf(machine: &Machine) -> String {
+pub(super) fn conf(text: &mut Text, machine: &Machine) {
     let options = &machine.options;
-    format!(
-        "tickTime={}\nmaxClientCnxns={}\nminSessionTimeout={}\nmaxSessionTimeout={}\nserverId=0\n",
-        millis(options.tick),
-        options.max_connections,
-        millis(options.min_session_timeout),
-        millis(options.max_session_timeout),
-    )
+    put(
+        text,
+        format_args!(
+            "tickTime={}\nmaxClientCnxns={}\nminSessionTimeout={}\nmaxSessionTimeout={}\nserverId=0\n",
+            millis(options.tick),
+            options.max_connections,
+            millis(options.min_session_timeout),
+            millis(options.max_session_timeout),
+        ),
+    );
 }
 
 /// A real server counts the root twice, for it has two names there.

@@ -5,6 +5,8 @@ mod environment;
 mod figures;
 mod watches;
 
+use std::fmt;
+
 use super::machine::Machine;
 
 /// Where a real server names its version: that of the server that this one behaves as, with what it is in the place of a
@@ -47,21 +49,48 @@ impl Word {
         })
     }
 
-    /// The whole answer. The costly ones look at every connection, session or watch.
-    pub fn answer(self, machine: &Machine, now: i64) -> String {
+    /// The whole answer; `None` when it is longer than so many bytes. The costly ones look at every connection, session or
+    /// watch.
+    pub fn answer(self, machine: &Machine, now: i64, longest: usize) -> Option<String> {
+        let mut text = Text { written: String::new(), longest, is_whole: true };
         match self {
-            Self::Ruok => "imok".to_owned(),
-            Self::Isro => "rw".to_owned(),
-            Self::Srvr => figures::srvr(machine),
-            Self::Stat => figures::stat(machine),
-            Self::Envi => environment::envi(machine),
-            Self::Mntr => figures::mntr(machine, now),
-            Self::Conf => figures::conf(machine),
-            Self::Cons => connections::cons(machine),
-            Self::Dump => connections::dump(machine, now),
-            Self::Wchs => watches::wchs(machine),
-            Self::Wchp => watches::wchp(machine),
-            Self::Wchc => watches::wchc(machine),
+            Self::Ruok => text.push_str("imok"),
+            Self::Isro => text.push_str("rw"),
+            Self::Srvr => figures::srvr(&mut text, machine),
+            Self::Stat => figures::stat(&mut text, machine),
+            Self::Envi => environment::envi(&mut text, machine),
+            Self::Mntr => figures::mntr(&mut text, machine, now),
+            Self::Conf => figures::conf(&mut text, machine),
+            Self::Cons => connections::cons(&mut text, machine),
+            Self::Dump => connections::dump(&mut text, machine, now),
+            Self::Wchs => watches::wchs(&mut text, machine),
+            Self::Wchp => watches::wchp(&mut text, machine),
+            Self::Wchc => watches::wchc(&mut text, machine),
         }
+        text.is_whole.then_some(text.written)
+    }
+}
+
+/// An answer as long as it is short enough.
+struct Text {
+    written: String,
+    longest: usize,
+    is_whole: bool,
+}
+
+impl Text {
+    fn push_str(&mut self, more: &str) {
+        self.is_whole &= self.written.len() + more.len() <= self.longest;
+        if self.is_whole {
+            self.written.push_str(more);
+        }
+    }
+}
+
+impl fmt::Write for Text {
+    /// Never fails: what is too long is left out.
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        self.push_str(more);
+        Ok(())
     }
 }

@@ -2,30 +2,29 @@
 
 use std::fmt::Write;
 
+use super::Text;
 use crate::sandbox::machine::Machine;
 
-pub(super) fn wchs(machine: &Machine) -> String {
+pub(super) fn wchs(text: &mut Text, machine: &Machine) {
     let table = &machine.watches.data;
     let (connections, paths) = table.breadth();
-    format!("{connections} connections watching {paths} paths\nTotal watches:{}\n", table.len())
+    // Writing to it cannot fail.
+    let _ = write!(text, "{connections} connections watching {paths} paths\nTotal watches:{}\n", table.len());
 }
 
-pub(super) fn wchp(machine: &Machine) -> String {
-    let mut text = String::new();
+pub(super) fn wchp(text: &mut Text, machine: &Machine) {
     for (path, watchers) in machine.watches.data.paths() {
         text.push_str(path);
-        text.push('\n');
+        text.push_str("\n");
         for session in watchers.filter_map(|watcher| session(machine, watcher)) {
-            // Writing to a String cannot fail.
+            // Writing to it cannot fail.
             let _ = writeln!(text, "\t{session:#x}");
         }
     }
-    text.push('\n');
-    text
+    text.push_str("\n");
 }
 
-pub(super) fn wchc(machine: &Machine) -> String {
-    let mut text = String::new();
+pub(super) fn wchc(text: &mut Text, machine: &Machine) {
     for (watcher, paths) in machine.watches.data.watchers() {
         let Some(session) = session(machine, watcher) else { continue };
         let _ = writeln!(text, "{session:#x}");
@@ -33,8 +32,7 @@ pub(super) fn wchc(machine: &Machine) -> String {
             let _ = writeln!(text, "\t{path}");
         }
     }
-    text.push('\n');
-    text
+    text.push_str("\n");
 }
 
 fn session(machine: &Machine, watcher: usize) -> Option<i64> {

@@ -155,6 +155,46 @@ fn a_client_that_does_not_read_is_closed_and_others_go_on() {
 }
 
 #[test]
+fn a_connection_that_asks_for_nothing_is_closed_and_a_session_stays() {
+    let timeout = std::time::Duration::from_millis(300);
+    let guest = Guest::with(Options { handshake_timeout: timeout, sweep: PATIENCE, ..Options::default() });
+    let mut client = Raw::connect(guest.port(), 30_000);
+    let mut silent: Vec<TcpStream> = (0..20).map(|_| open(guest.port()).expect("a connection")).collect();
+    for (n, stream) in silent.iter_mut().enumerate() {
+        stream.write_all(&handshake()[..n]).expect("it is sent");
+    }
+    for stream in &mut silent {
+        assert!(is_closed(stream));
+    }
+    eventually_blocking("that the session alone is left", || match guest.connections() {
+        1 => Ok(()),
+        more => Err(more),
+    });
+    assert_eq!(client.ask(&R::exists("/", false)).len(), 1);
+}
+
+#[test]
+fn clients_that_ask_and_never_read_are_closed_and_who_reads_is_served() {
+    let guest = Guest::with(Options { max_buffered: 8 << 20, ..Options::default() });
+    let mut client = Raw::connect(guest.port(), 30_000);
+    client.ask(&R::create_as(1, "/large", Some(&vec![7; 1_000_000]), &[ANYONE], 0));
+    // Each is being sent a megabyte and more, besides what the sockets hold.
+    let mut deaf: Vec<Raw> = (0..40).map(|_| Raw::connect(guest.port(), 30_000)).collect();
+    eventually_blocking("that some are closed", || {
+        for one in &mut deaf {
+            for _ in 0..8 {
+                one.send(&R::get_data("/large", false));
+            }
+        }
+        assert_eq!(client.ask(&R::get_data("/large", false)).len(), 1, "who reads is served");
+        match guest.connections() {
+            left if left <= 20 => Ok(()),
+            more => Err(more),
+        }
+    });
+}
+
+#[test]
 fn a_reply_that_would_be_too_large_is_refused() {
     let guest = Guest::with(Options::default());
     let mut client = Raw::connect(guest.port(), 30_000);

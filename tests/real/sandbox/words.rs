@@ -132,9 +132,9 @@ fn value<'a>(text: &'a str, name: &str) -> &'a str {
 /// As kazoo and aiozk read it: three numbers, a dash, what names the build, and when that was.
 fn version(text: &str) -> Vec<u32> {
     let (numbers, build) = text.split_once('-').unwrap_or_else(|| panic!("no build in {text}"));
-    let (name, built) = build.split_once(", built on ").unwrap_or_else(|| panic!("no date in {text}"));
+    let (name, time) = build.split_once(", built on ").unwrap_or_else(|| panic!("no date in {text}"));
     assert!(!name.is_empty() && !name.contains(char::is_whitespace), "{text}");
-    let time = chrono::NaiveDateTime::parse_from_str(built, "%Y-%m-%d %H:%M UTC");
+    let time = chrono::NaiveDateTime::parse_from_str(time, "%Y-%m-%d %H:%M UTC");
     assert!(time.is_ok(), "{text}");
     numbers.split('.').map(|number| number.parse().expect("a number")).collect()
 }
