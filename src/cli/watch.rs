@@ -150,8 +150,8 @@ fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Event, LockId, LockName};
-    use crate::znode::{SessionId, Timestamp, ZnodePath};
+    use crate::queue::{ContenderId, Event, LockId, LockName};
+    use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     fn acquired() -> Happening {
         let path = ZnodePath::new("/locks/bill\u{1b}ing").unwrap();
@@ -160,6 +160,7 @@ mod tests {
             event: Event::Acquired,
             lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
             node: Some("db_lock_0000000042".into()),
+            contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
             session: Some(SessionId(0x1b)),
             waited_ms: Some(1250),
             held_ms: None,
@@ -174,6 +175,7 @@ mod tests {
             event: Event::Disconnected,
             lock: None,
             node: None,
+            contender: None,
             session: None,
             waited_ms: None,
             queue: 0,

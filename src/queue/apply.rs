@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::lock::{Departed, RanOut};
+use super::handover::Departed;
+use super::lock::RanOut;
 use super::table::{Parent, ParentNode, Phase};
 use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
 use crate::recipe::{Kind, Place, Role, Shape};
@@ -25,11 +26,12 @@ impl LockTable {
         }
         match change {
             Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
-            Change::Listed { path, stat } => self.listed(&path, &stat),
+            Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
             Change::Surveyed { view } => self.view = view,
             Change::Unreadable { path, why } => {
+                self.lease_gone(&path, false, now, &mut out);
                 self.unreadable.insert(path, why);
             }
             Change::Link(link) => self.linked(link, now, &mut out),
@@ -59,7 +61,7 @@ impl LockTable {
         self.link = link;
     }
 
-    fn listed(&mut self, path: &ZnodePath, stat: &ZnodeStat) {
+    fn listed(&mut self, path: &ZnodePath, stat: &ZnodeStat, now: Timestamp, out: &mut Vec<Happening>) {
         self.unreadable.remove(path);
         let epoch = self.epoch;
         let parent = self.parents.entry(path.clone()).or_default();
@@ -73,10 +75,12 @@ impl LockTable {
                 self.touched.insert(id);
             }
         }
+        self.leases_listed(path, now, out);
     }
 
     fn appeared(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         if !Shape::is_hint(path) {
+            self.lease_created(path);
             return;
         }
         self.hint_epochs.insert(path.clone(), self.epoch);
@@ -91,6 +95,7 @@ impl LockTable {
         let place =
             self.shape.place(path).filter(|place| !place.needs_ephemeral() || node.stat.ephemeral_owner.is_some());
         let Some(place) = place else {
+            self.lease_gone(path, false, now, out);
             self.note_maximum(path, &node);
             if let Some((id, slot)) = known {
                 self.remove(path, id, slot, now, out);
@@ -156,7 +161,7 @@ impl LockTable {
         } else {
             self.clock.found(node.stat.ctime, now);
         }
-        let contender = Contender {
+        let mut contender = Contender {
             node: path.name().into(),
             role: place.role,
             mode: place.mode,
@@ -172,23 +177,20 @@ impl LockTable {
             enqueued_at: live.then_some(now),
             epoch: self.epoch,
             holds: false,
+            queued: None,
         };
+        let left = self.lease_read(place, &mut contender, live);
+        let handed_over = contender.queued.is_some() && contender.id().node != contender.node;
         let cost = self.locks.get(&id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
         self.name_apart(id);
+        self.tell_left(id, left, now, out);
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let departed = lock.departed.take();
-        let (promised, departed) = match departed {
-            Some(departed) if Self::is_lease_of(lock.contender(slot), &departed) => (Some(departed), None),
-            departed => (None, departed),
-        };
-        lock.departed = departed;
-        Self::flush_departed(lock, now, out);
-        if let (Some(departed), Some(lease)) = (&promised, lock.contender_mut(slot)) {
-            lease.enqueued_at = Some(departed.since);
-        }
         if !live {
-            if missed {
+            if missed && place.role == Role::Lease {
+                // Whose it is shows when everything was read.
+                self.lease_found(place, slot);
+            } else if missed {
                 out.push(Happening::new(Event::Enqueued, lock, lock.contender(slot), now));
             }
             return;
@@ -199,16 +201,10 @@ impl LockTable {
         self.settle(id, Some(slot), now, out);
         let Some(lock) = self.locks.get(&id) else { return };
         // A lease whose session queued before is not a second contender.
-        if promised.is_none() && !(lock.is_pending() && place.role == Role::Lease) {
+        if !handed_over && !(lock.is_pending() && place.role == Role::Lease) {
             let enqueued = Happening::new(Event::Enqueued, lock, lock.contender(slot), now).costing(cost);
             out.insert(at, enqueued);
         }
-    }
-
-    fn is_lease_of(lease: Option<&Contender>, departed: &Departed) -> bool {
-        lease.is_some_and(|lease| {
-            lease.role == Role::Lease && lease.session == departed.session && lease.czxid > departed.czxid
-        })
     }
 
     /// Puts a contender into its lock and into the index by path.
@@ -240,7 +236,11 @@ impl LockTable {
         }
         match self.node(path) {
             Some((id, slot)) => self.remove(path, id, slot, now, out),
-            None => self.drop_free_below(path, now, out),
+            None => {
+                self.left_unseen(path);
+                self.lease_gone(path, true, now, out);
+                self.drop_free_below(path, now, out);
+            }
         }
         if self.shape.forget(path) {
             self.hint_epochs.remove(path);
@@ -274,8 +274,8 @@ impl LockTable {
         let session = self.locks.get(&id).and_then(|lock| lock.contender(slot)).and_then(|contender| contender.session);
         let ran_out = self.ran_out(session, now);
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let veiled = lock.is_veiled(slot);
         let position = lock.position_of_slot(slot);
+        let veiled = lock.is_veiled(slot);
         let heads_semaphore = lock.kind() == Kind::Semaphore && position == Some(lock.leases());
         let cost = match position {
             _ if !live => WatchEvents::default(),
@@ -296,16 +296,15 @@ impl LockTable {
         if let (true, true, Some(session)) = (ran_out, contender.holds, session) {
             lock.ran_out = Some(Box::new(RanOut { at: now, node: Arc::clone(&contender.node), session }));
         }
-        Self::flush_departed(lock, now, out);
-        if heads_semaphore && live && event == Event::Left {
-            // It may have gone because it has its lease, whose node we are about to see.
-            lock.departed = Some(Departed {
-                session: contender.session,
-                czxid: contender.czxid,
-                since,
-                node: Arc::clone(&contender.node),
-            });
-        } else if told && !veiled {
+        let semaphore = lock.kind() == Kind::Semaphore;
+        let found_now = semaphore && self.lease_lost(id, slot);
+        // Whoever has two nodes stands in its lock as long as one of them is there.
+        let goes_on = veiled || (contender.role == Role::Lease && contender.queued.is_some() && !contender.holds);
+        let may_have_lease = semaphore && contender.role == Role::Queue && (heads_semaphore || !live);
+        if goes_on || found_now || !told {
+        } else if may_have_lease && event == Event::Left {
+            self.left_queue(id, Departed { contender, cost }, now, out);
+        } else if let Some(lock) = self.locks.get(&id) {
             let happening = Happening::new(event, lock, Some(&contender), now).costing(cost);
             out.push(if event == Event::Left { happening.after_waiting(since) } else { happening });
         }
@@ -313,16 +312,6 @@ impl LockTable {
             self.settle(id, None, now, out);
         }
         self.after_removal(id, now, out);
-    }
-
-    /// Whoever headed the semaphore's queue and went, and has shown no lease since, left.
-    fn flush_departed(lock: &mut LockQueue, now: Timestamp, out: &mut Vec<Happening>) {
-        if let Some(departed) = lock.departed.take() {
-            let mut happening = Happening::new(Event::Left, lock, None, now).after_waiting(departed.since);
-            happening.node = Some(departed.node);
-            happening.session = departed.session;
-            out.push(happening);
-        }
     }
 
     pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
@@ -333,6 +322,11 @@ impl LockTable {
             acquired.push(contender.clone());
         });
         for contender in acquired {
+            let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
+            if contender.role == Role::Lease && contender.queued.is_none() && !is_new {
+                // It had been taken for that of another, who has shown its own now.
+                out.push(Happening::new(Event::Enqueued, lock, Some(&contender), now));
+            }
             lock.activity.acquired(now);
             self.totals.acquired(now);
             let since = contender.contends_since(ahead_ms);

@@ -28,8 +28,9 @@ pub enum Change {
         /// Its stat at that time.
         stat: ZnodeStat,
     },
-    /// A node exists that is not worth a read but whose presence tells what its neighbours are
-    /// ([`Shape::is_hint`](crate::recipe::Shape::is_hint)).
+    /// A node exists that was not read, and its mere presence tells something: of a hint
+    /// ([`Shape::is_hint`](crate::recipe::Shape::is_hint)), what its neighbours are; of a semaphore's lease, which is read next,
+    /// that whoever leaves the queue after this may have it.
     Appeared {
         /// Its path.
         path: ZnodePath,

@@ -1,4 +1,7 @@
+use std::fmt;
 use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
 
 use super::Held;
 use crate::recipe::{Mode, Role};
@@ -25,6 +28,32 @@ impl State {
             Self::Unknown => "unknown",
         }
     }
+}
+
+/// What tells one contender from all others: the node by which it came, and the transaction that created that.
+///
+/// It stays the same for as long as the contender stands in its lock, also where its node changes: a semaphore's contender
+/// comes by a node in the queue and holds by a lease. As text it is `NODE@CZXID`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct ContenderId {
+    /// The node's name.
+    pub node: Arc<str>,
+    /// The transaction that created it.
+    pub czxid: Zxid,
+}
+
+impl fmt::Display for ContenderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.node, self.czxid)
+    }
+}
+
+/// How the holder of a lease stood in the queue.
+#[derive(Clone, Debug)]
+pub(super) struct Queued {
+    pub id: ContenderId,
+    enqueued_at: Option<Timestamp>,
+    created_at: Timestamp,
 }
 
 /// One node in a lock's queue.
@@ -55,10 +84,13 @@ pub struct Contender {
     /// When it was seen to become a holder, by this machine's clock; `None` for a waiter, and for a holder that held
     /// already when it was first seen.
     pub acquired_at: Option<Timestamp>,
-    /// When it was seen to come, by this machine's clock; `None` when it was there already.
+    /// When it was seen to come, by this machine's clock; `None` when it was there already. A lease's owner came by its node in
+    /// the queue.
     pub enqueued_at: Option<Timestamp>,
     pub(super) epoch: u32,
     pub(super) holds: bool,
+    /// For a lease: how its owner stood in the queue, where that was seen.
+    pub(super) queued: Option<Box<Queued>>,
 }
 
 impl Contender {
@@ -71,9 +103,32 @@ impl Contender {
         }
     }
 
+    /// What tells it from all others.
+    pub fn id(&self) -> ContenderId {
+        match &self.queued {
+            Some(queued) => queued.id.clone(),
+            None => ContenderId { node: Arc::clone(&self.node), czxid: self.czxid },
+        }
+    }
+
+    /// How it stands in the queue, for its lease.
+    pub(super) fn as_queued(&self) -> Queued {
+        Queued { id: self.id(), enqueued_at: self.enqueued_at, created_at: self.created_at }
+    }
+
+    /// This lease is that of the contender which stands or stood in the queue like this.
+    pub(super) fn came_from(&mut self, queued: Queued) {
+        self.enqueued_at = queued.enqueued_at;
+        self.queued = Some(Box::new(queued));
+    }
+
     /// Since when it contends, by this machine's clock: when it was seen to come, else when the server created its
-    /// node; `ahead_ms` is how far this clock is ahead ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
+    /// node (that in the queue, of a lease whose owner was seen there); `ahead_ms` is how far this clock is ahead ([`LockTable::clock_ahead_ms`](super::LockTable::clock_ahead_ms)).
     pub fn contends_since(&self, ahead_ms: i64) -> Timestamp {
-        self.enqueued_at.unwrap_or(Timestamp(self.created_at.0.saturating_add(ahead_ms)))
+        let (enqueued_at, created_at) = match &self.queued {
+            Some(queued) => (queued.enqueued_at, queued.created_at),
+            None => (self.enqueued_at, self.created_at),
+        };
+        enqueued_at.unwrap_or(Timestamp(created_at.0.saturating_add(ahead_ms)))
     }
 }

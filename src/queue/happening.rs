@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contender, Held, LockId, LockQueue};
+use super::{Contender, ContenderId, Held, LockId, LockQueue};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// What a change means for a lock.
@@ -83,6 +83,8 @@ pub struct Happening {
     pub lock: Option<LockName>,
     /// Whose node.
     pub node: Option<Arc<str>>,
+    /// Who: the same for all that happens to one contender, also where its node changes.
+    pub contender: Option<ContenderId>,
     /// Whose session.
     pub session: Option<SessionId>,
     /// How long it waited, in milliseconds, where both ends were seen or the server's clock tells.
@@ -104,6 +106,7 @@ impl Happening {
             event,
             lock: Some(lock.lock_name()),
             node: contender.map(|contender| Arc::clone(&contender.node)),
+            contender: contender.map(Contender::id),
             session: contender.and_then(|contender| contender.session),
             waited_ms: None,
             held_ms: match held {
@@ -121,6 +124,7 @@ impl Happening {
             event,
             lock: None,
             node: None,
+            contender: None,
             session: None,
             waited_ms: None,
             held_ms: None,

@@ -6,9 +6,10 @@ use slab::Slab;
 
 use super::order::{Key, Order};
 use super::rate::Activity;
+use super::table::LockKey;
 use super::{Contender, LockName, Rates, State, WatchEvents};
 use crate::recipe::{Kind, Mode, Recipe, Role};
-use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A lock's place in its table; not reused while the table lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -63,8 +64,6 @@ pub struct LockQueue {
     pub(super) next_sequence: Option<i64>,
     pub(super) maximum: Option<u32>,
     pub(super) activity: Activity,
-    /// Who headed a semaphore's queue and left without a lease that we have seen: it may be about to show.
-    pub(super) departed: Option<Departed>,
     pub(super) ran_out: Option<Box<RanOut>>,
 }
 
@@ -77,15 +76,6 @@ pub struct RanOut {
     pub node: Arc<str>,
     /// Its session.
     pub session: SessionId,
-}
-
-/// A semaphore's contender between its queue node and its lease.
-#[derive(Clone, Debug)]
-pub(super) struct Departed {
-    pub session: Option<SessionId>,
-    pub czxid: Zxid,
-    pub since: Timestamp,
-    pub node: Arc<str>,
 }
 
 impl LockQueue {
@@ -106,7 +96,6 @@ impl LockQueue {
             next_sequence: None,
             maximum: None,
             activity: Activity::default(),
-            departed: None,
             ran_out: None,
         }
     }
@@ -138,6 +127,15 @@ impl LockQueue {
 
     pub(super) fn own_name(&self) -> Option<&Arc<str>> {
         self.own_name.as_ref()
+    }
+
+    pub(super) fn key_in_table(&self) -> LockKey {
+        (self.path.clone(), self.family, self.own_name.clone())
+    }
+
+    /// The parent of a semaphore's leases.
+    pub(super) fn lease_parent(&self) -> ZnodePath {
+        if self.family == Recipe::CuratorSemaphore { self.path.child("leases") } else { self.path.clone() }
     }
 
     pub(super) fn family(&self) -> Recipe {
@@ -255,8 +253,7 @@ impl LockQueue {
     pub fn path_of(&self, contender: &Contender) -> ZnodePath {
         match (self.family, contender.role) {
             (_, Role::SingleNode) => self.path.clone(),
-            (Recipe::CuratorSemaphore, Role::Lease) => self.path.child("leases").child(&contender.node),
-            (_, Role::Lease) => self.path.child(&contender.node),
+            (_, Role::Lease) => self.lease_parent().child(&contender.node),
             (_, Role::Queue) => self.queue_path().child(&contender.node),
         }
     }
@@ -315,6 +312,12 @@ impl LockQueue {
 
     pub(super) fn leases(&self) -> usize {
         self.leases
+    }
+
+    /// Who heads a semaphore's queue, also when it has made its lease already.
+    pub(super) fn semaphore_head(&self) -> Option<&Contender> {
+        let key = self.veiled.or_else(|| self.order.get(self.leases))?;
+        self.contenders.get(key.slot as usize)
     }
 
     /// Whether the last lease does not hold yet.

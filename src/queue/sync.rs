@@ -14,12 +14,17 @@ impl LockTable {
         self.phase = Phase::Syncing { again };
         self.epoch = self.epoch.wrapping_add(1);
         self.unreadable.clear();
+        for handover in self.handovers.values_mut() {
+            handover.syncing();
+        }
+        self.handovers.retain(|_, handover| !handover.is_idle());
     }
 
     /// Everything was read: what was not seen is gone, and what is there is settled.
     pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
         let Phase::Syncing { again } = self.phase else { return };
         self.sweep(now, out);
+        let mut found = self.end_handovers(now, out);
         let ids: Vec<LockId> = self.names.values().copied().collect();
         for id in ids {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
@@ -29,6 +34,12 @@ impl LockTable {
             if !again {
                 out.push(Happening::new(Event::LockFound, lock, None, now));
                 continue;
+            }
+            for slot in found.remove(&id).into_iter().flatten() {
+                let comes = lock.contender(slot).filter(|lease| lease.queued.is_none());
+                if let Some(lease) = comes {
+                    out.push(Happening::new(Event::Enqueued, lock, Some(lease), now));
+                }
             }
             for contender in acquired {
                 out.push(Happening::new(Event::Acquired, lock, Some(&contender), now));
@@ -209,9 +220,9 @@ impl LockTable {
     }
 
     pub(super) fn drop_lock(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+        self.end_handover(id, now, out);
         let Some(lock) = self.locks.remove(&id) else { return };
-        let key = (lock.path().clone(), lock.family(), lock.own_name().cloned());
-        self.names.remove(&key);
+        self.names.remove(&lock.key_in_table());
         self.touched.insert(id);
         if self.tells() {
             out.push(Happening::new(Event::LockGone, &lock, None, now));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::Clock;
+use super::handover::Handover;
 use super::{Link, LockId, LockQueue, Totals};
 use crate::recipe::{Recipe, Shape};
 use crate::server_view::ServerView;
@@ -35,6 +36,8 @@ pub struct LockTable {
     pub(super) view: Arc<ServerView>,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
+    /// Contenders of semaphores between the queue and their leases; only of those that have such.
+    pub(super) handovers: FxHashMap<LockKey, Handover>,
 }
 
 /// What tells one queue from another.
@@ -97,6 +100,7 @@ impl LockTable {
             view: Arc::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
+            handovers: FxHashMap::default(),
         }
     }
 

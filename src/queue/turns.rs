@@ -62,8 +62,8 @@ impl LockQueue {
         }
     }
 
-    /// A lease belongs to the head of the queue when that session made it after it came to queue: its maker still
-    /// has to see whether there is room.
+    /// A new lease belongs to the head of the queue when that session made it after it came to queue: its maker still
+    /// has to see whether there is room. One that held once is that of another thread of that session.
     fn veil(&mut self) {
         if self.family().kind() != Kind::Semaphore || self.veiled.is_some() {
             return;
@@ -73,13 +73,30 @@ impl LockQueue {
         else {
             return;
         };
-        let (lease_owner, head_owner) = (&self.contenders[lease.slot as usize], &self.contenders[head.slot as usize]);
-        if head_owner.session.is_some() && lease_owner.session == head_owner.session && lease.czxid > head.czxid {
-            let since = head_owner.enqueued_at.unwrap_or(head_owner.created_at);
-            self.contenders[lease.slot as usize].enqueued_at = Some(since);
+        let [last, first] = [lease.slot, head.slot].map(|slot| &self.contenders[slot as usize]);
+        let belongs = match &last.queued {
+            Some(_) => last.id() == first.id(),
+            None => !last.holds && first.session.is_some() && last.session == first.session && lease.czxid > head.czxid,
+        };
+        if belongs {
+            if last.queued.is_none() {
+                self.bind(lease.slot as usize, head.slot as usize);
+            }
             self.order.remove(head);
             self.veiled = Some(head);
         }
+    }
+
+    /// A lease is that of the contender at the head of the queue. Another that it had made before is not.
+    fn bind(&mut self, lease: usize, head: usize) {
+        let queued = self.contenders[head].as_queued();
+        let before = self.leases.checked_sub(2).and_then(|before| self.order.get(before));
+        if let Some(before) = before.map(|key| &mut self.contenders[key.slot as usize])
+            && before.id() == queued.id
+        {
+            before.queued = None;
+        }
+        self.contenders[lease].came_from(queued);
     }
 
     /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that

@@ -13,6 +13,8 @@ pub struct HappeningLine<'a> {
     /// Which queue, where the lock's parent holds several.
     name: Option<&'a str>,
     node: Option<&'a str>,
+    /// The same in all lines of one contender, also where its node changes.
+    contender: Option<String>,
     session: Option<String>,
     waited_ms: Option<u64>,
     held_ms: Option<u64>,
@@ -33,6 +35,7 @@ impl<'a> HappeningLine<'a> {
             lock: lock.map(|lock| lock.path.as_str()),
             name: lock.and_then(|lock| lock.name.as_deref()),
             node: happening.node.as_deref(),
+            contender: happening.contender.as_ref().map(ToString::to_string),
             session: happening.session.map(|session| session.to_string()),
             waited_ms: happening.waited_ms,
             held_ms: happening.held_ms,
@@ -48,8 +51,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::queue::{LockId, LockName};
-    use crate::znode::{SessionId, Timestamp, ZnodePath};
+    use crate::queue::{ContenderId, LockId, LockName};
+    use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     #[test]
     fn an_acquisition_is_told_with_every_field_of_the_contract() {
@@ -59,6 +62,7 @@ mod tests {
             event: Event::Acquired,
             lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
             node: Some("db_lock_0000000042".into()),
+            contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
             session: Some(SessionId(-2)),
             waited_ms: Some(1250),
             held_ms: None,
@@ -67,7 +71,7 @@ mod tests {
         };
         let expected = json!({
             "at": "2024-05-01T14:41:07.250Z", "event": "acquired", "lock": "/locks/billing", "name": "db",
-            "node": "db_lock_0000000042", "session": "0xfffffffffffffffe", "waited_ms": 1250, "held_ms": null,
+            "node": "db_lock_0000000042", "contender": "db_lock_0000000042@77", "session": "0xfffffffffffffffe", "waited_ms": 1250, "held_ms": null,
             "queue": 3, "watch_events": { "herd": 2, "chain": 1 }, "reason": null,
         });
         assert_eq!(serde_json::to_value(HappeningLine::new(&happening, None)).unwrap(), expected);
@@ -80,6 +84,7 @@ mod tests {
             event: Event::Disconnected,
             lock: None,
             node: None,
+            contender: None,
             session: None,
             waited_ms: None,
             held_ms: None,

@@ -34,7 +34,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::book::Book;
 use crate::queue::Change;
-use crate::recipe::{Role, Shape};
+use crate::recipe::{Recipe, Role, Shape};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -195,6 +195,7 @@ impl Follower {
         self.book.outdate(path);
         self.note_hint(path, None);
         if self.data_matter(path) {
+            self.note_lease(path);
             self.book.want(Read::Node(path.clone()));
         }
         if self.is_root(path) {
@@ -229,8 +230,27 @@ impl Follower {
             siblings.remove(path.name());
         }
         self.changes.push(Change::Deleted { path: path.clone(), zxid });
+        self.list_leases(path);
         if self.is_root(path) {
             self.missing_root(path);
+        }
+    }
+
+    /// A lease was created that is read next: whoever leaves the queue before the answer may have it.
+    fn note_lease(&mut self, path: &ZnodePath) {
+        if self.shape.place(path).is_some_and(|place| place.role == Role::Lease) {
+            self.changes.push(Change::Appeared { path: path.clone() });
+        }
+    }
+
+    /// With one-shot watches a lease may be noticed later than the departure of its owner from the queue, which came after it.
+    fn list_leases(&mut self, gone: &ZnodePath) {
+        let place = self.shape.place(gone).filter(|place| place.role == Role::Queue);
+        let Some(place) = place.filter(|_| self.watching == Watching::OneShot && !self.walking) else { return };
+        match place.recipe {
+            Recipe::CuratorSemaphore => self.book.refresh(Read::List(place.lock.child("leases"))),
+            Recipe::KazooSemaphore => self.book.refresh(Read::List(place.lock)),
+            _ => {}
         }
     }
 

@@ -103,6 +103,9 @@ impl Follower {
         for child in fresh {
             if self.shape.place(&child).is_some() {
                 contenders = true;
+                if !entry.walk {
+                    self.note_lease(&child);
+                }
                 self.ask(Read::Node(child), entry);
             } else if deep && !is_servers_own(&child) {
                 if self.holds_maximum(&child) {

@@ -1,6 +1,7 @@
 //! What the table says of trees that come and go.
 
 mod exclusive;
+mod handover;
 mod lifecycle;
 mod property;
 mod semaphore;

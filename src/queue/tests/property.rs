@@ -8,7 +8,7 @@ use super::World;
 use super::world::{Said, path, running_out, said, uuid};
 use crate::queue::{Change, LockTable, State};
 use crate::recipe::{Kind, Mode, Recipe, Shape, WaitRule};
-use crate::znode::{SessionId, ZnodePath};
+use crate::znode::{Sequence, SessionId, ZnodePath};
 
 #[derive(Clone, Debug)]
 enum Step {
@@ -95,6 +95,12 @@ fn drop_parent(world: &mut World, parent: &ZnodePath) -> Vec<Change> {
 
 fn make(world: &mut World, place: usize, session: i64, serial: u32) -> ZnodePath {
     let (hex, uuid) = (format!("{serial:032x}"), uuid(serial));
+    // Of two threads of one session only history tells whose a lease is: each has a session of its own here.
+    let session = match place {
+        7 => 1_000 + i64::from(serial),
+        8 => without_lease(world).unwrap_or_default(),
+        _ => session,
+    };
     let prefix = match place {
         0 => format!("/c/_c_{uuid}-lock-"),
         1 => format!("/rw/_c_{uuid}-__READ__"),
@@ -104,6 +110,8 @@ fn make(world: &mut World, place: usize, session: i64, serial: u32) -> ZnodePath
         5 => "/t/read-".to_owned(),
         6 => "/t/write-".to_owned(),
         7 => format!("/s/locks/_c_{uuid}-lock-"),
+        8 if without_lease(world).is_none() => return plain(world, "/s/leases", 0),
+        8 if !world.tree.contains_key(&path("/s/leases")) => return plain(world, "/s/leases", 0),
         8 => format!("/s/leases/_c_{uuid}-lease-"),
         9 => format!("/n/{}_lock_", ["red", "blue"][serial as usize % 2]),
         10 => return plain(world, "/x/lock", session),
@@ -112,6 +120,16 @@ fn make(world: &mut World, place: usize, session: i64, serial: u32) -> ZnodePath
         _ => return plain(world, "/k2-__lock__", 0),
     };
     world.put_numbered(&prefix, session)
+}
+
+/// The session at the head of the semaphore's queue, if it has no lease.
+fn without_lease(world: &World) -> Option<i64> {
+    let below = |parent: &'static str| world.tree.iter().filter(move |(at, _)| at.parent_str() == Some(parent));
+    let number = |at: &ZnodePath| Sequence::split(at.name()).map(|(_, number)| number);
+    let (_, head) = below("/s/locks").min_by_key(|(at, _)| number(at))?;
+    let owner = head.stat.ephemeral_owner?;
+    let has_one = below("/s/leases").any(|(_, lease)| lease.stat.ephemeral_owner == Some(owner));
+    (!has_one).then_some(owner.0)
 }
 
 fn plain(world: &mut World, at: &str, session: i64) -> ZnodePath {

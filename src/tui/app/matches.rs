@@ -7,7 +7,7 @@ use super::Moment;
 use super::cursor::Rows;
 use super::filter::Filter;
 use crate::queue::{Change, Contender, LockId, LockQueue, LockTable, Row, Timeline};
-use crate::recipe::Role;
+use crate::recipe::{Role, Shape};
 use crate::znode::{ZnodePath, Zxid};
 
 /// A contender's place among those that pass the filter: the order of the queue.
@@ -131,6 +131,7 @@ impl From<&Change> for Changed {
     fn from(change: &Change) -> Self {
         match change {
             Change::Seen { path, .. } | Change::Deleted { path, .. } => Self::Node(path.clone()),
+            Change::Appeared { path } if !Shape::is_hint(path) => Self::Nothing,
             Change::Appeared { .. } | Change::Synced => Self::Everything,
             Change::Listed { .. }
             | Change::Surveyed { .. }

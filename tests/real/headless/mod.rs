@@ -6,6 +6,7 @@ mod contend;
 mod hostile;
 mod login;
 pub mod program;
+mod semaphores;
 mod server_view;
 mod snapshot;
 mod watch;

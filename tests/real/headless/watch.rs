@@ -96,11 +96,15 @@ impl Watching {
         let line = self.next().await;
         let (node, session) = whom;
         let expected = json!({
-            "at": line["at"], "event": event, "lock": LOCK, "name": null, "node": node, "session": session,
+            "at": line["at"], "event": event, "lock": LOCK, "name": null, "node": node,
+            "contender": line["contender"], "session": session,
             "waited_ms": line["waited_ms"], "held_ms": line["held_ms"], "queue": queue,
             "watch_events": { "herd": herd, "chain": chain }, "reason": null,
         });
         assert_eq!(line, expected);
+        let contender =
+            line["contender"].as_str().and_then(|contender| contender.rsplit_once('@')).expect("NODE@CZXID");
+        assert_eq!((contender.0, contender.1.parse::<u64>().is_ok()), (node, true));
         line
     }
 }

@@ -1,0 +1,292 @@
+//! A semaphore's contenders are each one contender, in whatever order the server's events and the answers to reads come.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use proptest::prelude::*;
+
+use super::World;
+use super::world::{path, uuid};
+use crate::queue::{Change, Event, Happening, State};
+use crate::znode::{Node, ZnodePath};
+
+/// One who goes through the recipe: where it is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum At {
+    Queue(ZnodePath),
+    Both(ZnodePath, ZnodePath),
+    Lease(ZnodePath),
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    /// Somebody comes to queue.
+    Come,
+    /// The head of the queue makes its lease, or leaves the queue with it.
+    Advance,
+    /// The head gives up: its lease goes first, if it has one.
+    GiveUp,
+    /// A holder returns its lease.
+    Return(prop::sample::Index),
+    /// The answer to the oldest read comes.
+    Answer,
+    /// The connection is cut; this happens meanwhile, and then everything is read anew.
+    Cut(Vec<Step>),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let simple = prop_oneof![
+        4 => Just(Step::Come),
+        8 => Just(Step::Advance),
+        1 => Just(Step::GiveUp),
+        3 => any::<prop::sample::Index>().prop_map(Step::Return),
+        6 => Just(Step::Answer),
+    ];
+    let cut = prop::collection::vec(simple.clone(), 0..12).prop_map(Step::Cut);
+    prop_oneof![40 => simple, 1 => cut]
+}
+
+/// The server with its clients, and a client that watches: events come at once, answers to reads when they come.
+struct Scene {
+    world: World,
+    kazoo: bool,
+    /// All threads share one session, as the threads of one process do.
+    shared: bool,
+    clients: Vec<(u32, At)>,
+    /// What was read and is under way.
+    reads: VecDeque<(ZnodePath, Node)>,
+    next: u32,
+    cut: bool,
+    lines: Vec<Happening>,
+}
+
+impl Scene {
+    fn new(kazoo: bool, shared: bool) -> Self {
+        let mut world = World::new();
+        if kazoo {
+            world.create_plain("/k", None);
+            world.create_plain("/k-__lock__", None);
+        } else {
+            world.create_plain("/s/locks", None);
+            world.create_plain("/s/leases", None);
+        }
+        Self {
+            world,
+            kazoo,
+            shared,
+            clients: Vec::new(),
+            reads: VecDeque::new(),
+            next: 0,
+            cut: false,
+            lines: Vec::new(),
+        }
+    }
+
+    fn session(&self, client: u32) -> i64 {
+        if self.shared { 1 } else { i64::from(client) }
+    }
+
+    fn apply(&mut self, change: Change) {
+        let lines = self.world.apply(change);
+        self.lines.extend(lines);
+    }
+
+    fn create(&mut self, prefix: &str, client: u32) -> ZnodePath {
+        let session = self.session(client);
+        let at = if prefix.ends_with('-') || prefix.ends_with("lock__") {
+            self.world.put_numbered(prefix, session)
+        } else {
+            self.world.put(prefix, Some(session))
+        };
+        if !self.cut {
+            let is_lease = at.as_str().contains("lease") || at.parent_str() == Some("/k");
+            if is_lease {
+                self.apply(Change::Appeared { path: at.clone() });
+            }
+            self.reads.push_back((at.clone(), self.world.tree[&at].clone()));
+        }
+        at
+    }
+
+    fn delete(&mut self, at: &ZnodePath) {
+        self.world.tree.remove(at);
+        if !self.cut {
+            // The answer that is under way is outdated.
+            self.reads.retain(|(read, _)| read != at);
+            self.apply(Change::Deleted { path: at.clone(), zxid: None });
+        }
+    }
+
+    fn head(&self) -> Option<usize> {
+        self.clients.iter().position(|(_, at)| !matches!(at, At::Lease(_)))
+    }
+
+    fn take(&mut self, step: &Step) {
+        match step {
+            Step::Come => {
+                self.next += 1;
+                let queue = match self.kazoo {
+                    true => format!("/k-__lock__/{:032x}__lock__", self.next),
+                    false => format!("/s/locks/_c_{}-lock-", uuid(self.next)),
+                };
+                let at = self.create(&queue, self.next);
+                self.clients.push((self.next, At::Queue(at)));
+            }
+            Step::Advance => {
+                let Some(head) = self.head() else { return };
+                let (client, at) = self.clients[head].clone();
+                self.clients[head].1 = match at {
+                    At::Queue(queue) => {
+                        let lease = match self.kazoo {
+                            true => format!("/k/{:032x}", 10_000 + client),
+                            false => format!("/s/leases/_c_{}-lease-", uuid(10_000 + client)),
+                        };
+                        At::Both(queue, self.create(&lease, client))
+                    }
+                    At::Both(queue, lease) => {
+                        self.delete(&queue);
+                        At::Lease(lease)
+                    }
+                    held => held,
+                };
+            }
+            Step::GiveUp => {
+                let Some(head) = self.head() else { return };
+                match self.clients.remove(head).1 {
+                    At::Both(queue, lease) => {
+                        self.delete(&lease);
+                        self.delete(&queue);
+                    }
+                    At::Queue(at) | At::Lease(at) => self.delete(&at),
+                }
+            }
+            Step::Return(which) => {
+                let held: Vec<usize> =
+                    (0..self.clients.len()).filter(|at| matches!(self.clients[*at].1, At::Lease(_))).collect();
+                if held.is_empty() {
+                    return;
+                }
+                if let At::Lease(at) = self.clients.remove(*which.get(&held)).1 {
+                    self.delete(&at);
+                }
+            }
+            Step::Answer => {
+                if let Some((path, node)) = self.reads.pop_front() {
+                    self.apply(Change::Seen { path, node });
+                }
+            }
+            Step::Cut(meanwhile) => {
+                self.reads.clear();
+                self.cut = true;
+                meanwhile.iter().for_each(|step| self.take(step));
+                self.cut = false;
+                let lines = self.world.reconnect();
+                self.lines.extend(lines);
+            }
+        }
+    }
+
+    fn settle(&mut self) {
+        while !self.reads.is_empty() {
+            self.take(&Step::Answer);
+        }
+    }
+
+    /// What each contender was said to do, in order.
+    fn contenders(&self) -> BTreeMap<String, Vec<Event>> {
+        let mut contenders: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+        for line in &self.lines {
+            if let Some(contender) = &line.contender {
+                contenders.entry(contender.to_string()).or_default().push(line.event);
+            }
+        }
+        contenders
+    }
+}
+
+const WHOLE: [&[Event]; 5] = [
+    &[Event::Enqueued],
+    &[Event::Enqueued, Event::Left],
+    &[Event::Enqueued, Event::Acquired],
+    &[Event::Enqueued, Event::Acquired, Event::Released],
+    // Nothing of the hand-over was seen.
+    &[Event::Enqueued, Event::Released],
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 600, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_contender_enqueues_and_acquires_and_releases_or_enqueues_and_leaves(
+        steps in prop::collection::vec(step(), 1..90),
+        kazoo in any::<bool>(),
+    ) {
+        // What threads of one session did behind a cut cannot be told apart.
+        let mut scene = Scene::new(kazoo, false);
+        for step in &steps {
+            scene.take(step);
+        }
+        scene.settle();
+        for (contender, events) in scene.contenders() {
+            prop_assert!(WHOLE[..4].contains(&events.as_slice()), "{contender}: {events:?}");
+        }
+        prop_assert!(scene.world.table.handovers.is_empty(), "{:?}", scene.world.table.handovers);
+    }
+
+    #[test]
+    fn without_a_cut_it_is_said_of_each_what_it_did(
+        steps in prop::collection::vec(step().prop_filter("no cut", |step| !matches!(step, Step::Cut(_))), 1..90),
+        kazoo in any::<bool>(),
+        shared in any::<bool>(),
+    ) {
+        let mut scene = Scene::new(kazoo, shared);
+        let mut gave_up = 0;
+        for step in &steps {
+            let queued = scene.world.table.contender_count();
+            let gives_up = matches!(step, Step::GiveUp) && scene.head().is_some();
+            scene.take(step);
+            gave_up += usize::from(gives_up && scene.world.table.contender_count() < queued);
+        }
+        scene.settle();
+        let left = scene.contenders().values().filter(|events| events.ends_with(&[Event::Left])).count();
+        prop_assert!(left <= gave_up, "{left} left, and {gave_up} gave up");
+        let holding = scene.clients.iter().filter(|(_, at)| matches!(at, At::Lease(_))).count();
+        let lock = path(if kazoo { "/k" } else { "/s" });
+        let lock = scene.world.table.find(&lock, None).and_then(|id| scene.world.table.lock(id));
+        prop_assert_eq!(lock.map_or(0, crate::queue::LockQueue::holding), holding);
+        let waits = |state| lock.map_or(0, |lock| lock.rows(0..lock.len()).filter(|row| row.state == state).count());
+        prop_assert_eq!(waits(State::Waits), scene.clients.len() - holding);
+    }
+}
+
+#[test]
+fn a_lease_that_is_returned_before_it_is_read_was_held() {
+    let mut scene = Scene::new(false, false);
+    for step in [Step::Come, Step::Answer, Step::Advance, Step::Advance, Step::Return(index())] {
+        scene.take(&step);
+    }
+    let contenders = scene.contenders();
+    assert_eq!(contenders.values().collect::<Vec<_>>(), [&vec![Event::Enqueued, Event::Acquired, Event::Released]]);
+}
+
+#[test]
+fn who_queued_before_anybody_watched_has_waited_since_it_came_by_the_servers_clock() {
+    let mut scene = Scene::new(false, false);
+    scene.cut = true;
+    scene.take(&Step::Come);
+    scene.cut = false;
+    let came = scene.world.now;
+    scene.world.table = scene.world.fresh();
+    scene.world.now = crate::znode::Timestamp(came.0 + 60_000);
+    for step in [Step::Advance, Step::Answer, Step::Advance] {
+        scene.take(&step);
+    }
+    let acquired = scene.lines.last().expect("it acquired");
+    assert_eq!((acquired.event, acquired.waited_ms), (Event::Acquired, Some(60_030)));
+    assert!(acquired.contender.as_ref().is_some_and(|contender| contender.node.contains("-lock-")));
+}
+
+fn index() -> prop::sample::Index {
+    use proptest::strategy::{Strategy, ValueTree};
+    use proptest::test_runner::TestRunner;
+    any::<prop::sample::Index>().new_tree(&mut TestRunner::deterministic()).expect("an index").current()
+}
