@@ -4,8 +4,8 @@ use rustc_hash::FxHashMap;
 
 use super::checks::{Kept, Scene};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity};
-use crate::queue::LockId;
+use super::{Code, Severity, Watching};
+use crate::queue::{LockId, State};
 use crate::recipe::Kind;
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped, plural};
 
@@ -15,38 +15,47 @@ const MOST_PATHS: usize = 10_000;
 const REMEDY: &str =
     "upgrade or restart the client: it waits with exists, which leaves a watch behind on a node that is gone";
 
-/// The watched paths that were not there, and since when.
-pub(super) type Memory = Kept<LockId, FxHashMap<ZnodePath, Timestamp>>;
+/// The watches on paths that were not there, and since when.
+pub(super) type Memory = Kept<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>;
 
 /// Numbers are not given twice, so that such a watch never fires; the node of a single-node lock may come back.
+///
+/// A server that is behind lists watches on nodes that are gone elsewhere, or that others do not see yet: in an election for
+/// seconds. Such a watch is its session's own wait. So it is a leak only where its session waits for something else by now, or
+/// for nothing in this queue, and only for a number that was given before.
 pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if lock.kind() == Kind::SingleNode {
         return;
     }
     let (queue, table) = (lock.queue_path(), scene.sight.table());
-    let mut absent: FxHashMap<ZnodePath, (Timestamp, SessionId)> = FxHashMap::default();
+    let mut absent: FxHashMap<(ZnodePath, SessionId), Timestamp> = FxHashMap::default();
+    let mut moved_on = MovedOn::new(scene);
     for (member, watched) in scene.sight.view().watched_below(&queue) {
         let is_child = watched.path.parent_str() == Some(queue.as_str());
-        if absent.len() == MOST_PATHS {
+        if absent.len() >= MOST_PATHS {
             break;
         }
-        if let (true, Some(_), None) = (is_child, Sequence::split(watched.path.name()), table.position(&watched.path))
-            && let (Some(listing), Some(session)) = (&member.watched, watched.sessions.first())
-        {
-            absent.insert(watched.path.clone(), (listing.at, *session));
+        let number = Sequence::split(watched.path.name()).map(|(_, Sequence(number))| i64::from(number));
+        let was_given = number.is_some_and(|number| lock.next_sequence().is_some_and(|next| number < next));
+        if !is_child || !was_given || table.position(&watched.path).is_some() {
+            continue;
+        }
+        let (Some(listing), sessions) = (&member.watched, &watched.sessions) else { continue };
+        if let Some(session) = sessions.iter().copied().find(|session| moved_on.has(*session)) {
+            absent.insert((watched.path.clone(), session), listing.at);
         }
     }
     if absent.is_empty() {
         return;
     }
     let kept = memory.see(lock.id(), FxHashMap::default);
-    kept.retain(|path, _| absent.contains_key(path));
+    kept.retain(|watch, _| absent.contains_key(watch));
     let mut leaked: Vec<(&ZnodePath, Timestamp, SessionId)> = Vec::new();
-    for (path, (listed, session)) in &absent {
-        let since = *kept.entry(path.clone()).or_insert(scene.now());
+    for (watch, listed) in &absent {
+        let since = *kept.entry(watch.clone()).or_insert(scene.now());
         if *listed >= since.plus(scene.thresholds.settled_after) {
-            leaked.push((path, *listed, *session));
+            leaked.push((&watch.0, *listed, watch.1));
         }
     }
     leaked.sort();
@@ -63,18 +72,46 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
     }
 }
 
+/// Which sessions wait in a queue for nothing that they do not watch.
+struct MovedOn<'a, 'b> {
+    scene: &'a Scene<'b>,
+    /// For each session that contends here, whether it watches what it waits for.
+    contends: FxHashMap<SessionId, bool>,
+}
+
+impl<'a, 'b> MovedOn<'a, 'b> {
+    fn new(scene: &'a Scene<'b>) -> Self {
+        Self { scene, contends: FxHashMap::default() }
+    }
+
+    /// Whether what this session watches besides cannot be its own wait. Linear in the queue the first time that it is asked.
+    fn has(&mut self, session: SessionId) -> bool {
+        if self.contends.is_empty() {
+            let Scene { sight, lock, .. } = self.scene;
+            for row in lock.rows(0..lock.len()) {
+                let Some(owner) = row.contender.session else { continue };
+                // A holder may not have been told yet that it holds.
+                let waits = row.state == State::Waits && sight.facts(lock, &row).watching == Watching::Predecessor;
+                let all = self.contends.entry(owner).or_insert(true);
+                *all &= waits;
+            }
+        }
+        self.contends.get(&session).copied().unwrap_or(true)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, path};
+    use crate::diagnose::testing::{World, curator, path};
 
     #[test]
     fn a_watch_on_a_number_that_is_gone_is_told_until_it_is_gone_too() {
         let mut world = World::new();
-        world.create("/l/x-17-", 1);
+        world.create_at("/l/x-17-0000000010", 1);
         world.client(2).watches = vec![path("/l/x-16-0000000000"), path("/l")];
         world.pass(1);
-        world.client(2).watches = vec![path("/l/x-16-0000009999"), path("/l")];
+        world.client(2).watches = vec![path("/l/x-16-0000000001"), path("/l")];
         assert_eq!(world.pass(8).0, [Code::LeakedWatch]);
         assert_eq!(world.severity(Code::LeakedWatch), Some(Severity::Info));
         world.client(2).watches.clear();
@@ -94,6 +131,39 @@ mod tests {
             world.delete(&waiter);
         }
         assert_eq!(world.codes(Severity::Info), []);
+    }
+
+    /// The member of those who wait has not heard yet that the head is gone, and that another came.
+    #[test]
+    fn a_chain_whose_member_is_behind_leaks_nothing() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        let second = world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 3);
+        world.client(2).watches = vec![head.clone()];
+        let coming = path(&format!("{}0000000003", curator("/l", 4)));
+        let client = world.client(3);
+        (client.sound, client.watches) = (false, vec![second.clone(), coming]);
+        world.pass(2);
+        world.delete(&head);
+        // 2 holds without having been told, and then 3.
+        world.pass(20);
+        world.client(2).watches.clear();
+        world.delete(&second);
+        world.pass(20);
+        assert_eq!(world.found(Code::LeakedWatch), None);
+    }
+
+    #[test]
+    fn who_waits_for_the_next_and_still_watches_the_last_has_leaked_a_watch() {
+        let mut world = World::new();
+        let first = world.create("/l/x-17-", 1);
+        world.create("/l/x-18-", 2);
+        world.create("/l/x-19-", 3);
+        world.delete(&first);
+        world.client(3).watches = vec![first];
+        world.pass(8);
+        assert_eq!(world.severity(Code::LeakedWatch), Some(Severity::Info));
     }
 
     #[test]

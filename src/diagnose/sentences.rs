@@ -207,8 +207,8 @@ fn head_expired() -> World {
 
 fn leaked(watches: usize) -> World {
     let mut world = World::with(Thresholds { leaked_watches: 2, ..Thresholds::default() });
-    world.create("/l/x-17-", 1);
-    world.client(2).watches = (0..watches).map(|number| path(&format!("/l/x-16-000000999{number}"))).collect();
+    world.create_at("/l/x-17-0000000010", 1);
+    world.client(2).watches = (0..watches).map(|number| path(&format!("/l/x-16-000000000{number}"))).collect();
     world.pass(8);
     world
 }

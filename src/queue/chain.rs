@@ -23,7 +23,9 @@ impl LockQueue {
     pub(super) fn awaited_by_request(&self, position: usize) -> Option<usize> {
         let key = self.order().get(position)?;
         if !self.is_reader(key) {
-            return position.checked_sub(1);
+            let before = position.checked_sub(1)?;
+            // Whoever queues behind a write and its own thread's reads, which bear its number, watches the write.
+            return Some(if before <= self.readers_under_own_write() { 0 } else { before });
         }
         match self.recipe().reader_waits_for() {
             WaitRule::LowestWriter => Some(self.leading_readers()).filter(|writer| *writer < position),
@@ -66,13 +68,17 @@ impl LockQueue {
     /// How many watch the request at this position when each watches the one that it waits for.
     fn watchers_of_request(&self, position: usize) -> usize {
         let Some(key) = self.order().get(position) else { return 0 };
-        let next_is_writer = self.order().get(position + 1).is_some_and(|next| !self.is_reader(next));
+        // Nobody watches the reads under a write, and whoever comes behind them watches the write.
+        let own_reads = self.readers_under_own_write();
+        let behind = if position == 0 { own_reads + 1 } else { position + 1 };
+        let next_is_writer = self.order().get(behind).is_some_and(|next| !self.is_reader(next));
         if self.is_reader(key) {
-            return usize::from(next_is_writer);
+            return usize::from(next_is_writer && (position == 0 || position > own_reads));
         }
         let readers = match self.recipe().reader_waits_for() {
             WaitRule::LowestWriter if position == self.leading_readers() => {
-                self.readers().len() - self.readers().rank(key)
+                let under_it = if position == 0 { own_reads } else { 0 };
+                self.readers().len() - self.readers().rank(key) - under_it
             }
             WaitRule::LowestWriter => 0,
             WaitRule::NearestWriter => self.readers_right_behind(position, key),
@@ -108,7 +114,8 @@ impl LockQueue {
 
     /// Newer versions of Curator make the read under one's own write an ephemeral node with the writer's number.
     fn readers_under_own_write(&self) -> usize {
-        let Some(writer) = self.row(0).map(|row| row.contender) else { return 0 };
+        let Some(first) = self.order().get(0).filter(|first| !self.is_reader(*first)) else { return 0 };
+        let Some(writer) = self.contender(first.slot as usize) else { return 0 };
         let own = |position| {
             self.row(position).is_some_and(|row| {
                 let Some(key) = self.order().get(position) else { return false };

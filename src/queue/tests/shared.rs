@@ -77,6 +77,27 @@ fn a_writer_of_curators_that_also_reads_holds_both_and_keeps_the_read_when_it_do
 }
 
 #[test]
+fn a_writer_that_queues_behind_a_write_and_its_own_read_stands_behind_the_write() {
+    let mut world = World::new();
+    let name = |mode: &str, number| format!("/c/_c_{}-__{mode}__", uuid(number));
+    let write = world.create(&name("WRIT", 1), 1);
+    let second = world.create(&name("WRIT", 2), 2);
+    let read = world.create_plain(&format!("{}0000000000", name("READ", 3)), Some(1));
+    world.create(&name("READ", 4), 4);
+    let rows = said(world.lock("/c"));
+    assert_eq!(states(&rows), [State::Holds, State::Holds, State::Waits, State::Waits]);
+    assert_eq!([&rows[2].waits_for, &rows[3].waits_for], [&[write.name()], &[write.name()]]);
+    let costs: Vec<u64> = (0..4).map(|at| world.lock("/c").cost_of_removal(at).chain).collect();
+    assert_eq!(costs, [2, 0, 0, 0], "the writer and the reader watch the write, and nobody the read under it");
+    // The write is released and the read is kept: now it is the read that the writer waits for.
+    world.delete(&write);
+    let rows = said(world.lock("/c"));
+    assert_eq!((rows[0].node.as_str(), rows[1].node.as_str()), (read.name(), second.name()));
+    assert_eq!(rows[1].waits_for, [read.name()]);
+    assert_eq!(world.lock("/c").cost_of_removal(0).chain, 1);
+}
+
+#[test]
 fn whether_a_read_behind_the_write_of_its_own_session_holds_is_not_claimed_to_be_known() {
     let mut world = World::new();
     world.create(&format!("/c/_c_{}-__WRIT__", uuid(1)), 1);

@@ -85,8 +85,9 @@ async fn another_recipes_node_among_curators_is_told_until_it_is_moved_away() {
 async fn watches_on_nodes_that_never_come_back_are_told_until_their_client_is_gone() {
     let (server, mut doctor, client) = scene(Thresholds::default()).await;
     let holder = zk::connect(&server.connect_string()).await;
-    let node = enqueue(&holder, "/lock/x-72057594037927936-").await;
-    let gone = format!("{}0000000999", node.trim_end_matches(|c: char| c.is_ascii_digit()));
+    enqueue(&holder, "/lock/x-72057594037927936-").await;
+    let gone = enqueue(&holder, "/lock/x-72057594037927937-").await;
+    holder.delete(&gone, None).await.expect("it is there");
     let watching = client.check_and_watch_stat(&gone).await.expect("an answer");
     let found = doctor.finds_within(&[0, 3], Code::LeakedWatch, Severity::Info).await;
     assert!(found.summary.contains(&zk::session_of(&client).to_string()), "{}", found.summary);

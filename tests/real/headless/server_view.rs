@@ -49,6 +49,32 @@ async fn a_contender_shows_its_client_its_life_and_what_it_watches() {
     kazoo.quit().await;
 }
 
+/// Curator's read under one's own write bears the number of the write, and whoever queued between watches the write.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_writer_behind_a_write_and_its_own_read_is_shown_to_wait_for_the_write_that_it_watches() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let (holder, waiter) = (zk::connect(&at).await, zk::connect(&at).await);
+    zk::make(&holder, ["/rw".to_owned()]).await;
+    let name = |mode: &str| format!("/rw/_c_{}-__{mode}__", uuid::Uuid::new_v4());
+    let numbered = async |client, mode: &str| {
+        let wish = [(name(mode), Vec::new())];
+        zk::create_all(client, zookeeper_client::CreateMode::EphemeralSequential, wish).await.remove(0)
+    };
+    let write = numbered(&holder, "WRIT").await;
+    numbered(&waiter, "WRIT").await;
+    let (_, number) = write.rsplit_once("__").expect("a number");
+    let read = [(format!("{}{number}", name("READ")), Vec::new())];
+    zk::create_all(&holder, zookeeper_client::CreateMode::Ephemeral, read).await;
+    let _watching = waiter.get_and_watch_data(&write).await.expect("it is there");
+    let shot = snapshot(&at, &[]).await;
+    let contenders = shot["locks"][0]["contenders"].as_array().expect("contenders");
+    let states: Vec<&Value> = contenders.iter().map(|contender| &contender["state"]).collect();
+    assert_eq!(states, ["holds", "holds", "waits"]);
+    assert_eq!(contenders[2]["waits_for"], serde_json::json!([write.trim_start_matches("/rw/")]));
+    assert_eq!(contenders[2]["watches"], "predecessor");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_does_not_tell_is_named_with_what_to_change_and_nothing_is_claimed() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
