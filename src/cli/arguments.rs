@@ -220,7 +220,7 @@ pub(super) struct Options {
     /// Certificate to show to the servers, PEM
     #[arg(long, value_name = "FILE")]
     pub tls_cert: Option<PathBuf>,
-    /// Key of that certificate, PEM
+    /// Key of that certificate, PEM, in a file that only its owner can read
     #[arg(long, value_name = "FILE")]
     pub tls_key: Option<PathBuf>,
     /// Look for locks below this node; can be given several times [default: /]

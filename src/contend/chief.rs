@@ -32,6 +32,7 @@ pub(super) struct Chief {
     made: Vec<ZnodePath>,
     dialer: Arc<Dialer>,
     own_watches: u64,
+    asks_servers: bool,
     /// What each server said at first.
     at_first: Vec<Counts>,
 }
@@ -47,7 +48,9 @@ struct Counts {
 impl Chief {
     pub(super) async fn connect(options: &FleetOptions, dialer: Arc<Dialer>) -> Result<Self, ContendError> {
         let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
-        Ok(Self { session, made: Vec::new(), dialer, own_watches: options.own_watches.into(), at_first: Vec::new() })
+        let FleetOptions { own_watches, asks_servers, .. } = *options;
+        let own_watches = own_watches.into();
+        Ok(Self { session, made: Vec::new(), dialer, own_watches, asks_servers, at_first: Vec::new() })
     }
 
     /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
@@ -106,6 +109,9 @@ impl Chief {
     }
 
     async fn ask(&self) -> Result<Vec<Counts>, String> {
+        if !self.asks_servers {
+            return Err("the servers are not asked (--server-view off)".to_owned());
+        }
         let read = |(server, answer): (String, Result<Answer, AskError>)| {
             let monitor = words::mntr(&answer.map_err(|error| error.to_string())?.text);
             let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };

@@ -27,6 +27,8 @@ pub struct FleetOptions {
     /// How many recursive watches this program itself has over the scenario's path: what they add to the servers' counters
     /// is taken off.
     pub own_watches: u32,
+    /// Whether the servers may be asked what they count.
+    pub asks_servers: bool,
 }
 
 /// Why a fleet did not get to run.

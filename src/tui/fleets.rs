@@ -30,6 +30,7 @@ const ENDING: Duration = Duration::from_secs(12);
 pub struct Fleets {
     connection: ConnectOptions,
     roots: Vec<ZnodePath>,
+    asks_servers: bool,
     deletions: Deletions,
     tell: mpsc::Sender<Told>,
     told: mpsc::Receiver<Told>,
@@ -53,11 +54,23 @@ struct Running {
 
 impl Fleets {
     /// No fleet yet. `roots` are those of the observer, whose watches are not counted among what fleets cost.
-    pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>) -> Self {
+    /// `asks_servers` is whether the servers may be asked what they count.
+    pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>, asks_servers: bool) -> Self {
         let (tell, told) = mpsc::channel(WAITING);
         let stage = Stage::new(connection.clone());
         let (running, generation, leaving) = ([None, None], 0, Vec::new());
-        Self { connection, roots, deletions: Deletions::default(), tell, told, running, generation, leaving, stage }
+        Self {
+            connection,
+            roots,
+            asks_servers,
+            deletions: Deletions::default(),
+            tell,
+            told,
+            running,
+            generation,
+            leaving,
+            stage,
+        }
     }
 
     /// Does some work that may start fleets, and ends them all when it is done, before anything of it comes out: also when
@@ -111,8 +124,11 @@ impl Crews for Fleets {
     }
 
     fn start(&mut self, side: Side, scenario: Scenario) {
-        let options =
-            FleetOptions { connection: self.connection.clone(), own_watches: self.own_watches(&scenario.path) };
+        let options = FleetOptions {
+            connection: self.connection.clone(),
+            own_watches: self.own_watches(&scenario.path),
+            asks_servers: self.asks_servers,
+        };
         let (orders, ordered) = mpsc::channel(ORDERS);
         let stop = CancellationToken::new();
         let tell = Teller { tell: self.tell.clone(), generation: self.generation };

@@ -148,7 +148,11 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
-    let fleets = Fleets::new(options.observe.connection.clone(), options.observe.roots.clone());
+    let fleets = Fleets::new(
+        options.observe.connection.clone(),
+        options.observe.roots.clone(),
+        options.survey.by != ViewBy::Off,
+    );
     let hands = Hands::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
     if let Some(tour) = options.tour {
         fleets.begin_with(Event::TourBegins(Box::new(tour)));

@@ -139,7 +139,7 @@ async fn a_panic_of_the_screen_ends_the_clients_too() {
         auth: Vec::new(),
         tls: None,
     };
-    let fleets = Fleets::new(connection, Vec::new());
+    let fleets = Fleets::new(connection, Vec::new(), true);
     let work = async |fleets: &mut Fleets| {
         let path = ZnodePath::new("/panics").expect("a path");
         fleets.start(Side::Left, Scenario::new(Algorithm::Chain, path, 5));

@@ -32,6 +32,7 @@ use super::arguments::Format;
 use super::settings::Settings;
 use super::{CliError, Verdict};
 use crate::contend::{self, Comparison, Fleet, FleetOptions, Outcome, Progress, Scenario};
+use crate::zk::survey::ViewBy;
 
 /// Lets one fleet contend and prints what it came to.
 pub(super) async fn contend(
@@ -177,7 +178,8 @@ async fn reached(end: Option<Instant>) {
 
 /// The console itself watches nothing while a command lets clients contend.
 fn fleet_options(settings: &Settings) -> Result<FleetOptions, CliError> {
-    Ok(FleetOptions { connection: settings.connect_options()?, own_watches: 0 })
+    let asks_servers = settings.survey_options()?.by != ViewBy::Off;
+    Ok(FleetOptions { connection: settings.connect_options()?, own_watches: 0, asks_servers })
 }
 
 fn json(facts: &impl Serialize) -> Result<String, CliError> {

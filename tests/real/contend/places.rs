@@ -23,7 +23,7 @@ async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
     };
     let connect = format!("{}/rooms/one", server.secure_connect_string()).replace("127.0.0.1", "localhost");
     let connection = ConnectOptions { connect, tls: Some(tls), ..options("").connection };
-    let options = FleetOptions { connection, own_watches: 0 };
+    let options = FleetOptions { connection, own_watches: 0, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/deep/lock", 5, 10)).expect("a sound scenario");
     let outcome = Play { fleet }.finish().await;
     assert_eq!((outcome.acquisitions, outcome.violations, outcome.left_behind), (50, 0, Some(0)), "{outcome:#?}");
@@ -42,7 +42,7 @@ async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
     let mut observer =
         Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
     while !observer.next().await.expect("it runs").iter().any(|seen| seen.change == Change::Synced) {}
-    let options = FleetOptions { connection, own_watches: 1 };
+    let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/watched", 5, 20)).expect("a sound scenario");
     let outcome = Play { fleet }.finish().await;
     assert_eq!(outcome.server.expect("it counts").deleted, outcome.watch_events.delivered, "{outcome:#?}");
@@ -55,7 +55,7 @@ async fn the_locks_screen_and_the_clients_model_the_same_costs() {
     let connection = options(&server.connect_string()).connection;
     let mut observer =
         Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
-    let options = FleetOptions { connection, own_watches: 1 };
+    let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/modelled", 10, 30)).expect("a sound scenario");
     let mut play = Play { fleet };
     let (mut table, mut shown) = (LockTable::new([]), (0, 0));

@@ -18,7 +18,7 @@ pub fn options(connect: &str) -> FleetOptions {
         auth: Vec::new(),
         tls: None,
     };
-    FleetOptions { connection, own_watches: 0 }
+    FleetOptions { connection, own_watches: 0, asks_servers: true }
 }
 
 pub fn scenario(algorithm: Algorithm, path: &str, clients: u32, rounds: u32) -> Scenario {

@@ -1,8 +1,10 @@
 //! What the servers tell, and what is wrong, as it looks.
 
 use super::{SIZES, after, drawn, picture, second, show};
+use crate::queue::Change;
+use crate::server_view::{Provenance, ServerView};
 use crate::tui::app::{App, Settings};
-use crate::tui::testing::servers::{clients, motley, trouble};
+use crate::tui::testing::servers::{Clients, clients, motley, told, trouble};
 use crate::tui::testing::{NOW, app, at, ensemble, live, press};
 use crate::tui::theme::{Theme, ThemeName};
 
@@ -45,6 +47,25 @@ fn what_each_server_tells_looks() {
     show("servers-partly", |size| after(partly(size), "v"));
     show("servers-off", |size| after(alone(size), "v"));
     show("locks-partly", partly);
+}
+
+#[test]
+fn beside_tls_the_screens_say_that_plain_text_proves_nothing() {
+    for size in SIZES {
+        let mut app = live(size);
+        let Change::Surveyed { view } = told(second(1), &Clients::default()) else { panic!("it is a view") };
+        let mut view = ServerView::clone(&view);
+        view.members[0].provenance = Provenance::PlainBesideTls;
+        app.update(at(second(1), vec![Change::Surveyed { view: view.into() }]), second(1));
+        for (keys, says) in
+            [("v", "in plain text"), ("v", "proves nothing"), (":lock /locks/billing\n\t", "by plain text")]
+        {
+            press(&mut app, keys);
+            let shown = picture(&app, size).split_whitespace().collect::<Vec<_>>().join(" ");
+            assert!(shown.contains(says), "{keys:?} at {size:?}: {shown}");
+            press(&mut app, "1");
+        }
+    }
 }
 
 #[test]
