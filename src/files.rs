@@ -299,7 +299,7 @@ mod tests {
         let export = folder.path().join("export");
         create_new(&export).unwrap();
         assert_eq!(
-            [&a, &b, log.parent().unwrap(), &log, &export].map(|path| mode(path)),
+            [&a, &b, log.parent().unwrap(), &log, &export].map(mode),
             [0o700, 0o700, 0o700, 0o600, 0o600]
         );
     }

@@ -165,8 +165,8 @@ mod tests {
             let read = EnsembleConfig::read(format!("{good}\nserver.2={bad}\n").as_bytes());
             assert_eq!((read.servers.len(), read.incomplete), (1, true), "{bad}");
         }
-        let many: String = (1..=40).map(|id| format!("server.{id}=zk{id}:1:2;2181\n")).collect();
-        let read = EnsembleConfig::read(many.as_bytes());
+        let many: Vec<String> = (1..=40).map(|id| format!("server.{id}=zk{id}:1:2;2181")).collect();
+        let read = EnsembleConfig::read(many.join("\n").as_bytes());
         assert_eq!((read.servers.len(), read.incomplete), (MAX_MEMBERS, true));
     }
 }

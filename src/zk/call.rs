@@ -71,12 +71,14 @@ fn is_followed(address: IpAddr, on_this_machine: bool) -> bool {
 /// The IPv4 address within an IPv6 address that leads to it: mapped, compatible, of 6to4 or of NAT64.
 fn embedded(address: IpAddr) -> IpAddr {
     let IpAddr::V6(six) = address else { return address };
-    let [a, b, c, d, e, f, g, h] = six.segments();
-    let four = |high: u16, low: u16| IpAddr::V4(Ipv4Addr::from(u32::from(high) << 16 | u32::from(low)));
-    match [a, b, c, d, e, f] {
-        [0, 0, 0, 0, 0, 0xffff] | [0x64, 0xff9b, 0, 0, 0, 0] => four(g, h),
-        [0, 0, 0, 0, 0, 0] if (g, h) != (0, 1) && (g, h) != (0, 0) => four(g, h),
-        [0x2002, high, low, ..] => four(high, low),
+    if six.is_loopback() || six.is_unspecified() {
+        return address;
+    }
+    let parts = six.segments();
+    let four = |at: usize| IpAddr::V4(Ipv4Addr::from(u32::from(parts[at]) << 16 | u32::from(parts[at + 1])));
+    match parts {
+        [0, 0, 0, 0, 0, 0 | 0xffff, ..] | [0x64, 0xff9b, 0, 0, 0, 0, ..] => four(6),
+        [0x2002, ..] => four(1),
         _ => address,
     }
 }
