@@ -298,10 +298,7 @@ mod tests {
         append(&log, Guard::Evidence).unwrap();
         let export = folder.path().join("export");
         create_new(&export).unwrap();
-        assert_eq!(
-            [&a, &b, log.parent().unwrap(), &log, &export].map(mode),
-            [0o700, 0o700, 0o700, 0o600, 0o600]
-        );
+        assert_eq!([&a, &b, log.parent().unwrap(), &log, &export].map(mode), [0o700, 0o700, 0o700, 0o600, 0o600]);
     }
 
     #[test]
