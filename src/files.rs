@@ -147,10 +147,11 @@ fn flags(more: OFlags) -> i32 {
 
 fn explain(error: io::Error) -> FileError {
     match Errno::from_io_error(&error) {
-        Some(Errno::LOOP) => FileError::NotAFile("symbolic link"),
+        // FreeBSD has the second.
+        Some(Errno::LOOP | Errno::MLINK) => FileError::NotAFile("symbolic link"),
         Some(Errno::ISDIR) => FileError::NotAFile("directory"),
         // So answer sockets, FIFOs that nobody reads, and devices that are not there.
-        Some(Errno::NXIO) => FileError::NotAFile("socket, FIFO or device"),
+        Some(Errno::NXIO | Errno::OPNOTSUPP) => FileError::NotAFile("socket, FIFO or device"),
         _ => FileError::Io(error),
     }
 }

@@ -291,7 +291,8 @@ fn settle(spoken: Layer) -> Result<Settings, CliError> {
 fn exposed_folders(config: Option<&Path>, settings: &Settings) -> Vec<String> {
     let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
     let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
-    let files = [config, auth, key, settings.audit_log.as_deref()];
+    let audit_log = settings.audit_log.clone().or_else(crate::admin::audit::usual_path);
+    let files = [config, auth, key, audit_log.as_deref()];
     let exposed = files.into_iter().flatten().filter_map(|file| Some((file, exposed_folder(file)?)));
     let sentence = |(file, folder): (&Path, PathBuf)| {
         let (file, folder) = (file.display(), folder.display());

@@ -7,6 +7,7 @@ use super::program::{Ended, lockscope, run};
 use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
+use crate::harness::terminal::Terminal;
 
 const SECRET: &str = "w0nderland";
 const WRONG: &str = "l00king-glass";
@@ -61,6 +62,16 @@ async fn a_server_that_is_too_old_to_say_who_we_are_is_used_and_that_is_noted_on
     assert_eq!(ended.told.lines().count(), 1, "{ended:?}");
     let shot: serde_json::Value = serde_json::from_str(&ended.out).expect("JSON");
     assert!(shot["ensemble"]["session"].is_string(), "{shot}");
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let auth = folder.path().join("auth");
+    fs::write(&auth, format!("sasl:alice:{SECRET}\n")).expect("written");
+    fs::set_permissions(&auth, Permissions::from_mode(0o600)).expect("its owner's alone");
+    let arguments = ["--connect", &relay.connect_string(), "--auth-file", auth.to_str().expect("text")];
+    let mut terminal = Terminal::lockscope(&arguments, 160, 40);
+    terminal.shows_all(&["the sasl login could not be verified"]);
+    terminal.press("q");
+    assert_eq!(terminal.ends().exit_code(), 0);
 
     // Who gives no login, or one whose acceptance every server says, is told nothing.
     snapshot(&relay.connect_string(), &format!("digest:alice:{SECRET}\n")).await.json();
