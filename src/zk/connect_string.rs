@@ -53,7 +53,14 @@ impl ConnectString {
         if text.is_empty() {
             return Err(bad("it is empty".to_owned()));
         }
+        if let Some(scheme) = foreign_scheme(text) {
+            return Err(bad(format!("it has the scheme {scheme}://, which is none of ZooKeeper's: leave it out")));
+        }
         let (hosts, chroot) = split_chroot(text);
+        if let Some(chroot) = chroot.filter(|chroot| is_repeated(chroot)) {
+            let chroot = chroot.split(',').next().unwrap_or_default();
+            return Err(bad(format!("the chroot {chroot} stands once, after the last server")));
+        }
         let chroot = match chroot {
             None | Some("/") => None,
             Some(path) => Some(ZnodePath::new(path).map_err(|error| bad(error.to_string()))?),
@@ -80,6 +87,30 @@ impl fmt::Display for ConnectString {
         }
         self.chroot.as_ref().map_or(Ok(()), |chroot| f.write_str(chroot.as_str()))
     }
+}
+
+/// A scheme that says nothing about how to speak to a server.
+fn foreign_scheme(text: &str) -> Option<&str> {
+    let scheme = |server: &'_ str| server.trim().split_once("://").map(|(scheme, _)| scheme.len());
+    text.split(',').find_map(|server| {
+        let length = scheme(server)?;
+        let scheme = &server.trim()[..length];
+        let is_word =
+            !scheme.is_empty() && scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte));
+        (is_word && !["tcp", "tcp+tls"].contains(&scheme)).then_some(scheme)
+    })
+}
+
+/// Whether what looks like a chroot goes on with other servers, each with a chroot of its own: `/a,zk2:2181/a`.
+fn is_repeated(chroot: &str) -> bool {
+    let mut parts = chroot.split(',');
+    let first = parts.next().unwrap_or_default();
+    parts.any(|part| {
+        let host = part.split('/').next().unwrap_or_default();
+        let port = host.rsplit_once(':').map(|(_, port)| port);
+        port.is_some_and(|port| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()))
+            || !host.is_empty() && part[host.len()..] == *first
+    })
 }
 
 /// The chroot starts at the first slash that belongs to no `tcp://`.
@@ -191,6 +222,18 @@ mod tests {
         }
         let error = servers("zk1:x").expect_err("no port").to_string();
         assert!(error.contains("\"x\" is no port") && error.contains("HOST:PORT"), "{error}");
+    }
+
+    #[test]
+    fn a_scheme_and_a_chroot_after_each_server_are_named() {
+        let why = |text: &str| servers(text).expect_err("unusable").to_string();
+        for text in ["zk://zk1:2181", "zookeeper://zk1,zk2/a", "http://zk1:2181/a", "zk1:2181,zk://zk2"] {
+            assert!(why(text).contains("://, which is none of ZooKeeper's: leave it out"), "{}", why(text));
+        }
+        for text in ["a:2181/x,b:2181/x", "a/x,b/x", "a:2181/x,b:2181", "a/x/y,b/x/y"] {
+            assert!(why(text).contains("stands once, after the last server"), "{}", why(text));
+        }
+        assert_eq!(parse("zk1/a,b").chroot.expect("an odd chroot").as_str(), "/a,b");
     }
 
     #[test]

@@ -42,6 +42,23 @@ impl Certificates {
     }
 }
 
+/// Writes a certificate for the server anew, by the same authority, that is valid for these days (`YYYYMMDD`) and names.
+pub fn replace_server(folder: &Path, from: &str, until: &str, names: &str) {
+    let config = "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nnew_certs_dir=.\nrand_serial=yes\ndefault_md=sha256\n\
+                  unique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n";
+    fs::write(folder.join("ca.cnf"), config).expect("the folder is writable");
+    fs::write(folder.join("index.txt"), "").expect("the folder is writable");
+    let extensions = format!("subjectAltName={names}\nextendedKeyUsage=serverAuth\n");
+    fs::write(folder.join("other.ext"), extensions).expect("the folder is writable");
+    let (from, until) = (format!("{from}000000Z"), format!("{until}000000Z"));
+    let sign = ["ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.pem", "-keyfile", "ca.key"];
+    let out = ["-in", "server.csr", "-out", "other.crt", "-extfile", "other.ext"];
+    openssl(folder, &[&sign[..], &out[..], &["-startdate", &from, "-enddate", &until]].concat(), false);
+    let key = fs::read_to_string(folder.join("server.key")).expect("openssl wrote it");
+    let certificate = fs::read_to_string(folder.join("other.crt")).expect("openssl wrote it");
+    fs::write(folder.join(Certificates::SERVER), key + &certificate).expect("the folder is writable");
+}
+
 fn authority(folder: &Path, name: &str) {
     let subject = format!("/CN=lockscope test {name}");
     let (key, out) = (format!("{name}.key"), format!("{name}.pem"));

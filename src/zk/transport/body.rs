@@ -157,8 +157,11 @@ impl Body {
                         false
                     }
                 },
-                Step::Repeat(0, _) => true,
                 Step::Repeat(times, number) => {
+                    let times = if number == Number::Text { whole_names(bytes, left, times)? } else { times };
+                    if times == 0 {
+                        continue;
+                    }
                     self.steps.extend([Step::Repeat(times - 1, number), Step::Number(number)]);
                     true
                 }
@@ -315,4 +318,24 @@ impl Body {
         self.begun_len = rest.len();
         Ok(())
     }
+}
+
+/// Takes the names that lie whole in the bytes, and leaves what is unusual to those who look at each number. Gives how many are
+/// still to come.
+fn whole_names(bytes: &mut &[u8], left: &mut u32, mut times: u32) -> Result<u32, ReplyFault> {
+    let within = bytes.len().min(*left as usize);
+    let mut rest = &bytes[..within];
+    while times > 0 {
+        let Some((length, after)) = rest.split_first_chunk::<4>() else { break };
+        let Ok(length) = usize::try_from(i32::from_be_bytes(*length)) else { break };
+        let Some((name, after)) = after.split_at_checked(length) else { break };
+        if std::str::from_utf8(name).is_err() {
+            return Err(ReplyFault::NotText);
+        }
+        (rest, times) = (after, times - 1);
+    }
+    let taken = within - rest.len();
+    *bytes = &bytes[taken..];
+    *left -= u32::try_from(taken).unwrap_or_default();
+    Ok(times)
 }

@@ -157,3 +157,6 @@ impl Shared {
         Unreachable { servers: state.round.faults().map(named).collect() }
     }
 }
+
+#[cfg(test)]
+mod tests;
