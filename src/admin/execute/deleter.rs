@@ -7,7 +7,7 @@ use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, Session
 
 use super::super::plan::Needed;
 use super::super::{Action, Guard, PlannedNode};
-use super::raise::{Raise, Raised, counts, is_answer};
+use super::raise::{Raise, Raised, is_answer};
 use super::sent::{Deletion, Sent};
 use super::{Ending, Examine, Reexamined, reexamine};
 use crate::znode::Zxid;
@@ -36,12 +36,12 @@ enum Step {
 
 /// One node in work.
 pub(super) struct NodeDeleter<'a, E> {
-    client: &'a Client,
+    pub(super) client: &'a Client,
     node: &'a PlannedNode,
-    action: Action,
+    pub(super) action: Action,
     examine: &'a mut E,
     examined: Instant,
-    sent: Sent,
+    pub(super) sent: Sent,
 }
 
 impl<'a, E: Examine> NodeDeleter<'a, E> {
@@ -246,110 +246,6 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// Raises a version in as many requests as the data need.
-    async fn raise(&mut self, path: &str, data: &[u8], stat: &Stat, check: Option<i32>) -> Result<Raised, Error> {
-        let (mut left, at_once) = counts(data);
-        let mut version = stat.version;
-        loop {
-            let times = left.min(at_once);
-            let raise =
-                Raise { path: path.to_owned(), czxid: stat.czxid, data: data.to_owned(), version, times, read: None };
-            let raised = self.raise_once(raise, check).await?;
-            left -= times;
-            match raised {
-                Raised::At { version: reached, .. } if left > 0 => version = reached,
-                raised => return Ok(raised),
-            }
-        }
-    }
-
-    async fn raise_once(&mut self, raise: Raise, check: Option<i32>) -> Result<Raised, Error> {
-        self.ready()?;
-        let (path, node) = (raise.path.clone(), self.path().to_owned());
-        // All are on their way at once: when the name changes hands before them, the read has what the write destroys.
-        let read = self.client.get_data(&path);
-        let write = raise.write(self.client, check.map(|version| (node.as_str(), version)))?;
-        let behind = check.map(|_| self.client.check_stat(&node));
-        let behind = async { if let Some(behind) = behind { behind.await } else { Ok(None) } };
-        self.sent.raise = Some(raise.clone());
-        let (read, written, behind) = tokio::join!(read, write, behind);
-        let raise = Raise { read: read.ok(), ..raise };
-        let error = match written {
-            Ok(stat) => {
-                self.sent.raise = None;
-                if stat.czxid == raise.czxid {
-                    self.note_raised(&path);
-                    return Ok(Raised::At { version: stat.version, behind });
-                }
-                self.put_back(&raise, &stat).await;
-                return Ok(Raised::Other(stat));
-            }
-            Err(error) => Error::from(error),
-        };
-        self.sent.raise = Some(raise);
-        if !is_answer(&error) {
-            return Err(error);
-        }
-        self.sent.raise = None;
-        match error {
-            Error::NoNode | Error::BadVersion => Ok(Raised::Again),
-            _ => Ok(Raised::NotPermitted),
-        }
-    }
-
-    fn note_raised(&mut self, path: &str) {
-        if self.action == Action::Delete {
-            self.sent.raised = crate::znode::ZnodePath::new(path).ok();
-        }
-    }
-
-    /// Another node got our write: gives it its own data back, if they were read, and nobody has changed them since.
-    async fn put_back(&mut self, raise: &Raise, other: &Stat) {
-        let Some(own) = raise.data_of(other) else {
-            self.sent.overwritten = true;
-            return;
-        };
-        if own == raise.data {
-            return;
-        }
-        // Until there is an answer it may be so.
-        let before = std::mem::replace(&mut self.sent.overwritten, true);
-        let restored = self.client.set_data(&raise.path, own, Some(other.version)).await;
-        // Whoever wrote or deleted it meanwhile has undone ours.
-        if matches!(restored, Ok(_) | Err(Error::BadVersion | Error::NoNode)) {
-            self.sent.overwritten = before;
-        }
-    }
-
-    /// The reply to a raise, or to a revocation, was lost: finds out whether it hit another node.
-    async fn settle_raise(&mut self) -> Result<(), Error> {
-        let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
-        let (data, stat) = match self.client.get_data(&raise.path).await {
-            Ok((data, stat)) => (Some(data), stat),
-            Err(Error::NoNode) => {
-                self.sent.raise = None;
-                return Ok(());
-            }
-            Err(Error::NoAuth) => match self.client.check_stat(&raise.path).await? {
-                Some(stat) => (None, stat),
-                None => {
-                    self.sent.raise = None;
-                    return Ok(());
-                }
-            },
-            Err(error) => return Err(error),
-        };
-        if stat.czxid == raise.czxid {
-            if stat.version != raise.version {
-                self.note_raised(&raise.path);
-            }
-        } else if raise.may_have_hit(data.as_deref().unwrap_or(&raise.data), &stat) {
-            self.put_back(&raise, &stat).await;
-        }
-        self.sent.raise = None;
-        Ok(())
-    }
-
     async fn try_revoke(&mut self) -> Result<Step, Error> {
         let lost = self.sent.raise.take();
         let (data, stat) = match self.client.get_data(self.path()).await {
@@ -403,11 +299,11 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     }
 
     /// Nothing that changes anything is handed over without a connection: the client library would keep it and send it later.
-    fn ready(&self) -> Result<(), Error> {
+    pub(super) fn ready(&self) -> Result<(), Error> {
         if self.client.state() == SessionState::SyncConnected { Ok(()) } else { Err(Error::ConnectionLoss) }
     }
 
-    fn path(&self) -> &'a str {
+    pub(super) fn path(&self) -> &'a str {
         self.node.path.as_str()
     }
 

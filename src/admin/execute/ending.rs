@@ -165,14 +165,15 @@ impl Outcome {
 
     /// The rest of that sentence, behind the node.
     pub fn words(&self) -> String {
-        let mut words = self.ending.to_string();
+        let mut words = vec![self.ending.to_string()];
         if let Some(raised) = &self.raised {
-            words += &format!("; the version and the time of modification of {raised} changed, its data did not");
+            words.push(format!("the version and the time of modification of {raised} changed, its data did not"));
         }
         if self.overwritten {
-            words += "; the data of another owner at that name, or of a parent that was made again, were overwritten by those \
-                      from before, or may have been: tell the owner";
+            let hit = "the data of another owner at that name, or of a parent that was made again, were overwritten by those from \
+                       before, or may have been: tell the owner";
+            words.push(hit.to_owned());
         }
-        words
+        words.join("; ")
     }
 }

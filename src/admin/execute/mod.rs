@@ -23,6 +23,7 @@ mod deleter;
 mod ending;
 mod raise;
 mod sent;
+mod version;
 
 use std::time::Duration;
 
@@ -101,14 +102,13 @@ pub async fn execute(
     for index in plan.execution_order() {
         let node = &plan.nodes()[index];
         let intent = Line::intent(plan.action(), Subject::of(node), who, by);
-        let outcome = match audit.write(&intent).await {
-            Err(error) => Outcome::new(node, Ending::NotAudited { why: error.to_string() }),
-            Ok(()) => {
-                let mut outcome = run.one(node).await;
-                let line = intent.outcome(outcome.ending.id(), outcome.sentence());
-                outcome.unaudited = audit.write(&line).await.err().map(|error| error.to_string());
-                outcome
-            }
+        let outcome = if let Err(error) = audit.write(&intent).await {
+            Outcome::new(node, Ending::NotAudited { why: error.to_string() })
+        } else {
+            let mut outcome = run.one(node).await;
+            let line = intent.outcome(outcome.ending.id(), outcome.sentence());
+            outcome.unaudited = audit.write(&line).await.err().map(|error| error.to_string());
+            outcome
         };
         outcomes[index] = Some(outcome);
     }

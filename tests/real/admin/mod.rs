@@ -2,6 +2,7 @@
 
 mod access;
 mod again;
+mod cases;
 mod command;
 mod faults;
 mod interleavings;

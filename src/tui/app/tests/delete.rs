@@ -175,7 +175,7 @@ fn an_expiring_one_counts_down_and_can_be_confirmed() {
 fn a_node_that_goes_while_the_plan_is_open_cannot_be_confirmed() {
     let mut app = holders_plan();
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
-    let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle").to_owned();
+    let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle");
     assert!(obstacle.contains("is gone"), "{obstacle}");
     assert!(app.deletion().unwrap().typed().is_none());
     assert!(press(&mut app, "4711\ny").effects.is_empty());
@@ -188,7 +188,7 @@ fn a_name_that_another_node_has_by_now_cannot_be_confirmed() {
     let mut app = ghosts_plan();
     let again = vec![Change::Deleted { path: path("/controller"), zxid: None }, seen("/controller", 9, NOW, b"")];
     app.update(at(later(1), again), later(1));
-    let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle").to_owned();
+    let obstacle = app.deletion().unwrap().obstacle().expect("an obstacle");
     assert!(obstacle.contains("another node"), "{obstacle}");
     assert!(press(&mut app, "y").effects.is_empty());
 }
