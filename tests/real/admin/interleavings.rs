@@ -279,16 +279,16 @@ async fn whoever_takes_the_name_lives_and_no_outcome_says_less_than_the_truth() 
             let (free, found, root, audit) = (&free, &found, &root, &audit);
             async move {
                 let other = free.lock().await.pop().expect("one for each track");
-                let (play, before) = Play::prepare(case, &other, root, index).await;
+                let (turn, before) = Play::prepare(case, &other, root, index).await;
                 let plan = match case.subject {
-                    Subject::EmptyParent => guarded_parent(&other, &play.node).await,
-                    _ => guarded(&other, &[&play.node]).await,
+                    Subject::EmptyParent => guarded_parent(&other, &turn.node).await,
+                    _ => guarded(&other, &[&turn.node]).await,
                 };
                 let guard = plan.nodes()[0].guard;
                 assert!(guard.is_some_and(|guard| case.subject.is_guarded_by(guard)), "{case:?} {guard:?}");
                 let revocation = (case.subject == Subject::Revocation).then(|| plan.revocation().expect("revocable"));
-                let (outcome, others) = play.run(revocation.unwrap_or(plan), audit).await;
-                let (deleted, less) = play.faults(&before, &outcome, &others).await;
+                let (outcome, others) = turn.run(revocation.unwrap_or(plan), audit).await;
+                let (deleted, less) = turn.faults(&before, &outcome, &others).await;
                 let mut found = found.lock().await;
                 found.wrong.extend(deleted);
                 found.less.extend(less);
