@@ -46,6 +46,7 @@
 //! - What a change means or costs: `queue::apply`, `queue::chain`.
 //! - When the ensemble is asked what: `observe::follow`; the servers about themselves: `zk::survey`.
 //! - Why a lock is called stuck: a file in [`diagnose`] for each finding.
+//! - What is taken from a server, and who may use a connection: `zk::transport`.
 //! - How a lock works: [`lock`]; what test clients do and count: [`contend`].
 //! - What may be deleted, and how it is confirmed: [`admin`].
 //! - A key or a command: the one table in `tui::keymap`; footer and help follow.

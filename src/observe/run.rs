@@ -51,10 +51,10 @@ impl Runner {
     pub(super) async fn run(&mut self) -> Result<(), Gone> {
         let mut backoff = Backoff::new();
         let mut reason = None;
-        while let Some((client, status)) = self.connect(&mut backoff, reason).await? {
+        while let Some((client, servers)) = self.connect(&mut backoff, reason).await? {
             self.client = Some(client.clone());
             let began = Instant::now();
-            let state = self.session(&client, &status).await?;
+            let state = self.session(&client, &servers).await?;
             self.client = None;
             if state == SessionState::AuthFailed {
                 let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
@@ -66,7 +66,8 @@ impl Runner {
             } else {
                 self.outbox.send_while(sleep(backoff.next())).await?;
             }
-            reason = Some("the session expired while there was no connection".to_owned());
+            let expired = || "the session expired while there was no connection".to_owned();
+            reason = Some(servers.broken().filter(|_| servers.library_ended()).unwrap_or_else(expired));
         }
         self.outbox.send_all().await
     }
@@ -111,7 +112,7 @@ impl Runner {
     }
 
     /// Observes on one session, over all its connections. Returns how the session ended.
-    async fn session(&mut self, client: &Client, status: &TransportStatus) -> Result<SessionState, Gone> {
+    async fn session(&mut self, client: &Client, servers: &TransportStatus) -> Result<SessionState, Gone> {
         let mut session =
             Session { watching: Watching::Recursive, cuts_at_watch: 0, cuts_at_count: 0, backoff: Backoff::new() };
         loop {
@@ -120,11 +121,11 @@ impl Runner {
                 End::Gone => return Err(Gone),
                 End::Over(state) => return Ok(state),
                 // A server that broke the protocol is cut off before the library sees what it sent.
-                End::Cut(reason) => status.broken().unwrap_or(reason),
+                End::Cut(reason) => servers.broken().unwrap_or(reason),
             };
             tracing::info!(reason, "connection lost");
             self.link(Link::Lost { reason });
-            if let Some(state) = self.reconnected(client, status.clone()).await? {
+            if let Some(state) = self.reconnected(client, servers.clone()).await? {
                 return Ok(state);
             }
             // A connection that served its purpose needs no waiting; a server that only lets us begin does.
@@ -174,11 +175,14 @@ impl Runner {
     async fn reconnected(
         &mut self,
         client: &Client,
-        mut status: TransportStatus,
+        mut servers: TransportStatus,
     ) -> Result<Option<SessionState>, Gone> {
         let (mut states, lost) = (client.state_watcher(), Instant::now());
-        let (mut rounds, mut last) = (status.rounds(), String::new());
+        let (mut rounds, mut said) = (servers.rounds(), String::new());
         loop {
+            if servers.library_ended() {
+                return Ok(Some(SessionState::Closed));
+            }
             match states.peek_state() {
                 SessionState::SyncConnected => return Ok(None),
                 state if state.is_terminated() => return Ok(Some(state)),
@@ -187,14 +191,14 @@ impl Runner {
             let waiting = async {
                 tokio::select! {
                     _ = states.changed() => None,
-                    servers = status.exhausted(rounds) => Some(servers),
+                    found = servers.exhausted(rounds) => Some(found),
                 }
             };
-            let Some(servers) = self.outbox.send_while(waiting).await? else { continue };
-            rounds = status.rounds();
-            let reason = format!("the connection was cut: {servers}");
-            if lost.elapsed() >= PATIENCE && reason != last {
-                last.clone_from(&reason);
+            let Some(found) = self.outbox.send_while(waiting).await? else { continue };
+            rounds = servers.rounds();
+            let reason = format!("the connection was cut: {found}");
+            if lost.elapsed() >= PATIENCE && reason != said {
+                said.clone_from(&reason);
                 self.link(Link::Lost { reason });
             }
         }

@@ -30,15 +30,19 @@ pub(crate) async fn connect_with_status(options: &ConnectOptions) -> Result<(Cli
     let dialer = Dialer::new(options).await?;
     let transport = Transport::start(Arc::new(dialer), Flow::default()).await.map_err(ConnectError::NoTransport)?;
     let client = open(&transport, options).await?;
-    let (chroot, mut status) = (transport.chroot(), transport.status());
-    let mut states = client.state_watcher();
+    let (chroot, mut servers) = (transport.chroot(), transport.status());
+    let (mut states, mut ending) = (client.state_watcher(), transport.status());
     tokio::spawn(async move {
-        while !states.peek_state().is_terminated() && !states.changed().await.is_terminated() {}
+        let over = async { while !states.peek_state().is_terminated() && !states.changed().await.is_terminated() {} };
+        tokio::select! {
+            () = over => {}
+            () = ending.until_library_ended() => {}
+        }
         drop(transport);
     });
-    login::check(&client, &options.auth, &status, patience(options)).await?;
-    check_chroot(&client, &chroot, &mut status, options).await?;
-    Ok((client, status))
+    login::check(&client, &options.auth, &servers, patience(options)).await?;
+    check_chroot(&client, &chroot, &mut servers, options).await?;
+    Ok((client, servers))
 }
 
 /// As [`connect`], through a transport that is there already: the servers, the chroot and TLS are the transport's, the rest the

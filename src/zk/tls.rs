@@ -82,9 +82,9 @@ fn certificate_fault(why: &CertificateError) -> ServerFault {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => ServerFault::UnknownIssuer,
         CertificateError::ExpiredContext { not_after, .. } => ServerFault::Expired(at(not_after)),
         CertificateError::NotValidYetContext { not_before, .. } => ServerFault::NotYetValid(at(not_before)),
-        CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => {
-            ServerFault::WrongName(presented.iter().take(MAX_PRESENTED).map(name).collect::<Vec<_>>().join(", "))
-        }
+        CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => ServerFault::WrongName(
+            presented.iter().take(MAX_PRESENTED).map(|shown| name(shown)).collect::<Vec<_>>().join(", "),
+        ),
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
             ServerFault::WrongName("other names".to_owned())
         }
@@ -93,8 +93,8 @@ fn certificate_fault(why: &CertificateError) -> ServerFault {
 }
 
 /// A name as rustls shows it (`DnsName("zk1")`), without what stands around it.
-fn name(shown: &String) -> String {
-    shown.split('"').nth(1).map_or_else(|| shown.clone(), str::to_owned)
+fn name(shown: &str) -> &str {
+    shown.split('"').nth(1).unwrap_or(shown)
 }
 
 fn alert_fault(alert: AlertDescription, has_certificate: bool) -> ServerFault {

@@ -63,7 +63,7 @@ const ROOMS: [(&str, &[&str]); 17] = [
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-const PURE: [&str; 17] = [
+const PURE: [&str; 22] = [
     "znode",
     "recipe",
     "server_view",
@@ -81,6 +81,11 @@ const PURE: [&str; 17] = [
     "sandbox/wire",
     "sandbox/machine",
     "sandbox/words",
+    "zk/transport/body",
+    "zk/transport/handshake",
+    "zk/transport/outstanding",
+    "zk/transport/replies",
+    "zk/transport/requests",
 ];
 
 /// What a pure room must not name.

@@ -56,7 +56,7 @@ pub(super) async fn serve(
 async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::Receiver<Flow>) {
     let mut unproven = Unproven::default();
     // Its end is the end of the connection.
-    let mut _current = None;
+    let mut current: Option<AbortOnDropHandle<()>> = None;
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
@@ -65,9 +65,9 @@ async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::
             },
             proven = unproven.proven() => {
                 // The library makes a new connection when it has given up the one before.
-                drop(_current.take());
+                drop(current.take());
                 let task = tokio::spawn(relay::relay(proven, Arc::clone(shared), flow.clone()));
-                _current = Some(AbortOnDropHandle::new(task));
+                current = Some(AbortOnDropHandle::new(task));
             }
         }
     }

@@ -165,20 +165,20 @@ impl Body {
                     self.steps.extend([Step::Repeat(times - 1, number), Step::Number(number)]);
                     true
                 }
-                Step::Number(number) => match self.gather(bytes, left, 4, step)? {
-                    true => {
+                Step::Number(number) => {
+                    let is_whole = self.gather(bytes, left, 4, step)?;
+                    if is_whole {
                         self.number(number, self.kept_number(0), *left)?;
-                        true
                     }
-                    false => false,
-                },
-                Step::Result => match self.gather(bytes, left, 9, step)? {
-                    true => {
+                    is_whole
+                }
+                Step::Result => {
+                    let is_whole = self.gather(bytes, left, 9, step)?;
+                    if is_whole {
                         self.result()?;
-                        true
                     }
-                    false => false,
-                },
+                    is_whole
+                }
             };
             if !goes_on {
                 return Ok(());

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use zookeeper_client::{SessionInfo, StateWatcher};
+use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
 pub(crate) use self::flow::{Flow, Passed};
 use self::flow::{Gate, Meter};
@@ -136,6 +136,13 @@ impl Transport {
     /// What it knows about the servers.
     pub(crate) fn status(&self) -> TransportStatus {
         TransportStatus::new(self.shared.report.subscribe())
+    }
+}
+
+impl State {
+    /// Whether the last client takes itself for connected.
+    fn client_says_connected(&self) -> bool {
+        self.clients.last().is_some_and(|client| client.peek_state() == SessionState::SyncConnected)
     }
 }
 

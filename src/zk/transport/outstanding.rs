@@ -57,7 +57,8 @@ impl Outstanding {
 
     /// Which operation a reply with this number answers.
     pub(super) fn answered(&mut self, xid: i32) -> Result<i32, ReplyFault> {
-        if let Some(request) = self.in_order.pop_front_if(|request| request.xid == xid) {
+        if let Some(request) = self.in_order.front().copied().filter(|request| request.xid == xid) {
+            self.in_order.pop_front();
             return Ok(request.op);
         }
         if let Some(at) = self.logins.iter().position(|request| request.xid == xid) {

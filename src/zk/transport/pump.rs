@@ -22,6 +22,17 @@ const MOST_KEPT: usize = 1 << 20;
 /// How long after the first lost byte the connection ends: time enough for what the client sent to take effect.
 const CUT_AFTER: Duration = Duration::from_millis(300);
 
+/// How a direction ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// Who is read has nothing more to say.
+    Closed,
+    /// Nothing can be written any more.
+    Unwritable,
+    /// This side of it: a cut, a loss, or a fault in what was read.
+    Stopped,
+}
+
 /// One direction of a connection.
 pub(super) trait Direction {
     /// Looks at what is about to pass. It gives how many of the bytes may.
@@ -72,44 +83,44 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
     to: &mut Gated<'_, W>,
     mut flow: watch::Receiver<Flow>,
     direction: &mut D,
-) -> io::Result<()> {
+) -> io::Result<Ended> {
     let mut piece = vec![0; PIECE.0];
     let mut kept: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut size = 0;
     loop {
         let Flow { delay, paused, cut, .. } = *flow.borrow_and_update();
         if cut {
-            return Ok(());
+            return Ok(Ended::Stopped);
         }
         let due = kept.front().map(|(due, _)| *due);
         tokio::select! {
             biased;
             changed = flow.changed() => {
                 if changed.is_err() {
-                    return Ok(());
+                    return Ok(Ended::Stopped);
                 }
             }
             () = at(due), if !paused => {
                 let Some((_, bytes)) = kept.pop_front() else { continue };
                 size -= bytes.len();
-                if !pass(to, &bytes, direction).await {
-                    return Ok(());
+                if let Some(ended) = pass(to, &bytes, direction).await {
+                    return Ok(ended);
                 }
             }
             read = read(from, &mut piece, direction), if !paused && size < MOST_KEPT => {
                 let length = read?;
                 if length == 0 {
-                    return Ok(());
+                    return Ok(Ended::Closed);
                 }
                 if D::IS_DOWN && flow.borrow().loses_replies {
                     // Keep on reading: what is lost must not hold up the server.
                     let rest = async { while matches!(from.read(&mut piece).await, Ok(1..)) {} };
                     let _ = timeout(CUT_AFTER, rest).await;
-                    return Ok(());
+                    return Ok(Ended::Stopped);
                 }
                 if delay.is_zero() && kept.is_empty() {
-                    if !pass(to, &piece[..length], direction).await {
-                        return Ok(());
+                    if let Some(ended) = pass(to, &piece[..length], direction).await {
+                        return Ok(ended);
                     }
                 } else {
                     size += length;
@@ -128,14 +139,18 @@ async fn read<R: AsyncRead + Unpin, D: Direction>(from: &mut R, piece: &mut [u8]
     from.read(piece).await
 }
 
-/// Whether it goes on.
-async fn pass<W: AsyncWrite + Unpin, D: Direction>(to: &mut Gated<'_, W>, bytes: &[u8], direction: &mut D) -> bool {
+/// `None` when it goes on.
+async fn pass<W: AsyncWrite + Unpin, D: Direction>(
+    to: &mut Gated<'_, W>,
+    bytes: &[u8],
+    direction: &mut D,
+) -> Option<Ended> {
     let length = direction.inspect(bytes);
     if to.write(&bytes[..length]).await.is_err() {
-        return false;
+        return Some(Ended::Unwritable);
     }
     direction.passed(length);
-    !direction.is_over()
+    direction.is_over().then_some(Ended::Stopped)
 }
 
 async fn at(due: Option<Instant>) {

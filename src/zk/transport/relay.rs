@@ -12,7 +12,7 @@ use super::accept::Proven;
 use super::flow::Admission;
 use super::handshake::{Answer, Asked, MAX_HANDSHAKE};
 use super::outstanding::Outstanding;
-use super::pump::{Direction, Gated, pump};
+use super::pump::{Direction, Ended, Gated, pump};
 use super::replies::Replies;
 use super::requests::Requests;
 use super::secret::is_new;
@@ -23,6 +23,10 @@ use crate::zk::reply_fault::ReplyFault;
 
 /// How long one member may take to accept a connection and to answer the handshake, at most.
 const MEMBER: Duration = Duration::from_secs(5);
+
+/// What is said when the library's task is gone.
+const LIBRARY_ENDED: &str = "the ZooKeeper client library ended unexpectedly, which is a defect of this program and not of \
+     the servers: please report it";
 
 /// A member that gave a session, or took one over.
 struct Member {
@@ -71,12 +75,29 @@ async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flo
     let exchange = Exchange::default();
     let mut up = Up { shared, exchange: &exchange, requests: Requests::default(), found: 0 };
     let mut down = Down::new(shared, &exchange);
-    let ended = tokio::select! {
-        _ = pump(&mut from_client, &mut to_server, flow.clone(), &mut up) => None,
-        ended = pump(&mut from_server, &mut to_client, flow, &mut down) => Some(ended),
+    let end = tokio::select! {
+        ended = pump(&mut from_client, &mut to_server, flow.clone(), &mut up) => match ended {
+            Ok(Ended::Closed) | Err(_) => End::Client,
+            Ok(Ended::Unwritable) => End::Server(Ok(())),
+            Ok(Ended::Stopped) => End::Transport,
+        },
+        ended = pump(&mut from_server, &mut to_client, flow, &mut down) => match ended {
+            Ok(Ended::Closed) => End::Server(Ok(())),
+            Err(error) => End::Server(Err(error)),
+            Ok(Ended::Unwritable) => End::Client,
+            Ok(Ended::Stopped) => End::Transport,
+        },
     };
     // Both sides are still open: whoever learns of the end finds the reason there.
-    shared.ended(member.index, down, ended);
+    shared.ended(member.index, &down, &end);
+}
+
+/// Who ended a connection.
+#[derive(Debug)]
+enum End {
+    Client,
+    Server(io::Result<()>),
+    Transport,
 }
 
 /// Tries members until one answers the handshake; `None` when none did, or the library has waited as long as it does.
@@ -186,29 +207,35 @@ async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<Answer, 
 
 impl Shared {
     /// A connection has ended.
-    fn ended(&self, index: usize, down: Down<'_>, server: Option<io::Result<()>>) {
+    fn ended(&self, index: usize, down: &Down<'_>, end: &End) {
         let mut state = self.state();
         let fault = down.fault.map(ServerFault::Broken);
-        let broken = fault.clone().map(|fault| (self.dialer.members()[index].address(), fault));
+        let broken = fault.as_ref().map(|fault| format!("{} {fault}", self.dialer.members()[index].address()));
         let mut over = false;
         if down.served {
             // Whoever stopped answering is tried last.
             state.round.begin(Some(index));
         } else {
-            let closed = || match server {
-                Some(Err(error)) => self.dialer.fault_of(&error),
-                Some(Ok(())) => ServerFault::NoSession,
-                None => ServerFault::Silent,
+            let other = || match end {
+                End::Server(Err(error)) => self.dialer.fault_of(error),
+                End::Server(Ok(())) => ServerFault::NoSession,
+                End::Client | End::Transport => ServerFault::Silent,
             };
-            let fault = if down.refused { ServerFault::LoginRefused } else { fault.unwrap_or_else(closed) };
+            let fault = if down.refused { ServerFault::LoginRefused } else { fault.unwrap_or_else(other) };
             state.round.fail(index, fault);
             over = state.round.is_over();
         }
         let servers = self.unreachable(&state);
+        // The library tells its state before it closes a connection.
+        let failed = matches!(end, End::Client) && state.client_says_connected();
+        if failed {
+            state.clients.clear();
+        }
         drop(state);
         self.report.send_modify(|report| {
             report.servers = Some(servers);
-            report.broken = broken;
+            report.broken = if failed { Some(LIBRARY_ENDED.to_owned()) } else { broken };
+            report.library_ended |= failed;
             report.rounds += u64::from(over);
         });
     }

@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use crate::zk::fault::{ServerFault, Unreachable};
+use crate::zk::fault::Unreachable;
 
 /// What a transport knows.
 #[derive(Clone, Debug, Default)]
@@ -11,8 +11,10 @@ pub(crate) struct Report {
     pub(super) rounds: u64,
     /// What was the matter with those that have been tried since there was a connection.
     pub(super) servers: Option<Unreachable>,
-    /// Why the connection before was ended, when a server broke the protocol.
-    pub(super) broken: Option<(String, ServerFault)>,
+    /// Why the connection before was ended, as a sentence, when a server broke the protocol or the library failed.
+    pub(super) broken: Option<String>,
+    /// Whether the library's own task has ended without a word.
+    pub(super) library_ended: bool,
 }
 
 /// Looks on at a transport.
@@ -45,8 +47,20 @@ impl TransportStatus {
         self.report.borrow().servers.clone().filter(|found| !found.servers.is_empty())
     }
 
-    /// What the server of the last connection did that ended it, as a sentence; `None` when it just ended.
+    /// What the server of the last connection did that ended it, or the library, as a sentence; `None` when it just ended.
     pub(crate) fn broken(&self) -> Option<String> {
-        self.report.borrow().broken.as_ref().map(|(server, fault)| format!("{server} {fault}"))
+        self.report.borrow().broken.clone()
+    }
+
+    /// Whether the library's own task has ended without a word, so that its client never learns of anything any more.
+    pub(crate) fn library_ended(&self) -> bool {
+        self.report.borrow().library_ended
+    }
+
+    /// Waits for that; for ever when the transport has ended. Cancel safe.
+    pub(in crate::zk) async fn until_library_ended(&mut self) {
+        if self.report.wait_for(|report| report.library_ended).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }

@@ -129,6 +129,7 @@ async fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
 }
 
 async fn serve(mut stream: TcpStream, next: &Next, mut chance: fastrand::Rng) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
     read_frame(&mut stream).await?;
     let answer = handshake::Answer { timeout: 2_000, session: 9, password: vec![1; 16], read_only: Some(false) };
     stream.write_all(&answer.write(&[1; 16])).await?;
@@ -199,7 +200,7 @@ async fn ask_often(number: usize, times: usize) -> usize {
     let address = fake(Next::default(), number as u64).await;
     let options = options(address, Duration::from_secs(10));
     let transport = transport_to(&options).await;
-    let status = transport.status();
+    let report = transport.status();
     let (mut client, mut sentences) = (None::<Client>, 0);
     for kind in 0..times {
         if client.as_ref().is_none_or(|client| client.state().is_terminated()) {
@@ -209,7 +210,7 @@ async fn ask_often(number: usize, times: usize) -> usize {
         let mut states = client.state_watcher();
         let asked = timeout(PATIENCE, ask(client, kind + number)).await;
         let answer = asked.unwrap_or_else(|_| panic!("request {kind} of client {number} was never answered"));
-        if let (Err(Error::ConnectionLoss), Some(sentence)) = (&answer, status.broken()) {
+        if let (Err(Error::ConnectionLoss), Some(sentence)) = (&answer, report.broken()) {
             assert!(sentence.starts_with(&address.to_string()) && !sentence.contains('\n'), "{sentence}");
             sentences += 1;
         }
@@ -273,6 +274,64 @@ async fn flood() {
     assert_eq!(answer.err(), Some(Error::ConnectionLoss));
     let sentence = transport.status().broken().expect("a sentence");
     assert!(sentence.contains("cut a reply short"), "{sentence}");
+}
+
+/// A connection of this process that says nothing more after its handshake.
+async fn silent_client(transport: &Transport) -> TcpStream {
+    let password = *transport.secret.bytes();
+    let asked = handshake::Asked { last_zxid: 0, timeout: 10_000, session: 1, password, read_only: false };
+    let mut stream = TcpStream::connect(transport.address()).await.expect("the port is open");
+    stream.write_all(&asked.write(&password)).await.expect("it is read");
+    read_frame(&mut stream).await.expect("a session");
+    stream
+}
+
+#[tokio::test]
+async fn an_end_of_the_librarys_own_task_is_told_as_what_it_is() {
+    let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
+    // A client that takes itself for connected, behind a connection that is not its own.
+    let transport = transport_to(&options).await;
+    let client = connect_through(&transport, &options).await.expect("a session");
+    let other =
+        transport_to(&ConnectOptions { connect: fake(Next::default(), 2).await.to_string(), ..options.clone() }).await;
+    let stream = silent_client(&other).await;
+    other.serves(client.state_watcher());
+    let mut report = other.status();
+    assert!(!report.library_ended());
+    drop(stream);
+    timeout(PATIENCE, report.until_library_ended()).await.expect("in time");
+    let sentence = report.broken().expect("a sentence");
+    assert!(sentence.contains("a defect of this program"), "{sentence}");
+}
+
+#[tokio::test]
+async fn a_second_connection_with_the_secret_ends_the_first_and_one_without_it_gets_nothing() {
+    let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
+    let transport = transport_to(&options).await;
+    let mut stranger = TcpStream::connect(transport.address()).await.expect("the port is open");
+    let asked = handshake::Asked { last_zxid: 0, timeout: 10_000, session: 1, password: [7; 16], read_only: false };
+    stranger.write_all(&asked.write(&[7; 16])).await.expect("it is read");
+    let mut said = Vec::new();
+    let read = timeout(PATIENCE, stranger.read_to_end(&mut said)).await.expect("in time");
+    assert!(read.is_err() || said.is_empty(), "{said:?}");
+    let mut first = silent_client(&transport).await;
+    let second = silent_client(&transport);
+    let (second, ended) = tokio::join!(second, timeout(PATIENCE, read_frame(&mut first)));
+    drop(second);
+    let ended = ended.expect("in time");
+    assert!(ended.is_err(), "{ended:?}");
+}
+
+#[tokio::test]
+async fn after_a_cut_nothing_passes_even_when_it_is_mended_at_once() {
+    let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
+    let transport = transport_to(&options).await;
+    let mut stream = silent_client(&transport).await;
+    transport.change(|flow| flow.cut = true);
+    transport.change(|flow| flow.cut = false);
+    let _ = stream.write_all(&[0, 0, 0, 8, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 11]).await;
+    let ended = timeout(PATIENCE, read_frame(&mut stream)).await.expect("in time");
+    assert!(ended.is_err(), "{ended:?}");
 }
 
 fn peak_memory() -> u64 {
