@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 /// Where nothing listens.
@@ -274,8 +275,8 @@ fn a_reader_that_closes_the_pipe_ends_it_quietly() {
 #[test]
 fn a_signal_ends_watch_as_done_though_nobody_answers_it() {
     let home = home();
-    for signal in ["TERM", "INT"] {
-        let log = home.path().join(signal);
+    for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT)] {
+        let log = home.path().join(name);
         let arguments = ["watch", "--connect", NOBODY, "--timeout", "1h", "--log-file", log.to_str().unwrap()];
         let child = started(home.path(), &arguments);
         let deadline = Instant::now() + PATIENCE;
@@ -283,8 +284,8 @@ fn a_signal_ends_watch_as_done_though_nobody_answers_it() {
             assert!(Instant::now() < deadline, "it does not say in its log that it watches");
             std::thread::sleep(Duration::from_millis(10));
         }
-        let sent = std::process::Command::new("kill").args(["-s", signal, &child.id().to_string()]).status();
-        assert!(sent.expect("kill is there").success());
-        assert_eq!(ended(child), (Some(0), String::new()), "{signal}");
+        let process = i32::try_from(child.id()).ok().and_then(Pid::from_raw).expect("a process id");
+        kill_process(process, signal).expect("the signal is delivered");
+        assert_eq!(ended(child), (Some(0), String::new()), "{name}");
     }
 }

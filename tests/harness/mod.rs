@@ -13,6 +13,7 @@ pub mod raw;
 pub mod relay;
 pub mod server;
 pub mod settings;
+pub mod signal;
 pub mod terminal;
 pub mod wait;
 pub mod words;

@@ -6,6 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use super::signal;
 use super::wait::eventually_blocking;
 
 /// Debian's jars, as the packages that `tests/run` installs lay them out.
@@ -96,12 +97,7 @@ impl Supervised {
     }
 
     fn signal(&self, name: &str) {
-        let sent = Command::new("sh")
-            .args(["-c", r#"kill -s "$0" "$1""#, name])
-            .arg(self.pid.to_string())
-            .status()
-            .expect("sh starts");
-        assert!(sent.success(), "signal {name} was not delivered");
+        signal::send(self.pid, name);
     }
 
     /// Kills the program and keeps its folder.

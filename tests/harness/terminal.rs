@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use portable_pty::{Child, CommandBuilder, ExitStatus, MasterPty, PtySize, native_pty_system};
 use vt100::{Parser, Screen};
 
+use super::signal;
 use super::wait::eventually_blocking;
 
 /// A program that runs in a terminal. It is killed with this value.
@@ -116,9 +117,8 @@ impl Terminal {
     pub fn signal(&self, name: &str) {
         let shell = self.child.process_id().expect("a process that was not awaited yet");
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
-        let target = children.split_whitespace().next().map_or(shell.to_string(), str::to_owned);
-        let sent = std::process::Command::new("kill").args([&format!("-{name}"), &target]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "kill -{name} {target}");
+        let child = children.split_whitespace().next().map(|child| child.parse().expect("a process id"));
+        signal::send(child.unwrap_or(shell), name);
     }
 
     /// Waits until the program ends, and until all that it sent has been read.

@@ -1,6 +1,5 @@
 //! Holders whose processes are dead, frozen or idle.
 
-use std::process::Command;
 use std::time::Duration;
 
 use lockscope::diagnose::{Code, Life, Severity, Thresholds};
@@ -10,13 +9,13 @@ use super::doctor::{Doctor, hasty};
 use super::forgotten::{curator, enqueue, watch};
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
+use crate::harness::signal;
 use crate::harness::zk;
 
 const TIMEOUT: Duration = Duration::from_secs(6);
 
 fn signal(process: &Foreign, name: &str) {
-    let sent = Command::new("kill").args(["-s", name]).arg(process.pid().to_string()).status().expect("kill starts");
-    assert!(sent.success());
+    signal::send(process.pid(), name);
 }
 
 /// kazoo holds in one process and waits in another.

@@ -8,6 +8,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use crate::harness::signal;
 use crate::harness::wait::{PATIENCE, eventually};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_lockscope");
@@ -114,8 +115,7 @@ impl Running {
 
     /// Sends a signal, as `TERM`.
     pub fn signal(&self, name: &str) {
-        let sent = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
-        assert!(sent.is_ok_and(|status| status.success()), "signal {name} was not delivered");
+        signal::send(self.child.id(), name);
     }
 
     /// Waits for its end; what it printed is what nobody has taken yet.
