@@ -11,7 +11,7 @@ use super::spell::{End, Spell};
 use super::{CLOSING, ObserveOptions, Observed};
 use crate::queue::{Change, Link};
 use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
-use crate::znode::ZnodePath;
+use crate::znode::{Timestamp, ZnodePath};
 
 /// How often in a row a connection may be cut at a request before it is taken for one that the server does not know: servers
 /// that do not know a request may close the connection instead of saying so.
@@ -56,6 +56,7 @@ impl Runner {
             let began = Instant::now();
             let state = self.session(&client, &servers).await?;
             self.client = None;
+            self.heard(&servers);
             if state == SessionState::AuthFailed {
                 let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
                 self.link(Link::Refused { reason });
@@ -124,6 +125,7 @@ impl Runner {
                 End::Cut(reason) => servers.broken().unwrap_or(reason),
             };
             tracing::info!(reason, "connection lost");
+            self.heard(servers);
             self.link(Link::Lost { reason });
             if let Some(state) = self.reconnected(client, servers.clone()).await? {
                 return Ok(state);
@@ -202,6 +204,12 @@ impl Runner {
                 self.link(Link::Lost { reason });
             }
         }
+    }
+
+    /// Says when the server was last heard of: its silence is noticed later.
+    fn heard(&mut self, servers: &TransportStatus) {
+        let Some(ago) = servers.last_heard().and_then(|ago| i64::try_from(ago.as_millis()).ok()) else { return };
+        self.outbox.push(Change::Heard { at: Timestamp(now().0.saturating_sub(ago)) });
     }
 
     fn link(&mut self, link: Link) {

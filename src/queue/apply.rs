@@ -13,6 +13,16 @@ use crate::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat};
 /// holders, one of several names): the oldest is forgotten.
 const FREE_KEPT: usize = 1_000;
 
+/// When the server was heard of by this change, which was seen now; `None` when it says nothing of that. That a connection is lost is
+/// noticed later than it is, and what servers tell about themselves comes by other connections.
+fn sign_of_life(change: &Change, now: Timestamp) -> Option<Timestamp> {
+    match change {
+        Change::Link(_) | Change::Surveyed { .. } => None,
+        Change::Heard { at } => Some(now.min(*at)),
+        _ => Some(now),
+    }
+}
+
 impl LockTable {
     /// Takes one change and tells what it means. Logarithmic in the number of contenders, but for
     /// [`Change::Synced`], which looks at each once, and for the deletion of a parent whose children's deletions
@@ -22,7 +32,7 @@ impl LockTable {
     pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
         let mut out = Vec::new();
         if self.is_live() {
-            self.last_true = Some(now);
+            self.last_true = self.last_true.max(sign_of_life(&change, now));
         }
         match change {
             Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
@@ -34,6 +44,7 @@ impl LockTable {
                 self.lease_gone(&path, false, now, &mut out);
                 self.unreadable.insert(path, why);
             }
+            Change::Heard { .. } => {}
             Change::Link(link) => self.linked(link, now, &mut out),
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),

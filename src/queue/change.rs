@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Link;
 use crate::server_view::ServerView;
-use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
+use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// What the ensemble did to a node, or what happened to the way we look at it.
 ///
@@ -53,6 +53,12 @@ pub enum Change {
         path: ZnodePath,
         /// What it said, as a sentence for people.
         why: String,
+    },
+    /// The server was last heard of at that time, as far as is known: told when it is silent or the connection is gone. What the
+    /// table says was true until then.
+    Heard {
+        /// When, by this machine's clock.
+        at: Timestamp,
     },
     /// The connection changed.
     Link(Link),

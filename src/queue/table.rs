@@ -171,7 +171,8 @@ impl LockTable {
         matches!(self.phase, Phase::Syncing { .. })
     }
 
-    /// When the table was last known to be in step; while it [is](Self::is_live), the last change.
+    /// When the table was last known to be in step: the last sign of life of the server, never the time at which its silence
+    /// was noticed. While it [is](Self::is_live), the last change.
     pub fn last_true(&self) -> Option<Timestamp> {
         self.last_true
     }

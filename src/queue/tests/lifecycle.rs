@@ -42,11 +42,42 @@ fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
     let mut world = World::new();
     world.create("/a/lock-", 1);
     assert!(world.table.is_live());
+    let made = world.now;
     world.apply(Change::Link(Link::Lost { reason: "cut".into() }));
     assert!(!world.table.is_live());
-    assert_eq!(world.table.last_true(), Some(world.now));
+    assert_eq!(world.table.last_true(), Some(made));
     world.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }));
     assert!(!world.table.is_live(), "connected is not yet in step");
+}
+
+#[test]
+fn what_is_shown_is_as_of_the_last_sign_of_life_and_not_of_when_its_end_was_noticed() {
+    let live = || {
+        let mut table = LockTable::new([]);
+        let connected = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+        for change in [connected, Change::Syncing, Change::Synced] {
+            table.apply(change, Timestamp(1_000));
+        }
+        table
+    };
+    let deleted = || Change::Deleted { path: path("/gone"), zxid: None };
+    let surveyed = || Change::Surveyed { view: std::sync::Arc::default() };
+    let lost = || Change::Link(Link::Lost { reason: "silent".into() });
+    let heard = |at| Change::Heard { at: Timestamp(at) };
+    let as_of = |changes: Vec<(Change, i64)>| {
+        let mut table = live();
+        for (change, at) in changes {
+            table.apply(change, Timestamp(at));
+        }
+        table.last_true()
+    };
+    assert_eq!(as_of(vec![(lost(), 9_000)]), Some(Timestamp(1_000)));
+    assert_eq!(as_of(vec![(deleted(), 5_000), (lost(), 9_000)]), Some(Timestamp(5_000)));
+    assert_eq!(as_of(vec![(heard(7_000), 9_000), (lost(), 9_000)]), Some(Timestamp(7_000)));
+    assert_eq!(as_of(vec![(deleted(), 8_000), (heard(7_000), 9_000), (lost(), 9_000)]), Some(Timestamp(8_000)));
+    assert_eq!(as_of(vec![(surveyed(), 8_000), (lost(), 9_000)]), Some(Timestamp(1_000)), "other connections");
+    assert_eq!(as_of(vec![(heard(20_000), 9_000), (lost(), 9_000)]), Some(Timestamp(9_000)), "a clock that jumped");
+    assert_eq!(as_of(vec![(lost(), 9_000), (heard(8_000), 9_500)]), Some(Timestamp(1_000)), "too late to count");
 }
 
 #[test]

@@ -136,6 +136,7 @@ impl From<&Change> for Changed {
             Change::Listed { .. }
             | Change::Surveyed { .. }
             | Change::Unreadable { .. }
+            | Change::Heard { .. }
             | Change::Link(_)
             | Change::Syncing => Self::Nothing,
         }

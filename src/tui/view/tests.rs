@@ -156,6 +156,7 @@ fn trouble_with_the_connection_looks() {
     });
     show("lost", |size| {
         let mut app = after(live(size), "\n");
+        app.update(at(second(4), vec![Change::Heard { at: second(4) }]), second(4));
         app.update(link(Link::Lost { reason: "connection reset by peer".to_owned() }), second(4));
         app.update(Event::Tick, second(9));
         app

@@ -1,8 +1,8 @@
 //! What is done to what passes, and what is counted of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// How a transport treats what passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,6 +46,7 @@ pub(super) struct Meter {
     events: AtomicU64,
     up: AtomicU64,
     down: AtomicU64,
+    heard: Arc<LastHeard>,
 }
 
 impl Meter {
@@ -57,6 +58,12 @@ impl Meter {
     pub(super) fn count_down(&self, bytes: usize, events: u64) {
         self.down.fetch_add(bytes as u64, Ordering::Relaxed);
         self.events.fetch_add(events, Ordering::Relaxed);
+        self.heard.is_now();
+    }
+
+    /// When a byte from a server last passed.
+    pub(super) fn heard(&self) -> Arc<LastHeard> {
+        Arc::clone(&self.heard)
     }
 
     pub(super) fn passed(&self) -> Passed {
@@ -67,6 +74,33 @@ impl Meter {
             up: load(&self.up),
             down: load(&self.down),
         }
+    }
+}
+
+/// When a server was last heard of: a reply, an event, or the answer to a heartbeat.
+#[derive(Debug)]
+pub(super) struct LastHeard {
+    began: Instant,
+    /// Milliseconds from then on, and one more; 0 as long as there was nothing.
+    after: AtomicU64,
+}
+
+impl Default for LastHeard {
+    fn default() -> Self {
+        Self { began: Instant::now(), after: AtomicU64::new(0) }
+    }
+}
+
+impl LastHeard {
+    fn is_now(&self) {
+        let after = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX - 1);
+        self.after.store(after + 1, Ordering::Relaxed);
+    }
+
+    /// How long ago; `None` when nothing has been heard.
+    pub(super) fn ago(&self) -> Option<Duration> {
+        let after = self.after.load(Ordering::Relaxed).checked_sub(1)?;
+        Some(self.began.elapsed().saturating_sub(Duration::from_millis(after)))
     }
 }
 

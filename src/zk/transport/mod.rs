@@ -135,7 +135,7 @@ impl Transport {
 
     /// What it knows about the servers.
     pub(crate) fn status(&self) -> TransportStatus {
-        TransportStatus::new(self.shared.report.subscribe())
+        TransportStatus::new(self.shared.report.subscribe(), self.shared.meter.heard())
     }
 }
 

@@ -1,7 +1,11 @@
 //! What a transport knows about the servers, for those who wait for them.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use tokio::sync::watch;
 
+use super::flow::LastHeard;
 use crate::zk::fault::Unreachable;
 
 /// What a transport knows.
@@ -21,11 +25,17 @@ pub(crate) struct Report {
 #[derive(Clone, Debug)]
 pub(crate) struct TransportStatus {
     report: watch::Receiver<Report>,
+    heard: Arc<LastHeard>,
 }
 
 impl TransportStatus {
-    pub(super) fn new(report: watch::Receiver<Report>) -> Self {
-        Self { report }
+    pub(super) fn new(report: watch::Receiver<Report>, heard: Arc<LastHeard>) -> Self {
+        Self { report, heard }
+    }
+
+    /// How long ago a byte from a server last passed, answers to heartbeats included; `None` when none has.
+    pub(crate) fn last_heard(&self) -> Option<Duration> {
+        self.heard.ago()
     }
 
     /// How often all members were tried in vain.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use lockscope::queue::Link;
 use lockscope::zk::ConnectOptions;
+use lockscope::znode::Timestamp;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, CreateMode, SessionState};
 
@@ -150,4 +151,36 @@ async fn a_semaphore_that_is_made_and_unmade_while_one_looks_is_grouped_right() 
     watched.until("the mutex", |watched| watched.table.find(&path("/s/locks"), None).is_some()).await;
     assert_eq!(watched.contenders(), fresh(&server.connect_string()).await);
     watched.observer.stop().await;
+}
+
+/// When the server fell silent is known to nobody but the relay: the observer must not say that it saw anything later.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    let timeout = Duration::from_secs(6);
+    let options = ConnectOptions { session_timeout: timeout, ..connection(&relay.connect_string()) };
+    let mut watched = Watched::with(options, &[]);
+    watched.until_live().await;
+    let read = watched.table.last_true().expect("it was read");
+    // Long enough for heartbeats, which nobody tells of.
+    tokio::time::sleep(timeout / 2).await;
+    relay.pause();
+    let silent = Timestamp(chrono::Utc::now().timestamp_millis());
+    watched
+        .until("that the silence is noticed", |watched| matches!(watched.links.last(), Some(Link::Lost { .. })))
+        .await;
+    let noticed = Timestamp(chrono::Utc::now().timestamp_millis());
+    let shown = watched.table.last_true().expect("it was read");
+    println!(
+        "noticed {:?} after the silence began; shown as of {} ms before it",
+        noticed.since(silent),
+        silent.0 - shown.0
+    );
+    assert!(noticed > silent.plus(timeout / 5), "{noticed:?} {silent:?}");
+    // What had passed the relay may arrive a moment later. A heartbeat goes out at most three twentieths of the timeout after what
+    // went before; two more are the clock of the client library.
+    assert!(shown <= silent.plus(timeout / 20), "{shown:?} {silent:?}");
+    assert!(silent.since(shown) <= timeout / 4, "{shown:?} {silent:?}");
+    assert!(shown > read, "heartbeats count");
 }

@@ -89,6 +89,7 @@ impl Watched {
             Change::Appeared { .. } => "appeared",
             Change::Deleted { .. } => "deleted",
             Change::Unreadable { .. } => "unreadable",
+            Change::Heard { .. } => "heard",
             Change::Surveyed { .. } => "surveyed",
             Change::Syncing => "syncing",
             Change::Synced => "synced",

@@ -33,11 +33,11 @@ fn order_and_filter_chosen_during_a_pause_stay_afterwards() {
 fn what_is_shown_after_the_link_is_lost_is_not_called_true() {
     let mut app = live(SIZE);
     assert!(app.is_live() && app.shows_truth());
-    app.update(at(later(3), vec![lost()]), later(3));
+    app.update(at(later(3), vec![Change::Heard { at: later(2) }, lost()]), later(3));
     assert!(!app.is_live() && !app.shows_truth());
-    assert_eq!(app.now(), later(3), "ages stop at the time as of which all is shown");
+    assert_eq!(app.now(), later(2), "ages stop at the time as of which all is shown: the last sign of life");
     app.update(Event::Tick, later(9));
-    assert_eq!(app.now(), later(3));
+    assert_eq!(app.now(), later(2));
     let mut again = vec![connected(), Change::Syncing];
     app.update(at(later(10), again.clone()), later(10));
     assert!(!app.shows_truth(), "not before everything was read again");
