@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::arguments::Format;
 use super::follow::Follower;
+use super::human::{name, sentence};
 use super::settings::Settings;
 use super::unreadable::unreadable_roots;
 use super::{CliError, Verdict};
@@ -80,9 +81,10 @@ fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std:
         writeln!(out, "Nothing is wrong with {}.", plural(locks as u64, "lock", "locks"))?;
     }
     for finding in findings {
-        let name = finding.lock.name.as_deref().map(|name| format!(" {}", escaped(name))).unwrap_or_default();
-        writeln!(out, "{:<8}  {}  {}{name}", finding.severity.id(), finding.code, escaped(finding.lock.path.as_str()))?;
-        writeln!(out, "          {}", finding.summary)?;
+        let of_several = finding.lock.name.as_deref().map(|of_several| format!(" {}", name(of_several)));
+        let lock = name(finding.lock.path.as_str()) + &of_several.unwrap_or_default();
+        writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
+        writeln!(out, "          {}", sentence(&finding.summary))?;
         writeln!(out, "          {}", finding.remedy)?;
     }
     Ok(())

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Local, Utc};
 
+use crate::tui::widget::text::{Charset, Keep, cut, fit};
 use crate::znode::Timestamp;
 
 /// A duration in at most two units: `0.8s`, `38s`, `14m02s`, `5h09m`, `12d03h`.
@@ -55,6 +56,20 @@ pub(super) fn figure(number: f64) -> String {
     }
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast that does not fit saturates")]
     count(number.round() as u64)
+}
+
+/// Columns of a path or a name at most: one that is longer must not make every line as long.
+const NAME_COLUMNS: usize = 64;
+
+/// A path or a name from the tree as a terminal may be given it, in at most 64 columns: both its ends stay.
+pub(super) fn name(text: &str) -> String {
+    fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode)
+}
+
+/// A sentence about the tree, in which names are escaped already: each that is too long loses its middle.
+pub(super) fn sentence(text: &str) -> String {
+    let words = text.split(' ').map(|word| cut(word, 2 * NAME_COLUMNS, Keep::Ends, Charset::Unicode));
+    cut(&words.collect::<Vec<_>>().join(" "), 16 * NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }
 
 /// The time of day with milliseconds, in local time or UTC; `-` for a time that no calendar has.
@@ -115,6 +130,19 @@ mod tests {
         let figures = [0.0, 0.08, 0.96, 51.24, 99.96, 1203.7, f64::INFINITY].map(figure);
         assert_eq!(figures[..6].join(", "), "0.0, 0.08, 1.0, 51.2, 100, 1 204");
         assert!(!figures[6].is_empty());
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_loses_its_middle_and_nothing_else_of_its_sentence() {
+        let long = format!("{}0000000042", "x".repeat(5_000));
+        let shown = name(&long);
+        assert_eq!(shown.chars().count(), 64);
+        assert!(shown.starts_with("xxx") && shown.contains('…') && shown.ends_with("0000000042"));
+        assert_eq!(name("/locks/bill\u{1b}ing"), r"/locks/bill\u{1b}ing");
+        let said = sentence(&format!(r"it is the turn of {long}, but \u{{1b}} its session watched nothing"));
+        assert!(said.starts_with("it is the turn of xxx") && said.chars().count() < 200, "{said}");
+        assert!(said.ends_with(r"0000000042, but \u{1b} its session watched nothing"), "{said}");
+        assert!(sentence(&"a b ".repeat(5_000)).chars().count() <= 1_024);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::human::span;
+use super::human::{name, span};
 use crate::queue::{Contender, Held, LockQueue, LockTable};
 use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
 
@@ -39,15 +39,15 @@ pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath]
         }
     }
     for (path, why) in table.unreadable() {
-        writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
+        writeln!(out, "Not readable: {}: {}", name(path.as_str()), escaped(why))?;
     }
     Ok(())
 }
 
 fn line(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> Line {
     let path = match lock.name() {
-        Some(name) => format!("{} {}", escaped(lock.path().as_str()), escaped(name)),
-        None => escaped(lock.path().as_str()).into_owned(),
+        Some(of_several) => format!("{} {}", name(lock.path().as_str()), name(of_several)),
+        None => name(lock.path().as_str()),
     };
     let held = match lock.held() {
         Held::Free => "-".into(),
@@ -148,6 +148,17 @@ mod tests {
         /锁             unknown queue  0x20                   <5.0s     0       -     1
         Not readable: /se\u{7}cret: no READ\u{1b}
         ");
+    }
+
+    #[test]
+    fn one_name_that_is_too_long_does_not_widen_every_line() {
+        let long = format!("/locks/{}", "x".repeat(5_000));
+        let shown = printed(vec![
+            node(&format!("{long}/lock-0000000000"), 0x10, 1_000, ""),
+            node("/locks/a/lock-0000000000", 0x11, 1_000, ""),
+        ]);
+        assert!(shown.lines().all(|line| line.width() < 130), "{shown}");
+        assert!(shown.contains("/locks/xxx") && shown.contains('…'), "{shown}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::CliError;
 use super::arguments::Format;
 use super::follow::{Follower, Told};
-use super::human::{clock, span};
+use super::human::{clock, name, sentence, span};
 use super::settings::Settings;
 use super::unreadable::{UnreadableNotices, unreadable_roots};
 use crate::diagnose::Finding;
@@ -102,9 +102,9 @@ fn json(line: &impl serde::Serialize) -> String {
 }
 
 fn finding_for_people(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
-    let (at, event, lock) = (clock(at, utc), FindingLine::event(raised), escaped(finding.lock.path.as_str()));
+    let (at, event, lock) = (clock(at, utc), FindingLine::event(raised), name(finding.lock.path.as_str()));
     let (severity, code) = (finding.severity, finding.code);
-    let why = if raised { finding.summary.as_str() } else { "" };
+    let why = if raised { sentence(&finding.summary) } else { String::new() };
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
@@ -115,13 +115,13 @@ fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String 
         let _ = line.write_fmt(text);
     };
     if let Some(lock) = &happening.lock {
-        add(format_args!("  {}", escaped(lock.path.as_str())));
-        if let Some(name) = &lock.name {
-            add(format_args!(" {}", escaped(name)));
+        add(format_args!("  {}", name(lock.path.as_str())));
+        if let Some(of_several) = &lock.name {
+            add(format_args!(" {}", name(of_several)));
         }
     }
     if let Some(node) = &happening.node {
-        add(format_args!("  {}", escaped(node)));
+        add(format_args!("  {}", name(node)));
     }
     if let Some(session) = happening.session {
         add(format_args!("  {session}"));

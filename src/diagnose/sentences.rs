@@ -33,30 +33,30 @@ fn scenes(code: Code) -> Vec<World> {
 
 #[test]
 fn every_sentence_of_every_finding_is_as_it_was_reviewed() {
-    let mut all = String::new();
+    let mut all = Vec::new();
     for code in Code::ALL {
         for world in scenes(code) {
             let found = world.found(code).unwrap_or_else(|| panic!("the scene of {code} does not raise it"));
             let (severity, node) = (found.severity, found.node.as_deref().unwrap_or("-"));
-            all += &format!("{code} ({severity}) {} {node}\n", found.lock.path);
-            all += &format!("  {}\n  {}\n", found.summary, found.remedy);
+            let (lock, summary, remedy) = (&found.lock.path, &found.summary, &found.remedy);
+            all.push(format!("{code} ({severity}) {lock} {node}\n  {summary}\n  {remedy}"));
         }
     }
-    insta::assert_snapshot!(all);
+    insta::assert_snapshot!(all.join("\n"));
 }
 
 #[test]
 fn every_sentence_of_the_evidence_against_a_node_is_as_it_was_reviewed() {
-    let mut all = String::new();
+    let mut all = Vec::new();
     for world in [one_session_twice(1, 1, 1), one_session_twice(1, 2, 1), lost_wake_up(false)] {
         let sight = Sight::new(&world.table, world.now);
         let lock = world.lock("/l");
         for row in lock.rows(0..lock.len()) {
-            all += &format!("{}\n", row.contender.node);
-            all.extend(sight.suspicions(lock, &row).into_iter().map(|sentence| format!("  {sentence}\n")));
+            all.push(row.contender.node.to_string());
+            all.extend(sight.suspicions(lock, &row).into_iter().map(|sentence| format!("  {sentence}")));
         }
     }
-    insta::assert_snapshot!(all);
+    insta::assert_snapshot!(all.join("\n"));
 }
 
 /// Clients that work: they ask something each second.

@@ -211,8 +211,9 @@ impl LockTable {
         let at = out.len();
         self.settle(id, Some(slot), now, out);
         let Some(lock) = self.locks.get(&id) else { return };
+        let is_pending = lock.is_pending() && place.role == Role::Lease;
         // A lease whose session queued before is not a second contender.
-        if !handed_over && !(lock.is_pending() && place.role == Role::Lease) {
+        if !(handed_over || is_pending) {
             let enqueued = Happening::new(Event::Enqueued, lock, lock.contender(slot), now).costing(cost);
             out.insert(at, enqueued);
         }
@@ -245,13 +246,12 @@ impl LockTable {
         for place in below.map(|(place, _)| place.clone()).collect::<Vec<_>>() {
             self.unreadable.remove(&place);
         }
-        match self.node(path) {
-            Some((id, slot)) => self.remove(path, id, slot, now, out),
-            None => {
-                self.left_unseen(path);
-                self.lease_gone(path, true, now, out);
-                self.drop_free_below(path, now, out);
-            }
+        if let Some((id, slot)) = self.node(path) {
+            self.remove(path, id, slot, now, out);
+        } else {
+            self.left_unseen(path);
+            self.lease_gone(path, true, now, out);
+            self.drop_free_below(path, now, out);
         }
         if self.shape.forget(path) {
             self.hint_epochs.remove(path);
@@ -312,10 +312,10 @@ impl LockTable {
         // Whoever has two nodes stands in its lock as long as one of them is there.
         let goes_on = veiled || (contender.role == Role::Lease && contender.queued.is_some() && !contender.holds);
         let may_have_lease = semaphore && contender.role == Role::Queue && (heads_semaphore || !live);
-        if goes_on || found_now || !told {
-        } else if may_have_lease && event == Event::Left {
+        let is_reported = told && !goes_on && !found_now;
+        if is_reported && may_have_lease && event == Event::Left {
             self.left_queue(id, Departed { contender, cost }, now, out);
-        } else if let Some(lock) = self.locks.get(&id) {
+        } else if let Some(lock) = self.locks.get(&id).filter(|_| is_reported) {
             let happening = Happening::new(event, lock, Some(&contender), now).costing(cost);
             out.push(if event == Event::Left { happening.after_waiting(since) } else { happening });
         }

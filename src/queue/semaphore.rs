@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use super::handover::{Departed, Handover, Resolved};
 use super::lock::LockId;
 use super::table::LockKey;
-use super::{Contender, Event, Happening, Link, LockTable};
+use super::{Contender, Event, Happening, Link, LockQueue, LockTable};
 use crate::recipe::{Place, Recipe, Role};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -15,7 +15,7 @@ impl LockTable {
         let Some(place) = self.lease_place(path).filter(|_| self.tells() && self.node(path).is_none()) else { return };
         let key = key_of(&place);
         let lock = self.names.get(&key).and_then(|id| self.locks.get(id));
-        let maker = lock.and_then(|lock| lock.semaphore_head()).map(Contender::id);
+        let maker = lock.and_then(LockQueue::semaphore_head).map(Contender::id);
         self.handovers.entry(key).or_default().lease_created(path.name(), maker);
     }
 
@@ -74,7 +74,7 @@ impl LockTable {
 
     /// A contender's node is gone from the queue.
     pub(super) fn left_queue(&mut self, id: LockId, departed: Departed, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(key) = self.locks.get(&id).map(|lock| lock.key_in_table()) else { return };
+        let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
         let (live, lists) = (self.is_live(), !matches!(self.link, Link::Connected { recursive: true, .. }));
         let handover = self.handovers.entry(key.clone()).or_default();
         let left = if live {
@@ -108,7 +108,7 @@ impl LockTable {
         if self.handovers.is_empty() {
             return false;
         }
-        let key = self.locks.get(&id).map(|lock| lock.key_in_table());
+        let key = self.locks.get(&id).map(LockQueue::key_in_table);
         key.and_then(|key| self.handovers.get_mut(&key)).is_some_and(|handover| handover.lease_lost(slot))
     }
 
@@ -144,7 +144,7 @@ impl LockTable {
 
     /// A lock is about to be dropped.
     pub(super) fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(key) = self.locks.get(&id).map(|lock| lock.key_in_table()) else { return };
+        let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
         if let Some(handover) = self.handovers.remove(&key) {
             self.tell_left(id, handover.ended(), now, out);
         }

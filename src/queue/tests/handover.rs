@@ -146,7 +146,7 @@ impl Scene {
                         self.delete(&queue);
                         At::Lease(lease)
                     }
-                    held => held,
+                    lease @ At::Lease(_) => lease,
                 };
             }
             Step::GiveUp => {

@@ -135,7 +135,8 @@ fn boundary(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
 }
 
-fn cut(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
+/// A text that is harmless already, in at most `columns` columns.
+pub fn cut(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
     if text.width() <= columns {
         return text.to_owned();
     }
