@@ -6,9 +6,12 @@ use std::thread;
 
 use crate::headless::program::{lockscope, run};
 
+/// What is said to a request, by its number.
+type Answer = fn(i32) -> Vec<u8>;
+
 /// A server that gives a session and answers heartbeats, and every other request with what `answer` makes of its number; it keeps
 /// the connection. It ends with the test's process.
-fn server(answer: fn(i32) -> Vec<u8>) -> String {
+fn server(answer: Answer) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = listener.local_addr().expect("an address").to_string();
     thread::spawn(move || {
@@ -19,7 +22,7 @@ fn server(answer: fn(i32) -> Vec<u8>) -> String {
     at
 }
 
-fn serve(mut stream: TcpStream, answer: fn(i32) -> Vec<u8>) -> std::io::Result<()> {
+fn serve(mut stream: TcpStream, answer: Answer) -> std::io::Result<()> {
     let mut first = true;
     loop {
         let mut length = [0; 4];
@@ -53,7 +56,7 @@ fn reply(xid: i32, body: &[u8]) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_breaks_the_protocol_is_named_in_one_sentence_with_what_it_did() {
-    let cases: [(fn(i32) -> Vec<u8>, &str); 6] = [
+    let cases: [(Answer, &str); 6] = [
         (|_| vec![0x7f, 0xff, 0xff, 0xff], "sent a reply of 2147483647 bytes, more than the bound of 64 MiB"),
         (|_| vec![0xff; 4], "sent a reply of negative length (-1)"),
         (|xid| reply(xid + 1000, &[]), "answered a request that was never sent"),
