@@ -7,9 +7,10 @@ use zookeeper_client::{Client, Error};
 use super::plan::Needed;
 use super::{Action, DeletePlan, Guard, Permitted, PlannedNode};
 
-/// A version that no node has: a change on this condition is refused for the missing permission, or else for the version, since the
-/// servers check the permission first.
-const IMPOSSIBLE_VERSION: i32 = -2;
+/// A version that no node has: it would have been written two thousand million times. A change on this condition is refused for
+/// the missing permission, or else for the version, since the servers check the permission first. It is not negative: of what
+/// speaks ZooKeeper's protocol, something may take any negative version for -1, which is no condition at all.
+const IMPOSSIBLE_VERSION: i32 = i32::MAX;
 
 /// What is known of a parent.
 #[derive(Clone, Copy)]
