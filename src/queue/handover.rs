@@ -136,6 +136,7 @@ impl Handover {
         self.unread.clear();
         self.numbers.clear();
         self.found.clear();
+        self.departed.retain(|(departed, _)| departed.is_some());
         for (_, until) in &mut self.departed {
             *until = Until::Synced;
         }
