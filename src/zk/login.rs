@@ -51,7 +51,7 @@ pub(super) async fn check(
         return Ok(());
     }
     let asked = async {
-        let mut states = client.state_watcher();
+        let mut changes = client.state_watcher();
         let mut lost = 0;
         loop {
             match client.list_auth_users().await {
@@ -61,7 +61,7 @@ pub(super) async fn check(
                 answer => return answer.map(Some),
             }
             while client.state() == zookeeper_client::SessionState::Disconnected {
-                states.changed().await;
+                changes.changed().await;
             }
         }
     };

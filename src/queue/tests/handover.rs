@@ -124,9 +124,10 @@ impl Scene {
         match step {
             Step::Come => {
                 self.next += 1;
-                let queue = match self.kazoo {
-                    true => format!("/k-__lock__/{:032x}__lock__", self.next),
-                    false => format!("/s/locks/_c_{}-lock-", uuid(self.next)),
+                let queue = if self.kazoo {
+                    format!("/k-__lock__/{:032x}__lock__", self.next)
+                } else {
+                    format!("/s/locks/_c_{}-lock-", uuid(self.next))
                 };
                 let at = self.create(&queue, self.next);
                 self.clients.push((self.next, At::Queue(at)));
@@ -136,9 +137,10 @@ impl Scene {
                 let (client, at) = self.clients[head].clone();
                 self.clients[head].1 = match at {
                     At::Queue(queue) => {
-                        let lease = match self.kazoo {
-                            true => format!("/k/{:032x}", 10_000 + client),
-                            false => format!("/s/leases/_c_{}-lease-", uuid(10_000 + client)),
+                        let lease = if self.kazoo {
+                            format!("/k/{:032x}", 10_000 + client)
+                        } else {
+                            format!("/s/leases/_c_{}-lease-", uuid(10_000 + client))
                         };
                         At::Both(queue, self.create(&lease, client))
                     }
@@ -177,7 +179,9 @@ impl Scene {
             Step::Cut(meanwhile) => {
                 self.reads.clear();
                 self.cut = true;
-                meanwhile.iter().for_each(|step| self.take(step));
+                for step in meanwhile {
+                    self.take(step);
+                }
                 self.cut = false;
                 let lines = self.world.reconnect();
                 self.lines.extend(lines);
