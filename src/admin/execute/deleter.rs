@@ -34,6 +34,18 @@ enum Step {
     NotPermitted,
 }
 
+/// What a deletion is one transaction with.
+struct Written<'a> {
+    path: &'a str,
+    data: &'a [u8],
+    /// The creation of the node that is meant.
+    czxid: i64,
+    /// The version that it was raised to.
+    version: i32,
+    /// What is left to know it by when the reply is lost.
+    deletion: Deletion,
+}
+
 /// One node in work.
 pub(super) struct NodeDeleter<'a, E> {
     pub(super) client: &'a Client,
@@ -150,7 +162,10 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         match self.raise(&parent, &data, &before, Some(stat.version)).await? {
             Raised::At { version, behind } => match behind? {
                 Some(node) if self.is_ours(&node) => {
-                    self.send_with_parent(&parent, &data, (before.czxid, version), node.version).await
+                    let czxid = before.czxid;
+                    let deletion = Deletion::WithParent { czxid, version };
+                    let written = Written { path: &parent, data: &data, czxid, version, deletion };
+                    self.send_with(written, node.version).await
                 }
                 _ => Ok(Step::Again),
             },
@@ -159,21 +174,16 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    async fn send_with_parent(
-        &mut self,
-        parent: &str,
-        data: &[u8],
-        (czxid, version): (i64, i32),
-        node_version: i32,
-    ) -> Result<Step, Error> {
+    /// Deletes the node in one transaction with a write to what was made sure of, whose answer tells which that was.
+    async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Step, Error> {
         self.ready()?;
+        let Written { path, data, czxid, version, deletion } = written;
         let mut writer = self.client.new_multi_writer();
-        writer.add_set_data(parent, data, Some(version))?;
-        writer.add_delete(self.node.path.as_str(), Some(node_version))?;
+        writer.add_set_data(path, data, Some(version))?;
+        writer.add_delete(self.path(), Some(node_version))?;
         let commit = writer.commit();
-        self.sent.deletion = Some(Deletion::WithParent { czxid, version });
-        let answer = commit.await;
-        let (index, error) = match answer {
+        self.sent.deletion = Some(deletion);
+        let (index, error) = match commit.await {
             Ok(results) => {
                 self.sent.deletion = None;
                 return Ok(Step::End(match results.first() {
@@ -197,7 +207,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         })
     }
 
-    /// Makes sure of the node by raising its own version, and deletes what has that version.
+    /// Makes sure of the node by raising its own version, and deletes it in one transaction with one more write to it.
     async fn delete_raised(&mut self, stat: &Stat) -> Result<Step, Error> {
         let path = self.path().to_owned();
         let (data, read) = match self.client.get_data(&path).await {
@@ -210,7 +220,11 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             return Ok(Step::Again);
         }
         match self.raise(&path, &data, &read, None).await? {
-            Raised::At { version, .. } => self.send(version, false).await,
+            Raised::At { version, .. } => {
+                let deletion = Deletion::Plain;
+                let written = Written { path: &path, data: &data, czxid: stat.czxid, version, deletion };
+                self.send_with(written, version.wrapping_add(1)).await
+            }
             Raised::Again => Ok(Step::Again),
             Raised::Other(stat) => Ok(Step::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
             Raised::NotPermitted => Ok(Step::NotPermitted),

@@ -21,8 +21,8 @@ pub enum Ending {
         /// That node's creation.
         czxid: Zxid,
     },
-    /// Another owner's node was deleted: its parent was made again and written to exactly as often as the one that was made sure
-    /// of, all between two requests.
+    /// Another owner's node was deleted: it, or its parent, was made again and written to exactly as often as the one that was
+    /// made sure of, all between two requests.
     DeletedOther,
     /// What was confirmed is not true any more. Nothing was deleted.
     Changed {
@@ -109,8 +109,8 @@ impl fmt::Display for Ending {
                 write!(f, "changed hands: another node has that name since zxid {czxid}, and nothing was deleted")
             }
             Self::DeletedOther => f.write_str(
-                "was another owner's node by then, and that was deleted: its parent was made again in that very moment; tell \
-                 its owner",
+                "was another owner's node by then, and that was deleted: it, or its parent, was made again in that very moment; \
+                 tell its owner",
             ),
             Self::Changed { what } => {
                 write!(f, "changed since you confirmed: {what}; nothing was deleted, look again and confirm anew")

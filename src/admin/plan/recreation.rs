@@ -66,8 +66,9 @@ impl Guard {
             ),
             Self::OwnNode { data_length } => format!(
                 "its own data are written anew, unchanged: who watches it is woken {}; persistent watchers see up to \
-                 {MOST_RAISES} changes before it goes{}",
+                 {} changes before it goes{}",
                 woken(data_length),
+                MOST_RAISES + 1,
                 large(data_length)
             ),
             Self::Unguarded => {
