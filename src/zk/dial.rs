@@ -102,19 +102,10 @@ impl Dialer {
 
     /// What an error of a connection says about its server.
     pub(super) fn fault_of(&self, error: &io::Error) -> ServerFault {
-        use std::io::ErrorKind;
         if let Some(fault) = tls::fault_of(error, self.has_certificate) {
             return fault;
         }
-        match error.kind() {
-            ErrorKind::ConnectionRefused => ServerFault::Refused,
-            ErrorKind::TimedOut => ServerFault::TimedOut,
-            ErrorKind::UnexpectedEof
-            | ErrorKind::ConnectionReset
-            | ErrorKind::ConnectionAborted
-            | ErrorKind::BrokenPipe => ServerFault::Closes,
-            _ => ServerFault::Io(error.to_string()),
-        }
+        ServerFault::of_connection(error)
     }
 
     /// Asks a server that closed a connection without a word why it may have: an own conversation on a fresh connection.

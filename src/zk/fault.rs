@@ -1,6 +1,6 @@
 //! What can be the matter with a server.
 
-use std::fmt;
+use std::{fmt, io};
 
 use super::reply_fault::ReplyFault;
 
@@ -115,6 +115,21 @@ pub enum ServerFault {
 }
 
 impl ServerFault {
+    /// What the operating system says about a connection. One that a server closes while it is being made is reported as a
+    /// broken pipe by Linux.
+    pub(super) fn of_connection(error: &io::Error) -> Self {
+        use io::ErrorKind;
+        match error.kind() {
+            ErrorKind::ConnectionRefused => Self::Refused,
+            ErrorKind::TimedOut => Self::TimedOut,
+            ErrorKind::UnexpectedEof
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted
+            | ErrorKind::BrokenPipe => Self::Closes,
+            _ => Self::Io(error.to_string()),
+        }
+    }
+
     /// Whether it stays until somebody changes an option, a file, or the server's certificate.
     pub fn is_permanent(&self) -> bool {
         matches!(

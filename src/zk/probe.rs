@@ -1,6 +1,5 @@
 //! Finds out by a short conversation of its own why a server closed a connection without a word.
 
-use std::io::ErrorKind;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -93,11 +92,7 @@ async fn connect(server: &Server) -> Result<TcpStream, ServerFault> {
     match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
         Err(_) => Err(ServerFault::TimedOut),
         Ok(Ok(stream)) => Ok(stream),
-        Ok(Err(error)) => Err(match error.kind() {
-            ErrorKind::ConnectionRefused => ServerFault::Refused,
-            ErrorKind::TimedOut => ServerFault::TimedOut,
-            _ => ServerFault::Io(error.to_string()),
-        }),
+        Ok(Err(error)) => Err(ServerFault::of_connection(&error)),
     }
 }
 
