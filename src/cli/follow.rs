@@ -52,7 +52,7 @@ impl Follower {
         let options = settings.observe_options()?;
         Ok(Self {
             table: LockTable::new(options.named.iter().cloned()),
-            observer: Observer::start(options),
+            observer: Observer::start_for_command(options),
             connect: settings.connect.clone(),
             session: None,
             synced: None,

@@ -46,6 +46,15 @@ pub struct ObserveOptions {
     pub named: Vec<ZnodePath>,
 }
 
+/// What keeps the observer trying as long as it has had no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waits {
+    /// Whatever may pass, even if somebody must do something for it.
+    AsLongAsItTakes,
+    /// What may pass by itself.
+    AsCommandsDo,
+}
+
 /// A change, and when it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Observed {
@@ -71,11 +80,25 @@ impl Observer {
     ///
     /// Outside of a Tokio runtime.
     pub fn start(options: ObserveOptions) -> Self {
+        Self::run(options, Waits::AsLongAsItTakes)
+    }
+
+    /// As [`start`](Self::start), for a command: it is refused too by what somebody must first mend at the ensemble
+    /// ([`ConnectError::ends_a_command`](crate::zk::ConnectError::ends_a_command)), as long as it has had no session.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn start_for_command(options: ObserveOptions) -> Self {
+        Self::run(options, Waits::AsCommandsDo)
+    }
+
+    fn run(options: ObserveOptions, waits: Waits) -> Self {
         let (sender, changes) = outbox::channel();
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
-            let mut runner = Runner::new(options, sender);
+            let mut runner = Runner::new(options, waits, sender);
             // Cancelled or ended: the runner holds the session either way.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;

@@ -8,7 +8,7 @@ use super::backoff::Backoff;
 use super::follow::{Follower, Watching};
 use super::outbox::{Gone, Outbox, now};
 use super::spell::{End, Spell};
-use super::{CLOSING, ObserveOptions, Observed};
+use super::{CLOSING, ObserveOptions, Observed, Waits};
 use crate::queue::{Change, Link};
 use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
 use crate::znode::{Timestamp, ZnodePath};
@@ -26,6 +26,7 @@ pub(super) struct Runner {
     follower: Follower,
     outbox: Outbox,
     client: Option<Client>,
+    waits: Waits,
 }
 
 /// What is remembered from spell to spell of one session.
@@ -37,13 +38,14 @@ struct Session {
 }
 
 impl Runner {
-    pub(super) fn new(options: ObserveOptions, sender: mpsc::Sender<Vec<Observed>>) -> Self {
+    pub(super) fn new(options: ObserveOptions, waits: Waits, sender: mpsc::Sender<Vec<Observed>>) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
             connection: options.connection,
             follower: Follower::new(&roots, &options.named),
             outbox: Outbox::new(sender),
             client: None,
+            waits,
         }
     }
 
@@ -95,16 +97,21 @@ impl Runner {
         for attempt in 1_u32.. {
             self.link(Link::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
-                Ok(connected) => return Ok(Some(connected)),
+                Ok(connected) => {
+                    // What was there once is waited for.
+                    self.waits = Waits::AsLongAsItTakes;
+                    return Ok(Some(connected));
+                }
                 Err(error) => error,
             };
-            let text = error.to_string();
-            tracing::info!(attempt, error = text, "no session");
-            if error.is_permanent() {
-                self.link(Link::Refused { reason: text });
+            tracing::info!(attempt, error = error.to_string(), "no session");
+            if error.is_permanent() || self.waits == Waits::AsCommandsDo && error.ends_a_command() {
+                self.link(Link::Refused { reason: error.to_string() });
                 break;
             }
-            reason = Some(text);
+            // A command that ends says why, and waits no more.
+            let waits = self.waits == Waits::AsLongAsItTakes;
+            reason = Some(if waits { error.while_waiting() } else { error.to_string() });
             let delay = backoff.next();
             self.link(Link::Connecting { attempt, reason: reason.clone(), next_try: Some(now().plus(delay)) });
             self.outbox.send_while(sleep(delay)).await?;

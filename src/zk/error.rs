@@ -86,6 +86,22 @@ impl ConnectError {
             Self::TooLate { .. } | Self::NoChroot { .. } | Self::NoTransport(_) | Self::Other(_) => false,
         }
     }
+
+    /// Whether a command that has seen nothing yet had better end now than wait: the servers answered, and nothing but somebody's
+    /// work changes what they said. Whatever is permanent does so, and a chroot that is not there; the screen waits for that one,
+    /// since whoever looks at it may be the one who makes it.
+    pub fn ends_a_command(&self) -> bool {
+        self.is_permanent() || matches!(self, Self::NoChroot { .. })
+    }
+
+    /// What is said by who goes on trying: the sentence, and what it waits for where that is not said in it.
+    pub(crate) fn while_waiting(&self) -> String {
+        match self {
+            Self::NoChroot { .. } => format!("{self}; waiting until it is there"),
+            Self::Unreachable(servers) if servers.lacks_majority() => format!("{self}; waiting for a majority"),
+            error => error.to_string(),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -97,12 +113,15 @@ mod tests {
     fn only_what_stays_wrong_by_itself_is_permanent() {
         assert!(ConnectError::AuthRefused { schemes: vec!["digest".to_owned()] }.is_permanent());
         assert!(!ConnectError::Unreachable(Unreachable { servers: Vec::new() }).is_permanent());
-        assert!(!ConnectError::NoChroot { chroot: "/a".to_owned() }.is_permanent());
+        let no_chroot = ConnectError::NoChroot { chroot: "/a".to_owned() };
+        assert!(!no_chroot.is_permanent() && no_chroot.ends_a_command());
+        assert!(no_chroot.while_waiting().ends_with("; waiting until it is there"), "{}", no_chroot.while_waiting());
         let of = |faults: &[ServerFault]| {
             let servers = faults.iter().map(|fault| ("zk:1".to_owned(), fault.clone())).collect();
             ConnectError::Unreachable(Unreachable { servers })
         };
         assert!(of(&[ServerFault::WantsTls, ServerFault::UnknownIssuer]).is_permanent());
-        assert!(!of(&[ServerFault::WantsTls, ServerFault::Refused]).is_permanent());
+        let some = of(&[ServerFault::WantsTls, ServerFault::Refused]);
+        assert!(!some.is_permanent() && !some.ends_a_command());
     }
 }

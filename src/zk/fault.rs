@@ -99,7 +99,7 @@ pub enum ServerFault {
     #[error("is a ZooKeeper server that serves nobody now: look whether a majority of the ensemble runs")]
     NotServing,
     /// It has lost its ensemble and serves reads alone.
-    #[error("is alone and serves reads only: look whether a majority of the ensemble runs; it is waited for")]
+    #[error("is alone and serves reads only: a majority of the ensemble is down, so look for its other members")]
     ReadOnly,
     /// It refused the login, or wants one.
     #[error("refused the login: check user and password")]
@@ -150,6 +150,11 @@ impl Unreachable {
     /// Whether there is a fault at every server that stays by itself.
     pub fn is_permanent(&self) -> bool {
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| fault.is_permanent())
+    }
+
+    /// Whether a server waits for a majority of its ensemble.
+    pub(super) fn lacks_majority(&self) -> bool {
+        self.servers.iter().any(|(_, fault)| matches!(fault, ServerFault::ReadOnly | ServerFault::NotServing))
     }
 
     /// Whether a server refused the login.

@@ -26,6 +26,8 @@ pub struct Ensemble {
     ports: Ports,
     /// Lines of `zoo.cfg` besides those that every server has.
     lines: Vec<String>,
+    /// Whether a member that is alone serves reads.
+    read_only_mode: bool,
 }
 
 #[derive(Debug)]
@@ -52,13 +54,22 @@ impl Ensemble {
 
     /// As `start`, with more lines of `zoo.cfg`.
     pub fn with(lines: &[&str]) -> Self {
+        Self::set_up(lines, false)
+    }
+
+    /// As `start`; a member that is alone serves reads.
+    pub fn with_read_only_mode() -> Self {
+        Self::set_up(&[], true)
+    }
+
+    fn set_up(lines: &[&str], read_only_mode: bool) -> Self {
         let members = (1..=MEMBERS).map(|number| Member {
             host: Ipv4Addr::new(127, 0, 0, u8::try_from(number).expect("there are few")),
             folder: tempfile::Builder::new().prefix("lockscope-member-").tempdir().expect("a folder").keep(),
             process: None,
         });
         let lines = lines.iter().map(|line| (*line).to_owned()).collect();
-        let mut ensemble = Self { members: members.collect(), ports: free_ports(), lines };
+        let mut ensemble = Self { members: members.collect(), ports: free_ports(), lines, read_only_mode };
         for _ in 0..ATTEMPTS {
             (0..MEMBERS).for_each(|member| ensemble.launch(member));
             if (0..MEMBERS).all(|member| ensemble.serves(member)) {
@@ -129,6 +140,14 @@ impl Ensemble {
         (0..MEMBERS).find(|member| *member != leader && self.members[*member].process.is_some()).expect("one follows")
     }
 
+    /// Waits until a server that is alone serves reads.
+    pub fn await_reads_only(&self, member: usize) {
+        eventually_blocking("a member that serves reads only", || match self.mode(member) {
+            Some(mode) if mode == "read-only" => Ok(()),
+            other => Err(other),
+        });
+    }
+
     fn mode(&self, member: usize) -> Option<String> {
         self.members[member].process.as_ref()?;
         let answer = words::ask_at(self.socket(member), "srvr", STARTING).ok()?;
@@ -144,7 +163,7 @@ impl Ensemble {
     }
 
     fn launch(&mut self, number: usize) {
-        let text = self.zoo_cfg(number);
+        let (text, read_only_mode) = (self.zoo_cfg(number), self.read_only_mode);
         let member = &mut self.members[number];
         let (config, data) = (member.folder.join("zoo.cfg"), member.folder.join("data"));
         fs::create_dir_all(&data).expect("the folder is writable");
@@ -152,6 +171,9 @@ impl Ensemble {
         fs::write(&config, text).expect("the folder is writable");
         let mut command = java(256);
         command.push("-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned());
+        if read_only_mode {
+            command.push("-Dreadonlymode.enabled=true".to_owned());
+        }
         command.extend(["-cp".to_owned(), class_path(&JARS)]);
         command.push("org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned());
         command.push(config.display().to_string());

@@ -53,7 +53,8 @@ async fn a_missing_chroot_is_named_and_waited_for() {
     let mut watched = Watched::with(options, &[]);
     watched
         .until("the reason", |watched| {
-            matches!(watched.links.last(), Some(Link::Connecting { reason: Some(reason), .. }) if reason.contains("chroot"))
+            matches!(watched.links.last(), Some(Link::Connecting { reason: Some(reason), .. }) if reason.contains("chroot")
+                && reason.ends_with("waiting until it is there"))
         })
         .await;
     zk::make(&zk::connect(&server.connect_string()).await, ["/not/there".to_owned()]).await;

@@ -2,13 +2,20 @@
 
 use std::time::{Duration, Instant};
 
+use lockscope::queue::Link;
 use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
+use zookeeper_client::CreateMode;
 
 use crate::harness::certificates::replace_server;
+use crate::harness::ensemble::Ensemble;
 use crate::harness::raw::Raw;
+use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
-use crate::headless::program::{lockscope, run};
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::headless::program::{Running, lockscope, run};
+use crate::observe::watched::{Watched, curator};
 
 /// How long a cause may take to be known. Attempts would last fifteen seconds.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -68,6 +75,33 @@ async fn certificates_that_are_too_old_too_new_or_for_others_are_told_with_their
         contains(&error, &parts);
         assert!(error.is_permanent(), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_is_alone_and_serves_reads_is_told_as_that_and_waited_for() {
+    let mut ensemble = tokio::task::block_in_place(Ensemble::with_read_only_mode);
+    ensemble.stop(0);
+    ensemble.stop(1);
+    tokio::task::block_in_place(|| ensemble.await_reads_only(2));
+    let alone = format!("{} is alone and serves reads only: a majority of the ensemble is down", ensemble.address(2));
+    let error = cause(&options(&ensemble.connect_string())).await;
+    contains(&error, &[&alone, &format!("{}, {} refused", ensemble.address(0), ensemble.address(1))]);
+    assert!(!error.is_permanent());
+
+    let at = ensemble.address(2);
+    let told = run(lockscope(&["snapshot", "--connect", &at, "--timeout", "3s"])).await.refused();
+    assert!(told.contains(&alone) && !told.contains("waiting"), "{told}");
+
+    let mut watched = Watched::with(options(&at), &[]);
+    watched
+        .until("the reason", |watched| {
+            matches!(watched.links.last(), Some(Link::Connecting { reason: Some(reason), .. })
+                if reason.contains(&alone) && reason.ends_with("; waiting for a majority"))
+        })
+        .await;
+    tokio::task::block_in_place(|| ensemble.start_again(0));
+    watched.until_live().await;
+    watched.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,4 +190,54 @@ async fn two_identities_and_a_login_work_together() {
     for name in ["alice", "bob", "carol"] {
         assert!(names.iter().any(|user| user.contains(name)), "{name} is not among {names:?}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_below_a_chroot_that_is_not_there_ends_at_once() {
+    let server = Server::start();
+    let at = format!("{}/not/there", server.connect_string());
+    let commands: [&[&str]; 6] = [
+        &["snapshot"],
+        &["watch"],
+        &["check"],
+        &["delete", "/a", "--dry-run"],
+        &["contend", "--path", "/a", "--rounds", "1"],
+        &["compare", "--path", "/a", "--rounds", "1"],
+    ];
+    for command in commands {
+        let began = Instant::now();
+        let told = run(lockscope(&[command, &["--connect", &at]].concat())).await.refused();
+        assert!(
+            told.starts_with("the chroot /not/there does not exist in the ensemble: create it"),
+            "{command:?}: {told}"
+        );
+        assert!(!told.contains("waiting"), "{command:?}: {told}");
+        assert!(began.elapsed() < AT_ONCE, "{command:?} took {:?}", began.elapsed());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_had_its_chroot_waits_for_it_again() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    let client = zk::connect(&server.connect_string()).await;
+    let lock = async |parent: &str| {
+        zk::make(&client, [parent.to_owned()]).await;
+        let wish = (format!("{parent}/{}", curator()), Vec::new());
+        zk::create_all(&client, CreateMode::EphemeralSequential, [wish]).await.remove(0)
+    };
+    let node = lock("/app/one").await;
+    let at = format!("{}/app", relay.connect_string());
+    let mut watch = Running::start(lockscope(&["watch", "--connect", &at, "--server-view", "off"]));
+    let mut until = async |part: &str| while !watch.line().await.expect("it goes on").contains(part) {};
+    until("/one").await;
+    for path in [node.as_str(), "/app/one", "/app"] {
+        client.delete(path, None).await.expect("deleted");
+    }
+    let looked = || relay.requests().get(&op::EXISTS).copied().unwrap_or_default();
+    let before = looked();
+    relay.expire().await;
+    eventually("two looks for the chroot", async || if looked() >= before + 2 { Ok(()) } else { Err(looked()) }).await;
+    lock("/app/two").await;
+    until("/two").await;
 }
