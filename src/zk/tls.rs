@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::pem::PemObject;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use tokio_rustls::rustls::server::WebPkiClientVerifier;
 use tokio_rustls::rustls::{AlertDescription, CertificateError, ClientConfig, Error, RootCertStore};
 
 use super::fault::ServerFault;
@@ -26,7 +27,8 @@ pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectE
     if roots.is_empty() {
         return Err(bad(&files.ca, "it holds no certificate of an authority in PEM form"));
     }
-    let config = ClientConfig::builder().with_root_certificates(roots);
+    let roots = Arc::new(roots);
+    let config = ClientConfig::builder().with_root_certificates(Arc::clone(&roots));
     let config = match (&files.cert, &files.key) {
         (None, None) => config.with_no_client_auth(),
         (Some(_), None) => {
@@ -37,6 +39,9 @@ pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectE
         }
         (Some(cert_file), Some(key_file)) => {
             let (chain, key) = identity(cert_file, key_file).await?;
+            if let Some(why) = out_of_date(&chain, roots) {
+                return Err(bad(cert_file, &why));
+            }
             config
                 .with_client_auth_cert(chain, key)
                 .map_err(|_| bad(key_file, "it does not belong to the certificate, or is not supported"))?
@@ -62,6 +67,30 @@ async fn identity(
     Ok((chain, key))
 }
 
+/// Why our own certificate is good for nobody today; `None` when it is in its time, or that cannot be told.
+///
+/// Who signed it is the servers' business, and they may know authorities that we do not. But the verifier looks at the dates
+/// before it looks for a signer.
+fn out_of_date(chain: &[CertificateDer<'_>], authorities: Arc<RootCertStore>) -> Option<String> {
+    let (own, others) = chain.split_first()?;
+    let verifier = WebPkiClientVerifier::builder(authorities).build().ok()?;
+    match verifier.verify_client_cert(own, others, UnixTime::now()).err()? {
+        Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. }) => Some(format!(
+            "our own certificate expired at {}: have it renewed, and check this machine's clock",
+            minute(&not_after)
+        )),
+        Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. }) => {
+            Some(format!("our own certificate is valid from {} only: check this machine's clock", minute(&not_before)))
+        }
+        _ => None,
+    }
+}
+
+fn minute(time: &UnixTime) -> String {
+    let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
+    time.map_or_else(|| "an unknown time".to_owned(), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
+}
+
 /// What an error of a TLS connection says about the server; `None` when it is no matter of TLS.
 pub(super) fn fault_of(error: &io::Error, has_certificate: bool) -> Option<ServerFault> {
     Some(match error.get_ref()?.downcast_ref::<Error>()? {
@@ -74,14 +103,10 @@ pub(super) fn fault_of(error: &io::Error, has_certificate: bool) -> Option<Serve
 }
 
 fn certificate_fault(why: &CertificateError) -> ServerFault {
-    let at = |time: &UnixTime| {
-        let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
-        time.map_or_else(|| "an unknown time".to_owned(), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
-    };
     match why {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => ServerFault::UnknownIssuer,
-        CertificateError::ExpiredContext { not_after, .. } => ServerFault::Expired(at(not_after)),
-        CertificateError::NotValidYetContext { not_before, .. } => ServerFault::NotYetValid(at(not_before)),
+        CertificateError::ExpiredContext { not_after, .. } => ServerFault::Expired(minute(not_after)),
+        CertificateError::NotValidYetContext { not_before, .. } => ServerFault::NotYetValid(minute(not_before)),
         CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => ServerFault::WrongName(
             presented.iter().take(MAX_PRESENTED).map(|shown| name(shown)).collect::<Vec<_>>().join(", "),
         ),

@@ -44,19 +44,31 @@ impl Certificates {
 
 /// Writes a certificate for the server anew, by the same authority, that is valid for these days (`YYYYMMDD`) and names.
 pub fn replace_server(folder: &Path, from: &str, until: &str, names: &str) {
+    let certificate = signed_for(folder, "server", "serverAuth", [from, until], names);
+    let key = fs::read_to_string(folder.join("server.key")).expect("openssl wrote it");
+    fs::write(folder.join(Certificates::SERVER), key + &certificate).expect("the folder is writable");
+}
+
+/// Writes the client's certificate anew, by the same authority, that is valid for these days (`YYYYMMDD`).
+pub fn replace_client(folder: &Path, from: &str, until: &str) {
+    let certificate = signed_for(folder, "client", "clientAuth", [from, until], "DNS:localhost");
+    fs::write(folder.join("client.crt"), certificate).expect("the folder is writable");
+}
+
+/// A certificate in PEM form for a request that is there, by the authority.
+fn signed_for(folder: &Path, name: &str, usage: &str, days: [&str; 2], names: &str) -> String {
     let config = "[ca]\ndefault_ca=d\n[d]\ndatabase=index.txt\nnew_certs_dir=.\nrand_serial=yes\ndefault_md=sha256\n\
                   unique_subject=no\npolicy=p\n[p]\ncommonName=supplied\n";
     fs::write(folder.join("ca.cnf"), config).expect("the folder is writable");
     fs::write(folder.join("index.txt"), "").expect("the folder is writable");
-    let extensions = format!("subjectAltName={names}\nextendedKeyUsage=serverAuth\n");
+    let extensions = format!("subjectAltName={names}\nextendedKeyUsage={usage}\n");
     fs::write(folder.join("other.ext"), extensions).expect("the folder is writable");
-    let (from, until) = (format!("{from}000000Z"), format!("{until}000000Z"));
+    let [from, until] = days.map(|day| format!("{day}000000Z"));
+    let request = format!("{name}.csr");
     let sign = ["ca", "-batch", "-notext", "-config", "ca.cnf", "-cert", "ca.pem", "-keyfile", "ca.key"];
-    let out = ["-in", "server.csr", "-out", "other.crt", "-extfile", "other.ext"];
+    let out = ["-in", &request, "-out", "other.crt", "-extfile", "other.ext"];
     openssl(folder, &[&sign[..], &out[..], &["-startdate", &from, "-enddate", &until]].concat(), false);
-    let key = fs::read_to_string(folder.join("server.key")).expect("openssl wrote it");
-    let certificate = fs::read_to_string(folder.join("other.crt")).expect("openssl wrote it");
-    fs::write(folder.join(Certificates::SERVER), key + &certificate).expect("the folder is writable");
+    fs::read_to_string(folder.join("other.crt")).expect("openssl wrote it")
 }
 
 fn authority(folder: &Path, name: &str) {

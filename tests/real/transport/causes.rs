@@ -6,7 +6,7 @@ use lockscope::queue::Link;
 use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
 use zookeeper_client::CreateMode;
 
-use crate::harness::certificates::replace_server;
+use crate::harness::certificates::{replace_client, replace_server};
 use crate::harness::ensemble::Ensemble;
 use crate::harness::raw::Raw;
 use crate::harness::relay::{Relay, op};
@@ -75,6 +75,33 @@ async fn certificates_that_are_too_old_too_new_or_for_others_are_told_with_their
         contains(&error, &parts);
         assert!(error.is_permanent(), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_own_certificate_is_told_with_its_dates_before_a_server_is_asked() {
+    let server = Settings::default().tls(ClientCertificate::Need).start();
+    let certificates = server.certificates().clone();
+    let with =
+        |ca| TlsFiles { ca, cert: Some(certificates.client.clone()), key: Some(certificates.client_key.clone()) };
+    for (from, until, part) in [
+        ("20200101", "20210203", "our own certificate expired at 2021-02-03 00:00 UTC"),
+        ("20990101", "20990203", "our own certificate is valid from 2099-01-01 00:00 UTC only"),
+    ] {
+        replace_client(server.folder(), from, until);
+        // Another authority than the server's may have signed ours.
+        for authority in [&certificates.authority, &certificates.stranger] {
+            let nobody = ConnectOptions { tls: Some(with(authority.clone())), ..options("localhost:1") };
+            for options in [secure(&server, with(authority.clone())), nobody] {
+                let error = cause(&options).await;
+                contains(&error, &["client.crt", part, "clock"]);
+                assert!(error.is_permanent(), "{error}");
+            }
+        }
+    }
+    replace_client(server.folder(), "20200101", "20990203");
+    connect(&secure(&server, with(certificates.authority.clone()))).await.expect("a session");
+    let error = cause(&secure(&server, with(certificates.stranger.clone()))).await;
+    contains(&error, &["the given authority did not sign"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
