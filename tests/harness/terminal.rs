@@ -62,6 +62,11 @@ impl Terminal {
         Self { child, master: pair.master, keys, parser, raw, reader: Some(reader) }
     }
 
+    /// The program's process id; below a shell, the shell's.
+    pub fn id(&self) -> u32 {
+        self.child.process_id().expect("a process that was not awaited yet")
+    }
+
     /// Types. `\x1b` is Esc, `\r` is Enter.
     pub fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).and_then(|()| self.keys.flush()).expect("the terminal takes keys");
@@ -115,7 +120,7 @@ impl Terminal {
 
     /// Sends the program a signal, as `TERM`; below a shell, the shell's child.
     pub fn signal(&self, name: &str) {
-        let shell = self.child.process_id().expect("a process that was not awaited yet");
+        let shell = self.id();
         let children = std::fs::read_to_string(format!("/proc/{shell}/task/{shell}/children")).unwrap_or_default();
         let child = children.split_whitespace().next().map(|child| child.parse().expect("a process id"));
         signal::send(child.unwrap_or(shell), name);

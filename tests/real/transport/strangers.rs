@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
-use crate::harness::wait::eventually;
+use crate::harness::terminal::Terminal;
+use crate::harness::wait::{eventually, eventually_blocking};
 use crate::headless::program::{Running, lockscope};
 
 /// How long the port of a link may take to send a stranger away.
@@ -57,6 +58,16 @@ fn answer_to_a_stranger(port: u16, says: &[u8]) -> Vec<u8> {
     }
 }
 
+/// Each of these ports says nothing to strangers, whatever they say.
+fn none_is_served(ports: &[u16]) {
+    for port in ports {
+        for says in [handshake(), vec![0xff; 64], b"srvr".to_vec()] {
+            let answer = answer_to_a_stranger(*port, &says);
+            assert_eq!(answer, Vec::<u8>::new(), "a stranger was served at port {port}");
+        }
+    }
+}
+
 /// Every port of the program sends strangers away without a word and opens nothing for them, and the program goes on.
 async fn sends_strangers_away(server: &Server, arguments: &[&str], ports: usize) {
     let sessions = alive(server);
@@ -72,12 +83,7 @@ async fn sends_strangers_away(server: &Server, arguments: &[&str], ports: usize)
         if before >= sessions + ports as u64 && alive(server) == before { Ok(before) } else { Err(before) }
     })
     .await;
-    for port in &listening {
-        for says in [handshake(), vec![0xff; 64], b"srvr".to_vec()] {
-            let answer = tokio::task::block_in_place(|| answer_to_a_stranger(*port, &says));
-            assert_eq!(answer, Vec::<u8>::new(), "a stranger was served at port {port}");
-        }
-    }
+    tokio::task::block_in_place(|| none_is_served(&listening));
     assert_eq!(alive(server), connections, "a connection to the server was made for a stranger");
     assert!(program.lines_now().iter().all(|line| !line.contains("disconnected")), "its own session was cut");
 }
@@ -125,4 +131,28 @@ async fn the_observers_own_session_serves_no_stranger() {
     let mut arguments = vec!["watch", "--connect", &at, "--server-view", "off"];
     arguments.extend(identity.iter().map(String::as_str));
     sends_strangers_away(&server, &arguments, 1).await;
+}
+
+/// How many test clients the tour's first scene has.
+const OF_FIRST_SCENE: usize = 40;
+
+#[test]
+fn the_tour_on_an_ensemble_lends_no_stranger_its_certificate() {
+    let server = Settings::default().tls(ClientCertificate::Need).start();
+    let at = server.secure_connect_string().replace("127.0.0.1", "localhost");
+    let identity = identity(&server);
+    let mut arguments = vec!["demo", "--connect", &at, "--server-view", "off"];
+    arguments.extend(identity.iter().map(String::as_str));
+    let mut terminal = Terminal::lockscope(&arguments, 160, 45);
+    terminal.shows_all(&["1/6", "herd ── 20 clients", "chain ── 20 clients"]);
+    let ports = eventually_blocking("a port for each test client, and more", || {
+        let (found, connections) = (listening(terminal.id()), alive(&server));
+        let all = found.len() > OF_FIRST_SCENE && connections > OF_FIRST_SCENE as u64;
+        if all { Ok(found) } else { Err((found.len(), connections)) }
+    });
+    none_is_served(&ports);
+    // Whom the ports are for is served all the same.
+    assert!(alive(&server) > OF_FIRST_SCENE as u64, "{} connections are left", alive(&server));
+    terminal.press("n");
+    terminal.shows_all(&["1/6", "2 of 2", "/herd", "/chain"]);
 }
