@@ -77,16 +77,16 @@ fn out_of_date(chain: &[CertificateDer<'_>], authorities: Arc<RootCertStore>) ->
     match verifier.verify_client_cert(own, others, UnixTime::now()).err()? {
         Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. }) => Some(format!(
             "our own certificate expired at {}: have it renewed, and check this machine's clock",
-            minute(&not_after)
+            minute(not_after)
         )),
         Error::InvalidCertificate(CertificateError::NotValidYetContext { not_before, .. }) => {
-            Some(format!("our own certificate is valid from {} only: check this machine's clock", minute(&not_before)))
+            Some(format!("our own certificate is valid from {} only: check this machine's clock", minute(not_before)))
         }
         _ => None,
     }
 }
 
-fn minute(time: &UnixTime) -> String {
+fn minute(time: UnixTime) -> String {
     let time = i64::try_from(time.as_secs()).ok().and_then(|seconds| chrono::DateTime::from_timestamp(seconds, 0));
     time.map_or_else(|| "an unknown time".to_owned(), |time| time.format("%Y-%m-%d %H:%M UTC").to_string())
 }
@@ -105,8 +105,8 @@ pub(super) fn fault_of(error: &io::Error, has_certificate: bool) -> Option<Serve
 fn certificate_fault(why: &CertificateError) -> ServerFault {
     match why {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => ServerFault::UnknownIssuer,
-        CertificateError::ExpiredContext { not_after, .. } => ServerFault::Expired(minute(not_after)),
-        CertificateError::NotValidYetContext { not_before, .. } => ServerFault::NotYetValid(minute(not_before)),
+        CertificateError::ExpiredContext { not_after, .. } => ServerFault::Expired(minute(*not_after)),
+        CertificateError::NotValidYetContext { not_before, .. } => ServerFault::NotYetValid(minute(*not_before)),
         CertificateError::NotValidForNameContext { presented, .. } if !presented.is_empty() => ServerFault::WrongName(
             presented.iter().take(MAX_PRESENTED).map(|shown| name(shown)).collect::<Vec<_>>().join(", "),
         ),
