@@ -25,6 +25,15 @@ pub enum ReplyFault {
     /// The frame ends before what it should hold.
     #[error("cut a reply short: {ADVICE}")]
     Short,
+    /// The connection ended within a frame.
+    #[error("sent only the beginning of a reply before the connection was cut: look whether it runs, and into its log")]
+    Unfinished,
+    /// Nothing came for too long, though something was asked.
+    #[error(
+        "fell silent, so that the connection to it was cut: look whether it runs, and whether the network between lets \
+         its answers through"
+    )]
+    FellSilent,
     /// The frame goes on after what it should hold.
     #[error("sent a reply that goes on after its end: {ADVICE}")]
     Trailing,

@@ -24,6 +24,9 @@ const MAX_UNPROVEN: usize = 16;
 /// How long it rests after it could not accept: there is no socket left, or the like.
 const REST: Duration = Duration::from_millis(50);
 
+/// How long the connection before may take to see its end and tell why, when the library has made a new one.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+
 /// How often it looks whether the sessions of its clients are over.
 const LOOKING: Duration = Duration::from_millis(250);
 
@@ -65,7 +68,9 @@ async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::
             },
             proven = unproven.proven() => {
                 // The library makes a new connection when it has given up the one before.
-                drop(current.take());
+                if let Some(before) = current.take() {
+                    let _ = timeout(LAST_WORDS, before).await;
+                }
                 let task = tokio::spawn(relay::relay(proven, Arc::clone(shared), flow.clone()));
                 current = Some(AbortOnDropHandle::new(task));
             }

@@ -49,6 +49,11 @@ impl Outstanding {
         self.in_order.len() + self.logins.len() >= MAX_OUTSTANDING
     }
 
+    /// Whether there is anything that the server has still to answer.
+    pub(super) fn is_waiting(&self) -> bool {
+        self.pings > 0 || !self.in_order.is_empty() || !self.logins.is_empty()
+    }
+
     /// A heartbeat was answered.
     pub(super) fn pinged(&mut self) -> Result<(), ReplyFault> {
         self.pings = self.pings.checked_sub(1).ok_or(ReplyFault::NeverAsked)?;

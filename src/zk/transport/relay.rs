@@ -75,6 +75,7 @@ async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flo
     let exchange = Exchange::default();
     let mut up = Up { shared, exchange: &exchange, requests: Requests::default(), found: 0 };
     let mut down = Down::new(shared, &exchange);
+    let treated = flow.clone();
     let end = tokio::select! {
         ended = pump(&mut from_client, &mut to_server, flow.clone(), &mut up) => match ended {
             Ok(Ended::Closed) | Err(_) => End::Client,
@@ -88,6 +89,11 @@ async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flo
             Ok(Ended::Stopped) => End::Transport,
         },
     };
+    // Of what this side holds up or loses the server knows nothing.
+    let is_plain = *treated.borrow() == Flow::default();
+    if down.fault.is_none() && is_plain {
+        down.fault = down.left_open(&end);
+    }
     // Both sides are still open: whoever learns of the end finds the reason there.
     shared.ended(member.index, &down, &end);
 }
@@ -317,6 +323,17 @@ struct Down<'a> {
 impl<'a> Down<'a> {
     fn new(shared: &'a Shared, exchange: &'a Exchange) -> Self {
         Self { shared, exchange, replies: Replies::new(), events: 0, served: false, fault: None, refused: false }
+    }
+}
+
+impl Down<'_> {
+    /// What the server did not finish when the connection ended.
+    fn left_open(&self, end: &End) -> Option<ReplyFault> {
+        match end {
+            End::Client | End::Server(_) if self.replies.is_within() => Some(ReplyFault::Unfinished),
+            End::Client if self.exchange.outstanding().is_waiting() => Some(ReplyFault::FellSilent),
+            _ => None,
+        }
     }
 }
 

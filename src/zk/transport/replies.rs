@@ -66,6 +66,11 @@ impl Replies {
         Self { part: Part::Length, kept: [0; HEADER as usize], have: 0, left: 0, body: Body::default() }
     }
 
+    /// Whether a frame has begun and not ended.
+    pub(super) fn is_within(&self) -> bool {
+        self.part != Part::Length || self.have > 0
+    }
+
     /// Checks the next bytes. After an error nothing more may be fed.
     pub(super) fn feed(&mut self, bytes: &[u8], outstanding: &mut Outstanding) -> Result<Seen, Broken> {
         let (mut rest, mut whole, mut seen) = (bytes, 0, Seen::default());

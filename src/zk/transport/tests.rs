@@ -1,5 +1,8 @@
 //! Ten thousand malformed answers, through the client library itself.
 
+mod answers;
+mod oracle;
+
 use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
@@ -10,12 +13,15 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use zookeeper_client::{Acls, AddWatchMode, Client, CreateMode, Error};
 
+use self::answers::{ODD, Said, frame, garbage, malformed};
+use self::oracle::{Kind, kind_of};
 use super::*;
 use crate::zk::{ConnectOptions, connect_through};
 
 const ANSWERS: usize = 10_000;
 const HANDSHAKES: usize = 300;
-const CLIENTS: usize = 8;
+/// Most of the time goes by in waiting for servers that fall silent.
+const CLIENTS: usize = 50;
 /// How long a request may take whatever is answered.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// In KiB.
@@ -23,90 +29,16 @@ const MAX_MEMORY: u64 = 150 << 10;
 /// Set in the process that runs the test, so that nothing else takes memory there.
 const CHILD: &str = "LOCKSCOPE_TEST_MALFORMED";
 
-/// What the server says to the next request, and whether it closes the connection behind that.
-#[derive(Clone, Debug)]
-struct Said {
-    /// Each is written on its own.
-    parts: Vec<Vec<u8>>,
-    closes: bool,
+/// What a fake server and who asks it have in common.
+#[derive(Debug, Default)]
+struct Shown {
+    /// What is said next in place of something malformed.
+    next: Mutex<Option<Said>>,
+    /// What the last answer was.
+    last: Mutex<Option<Kind>>,
 }
 
-type Next = Arc<Mutex<Option<Said>>>;
-
-/// The body of a right answer to an operation.
-fn right(operation: i32) -> Vec<u8> {
-    let text = |text: &str| [&u32::try_from(text.len()).expect("short").to_be_bytes()[..], text.as_bytes()].concat();
-    let names = || [&3_u32.to_be_bytes()[..], &text("a"), &text("lock-0000000001"), &text("\u{20ac}")].concat();
-    let stat = [1_u8; 68];
-    let result = |op: i32, done: u8| [&op.to_be_bytes()[..], &[done], &(-1_i32).to_be_bytes()].concat();
-    match operation {
-        1 | 9 => text("/a"),
-        15 => [text("/a"), stat.to_vec()].concat(),
-        3 | 5 => stat.to_vec(),
-        4 => [text("some data"), stat.to_vec()].concat(),
-        6 => [&1_u32.to_be_bytes()[..], &31_u32.to_be_bytes(), &text("world"), &text("anyone"), &stat].concat(),
-        8 => names(),
-        12 => [names(), stat.to_vec()].concat(),
-        14 => [result(13, 0), result(5, 0), stat.to_vec(), result(-1, 1)].concat(),
-        22 => [result(4, 0), text("d"), stat.to_vec(), result(8, 0), names(), result(-1, 1)].concat(),
-        107 => [&1_u32.to_be_bytes()[..], &text("digest"), &text("bob")].concat(),
-        _ => Vec::new(),
-    }
-}
-
-fn frame(xid: i32, error: i32, body: &[u8]) -> Vec<u8> {
-    let length = u32::try_from(16 + body.len()).expect("short");
-    [&length.to_be_bytes()[..], &xid.to_be_bytes(), &7_i64.to_be_bytes(), &error.to_be_bytes(), body].concat()
-}
-
-/// Numbers that stand where lengths and counts do.
-const ODD: [i32; 10] = [-1, -2, i32::MIN, i32::MAX, 10_000_000, 1 << 26, (1 << 26) + 1, 1 << 24, 0, 255];
-
-fn garbage(chance: &mut fastrand::Rng) -> Vec<u8> {
-    let length = chance.usize(1..200);
-    std::iter::repeat_with(|| chance.u8(..)).take(length).collect()
-}
-
-/// A malformed answer.
-fn malformed(chance: &mut fastrand::Rng, xid: i32, operation: i32) -> Said {
-    let body = right(operation);
-    let mut whole = frame(xid, 0, &body);
-    let odd = |chance: &mut fastrand::Rng| ODD[chance.usize(..ODD.len())];
-    let mut closes = false;
-    match chance.u8(..12) {
-        // Cut, with a length that says so, or with the end of the connection.
-        0 | 1 => whole = frame(xid, 0, &body[..chance.usize(..=body.len().saturating_sub(1))]),
-        2 => (closes, whole) = (true, whole[..chance.usize(..whole.len())].to_vec()),
-        3 => whole[..4].copy_from_slice(&odd(chance).to_be_bytes()),
-        4 | 5 => {
-            let at = 20 + 4 * chance.usize(..=body.len() / 4);
-            if at + 4 <= whole.len() {
-                whole[at..at + 4].copy_from_slice(&odd(chance).to_be_bytes());
-            } else {
-                whole.push(0);
-                whole[3] += 1;
-            }
-        }
-        6 => whole = frame(*[xid + 1, xid - 1, 0, -3, -2, -1, i32::MAX].get(chance.usize(..7)).expect("one"), 0, &body),
-        7 => whole = frame(xid, *[1, -999, i32::MIN, i32::MAX].get(chance.usize(..4)).expect("one"), &body),
-        8 => whole = garbage(chance),
-        9 => {
-            let at = chance.usize(20..whole.len().max(21));
-            whole.resize(whole.len().max(at + 1), 0);
-            whole[at] = chance.u8(..);
-            closes = true;
-        }
-        10 => whole = frame(-1, 0, &[&chance.i32(-1..7).to_be_bytes()[..], &odd(chance).to_be_bytes(), &body].concat()),
-        _ => whole = frame(xid, 0, &[&body[..], &[0, 0, 0, 1, 0xff]].concat()),
-    }
-    // A frame that announces more than comes is waited for. Nine in ten end with the connection.
-    let announced = whole.first_chunk().map_or(0, |head| i32::from_be_bytes(*head));
-    let waits = usize::try_from(announced).is_ok_and(|length| length + 4 > whole.len());
-    closes |= waits && chance.u8(..10) > 0;
-    let cut = chance.usize(..=whole.len());
-    let (one, other) = whole.split_at(cut);
-    Said { parts: vec![one.to_vec(), other.to_vec()], closes }
-}
+type Next = Arc<Shown>;
 
 /// A server that answers handshakes and heartbeats as it should, and the rest as it is told.
 async fn fake(next: Next, seed: u64) -> SocketAddr {
@@ -137,25 +69,28 @@ async fn serve(mut stream: TcpStream, next: &Next, mut chance: fastrand::Rng) ->
         let request = read_frame(&mut stream).await?;
         let number = |at: usize| i32::from_be_bytes(request[at..at + 4].try_into().expect("four bytes"));
         let (xid, operation) = (number(0), number(4));
-        let said = next.lock().expect("not poisoned").take();
-        let said = match (operation, said) {
-            (11, said) => {
-                // It was not asked yet.
-                *next.lock().expect("not poisoned") = said;
-                Said { parts: vec![frame(-2, 0, &[])], closes: false }
-            }
-            (-11 | 18 | 101 | 105, said) => {
-                *next.lock().expect("not poisoned") = said;
-                Said { parts: vec![frame(xid, 0, &[])], closes: false }
-            }
-            (_, Some(said)) if !said.parts.is_empty() => said,
-            _ => malformed(&mut chance, xid, operation),
-        };
+        if let Some(xid) = [(11, -2), (-11, xid), (18, xid), (101, xid), (105, xid)]
+            .iter()
+            .find_map(|(own, xid)| (*own == operation).then_some(*xid))
+        {
+            stream.write_all(&frame(xid, 0, &[])).await?;
+            continue;
+        }
+        let wanted = next.next.lock().expect("not poisoned").take();
+        let is_wanted = wanted.is_some();
+        let said = wanted.unwrap_or_else(|| malformed(&mut chance, xid, operation));
+        let kind = if is_wanted { Kind::Right } else { kind_of(&said.parts.concat(), xid, operation) };
+        *next.last.lock().expect("not poisoned") = Some(kind);
         for part in &said.parts {
             stream.write_all(part).await?;
         }
-        if said.closes {
+        // What follows a right answer is the next one.
+        if said.closes && (is_wanted || kind != Kind::Right) {
             return Ok(());
+        }
+        if kind != Kind::Right {
+            // Whatever is said to a heartbeat would be read as the rest of it.
+            return tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map(drop);
         }
     }
 }
@@ -195,24 +130,36 @@ async fn ask(client: &Client, kind: usize) -> Result<(), Error> {
     }
 }
 
-/// Asks so often; gives how many answers were told by a sentence of the transport's own.
-async fn ask_often(number: usize, times: usize) -> usize {
-    let address = fake(Next::default(), number as u64).await;
+/// How many answers there were of each kind.
+#[derive(Clone, Copy, Debug, Default)]
+struct Counted {
+    right: usize,
+    malformed: usize,
+    unfinished: usize,
+}
+
+/// Asks so often, and holds each answer against what it is.
+async fn ask_often(number: usize, times: usize) -> Counted {
+    let shown = Next::default();
+    let address = fake(Arc::clone(&shown), number as u64).await;
     let options = options(address, Duration::from_secs(10));
     let transport = transport_to(&options).await;
-    let report = transport.status();
-    let (mut client, mut sentences) = (None::<Client>, 0);
+    let (mut client, mut counted) = (None::<Client>, Counted::default());
     for kind in 0..times {
         if client.as_ref().is_none_or(|client| client.state().is_terminated()) {
             client = Some(connect_through(&transport, &options).await.expect("handshakes are right"));
         }
         let client = client.as_ref().expect("there is one");
         let mut states = client.state_watcher();
+        transport.shared.report.send_modify(|report| report.broken = None);
         let asked = timeout(PATIENCE, ask(client, kind + number)).await;
         let answer = asked.unwrap_or_else(|_| panic!("request {kind} of client {number} was never answered"));
-        if let (Err(Error::ConnectionLoss), Some(sentence)) = (&answer, report.broken()) {
-            assert!(sentence.starts_with(&address.to_string()) && !sentence.contains('\n'), "{sentence}");
-            sentences += 1;
+        let said = shown.last.lock().expect("not poisoned").take().expect("the server was asked");
+        judge(&transport, address, said, &answer).await;
+        match said {
+            Kind::Right => counted.right += 1,
+            Kind::Malformed => counted.malformed += 1,
+            Kind::Unfinished => counted.unfinished += 1,
         }
         let connected = async {
             while states.peek_state() == zookeeper_client::SessionState::Disconnected {
@@ -221,7 +168,23 @@ async fn ask_often(number: usize, times: usize) -> usize {
         };
         timeout(PATIENCE, connected).await.expect("the library goes on");
     }
-    sentences
+    counted
+}
+
+/// What is right is taken, and all else ends the connection with a sentence that names the server.
+async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &Result<(), Error>) {
+    if said == Kind::Right {
+        assert!(*answer != Err(Error::ConnectionLoss), "it was right, and told as {:?}", transport.status().broken());
+        return;
+    }
+    // The library has words of its own for having lost its patience.
+    assert!(matches!(answer, Err(Error::ConnectionLoss | Error::Custom(_))), "{said:?} was taken as {answer:?}");
+    // When the library has lost its patience it is told right after that.
+    let mut report = transport.shared.report.subscribe();
+    let told = timeout(PATIENCE, report.wait_for(|report| report.broken.is_some())).await;
+    let told = told.unwrap_or_else(|_| panic!("{said:?} was not told")).expect("the transport is there");
+    let sentence = told.broken.as_deref().unwrap_or_default();
+    assert!(sentence.starts_with(&format!("{address} ")) && !sentence.contains('\n'), "{said:?}: {sentence}");
 }
 
 /// What a server says in place of an answer to the handshake.
@@ -269,7 +232,7 @@ async fn flood() {
     head.extend(much.to_be_bytes());
     let mut parts = vec![head];
     parts.extend(std::iter::repeat_n(vec![0; 1 << 20], 48));
-    *next.lock().expect("not poisoned") = Some(Said { parts, closes: false });
+    *next.next.lock().expect("not poisoned") = Some(Said { parts, closes: false });
     let answer = timeout(PATIENCE, client.get_data("/a")).await.expect("in time");
     assert_eq!(answer.err(), Some(Error::ConnectionLoss));
     let sentence = transport.status().broken().expect("a sentence");
@@ -343,9 +306,12 @@ fn peak_memory() -> u64 {
 async fn everything() {
     flood().await;
     let asking = (0..CLIENTS).map(|number| tokio::spawn(ask_often(number, ANSWERS / CLIENTS)));
-    let mut sentences = 0;
+    let mut all = Counted::default();
     for asked in futures::future::join_all(asking).await {
-        sentences += asked.expect("no panic");
+        let Counted { right, malformed, unfinished } = asked.expect("each answer ends as it should, without a panic");
+        all.right += right;
+        all.malformed += malformed;
+        all.unfinished += unfinished;
     }
     for numbers in (0..HANDSHAKES as u64).collect::<Vec<_>>().chunks(CLIENTS) {
         let greeted = numbers.iter().map(|number| tokio::spawn(greet_badly(*number)));
@@ -354,8 +320,9 @@ async fn everything() {
         }
     }
     let peak = peak_memory();
-    println!("{ANSWERS} answers and {HANDSHAKES} handshakes: {sentences} told by a sentence, {peak} KiB at most");
-    assert!(sentences > ANSWERS / 2, "{sentences}");
+    println!("{all:?} and {HANDSHAKES} handshakes, {peak} KiB at most");
+    assert!(all.malformed >= ANSWERS / 2 && all.right > ANSWERS / 50 && all.unfinished > ANSWERS / 50, "{all:?}");
+    assert_eq!(all.right + all.malformed + all.unfinished, ANSWERS);
     assert!(peak < MAX_MEMORY, "{peak} KiB");
 }
 
