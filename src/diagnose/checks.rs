@@ -7,8 +7,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::suspicion::Suspicion;
 use super::unwatched::Unwatched;
 use super::{
-    Sight, Thresholds, Waits, adopted, deadlock, empty, expiring, foreign, ghost, head_expired, hung, leaked,
-    lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck, unwatched,
+    Sight, Thresholds, Waits, adopted, deadlock, disagrees, empty, expiring, foreign, ghost, head_expired, hung,
+    leaked, lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck, unwatched,
 };
 use crate::queue::{LockId, LockQueue, State};
 use crate::recipe::Kind;
@@ -104,6 +104,7 @@ pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory
     for lock in sight.table().locks() {
         let scene = Scene::new(sight, thresholds, lock, &mut memory.unwatched);
         ghost::check(&scene, &mut found);
+        disagrees::check(&scene, &mut found);
         persistent::check(&scene, &mut found);
         overflow::check(&scene, &mut found);
         orphan::check(&scene, &mut found);
@@ -121,6 +122,7 @@ pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory
     let waits = Waits::of(sight.table());
     deadlock::check(sight, thresholds, &waits, &mut found);
     self_blocked::check(sight, thresholds, &waits, &mut memory.stuck, &mut found);
+    found.retain(|suspicion| disagrees::leaves(sight, &suspicion.finding));
     found
 }
 

@@ -20,7 +20,8 @@ const MOST_NAMED: usize = 5;
 pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
     for cycle in waits.cycles() {
         let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| sight.table().lock(wait.lock)).collect();
-        if locks.len() != cycle.len() {
+        // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
+        if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {
             continue;
         }
         // Who is elected in one place and stands by in another waits for nothing.

@@ -112,10 +112,21 @@ fn is_vague(code: Code) -> bool {
 
 /// Whether a finding says why nobody gets the lock.
 fn explains(code: Code) -> bool {
-    use Code::{Deadlock, ExpiringHolder, Ghost, HungHolder, LostWakeUp, Orphan, PersistentContender, SelfBlocked};
+    use Code::{
+        Deadlock, ExpiringHolder, Ghost, HungHolder, LostWakeUp, MemberDisagrees, Orphan, PersistentContender,
+        SelfBlocked,
+    };
     matches!(
         code,
-        Deadlock | Ghost | Orphan | SelfBlocked | LostWakeUp | ExpiringHolder | HungHolder | PersistentContender
+        Deadlock
+            | Ghost
+            | MemberDisagrees
+            | Orphan
+            | SelfBlocked
+            | LostWakeUp
+            | ExpiringHolder
+            | HungHolder
+            | PersistentContender
     )
 }
 

@@ -42,6 +42,8 @@ pub enum Code {
     Deadlock,
     /// A node whose session no longer exists.
     Ghost,
+    /// A node that was deleted is there again: the member that is read shows what the others have not.
+    MemberDisagrees,
     /// Two nodes of one attempt: the first was made by a create whose reply was lost.
     Orphan,
     /// A waiter whose session queues a second time and does not watch for the first.
@@ -76,9 +78,10 @@ pub enum Code {
 
 impl Code {
     /// Every code, the worst first.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 18] = [
         Self::Deadlock,
         Self::Ghost,
+        Self::MemberDisagrees,
         Self::Orphan,
         Self::OrphanSuspected,
         Self::SelfBlocked,
@@ -116,6 +119,7 @@ impl Code {
         match self {
             Self::Deadlock => "deadlock",
             Self::Ghost => "ghost",
+            Self::MemberDisagrees => "member-disagrees",
             Self::Orphan => "orphan",
             Self::OrphanSuspected => "orphan-suspected",
             Self::SelfBlocked => "self-blocked",

@@ -10,11 +10,12 @@
 //! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead owners (`expiring-holder`, `ghost`,
 //! `adopted-node`, `head-changed-by-expiry`), processes that hang (`hung-holder`, `stuck`), cycles (`deadlock`), and what is
 //! wrong with the tree (`sequence-overflow`, `empty-parent`, `persistent-contender`, `foreign-child`) or with watches on it
-//! (`leaked-watch`).
+//! (`leaked-watch`), and a member that shows nodes which the ensemble deleted (`member-disagrees`).
 //!
 //! Not seen: that a holder whose node somebody deleted goes on, since nothing of it is left; children of a lock parent whose names
 //! can be no contender's, since they are not read; parents that were empty before anybody looked, since nothing tells them
-//! from other nodes; and who watches children, since no server lists that.
+//! from other nodes; who watches children, since no server lists that; and a deleted node that a member brings back when it was
+//! deleted before anybody looked, more than 10,000 deletions ago, or where the server has no recursive watches.
 //!
 //! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown, and
 //! what a sound hand-over shows for a moment is a finding only when it lasts.
@@ -23,6 +24,7 @@ mod adopted;
 mod checks;
 mod deadlock;
 mod diagnosis;
+mod disagrees;
 mod election;
 mod empty;
 mod expiring;

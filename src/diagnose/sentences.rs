@@ -11,6 +11,7 @@ fn scenes(code: Code) -> Vec<World> {
     match code {
         Code::Deadlock => vec![crossed(2), crossed(7)],
         Code::Ghost => vec![ghost()],
+        Code::MemberDisagrees => vec![member_disagrees(0, true), member_disagrees(1, true), member_disagrees(0, false)],
         Code::Orphan => vec![one_session_twice(1, 1, 3)],
         Code::OrphanSuspected => vec![orphan_suspected()],
         Code::SelfBlocked => vec![one_session_twice(1, 2, 5), one_session_twice(1, 2, 70)],
@@ -95,6 +96,16 @@ fn ghost() -> World {
     let client = world.client(1);
     (client.connected, client.listed) = (false, false);
     world.pass(15);
+    world
+}
+
+/// The node at this place in the queue was deleted, and is there again.
+fn member_disagrees(position: usize, answers: bool) -> World {
+    let mut world = World::new();
+    let nodes = [1, 2].map(|session| world.create(&curator("/l", session), i64::from(session)));
+    world.answers = answers;
+    world.return_deleted(&nodes[position]);
+    world.pass(12);
     world
 }
 

@@ -150,6 +150,18 @@ impl World {
         self.apply(Change::Deleted { path: at.clone(), zxid: None });
     }
 
+    /// A node is deleted, and after a reconnect it is there again as it was.
+    pub fn return_deleted(&mut self, at: &ZnodePath) {
+        let session = SessionId(OBSERVER);
+        self.apply(Change::Deleted { path: at.clone(), zxid: None });
+        self.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }));
+        let nodes: Vec<Change> = self.nodes.values().cloned().collect();
+        let connected = [Change::Link(Link::Connected { session, recursive: true }), Change::Syncing];
+        for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
+            self.apply(change);
+        }
+    }
+
     /// Another console begins: all that is there is found at once.
     pub fn begin_anew(&mut self) {
         let nodes: Vec<Change> = self.nodes.values().cloned().collect();

@@ -14,8 +14,9 @@ pub struct Thresholds {
     /// How long a state must last that also occurs for a moment in sound hand-overs: a waiter that watches nothing,
     /// sessions that wait for each other. By default 3 s, which is at least three rounds of asking the servers.
     pub settled_after: Duration,
-    /// How long a node must outlive its session before it is called a ghost. By default 10 s: the session's end is one
-    /// transaction with the deletion of its nodes, and no server that answers is that far behind.
+    /// How long a node must outlive its session before it is called a ghost, and how long a deleted node must be there again before
+    /// its member is said to disagree. By default 10 s: the session's end is one transaction with the deletion of its nodes, and
+    /// no server that answers is that far behind.
     pub ghost_after: Duration,
     /// How long a lock parent must have been seen empty. By default 10 minutes: ZooKeeper removes empty container nodes
     /// once a minute, so that what stays is none.
@@ -50,7 +51,7 @@ impl Thresholds {
             Code::Deadlock | Code::OrphanSuspected | Code::SelfBlocked | Code::LostWakeUp | Code::LeakedWatch => {
                 self.settled_after.saturating_add(LOOK_INTERVAL)
             }
-            Code::Ghost => self.ghost_after.saturating_add(LOOK_INTERVAL),
+            Code::Ghost | Code::MemberDisagrees => self.ghost_after.saturating_add(LOOK_INTERVAL),
             Code::HungHolder | Code::Stuck | Code::StuckLease => self.stuck_after.saturating_add(LOOK_INTERVAL),
             Code::EmptyParent => self.empty_after.saturating_add(LOOK_INTERVAL),
         }

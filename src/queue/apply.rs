@@ -42,6 +42,7 @@ impl LockTable {
             Change::Surveyed { view } => self.view = view,
             Change::Unreadable { path, why } => {
                 self.lease_gone(&path, false, now, &mut out);
+                self.refused = true;
                 self.unreadable.insert(path, why);
             }
             Change::Heard { .. } => {}
@@ -165,9 +166,11 @@ impl LockTable {
 
     fn add(&mut self, path: &ZnodePath, place: &Place, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
         let live = self.is_live();
+        let known = self.take_returned(path, &node);
+        let returned = known.is_some();
         let missed = matches!(self.phase, Phase::Syncing { again: true });
         let id = self.lock_of(place, now, out);
-        if live {
+        if live && !returned {
             self.clock.created(node.stat.ctime, now);
         } else {
             self.clock.found(node.stat.ctime, now);
@@ -186,11 +189,16 @@ impl LockTable {
             data_length: node.stat.data_length,
             acquired_at: None,
             enqueued_at: live.then_some(now),
+            returned_at: None,
             epoch: self.epoch,
             holds: false,
+            held_before_return: None,
             queued: None,
         };
         let left = self.lease_read(place, &mut contender, live);
+        if let Some(known) = known {
+            contender.returns(known, now);
+        }
         let handed_over = contender.queued.is_some() && contender.id().node != contender.node;
         let cost = self.locks.get(&id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
@@ -198,7 +206,9 @@ impl LockTable {
         self.tell_left(id, left, now, out);
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if !live {
-            if missed && place.role == Role::Lease {
+            if missed && returned {
+                // It came and went before.
+            } else if missed && place.role == Role::Lease {
                 // Whose it is shows when everything was read.
                 self.lease_found(place, slot);
             } else if missed {
@@ -213,7 +223,7 @@ impl LockTable {
         let Some(lock) = self.locks.get(&id) else { return };
         let is_pending = lock.is_pending() && place.role == Role::Lease;
         // A lease whose session queued before is not a second contender.
-        if !(handed_over || is_pending) {
+        if !(handed_over || is_pending || returned) {
             let enqueued = Happening::new(Event::Enqueued, lock, lock.contender(slot), now).costing(cost);
             out.insert(at, enqueued);
         }
@@ -247,6 +257,7 @@ impl LockTable {
             self.unreadable.remove(&place);
         }
         if let Some((id, slot)) = self.node(path) {
+            self.note_deleted(path, id, slot);
             self.remove(path, id, slot, now, out);
         } else {
             self.left_unseen(path);
@@ -299,12 +310,13 @@ impl LockTable {
         lock.activity.cost(cost, now);
         self.totals.cost(cost, now);
         let since = contender.contends_since(self.clock.ahead_ms());
-        let event = match contender.holds {
+        let held = contender.holds || contender.held_before_return.is_some();
+        let event = match held {
             _ if ran_out => Event::Expired,
             true => Event::Released,
             false => Event::Left,
         };
-        if let (true, true, Some(session)) = (ran_out, contender.holds, session) {
+        if let (true, true, Some(session)) = (ran_out && contender.returned_at.is_none(), held, session) {
             lock.ran_out = Some(Box::new(RanOut { at: now, node: Arc::clone(&contender.node), session }));
         }
         let semaphore = lock.kind() == Kind::Semaphore;
@@ -312,7 +324,8 @@ impl LockTable {
         // Whoever has two nodes stands in its lock as long as one of them is there.
         let goes_on = veiled || (contender.role == Role::Lease && contender.queued.is_some() && !contender.holds);
         let may_have_lease = semaphore && contender.role == Role::Queue && (heads_semaphore || !live);
-        let is_reported = told && !goes_on && !found_now;
+        // That a returned node is gone was reported when it was deleted.
+        let is_reported = told && !goes_on && !found_now && contender.returned_at.is_none();
         if is_reported && may_have_lease && event == Event::Left {
             self.left_queue(id, Departed { contender, cost }, now, out);
         } else if let Some(lock) = self.locks.get(&id).filter(|_| is_reported) {
@@ -332,7 +345,7 @@ impl LockTable {
             contender.acquired_at = Some(now);
             acquired.push(contender.clone());
         });
-        for contender in acquired {
+        for contender in acquired.into_iter().filter(|contender| contender.returned_at.is_none()) {
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
             if contender.role == Role::Lease && contender.queued.is_none() && !is_new {
                 // It had been taken for that of another, who has shown its own now.

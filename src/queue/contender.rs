@@ -87,8 +87,13 @@ pub struct Contender {
     /// When it was seen to come, by this machine's clock; `None` when it was there already. A lease's owner came by its node in
     /// the queue.
     pub enqueued_at: Option<Timestamp>,
+    /// When its node was read again after it had been deleted, by this machine's clock; `None` for a sound node. The member that
+    /// is read shows what the ensemble deleted, or is behind: what it says of this contender proves nothing.
+    pub returned_at: Option<Timestamp>,
     pub(super) epoch: u32,
     pub(super) holds: bool,
+    /// For a holder before which a returned node stands now: that it held, and since when.
+    pub(super) held_before_return: Option<Option<Timestamp>>,
     /// For a lease: how its owner stood in the queue, where that was seen.
     pub(super) queued: Option<Box<Queued>>,
 }

@@ -59,6 +59,7 @@ pub struct LockQueue {
     /// readers pay nothing.
     pub(super) readers: Order,
     pub(super) leases: usize,
+    pub(super) returned: usize,
     pub(super) veiled: Option<Key>,
     pub(super) holding: usize,
     pub(super) next_sequence: Option<i64>,
@@ -91,6 +92,7 @@ impl LockQueue {
             order: Order::default(),
             readers: Order::default(),
             leases: 0,
+            returned: 0,
             veiled: None,
             holding: 0,
             next_sequence: None,
@@ -199,6 +201,12 @@ impl LockQueue {
     /// The last holder that lost this lock to the end of its session, since the table is fed.
     pub fn ran_out(&self) -> Option<&RanOut> {
         self.ran_out.as_deref()
+    }
+
+    /// How many of its contenders [returned](Contender::returned_at) after their deletion. While there are any, its order is that
+    /// of the member that shows them, and not the ensemble's.
+    pub fn returned(&self) -> usize {
+        self.returned
     }
 
     /// The number that the next contender gets, where known.

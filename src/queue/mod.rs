@@ -11,6 +11,7 @@ mod chain;
 mod change;
 mod clock;
 mod contender;
+mod deleted;
 mod handover;
 mod happening;
 mod link;

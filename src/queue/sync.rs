@@ -14,6 +14,7 @@ impl LockTable {
         self.phase = Phase::Syncing { again };
         self.epoch = self.epoch.wrapping_add(1);
         self.unreadable.clear();
+        self.refused = false;
         for handover in self.handovers.values_mut() {
             handover.syncing();
         }
@@ -30,7 +31,7 @@ impl LockTable {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
             let mut acquired = Vec::new();
             // When it was missed, its time is not known: `acquired_at` stays empty.
-            lock.settle_all(|contender| acquired.push(contender.clone()));
+            lock.settle_all(|contender| acquired.extend(contender.returned_at.is_none().then(|| contender.clone())));
             if !again {
                 out.push(Happening::new(Event::LockFound, lock, None, now));
                 continue;
@@ -68,6 +69,9 @@ impl LockTable {
         for (path, id, slot) in gone {
             // What may no longer be read is not known to be gone: it only leaves the table.
             let told = !self.is_unreadable(&path);
+            if !self.refused {
+                self.note_deleted(&path, id, slot);
+            }
             self.remove(&path, id, slot, now, if told { &mut *out } else { &mut quiet });
         }
         let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());

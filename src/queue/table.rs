@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::clock::Clock;
+use super::deleted::DeletedNodes;
 use super::handover::Handover;
 use super::{Link, LockId, LockQueue, Totals};
 use crate::recipe::{Recipe, Shape};
@@ -38,6 +39,9 @@ pub struct LockTable {
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Contenders of semaphores between the queue and their leases; only of those that have such.
     pub(super) handovers: FxHashMap<LockKey, Handover>,
+    pub(super) deleted_nodes: DeletedNodes,
+    /// Whether something could not be read since the last reading of everything began.
+    pub(super) refused: bool,
 }
 
 /// What tells one queue from another.
@@ -101,6 +105,8 @@ impl LockTable {
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             handovers: FxHashMap::default(),
+            deleted_nodes: DeletedNodes::default(),
+            refused: false,
         }
     }
 

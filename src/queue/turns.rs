@@ -19,7 +19,7 @@ impl LockQueue {
     /// Puts a contender in its place. Its state is settled by [`Self::settle`].
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
         self.unveil();
-        let (role, mode) = (contender.role, contender.mode);
+        let (role, mode, returned) = (contender.role, contender.mode, contender.returned_at.is_some());
         let slot = self.contenders.insert(contender);
         let key = self.key(slot);
         self.order.insert(key);
@@ -27,6 +27,7 @@ impl LockQueue {
             self.readers.insert(key);
         }
         self.leases += usize::from(role == Role::Lease);
+        self.returned += usize::from(returned);
         slot
     }
 
@@ -41,6 +42,7 @@ impl LockQueue {
         self.readers.remove(key);
         let contender = self.contenders.remove(slot);
         self.leases -= usize::from(contender.role == Role::Lease);
+        self.returned -= usize::from(contender.returned_at.is_some());
         if contender.holds {
             self.holding = self.holding.saturating_sub(1);
         }
@@ -125,11 +127,17 @@ impl LockQueue {
             match (position < now, contender.holds) {
                 (true, false) => {
                     contender.holds = true;
-                    acquired(contender);
+                    match contender.held_before_return.take() {
+                        // It held all the while, and that was reported.
+                        Some(since) => contender.acquired_at = since,
+                        None => acquired(contender),
+                    }
                 }
                 (false, true) => {
                     contender.holds = false;
-                    contender.acquired_at = None;
+                    let since = contender.acquired_at.take();
+                    let displaced = self.returned > 0 && contender.returned_at.is_none();
+                    contender.held_before_return = displaced.then_some(since);
                 }
                 _ => {}
             }

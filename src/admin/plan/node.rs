@@ -63,9 +63,10 @@ fn life(sight: &Sight<'_>, contender: &Contender) -> Life {
     }
 }
 
-/// More than a yes is asked for whoever may be at work with the lock in hand.
+/// More than a yes is asked for whoever may be at work with the lock in hand, and for what only one member may show.
 fn confirmation(row: &Row<'_>, life: Life) -> Confirmation {
-    if !life.may_work() || row.state == State::Waits {
+    let returned = row.contender.returned_at.is_some();
+    if !returned && (!life.may_work() || row.state == State::Waits) {
         return Confirmation::Yes;
     }
     let contender = row.contender;

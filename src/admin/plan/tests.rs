@@ -311,3 +311,20 @@ fn who_sees_the_writes_of_a_guard_is_said_with_its_numbers() {
     assert!(Guard::OwnNode { data_length: 64 << 10 }.sentence().contains("woken up to 5 times"));
     assert!(Guard::OwnNode { data_length: 1 << 20 }.sentence().contains("woken up to 17 times"));
 }
+
+#[test]
+fn what_a_member_brought_back_is_not_deleted_by_a_yes() {
+    let (first, second) = ("/l/lock-0000000000", "/l/lock-0000000001");
+    let mut table = table(&[(first, Some(1)), (second, Some(2))], ServerView::default());
+    let [head, waiter] =
+        [(10, 1), (11, 2)].map(|(czxid, owner)| Node { stat: stat(czxid, Some(owner)), data: NodeData::default() });
+    table.apply(Change::Deleted { path: path(second), zxid: None }, NOW);
+    let again = [(first, head), (second, waiter)].map(|(at, node)| Change::Seen { path: path(at), node });
+    for change in [Change::Syncing].into_iter().chain(again).chain([Change::Synced]) {
+        table.apply(change, NOW);
+    }
+    let plan = DeletePlan::of(&Sight::new(&table, NOW), &[path(second)]).unwrap();
+    assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("1".to_owned()));
+    let risks = &plan.nodes()[0].risks;
+    assert!(risks.iter().any(|risk| risk.contains("restart that member instead")), "{risks:?}");
+}

@@ -120,6 +120,12 @@ pub(super) fn risks(lock: &LockQueue, row: &Row<'_>, life: Life) -> Vec<String> 
         }
         Life::Ownerless => say("an application may keep it on purpose: ask who made it"),
     }
+    if row.contender.returned_at.is_some() {
+        say(
+            "it was deleted before and is there again: the member that this console is connected to disagrees with the others; \
+             restart that member instead",
+        );
+    }
     risks
 }
 

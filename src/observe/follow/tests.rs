@@ -3,8 +3,8 @@ use proptest::prelude::*;
 use super::book::UNDER_WAY;
 use super::model::{Model, path};
 use super::{Answer, Event, Follower, MANY, NO_SUCH_NODE, Read, Watching, outermost};
-use crate::queue::Change;
-use crate::znode::ZnodePath;
+use crate::queue::{Change, Link, LockTable};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 const ID: &str = "00112233445566778899aabbccddeeff";
 
@@ -114,6 +114,29 @@ proptest! {
             found.into_iter().map(|(at, (czxid, _))| (at, czxid)).collect()
         };
         prop_assert_eq!(made(model.found()), made(model.contenders()));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    #[test]
+    fn what_a_sound_server_tells_brings_no_deleted_node_back(
+        steps in steps(),
+        roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b/lock", "/b/q"])],
+        watching in prop_oneof![3 => Just(Watching::Recursive), 1 => Just(Watching::OneShot)],
+    ) {
+        let mut model = Model::new(&roots, watching);
+        play(&mut model, &steps);
+        model.reconnect();
+        model.settle();
+        let mut table = LockTable::new([]);
+        let recursive = watching == Watching::Recursive;
+        table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive }), Timestamp(0));
+        for (at, change) in (0..).zip(&model.changes) {
+            table.apply(change.clone(), Timestamp(at));
+            prop_assert!(table.locks().all(|lock| lock.returned() == 0), "by {:?}", change);
+        }
     }
 }
 

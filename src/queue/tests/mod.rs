@@ -4,6 +4,7 @@ mod exclusive;
 mod handover;
 mod lifecycle;
 mod property;
+mod returned;
 mod semaphore;
 mod shared;
 mod world;

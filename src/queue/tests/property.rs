@@ -171,6 +171,7 @@ proptest! {
                 }
             }
             prop_assert_eq!(told(&world.table), told(&world.fresh()), "after {:?}", step);
+            prop_assert!(world.table.locks().all(|lock| lock.returned() == 0), "a sound server brings nothing back");
         }
         let held: usize = world.table.locks().map(crate::queue::LockQueue::len).sum();
         prop_assert!(world.table.contender_count() >= held, "veiled contenders count, others stand in a queue");

@@ -1,0 +1,133 @@
+//! A node that was deleted and is there again: the member that is read shows what the others have not.
+
+use super::checks::{MOST_OF_A_KIND, Scene};
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Finding, Severity, Sight};
+use crate::queue::{Link, LockQueue, Row, State};
+use crate::znode::escaped;
+
+const REMEDY: &str =
+    "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
+
+/// A member that is only behind catches up, or its leader lets it go: so it must last.
+pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+    let lock = scene.lock;
+    if lock.returned() == 0 {
+        return;
+    }
+    let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
+    found.extend(returned.take(MOST_OF_A_KIND).map(|row| {
+        let lasts = scene.thresholds.ghost_after;
+        Suspicion::new(describe(scene, &row), scene.now(), lasts).of_state(row.contender.czxid.0)
+    }));
+}
+
+fn describe(scene: &Scene<'_>, row: &Row<'_>) -> Finding {
+    let severity = if row.state == State::Holds { Severity::Critical } else { Severity::Warning };
+    let summary = format!(
+        "{} was deleted and is there again with its czxid {}, which is given once: {} shows a node that the ensemble has deleted",
+        escaped(&row.contender.node),
+        row.contender.czxid,
+        member(scene.sight)
+    );
+    finding(Code::MemberDisagrees, severity, scene.lock, Some(&row.contender.node)).because(summary, REMEDY)
+}
+
+/// The member that is read.
+fn member(sight: Sight<'_>) -> String {
+    let session = match sight.table().link() {
+        Link::Connected { session, .. } => Some(*session),
+        _ => None,
+    };
+    let here = session.and_then(|session| sight.view().connection_of(session));
+    match here.filter(|(member, _)| member.provenance.can_prove()) {
+        Some((member, _)) => format!("the member {}, which this console is connected to,", escaped(&member.address)),
+        None => "the member that this console is connected to".to_owned(),
+    }
+}
+
+/// Whether a finding still holds where nodes returned: the order of that queue is not the ensemble's, and a returned node's owner
+/// may have done nothing wrong.
+pub(super) fn leaves(sight: Sight<'_>, finding: &Finding) -> bool {
+    let Some(lock) = sight.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
+    match finding.code {
+        Code::MemberDisagrees | Code::SequenceOverflow | Code::ForeignChild | Code::EmptyParent => true,
+        Code::Ghost
+        | Code::ExpiringHolder
+        | Code::HungHolder
+        | Code::PersistentContender
+        | Code::AdoptedNode
+        | Code::HeadChangedByExpiry
+        | Code::LeakedWatch => !names_returned(lock, finding),
+        Code::Deadlock
+        | Code::Orphan
+        | Code::OrphanSuspected
+        | Code::SelfBlocked
+        | Code::LostWakeUp
+        | Code::Stuck
+        | Code::StuckLease => false,
+    }
+}
+
+fn names_returned(lock: &LockQueue, finding: &Finding) -> bool {
+    let mut returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
+    returned.any(|row| finding.node.as_ref() == Some(&row.contender.node))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::{World, curator};
+
+    #[test]
+    fn a_deleted_node_that_a_member_brings_back_is_its_fault_until_it_goes_again() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.pass(2);
+        world.return_deleted(&head);
+        assert_eq!(world.pass(10), (vec![], vec![]), "a member may be behind for a moment");
+        assert_eq!(world.pass(2).0, [Code::MemberDisagrees]);
+        let finding = world.found(Code::MemberDisagrees).expect("it stands");
+        assert_eq!((finding.severity, finding.node.as_deref()), (Severity::Critical, Some(head.name())));
+        assert!(finding.summary.contains("the member zk1:2181"), "{}", finding.summary);
+        world.delete(&head);
+        assert_eq!(world.pass(1).1, [Code::MemberDisagrees]);
+    }
+
+    #[test]
+    fn a_member_that_hides_its_clients_is_named_by_the_connection() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        let waiter = world.create(&curator("/l", 2), 2);
+        world.answers = false;
+        world.return_deleted(&waiter);
+        world.pass(12);
+        let finding = world.found(Code::MemberDisagrees).expect("it stands");
+        assert_eq!(finding.severity, Severity::Warning);
+        assert!(finding.summary.contains("the member that this console is connected to"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn nothing_that_asks_for_a_deletion_is_said_of_a_node_that_returned() {
+        let mut world = World::new();
+        let first = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/m", 3), 3);
+        world.create(&curator("/l", 4), 3);
+        world.create(&curator("/m", 5), 1);
+        world.create(&curator("/l", 6), 2);
+        world.client(2).sound = false;
+        world.return_deleted(&first);
+        let client = world.client(1);
+        (client.connected, client.listed) = (false, false);
+        let (raised, _) = world.pass(120);
+        let others: Vec<Code> = world.diagnosis.of(world.id("/l")).map(|finding| finding.code).collect();
+        assert_eq!(world.diagnosis.worst(world.id("/l")).map(|finding| finding.code), Some(Code::MemberDisagrees));
+        let of_order = [Code::Orphan, Code::SelfBlocked, Code::LostWakeUp, Code::Deadlock, Code::Stuck];
+        assert!(others.iter().all(|code| !of_order.contains(code)), "{others:?}");
+        assert!(!raised.contains(&Code::Deadlock), "not at the other lock of the circle either");
+        let returned = world.diagnosis.findings().filter(|finding| finding.node.as_deref() == Some(first.name()));
+        assert_eq!(returned.map(|finding| finding.code).collect::<Vec<_>>(), [Code::MemberDisagrees]);
+    }
+}
