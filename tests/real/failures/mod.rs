@@ -7,5 +7,6 @@ mod forgotten;
 mod healthy;
 mod hidden;
 mod members;
+mod returned;
 mod tree;
 mod waiting;

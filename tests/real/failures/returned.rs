@@ -1,0 +1,97 @@
+//! A member that brings back what the ensemble deleted: a server that lost what it had written last, and goes on from there.
+
+use std::fs;
+use std::path::Path;
+
+use lockscope::diagnose::{Code, Severity};
+use serde_json::Value;
+use zookeeper_client::CreateMode;
+
+use super::doctor::{Doctor, hasty};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::headless::program::{Running, lockscope};
+
+const LOCK: &str = "/locks/billing";
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a folder");
+    for entry in fs::read_dir(from).expect("a folder") {
+        let entry = entry.expect("an entry");
+        let to = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            copy(&entry.path(), &to);
+        } else {
+            fs::copy(entry.path(), to).expect("a copy");
+        }
+    }
+}
+
+/// The program's lines about [`LOCK`] and the connection up to one with this event, as `EVENT NODE`.
+async fn until(running: &mut Running, event: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    loop {
+        let line = running.line().await.expect("it goes on");
+        let line: Value = serde_json::from_str(&line).expect("JSON");
+        println!("watch: {line}");
+        if line["lock"] == LOCK || line["lock"].is_null() {
+            let word = |field: &str| line[field].as_str().unwrap_or_default().to_owned();
+            lines.push(format!("{} {}", word("event"), word("node")).trim().to_owned());
+            if word("event") == event {
+                return lines;
+            }
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_no_new_contender() {
+    let mut server = Server::start();
+    let at = server.connect_string();
+    let client = zk::connect(&at).await;
+    zk::make(&client, [LOCK.to_owned()]).await;
+    let name = |number: u32| format!("{LOCK}/_c_{number:08x}-0000-4000-8000-000000000000-lock-");
+    let wishes = [1, 2].map(|number| (name(number), Vec::new()));
+    let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let mut doctor = Doctor::start(&at, hasty()).await;
+    doctor.until_contenders(2).await;
+    let arguments = ["watch", "--connect", &at, "--format", "json", "--session-timeout", "30s", "--server-view", "off"];
+    let mut running = Running::start(lockscope(&arguments));
+    until(&mut running, "lock-found").await;
+
+    let (data, kept) = (server.folder().join("data"), server.folder().join("kept"));
+    server.stop();
+    copy(&data, &kept);
+    server.restart();
+    doctor.until("the first reconnect", |doctor| doctor.table.is_live() && doctor.table.contender_count() == 2).await;
+    until(&mut running, "resynced").await;
+    eventually("the deletion", async || client.delete(&nodes[0], None).await).await;
+    doctor.until_contenders(1).await;
+    let told = until(&mut running, "acquired").await;
+    assert_eq!(told.len(), 2, "{told:?}");
+
+    server.stop();
+    fs::remove_dir_all(&data).expect("it was there");
+    copy(&kept, &data);
+    server.restart();
+    // Clients that have seen more than the server has are turned away until it has caught up.
+    let other = zk::connect(&at).await;
+    for number in 0..100 {
+        zk::make(&other, [format!("/later/{number}")]).await;
+    }
+    doctor.until("the deleted node", |doctor| doctor.table.is_live() && doctor.table.contender_count() == 2).await;
+    let told = until(&mut running, "resynced").await;
+    assert!(!told.iter().any(|line| line.contains("-lock-")), "{told:?}");
+    let (finding, _) = doctor.finds(Code::MemberDisagrees, Severity::Critical).await;
+    assert_eq!(finding.node.as_deref(), nodes[0].rsplit('/').next());
+    assert!(finding.summary.contains(&format!("the member {at}")), "{}", finding.summary);
+    assert!(doctor.raised.iter().all(|raised| raised.code == Code::MemberDisagrees), "{:?}", doctor.raised);
+
+    zk::delete_all(&other, [nodes[0].clone()]).await;
+    doctor.clears(Code::MemberDisagrees).await;
+    zk::delete_all(&other, [nodes[1].clone()]).await;
+    let told = until(&mut running, "released").await;
+    let second = nodes[1].rsplit('/').next().expect("a name");
+    assert_eq!(told, [format!("released {second}")], "nothing is said of the first again");
+}
