@@ -49,7 +49,10 @@ fn who_queued_before_it_held_the_other_has_two_threads() {
     world.create(&curator("/c", 2), 2);
     world.create(&curator("/c", 3), 1);
     world.delete(&before);
-    assert!(Waits::of(&world.table).cycles().is_empty());
+    let waits = Waits::of(&world.table);
+    assert!(waits.cycles().is_empty());
+    let blockers: Vec<_> = waits.blockers().iter().map(|blocker| (blocker.session.0, blocker.holds_up)).collect();
+    assert_eq!(blockers, [(1, 1)], "somebody waits, whoever is to blame");
 }
 
 #[test]
