@@ -93,6 +93,7 @@ pub struct Contender {
     pub(super) epoch: u32,
     pub(super) holds: bool,
     /// For a holder before which a returned node stands now: that it held, and since when.
+    #[expect(clippy::option_option, reason = "a holder whose acquisition was not seen has no time, and yet it held")]
     pub(super) held_before_return: Option<Option<Timestamp>>,
     /// For a lease: how its owner stood in the queue, where that was seen.
     pub(super) queued: Option<Box<Queued>>,
