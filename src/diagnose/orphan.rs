@@ -58,6 +58,7 @@ fn session(session: Option<crate::znode::SessionId>) -> String {
 mod tests {
     use super::*;
     use crate::diagnose::testing::{World, curator};
+    use crate::znode::ZnodePath;
 
     #[test]
     fn two_nodes_with_one_id_are_an_orphan_and_its_successor() {
@@ -78,7 +79,7 @@ mod tests {
         world.pass(2);
         let orphans = world.diagnosis.findings().filter(|finding| finding.code == Code::Orphan);
         let found: Vec<_> = orphans.filter_map(|finding| finding.node.clone()).collect();
-        let earlier: Vec<_> = nodes[..3].iter().map(|node| node.name()).collect();
+        let earlier: Vec<_> = nodes[..3].iter().map(ZnodePath::name).collect();
         assert_eq!(found.len(), earlier.len());
         assert!(earlier.iter().all(|node| found.iter().any(|found| **found == **node)), "{found:?}");
     }
