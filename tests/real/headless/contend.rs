@@ -308,7 +308,7 @@ async fn a_comparison_whose_server_was_killed_ends_with_its_figures_and_says_so(
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_comes_back_in_time_costs_a_run_nothing_but_time() {
+async fn a_server_that_restarts_in_time_costs_a_run_nothing_but_time() {
     let mut server = Server::start();
     let at = server.connect_string();
     let arguments = ["contend", "--path", "/lock", "--clients", "5", "--rounds", "60", "--hold", "20ms"];
