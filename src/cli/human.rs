@@ -35,15 +35,7 @@ pub(super) fn brief(duration: Duration) -> String {
 
 /// A number with a blank between its thousands: `21 115`.
 pub(super) fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            grouped.push(' ');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    crate::znode::grouped(number)
 }
 
 /// A figure that was measured, zero or above, with as many digits as matter: `0.08`, `1.0`, `51.2`, `412`, `1 204`.

@@ -12,7 +12,7 @@ mod time;
 
 pub use id::{SessionId, Zxid};
 pub use path::{BadPath, ZnodePath};
-pub use plural::plural;
+pub use plural::{grouped, plural};
 pub use sequence::Sequence;
 pub use stat::{KEPT_DATA, Node, NodeData, ZnodeStat};
 pub use text::{escaped, escaped_bytes, must_be_escaped};

@@ -12,7 +12,7 @@ pub fn plural(number: u64, one: &str, more: &str) -> String {
 }
 
 /// A whole number with a blank between its thousands: `21 115`.
-fn grouped(number: u64) -> String {
+pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
