@@ -260,6 +260,7 @@ impl LockTable {
             self.note_deleted(path, id, slot);
             self.remove(path, id, slot, now, out);
         } else {
+            self.number_given(path);
             self.left_unseen(path);
             self.lease_gone(path, true, now, out);
             self.drop_free_below(path, now, out);

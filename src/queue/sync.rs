@@ -6,7 +6,7 @@ use super::lock::LockId;
 use super::table::{LockKey, Phase};
 use super::{Event, Happening, LockQueue, LockTable};
 use crate::recipe::{Kind, Place, Recipe, Shape};
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{Sequence, Timestamp, ZnodePath};
 
 impl LockTable {
     pub(super) fn begin_sync(&mut self) {
@@ -209,6 +209,23 @@ impl LockTable {
         let paths = semaphores.chain([parent.clone()]);
         let ids = paths.flat_map(|path| self.ids_at(&path));
         ids.filter(|id| self.locks.get(id).is_some_and(|lock| lock.queue_path() == *parent)).collect()
+    }
+
+    /// A node was created and deleted before it could be read: its number is not given again.
+    pub(super) fn number_given(&mut self, path: &ZnodePath) {
+        let Some((_, Sequence(number))) = Sequence::split(path.name()) else { return };
+        let Some(parent) = path.parent() else { return };
+        let next = Some(i64::from(number) + 1);
+        match self.parents.get_mut(&parent) {
+            Some(known) if known.next_sequence < next => known.next_sequence = next,
+            _ => return,
+        }
+        for id in self.ids_queueing_at(&parent) {
+            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() != Kind::SingleNode) {
+                lock.next_sequence = next;
+                self.touched.insert(id);
+            }
+        }
     }
 
     /// The single-node locks below a node that is gone are gone, too. Logarithmic where there are none.

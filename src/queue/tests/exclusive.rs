@@ -22,6 +22,15 @@ fn the_lowest_number_holds_and_each_other_waits_for_the_one_before_it() {
 }
 
 #[test]
+fn the_number_of_a_node_that_was_gone_before_it_could_be_read_is_given() {
+    let mut world = World::new();
+    world.create("/a/lock-", 1);
+    let unread = world.put_numbered("/a/lock-", 2);
+    world.delete(&unread);
+    assert_eq!((world.lock("/a").len(), world.lock("/a").next_sequence()), (1, Some(2)));
+}
+
+#[test]
 fn a_release_passes_the_lock_on_and_tells_waits_holds_and_costs() {
     let mut world = World::new();
     let first = world.create("/a/lock-", 1);

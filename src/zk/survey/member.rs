@@ -47,6 +47,8 @@ impl Member {
     pub(super) fn new(seat: Seat, options: &SurveyOptions, target: &ConnectString) -> Self {
         let view = MemberView::unasked(seat.address.clone());
         let options = options.clone();
+        let pace = |share| Pace::new(share, options.longest_pause);
+        let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
         Self {
             seat,
             options,
@@ -54,9 +56,9 @@ impl Member {
             session: target.transport(),
             view,
             clock: ServerClock::default(),
-            clients: Pace::new(CLIENTS),
-            figures: Pace::new(FIGURES),
-            watchers: Pace::new(WATCHERS),
+            clients,
+            figures,
+            watchers,
             problems: [None, None],
             wait: Duration::ZERO,
             way: AskedBy::None,

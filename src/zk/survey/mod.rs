@@ -20,6 +20,7 @@ mod run;
 mod told;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -59,12 +60,21 @@ pub struct SurveyOptions {
     pub admin: AdminUrl,
     /// What one question may cost.
     pub limits: Limits,
+    /// A server that answers is asked everything at least this often, even where that takes more of its time than is usual.
+    /// At least a second passes between two rounds.
+    pub longest_pause: Duration,
 }
 
 impl SurveyOptions {
     /// With what is usual.
     pub fn new(connection: ConnectOptions) -> Self {
-        Self { connection, by: ViewBy::default(), admin: AdminUrl::default(), limits: Limits::default() }
+        Self {
+            connection,
+            by: ViewBy::default(),
+            admin: AdminUrl::default(),
+            limits: Limits::default(),
+            longest_pause: Duration::MAX,
+        }
     }
 }
 

@@ -32,14 +32,16 @@ const COLD: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pace {
     share: Share,
+    longest: Duration,
     failures: u32,
     before: Duration,
     due: Option<Instant>,
 }
 
 impl Pace {
-    pub(super) fn new(share: Share) -> Self {
-        Self { share, failures: 0, before: COLD, due: None }
+    /// A server that answers is asked at least once in `longest`, whatever that costs it.
+    pub(super) fn new(share: Share, longest: Duration) -> Self {
+        Self { share, longest: share.longest.min(longest), failures: 0, before: COLD, due: None }
     }
 
     /// Whether it is time to ask.
@@ -52,7 +54,7 @@ impl Pace {
     pub(super) fn answered(&mut self, took: Duration) -> Duration {
         self.failures = 0;
         let cost = took.min(std::mem::replace(&mut self.before, took));
-        self.wait((cost * self.share.parts).clamp(SHORTEST, self.share.longest))
+        self.wait((cost * self.share.parts).min(self.longest).max(SHORTEST))
     }
 
     /// After no answer: a second, then twice as long each time.
@@ -75,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_server_that_takes_longer_is_asked_less_often() {
-        let mut pace = Pace::new(CLIENTS);
+        let mut pace = Pace::new(CLIENTS, Duration::MAX);
         assert_eq!(pace.answered(Duration::from_millis(1)), SHORTEST);
         pace.answered(Duration::from_millis(100));
         assert_eq!(pace.answered(Duration::from_millis(200)), Duration::from_secs(15));
@@ -84,8 +86,15 @@ mod tests {
     }
 
     #[test]
+    fn a_server_is_asked_as_often_as_is_asked_for_whatever_that_costs() {
+        let mut pace = Pace::new(WATCHERS, Duration::from_secs(5));
+        pace.answered(Duration::from_secs(1));
+        assert_eq!(pace.answered(Duration::from_secs(1)), Duration::from_secs(5));
+    }
+
+    #[test]
     fn one_slow_answer_does_not_blind_us() {
-        let mut pace = Pace::new(CLIENTS);
+        let mut pace = Pace::new(CLIENTS, Duration::MAX);
         assert!(pace.answered(Duration::from_secs(2)) < Duration::from_secs(4), "the first");
         pace.answered(Duration::from_millis(2));
         assert_eq!(pace.answered(Duration::from_secs(2)), SHORTEST);
@@ -100,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_answer_is_asked_less_and_less_often_up_to_a_bound() {
-        let mut pace = Pace::new(CLIENTS);
+        let mut pace = Pace::new(CLIENTS, Duration::MAX);
         let waits: Vec<u64> = (0..6).map(|_| pace.failed().as_secs()).collect();
         assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
         pace.answered(Duration::ZERO);
