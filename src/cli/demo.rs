@@ -9,7 +9,7 @@ use tokio::net::TcpListener;
 use super::CliError;
 use super::settings::{SESSION_TIMEOUT, Settings};
 use crate::admin::audit;
-use crate::demo::{Ground, Script};
+use crate::demo::{Namespace, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tui::app::Tour;
@@ -51,7 +51,7 @@ pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<(), 
         return Err(TuiError::NoTerminal.into());
     }
     let (connection, survey) = (settings.connect_options()?, settings.survey_options()?);
-    let ground = Ground::make(connection.clone()).await?;
+    let ground = Namespace::make(connection.clone()).await?;
     let path = ground.path().clone();
     let tour = Tour::new(Script::own(), path.clone(), false, plays);
     let options = options(settings, connection, survey, path, tour);

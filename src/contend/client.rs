@@ -27,7 +27,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 
 /// What all clients of a fleet share.
 #[derive(Debug)]
-pub(super) struct Fleetwide {
+pub(super) struct FleetShared {
     pub(super) scenario: Arc<Scenario>,
     /// As the fleet was told.
     pub(super) connection: ConnectOptions,
@@ -39,7 +39,7 @@ pub(super) struct Fleetwide {
     pub(super) connecting: Semaphore,
 }
 
-impl Fleetwide {
+impl FleetShared {
     pub(super) fn now(&self) -> Duration {
         self.started.elapsed()
     }
@@ -52,7 +52,7 @@ impl Fleetwide {
 
 /// What a client and those who order it about share.
 #[derive(Debug)]
-pub(super) struct Seat {
+pub(super) struct ClientHandle {
     pub(super) id: ClientId,
     pub(super) link: Link,
     pub(super) probe: Probe,
@@ -68,15 +68,15 @@ pub(super) struct Seat {
 
 /// A client.
 pub(super) struct Client {
-    fleet: Arc<Fleetwide>,
-    seat: Arc<Seat>,
+    fleet: Arc<FleetShared>,
+    seat: Arc<ClientHandle>,
     chance: fastrand::Rng,
     session: Option<Session>,
     rounds: u32,
 }
 
 impl Client {
-    pub(super) fn new(fleet: Arc<Fleetwide>, seat: Arc<Seat>) -> Self {
+    pub(super) fn new(fleet: Arc<FleetShared>, seat: Arc<ClientHandle>) -> Self {
         // Clients must differ, and a run repeat.
         let seed = fleet.scenario.seed ^ (u64::from(seat.id.0) << 32 | u64::from(seat.id.0));
         Self { fleet, seat, chance: fastrand::Rng::with_seed(seed), session: None, rounds: 0 }

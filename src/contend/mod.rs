@@ -21,11 +21,11 @@
 //! Architecture invariant: nothing is made outside the scenario's path but its missing parents, never more clients than asked
 //! for, and all of it goes when the fleet is stopped or dropped; what a killed program leaves expires with its sessions.
 
-mod belief;
-mod chief;
 mod client;
 mod compare;
+mod coordinator;
 mod fleet;
+mod holder_claims;
 mod link;
 mod outcome;
 mod roster;

@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Client, Fleetwide, Seat};
+use super::client::{Client, ClientHandle, FleetShared};
 use super::link::{Link, Passed, state_of};
 use super::{ClientId, ClientStatus, Doing, MOST_CLIENTS, Order};
 use crate::lock::{Cost, Probe};
@@ -19,9 +19,9 @@ use crate::znode::{SessionId, ZnodePath};
 /// All clients.
 #[derive(Debug)]
 pub(super) struct Roster {
-    fleet: Arc<Fleetwide>,
+    fleet: Arc<FleetShared>,
     dialer: Arc<Dialer>,
-    seats: BTreeMap<ClientId, Arc<Seat>>,
+    seats: BTreeMap<ClientId, Arc<ClientHandle>>,
     tasks: JoinSet<ClientId>,
     last: u32,
     /// What those who have left cost.
@@ -30,7 +30,7 @@ pub(super) struct Roster {
 }
 
 impl Roster {
-    pub(super) fn new(fleet: Arc<Fleetwide>, dialer: Arc<Dialer>) -> Self {
+    pub(super) fn new(fleet: Arc<FleetShared>, dialer: Arc<Dialer>) -> Self {
         Self {
             fleet,
             dialer,
@@ -50,7 +50,7 @@ impl Roster {
             let link = Link::start(Arc::clone(&self.dialer), flow).await?;
             self.last += 1;
             let id = ClientId(self.last);
-            let seat = Arc::new(Seat {
+            let seat = Arc::new(ClientHandle {
                 id,
                 link,
                 probe: Probe::default(),
@@ -203,13 +203,13 @@ impl Doing {
 }
 
 /// Lets a client go; whatever was done to it, its session can be closed.
-fn see_off(seat: &Seat) {
+fn see_off(seat: &ClientHandle) {
     seat.link.change(|flow| (flow.cut, flow.paused) = (false, false));
     seat.leaves.cancel();
     seat.frozen.send_replace(false);
 }
 
-fn figures(seat: &Seat) -> (Cost, Passed) {
+fn figures(seat: &ClientHandle) -> (Cost, Passed) {
     let mut passed = seat.link.passed();
     passed.requests = passed.requests.saturating_sub(seat.overhead.load(Ordering::Relaxed));
     (seat.probe.cost(), passed)

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::belief::{Belief, Beliefs};
+use super::holder_claims::{Belief, HolderClaims};
 use super::link::Passed;
 use super::{ClientId, Doing, MOST_OVERLAPS, Overlap, Quantiles, Totals};
 use crate::lock::{Access, Algorithm, Cost};
@@ -18,7 +18,7 @@ const LONGEST: u64 = 3_600_000_000;
 
 /// One client's figures.
 #[derive(Debug)]
-pub(super) struct Card {
+pub(super) struct ClientStats {
     pub(super) doing: Doing,
     pub(super) since: Duration,
     pub(super) session: Option<SessionId>,
@@ -63,7 +63,7 @@ impl Times {
     }
 }
 
-impl Card {
+impl ClientStats {
     fn new(now: Duration) -> Self {
         Self {
             doing: Doing::Connecting,
@@ -94,8 +94,8 @@ impl Card {
 /// The figures of a fleet.
 #[derive(Debug)]
 pub(super) struct Tally {
-    cards: BTreeMap<ClientId, Card>,
-    beliefs: Beliefs,
+    cards: BTreeMap<ClientId, ClientStats>,
+    beliefs: HolderClaims,
     waits: Histogram<u64>,
     holds: Histogram<u64>,
     totals: Totals,
@@ -130,7 +130,7 @@ impl Tally {
         let histogram = || Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds in its range");
         Self {
             cards: BTreeMap::new(),
-            beliefs: Beliefs::new(algorithm),
+            beliefs: HolderClaims::new(algorithm),
             waits: histogram(),
             holds: histogram(),
             totals: Totals::default(),
@@ -144,7 +144,7 @@ impl Tally {
     }
 
     pub(super) fn joins(&mut self, client: ClientId, now: Duration) {
-        self.cards.insert(client, Card::new(now));
+        self.cards.insert(client, ClientStats::new(now));
     }
 
     /// Forgets a client; what it did stays in the totals.
@@ -180,7 +180,7 @@ impl Tally {
         // A come node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
         let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
-        let is_behind = others > 0 || self.beliefs.hinder(access);
+        let is_behind = others > 0 || self.beliefs.blocks(access);
         self.waiting += 1;
         self.waiting_writers += u64::from(access == Access::Write);
         self.on(client, |card| {
@@ -256,13 +256,13 @@ impl Tally {
         self.waiting_writers = self.waiting_writers.saturating_sub(u64::from(access == Access::Write));
     }
 
-    fn on(&mut self, client: ClientId, change: impl FnOnce(&mut Card)) {
+    fn on(&mut self, client: ClientId, change: impl FnOnce(&mut ClientStats)) {
         if let Some(card) = self.cards.get_mut(&client) {
             change(card);
         }
     }
 
-    pub(super) fn cards(&mut self) -> impl Iterator<Item = (ClientId, &mut Card)> {
+    pub(super) fn cards(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
         self.cards.iter_mut().map(|(id, card)| (*id, card))
     }
 

@@ -2,17 +2,17 @@
 //!
 //! A [`Script`] is read from `assets/demo.toml`: scenes, each with a stage of its own and a few beats, each with a caption and a
 //! place to look at. The screen steps through it (`tui::app`'s tour); fleets of test clients are started as the user's own are,
-//! and what needs sessions that err is played on a [`Stage`]: a client whose create is answered into a cut link, and
+//! and what needs sessions that err is played on a [`SceneRunner`]: a client whose create is answered into a cut link, and
 //! two that take two locks in opposite order.
 //!
-//! On an ensemble that is not the sandbox all of it lies on a [`Ground`] of its own, which goes when the tour ends.
+//! On an ensemble that is not the sandbox all of it lies on a [`Namespace`] of its own, which goes when the tour ends.
 //!
 //! Architecture invariant: nothing is made outside the ground, and every session of a scene ends with the scene.
 
-mod ground;
+mod namespace;
+mod scene;
 mod script;
-mod stage;
 
-pub use ground::{Ground, GroundError};
-pub use script::{Act, Beat, Cast, Look, Play, Scene, Script, Typed};
-pub use stage::{Direction, Stage};
+pub use namespace::{GroundError, Namespace};
+pub use scene::{Direction, SceneRunner};
+pub use script::{Act, Cast, Look, Play, Scene, Script, Step, Typed};

@@ -37,7 +37,7 @@ pub struct Scene {
     pub play: Option<Play>,
     /// What is told, in order; there is one at least.
     #[serde(rename = "beat")]
-    pub beats: Vec<Beat>,
+    pub steps: Vec<Step>,
 }
 
 /// One fleet of test clients.
@@ -75,7 +75,7 @@ impl Cast {
     }
 }
 
-/// What is played on the [`Stage`](super::Stage).
+/// What is played on the [`SceneRunner`](super::SceneRunner).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Play {
@@ -111,7 +111,7 @@ impl Play {
 /// One moment of a scene.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Beat {
+pub struct Step {
     /// What is told, in ASCII.
     pub caption: String,
     /// Which screen shows it.
@@ -177,7 +177,7 @@ pub enum Act {
 }
 
 impl Act {
-    /// Whether test clients play it; else it is played on the [`Stage`](super::Stage).
+    /// Whether test clients play it; else it is played on the [`SceneRunner`](super::SceneRunner).
     pub fn is_of_clients(self) -> bool {
         matches!(self, Self::CrashHolder | Self::FreezeHolder | Self::Thaw)
     }
@@ -196,7 +196,7 @@ impl Script {
     /// Reads a script; the error is a sentence.
     pub fn read(text: &str) -> Result<Self, String> {
         let script: Self = toml::from_str(text).map_err(|error| error.to_string())?;
-        if script.scenes.is_empty() || script.scenes.iter().any(|scene| scene.beats.is_empty()) {
+        if script.scenes.is_empty() || script.scenes.iter().any(|scene| scene.steps.is_empty()) {
             return Err("a script has scenes, and each scene has beats".to_owned());
         }
         Ok(script)
@@ -230,7 +230,7 @@ mod tests {
             }
             let fleets = scene.fleets.iter().map(|cast| cast.lock.as_str());
             let locks: Vec<&str> = fleets.chain(scene.play.iter().flat_map(Play::locks)).collect();
-            for beat in &scene.beats {
+            for beat in &scene.steps {
                 let caption = &beat.caption;
                 assert!(caption.is_ascii() && !caption.contains('\n') && !caption.is_empty(), "{caption:?}");
                 assert!(beat.lock.as_deref().is_none_or(|lock| locks.contains(&lock)), "{caption:?}");

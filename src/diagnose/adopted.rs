@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::checks::{Kept, Scene};
+use super::checks::{LockContext, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Life, Severity};
 use crate::queue::{Contender, LockId};
@@ -12,7 +12,7 @@ use crate::znode::{SessionId, Timestamp, escaped};
 const REMEDY: &str = "restart that client: it may believe that it holds by a node that goes with the older session";
 
 /// From where a holder was connected, and when it was last seen to be.
-pub(super) type Memory = Kept<(LockId, SessionId), Known>;
+pub(super) type Memory = RoundMemory<(LockId, SessionId), Known>;
 
 #[derive(Clone, Debug)]
 pub(super) struct Known {
@@ -22,7 +22,7 @@ pub(super) struct Known {
 
 /// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
 /// looks the same until it contends anew: this is never more than a hint.
-pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let (lock, view) = (scene.lock, scene.sight.view());
     let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
         return;
@@ -46,7 +46,7 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
 }
 
 fn suspicion(
-    scene: &Scene<'_>,
+    scene: &LockContext<'_>,
     holder: &Contender,
     session: SessionId,
     newer: &Connection,

@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::suspicion::Suspicion;
 use super::unwatched::Unwatched;
 use super::{
-    Sight, Thresholds, Waits, adopted, deadlock, disagrees, empty, expiring, foreign, ghost, head_expired, hung,
+    TableAt, Thresholds, Waits, adopted, deadlock, disagrees, empty, expiring, foreign, ghost, head_expired, hung,
     leaked, lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck, unwatched,
 };
 use crate::queue::{LockId, LockQueue, State};
@@ -30,8 +30,8 @@ pub(super) struct Memory {
 }
 
 /// A look at one lock.
-pub(super) struct Scene<'a> {
-    pub sight: Sight<'a>,
+pub(super) struct LockContext<'a> {
+    pub sight: TableAt<'a>,
     pub thresholds: &'a Thresholds,
     pub lock: &'a LockQueue,
     /// The sessions that stand in this queue more than once, with their positions.
@@ -42,8 +42,13 @@ pub(super) struct Scene<'a> {
     pub unwatched: Vec<Unwatched>,
 }
 
-impl<'a> Scene<'a> {
-    fn new(sight: Sight<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue, memory: &mut unwatched::Memory) -> Self {
+impl<'a> LockContext<'a> {
+    fn new(
+        sight: TableAt<'a>,
+        thresholds: &'a Thresholds,
+        lock: &'a LockQueue,
+        memory: &mut unwatched::Memory,
+    ) -> Self {
         let waits = lock.waiting() > 0 && lock.kind() != Kind::SingleNode;
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
         let watching = if waits { watching(sight, lock) } else { FxHashSet::default() };
@@ -86,13 +91,13 @@ fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
     repeated
 }
 
-fn watching(sight: Sight<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
+fn watching(sight: TableAt<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
     let watched = sight.view().watched_below(&lock.queue_path());
     watched.flat_map(|(_, watched)| watched.sessions.iter().copied()).collect()
 }
 
 /// Everything that all checks see.
-pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory) -> Vec<Suspicion> {
+pub(super) fn all(sight: TableAt<'_>, thresholds: &Thresholds, memory: &mut Memory) -> Vec<Suspicion> {
     let mut found = Vec::new();
     memory.unwatched.begin();
     memory.hung.begin();
@@ -102,7 +107,7 @@ pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory
     memory.leaked.begin();
     memory.empty.begin();
     for lock in sight.table().locks() {
-        let scene = Scene::new(sight, thresholds, lock, &mut memory.unwatched);
+        let scene = LockContext::new(sight, thresholds, lock, &mut memory.unwatched);
         ghost::check(&scene, &mut found);
         disagrees::check(&scene, &mut found);
         persistent::check(&scene, &mut found);
@@ -128,18 +133,18 @@ pub(super) fn all(sight: Sight<'_>, thresholds: &Thresholds, memory: &mut Memory
 
 /// What a check remembers under a key, as long as it sees it again at each look.
 #[derive(Clone, Debug)]
-pub(super) struct Kept<K, V> {
+pub(super) struct RoundMemory<K, V> {
     kept: FxHashMap<K, (u64, V)>,
     round: u64,
 }
 
-impl<K, V> Default for Kept<K, V> {
+impl<K, V> Default for RoundMemory<K, V> {
     fn default() -> Self {
         Self { kept: FxHashMap::default(), round: 0 }
     }
 }
 
-impl<K: std::hash::Hash + Eq, V> Kept<K, V> {
+impl<K: std::hash::Hash + Eq, V> RoundMemory<K, V> {
     /// A look begins: what was not seen at the last one is forgotten.
     pub fn begin(&mut self) {
         let round = self.round;

@@ -6,7 +6,7 @@ use rustc_hash::FxHasher;
 
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Cycle, Waits};
-use super::{Code, Severity, Sight, Thresholds, election};
+use super::{Code, Severity, TableAt, Thresholds, election};
 use crate::queue::LockQueue;
 use crate::znode::escaped;
 
@@ -17,7 +17,7 @@ const MOST_NAMED: usize = 5;
 
 /// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
 /// dissolves, one of which nothing moves does not.
-pub(super) fn check(sight: Sight<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
+pub(super) fn check(sight: TableAt<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
     for cycle in waits.cycles() {
         let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| sight.table().lock(wait.lock)).collect();
         // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::{Ledger, Suspicion, Verdicts};
-use super::{Code, Finding, Severity, Sight, Thresholds, checks};
+use super::{Code, Finding, Severity, TableAt, Thresholds, checks};
 use crate::queue::{LockId, LockTable};
 use crate::znode::Timestamp;
 
@@ -56,7 +56,7 @@ impl Diagnosis {
             self.ledger.forget_all();
             return self.replace(Verdicts::default());
         }
-        let sight = Sight::new(table, now);
+        let sight = TableAt::new(table, now);
         let mut suspicions: Vec<Suspicion> = checks::all(sight, &self.thresholds, &mut self.memory);
         if !sight.view().provenance().can_prove() {
             suspicions = suspicions.into_iter().map(Suspicion::doubted).collect();

@@ -1,8 +1,8 @@
 //! A node that was deleted and is there again: the member that is read shows what the others have not.
 
-use super::checks::{MOST_OF_A_KIND, Scene};
+use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Severity, Sight};
+use super::{Code, Finding, Severity, TableAt};
 use crate::queue::{Link, LockQueue, Row, State};
 use crate::znode::escaped;
 
@@ -10,7 +10,7 @@ const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
 
 /// A member that is only behind catches up, or its leader lets it go: so it must last.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if lock.returned() == 0 {
         return;
@@ -22,7 +22,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
     }));
 }
 
-fn describe(scene: &Scene<'_>, row: &Row<'_>) -> Finding {
+fn describe(scene: &LockContext<'_>, row: &Row<'_>) -> Finding {
     let severity = if row.state == State::Holds { Severity::Critical } else { Severity::Warning };
     let summary = format!(
         "{} was deleted and is there again with its czxid {}, which is given once: {} shows a node that the ensemble has deleted",
@@ -34,7 +34,7 @@ fn describe(scene: &Scene<'_>, row: &Row<'_>) -> Finding {
 }
 
 /// The member that is read.
-fn member(sight: Sight<'_>) -> String {
+fn member(sight: TableAt<'_>) -> String {
     let session = match sight.table().link() {
         Link::Connected { session, .. } => Some(*session),
         _ => None,
@@ -48,7 +48,7 @@ fn member(sight: Sight<'_>) -> String {
 
 /// Whether a finding still holds where nodes returned: the order of that queue is not the ensemble's, and a returned node's owner
 /// may have done nothing wrong.
-pub(super) fn leaves(sight: Sight<'_>, finding: &Finding) -> bool {
+pub(super) fn leaves(sight: TableAt<'_>, finding: &Finding) -> bool {
     let Some(lock) = sight.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
     match finding.code {
         Code::MemberDisagrees | Code::SequenceOverflow | Code::ForeignChild | Code::EmptyParent => true,

@@ -1,6 +1,6 @@
 //! A lock parent that nobody uses.
 
-use super::checks::{Kept, Scene};
+use super::checks::{LockContext, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, election};
 use crate::queue::LockId;
@@ -11,10 +11,10 @@ const REMEDY: &str =
     "delete the empty parent, never recursively; make lock parents as container nodes, which the servers remove";
 
 /// Since when a lock parent was seen empty.
-pub(super) type Memory = Kept<LockId, Timestamp>;
+pub(super) type Memory = RoundMemory<LockId, Timestamp>;
 
 /// Parents that were empty already when they were first seen are not known to be any lock's.
-pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if !lock.is_empty() || lock.kind() == Kind::SingleNode || lock.name().is_some() || election::is_registry(lock) {
         return;

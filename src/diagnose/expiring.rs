@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::checks::{MOST_OF_A_KIND, Scene};
+use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Life, Severity, election};
 use crate::queue::Row;
@@ -11,7 +11,7 @@ use crate::znode::escaped;
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
 /// A client on its way from one server to another looks the same until all servers were asked again.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let Some(gathered) = scene.sight.view().connections_as_of() else { return };
     for row in scene.lock.rows(0..scene.lock.holding().min(MOST_OF_A_KIND)) {
         if let (Life::Expiring, left) = scene.sight.life(row.contender) {
@@ -21,7 +21,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
     }
 }
 
-fn describe(scene: &Scene<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
+fn describe(scene: &LockContext<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
     let severity =
         if scene.waiting() > 0 && !election::is_registry(scene.lock) { Severity::Warning } else { Severity::Info };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();

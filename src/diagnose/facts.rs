@@ -77,12 +77,12 @@ pub struct Facts<'a> {
 
 /// A table and what the servers say, seen together at one moment.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
+pub struct TableAt<'a> {
     table: &'a LockTable,
     now: Timestamp,
 }
 
-impl<'a> Sight<'a> {
+impl<'a> TableAt<'a> {
     /// The table, with the view that it was told last.
     pub fn new(table: &'a LockTable, now: Timestamp) -> Self {
         Self { table, now }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity, Sight};
+use super::{Code, Severity, TableAt};
 use crate::queue::LockQueue;
 use crate::recipe::{Kind, Recipe};
 use crate::znode::escaped;
@@ -12,7 +12,7 @@ const REMEDY: &str =
     "move the other nodes to a parent of their own: libraries that count every child take them for contenders";
 
 /// Queues of different recipes in one parent. Children that can be no contender are not read, and so not seen here.
-pub(super) fn check(sight: Sight<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(sight: TableAt<'_>, found: &mut Vec<Suspicion>) {
     let locks = sight.table().locks().filter(|lock| lock.kind() != Kind::SingleNode && !lock.is_empty());
     let mut here: Vec<&LockQueue> = Vec::new();
     // Ordered by their paths.
@@ -27,7 +27,7 @@ pub(super) fn check(sight: Sight<'_>, found: &mut Vec<Suspicion>) {
 }
 
 /// One finding, about the longest queue.
-fn suspicion(sight: Sight<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
+fn suspicion(sight: TableAt<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
     let main = here.iter().rev().max_by_key(|lock| (is_known(lock), lock.len()))?;
     let other = here.iter().find(|lock| family(lock) != family(main))?;
     let node = &other.row(0)?.contender.node;

@@ -1,6 +1,6 @@
 //! A node whose session no longer exists.
 
-use super::checks::{MOST_OF_A_KIND, Scene};
+use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Life, Severity};
 use crate::queue::{Row, State};
@@ -10,7 +10,7 @@ const REMEDY: &str = "compare the node on each server, since one may lag behind;
 
 /// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
 /// servers.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let Some(gathered) = scene.sight.view().sessions_as_of() else { return };
     let rows = scene.lock.rows(0..scene.lock.len());
     let ghosts = rows.filter(|row| scene.sight.life(row.contender).0 == Life::Ghost).take(MOST_OF_A_KIND);
@@ -20,7 +20,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
     }));
 }
 
-fn describe(scene: &Scene<'_>, row: &Row<'_>) -> Finding {
+fn describe(scene: &LockContext<'_>, row: &Row<'_>) -> Finding {
     let blocks = row.state == State::Holds && scene.waiting() > 0;
     let severity = if blocks { Severity::Critical } else { Severity::Warning };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();

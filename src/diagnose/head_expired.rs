@@ -1,6 +1,6 @@
 //! The holder before this one lost the lock to the end of its session: it may not know.
 
-use super::checks::Scene;
+use super::checks::LockContext;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::Held;
@@ -8,7 +8,7 @@ use crate::znode::escaped;
 
 /// Nothing in the tree is wrong: a paused process believes for a while that it still holds. It matters as long as its successor
 /// holds.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let (Some(ran_out), Some(holder)) = (scene.lock.ran_out(), scene.lock.first_holder()) else { return };
     if holder.held() != Held::Since(ran_out.at) || holder.session == Some(ran_out.session) {
         return;

@@ -1,6 +1,6 @@
 //! A holder that sends heartbeats and nothing else.
 
-use super::checks::{Kept, NodeKey, Scene};
+use super::checks::{LockContext, NodeKey, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, election};
 use crate::queue::Row;
@@ -13,7 +13,7 @@ const REMEDY: &str =
     "look at that process first, and stop it if it hangs; deleting the node of a process that goes on lets two in";
 
 /// Since when a holder's client has sent no request, as long as it holds by the same node.
-pub(super) type Memory = Kept<NodeKey, Silence>;
+pub(super) type Memory = RoundMemory<NodeKey, Silence>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Silence {
@@ -22,7 +22,7 @@ pub(super) struct Silence {
     since: Timestamp,
 }
 
-pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if scene.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
         return;
@@ -33,7 +33,7 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
 }
 
 /// Heartbeats don't move the number of a client's last request.
-fn suspicion(scene: &Scene<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Suspicion> {
+fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Suspicion> {
     let session = row.contender.session?;
     let (member, connection) = scene.sight.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;

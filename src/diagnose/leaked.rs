@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::checks::{Kept, Scene};
+use super::checks::{LockContext, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, Watching};
 use crate::queue::{LockId, State};
@@ -16,14 +16,14 @@ const REMEDY: &str =
     "upgrade or restart the client: it waits with exists, which leaves a watch behind on a node that is gone";
 
 /// The watches on paths that were not there, and since when.
-pub(super) type Memory = Kept<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>;
+pub(super) type Memory = RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>;
 
 /// Numbers are not given twice, so that such a watch never fires; the node of a single-node lock may come back.
 ///
 /// A server that is behind lists watches on nodes that are gone elsewhere, or that others do not see yet: in an election for
 /// seconds. Such a watch is its session's own wait. So it is a leak only where its session waits for something else by now, or
 /// for nothing in this queue, and only for a number that was given before.
-pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if lock.kind() == Kind::SingleNode {
         return;
@@ -74,20 +74,20 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
 
 /// Which sessions wait in a queue for nothing that they do not watch.
 struct MovedOn<'a, 'b> {
-    scene: &'a Scene<'b>,
+    scene: &'a LockContext<'b>,
     /// For each session that contends here, whether it watches what it waits for.
     contends: FxHashMap<SessionId, bool>,
 }
 
 impl<'a, 'b> MovedOn<'a, 'b> {
-    fn new(scene: &'a Scene<'b>) -> Self {
+    fn new(scene: &'a LockContext<'b>) -> Self {
         Self { scene, contends: FxHashMap::default() }
     }
 
     /// Whether what this session watches besides cannot be its own wait. Linear in the queue the first time that it is asked.
     fn has(&mut self, session: SessionId) -> bool {
         if self.contends.is_empty() {
-            let Scene { sight, lock, .. } = self.scene;
+            let LockContext { sight, lock, .. } = self.scene;
             for row in lock.rows(0..lock.len()) {
                 let Some(owner) = row.contender.session else { continue };
                 // A holder may not have been told yet that it holds.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::checks::{Kept, MOST_OF_A_KIND, NodeKey, Scene};
+use super::checks::{LockContext, MOST_OF_A_KIND, NodeKey, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::unwatched::Unwatched;
 use super::{Code, Severity};
@@ -12,7 +12,7 @@ use crate::znode::{Timestamp, escaped};
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
 
 /// Waiters that were seen to watch nothing: from when on, until when, and their clients' last request.
-pub(super) type Memory = Kept<NodeKey, Seen>;
+pub(super) type Memory = RoundMemory<NodeKey, Seen>;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
@@ -22,7 +22,7 @@ pub(super) struct Seen {
 }
 
 /// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
-pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     found.extend(slept_through(scene, memory));
     let mut told = 0;
     for seen in &scene.unwatched {
@@ -40,7 +40,7 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
     }
 }
 
-fn suspicion(scene: &Scene<'_>, row: &Row<'_>, seen: &Unwatched) -> Suspicion {
+fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, seen: &Unwatched) -> Suspicion {
     let [node, behind] = [&row.contender.node, &seen.behind].map(|name| escaped(name));
     let summary = format!(
         "{node} waits for {behind}, but its session {} watches nothing here: it lost its wake-up, or gave up and left its node",
@@ -53,7 +53,7 @@ fn suspicion(scene: &Scene<'_>, row: &Row<'_>, seen: &Unwatched) -> Suspicion {
 }
 
 /// The holder, when it was seen to watch nothing while it waited, and has asked the servers nothing since.
-fn slept_through(scene: &Scene<'_>, memory: &mut Memory) -> Option<Suspicion> {
+fn slept_through(scene: &LockContext<'_>, memory: &mut Memory) -> Option<Suspicion> {
     let row = scene.lock.row(0).filter(|row| row.state == State::Holds)?;
     let seen = *memory.recall(&(scene.lock.id(), row.contender.czxid.0))?;
     let session = row.contender.session?;

@@ -1,6 +1,6 @@
 //! What the servers' own view makes of the queues: who is alive, who watches what, and why a lock is stuck.
 //!
-//! [`Sight`] joins a [`LockTable`](crate::queue::LockTable) with its [`ServerView`](crate::server_view::ServerView).
+//! [`TableAt`] joins a [`LockTable`](crate::queue::LockTable) with its [`ServerView`](crate::server_view::ServerView).
 //! [`Diagnosis`] makes [`Finding`]s of it, one kind a file. [`Waits`] is the graph of who waits for whom, across locks.
 //!
 //! # What is found, and what cannot be
@@ -52,7 +52,7 @@ mod unwatched;
 mod waits;
 
 pub use diagnosis::{Changed, Diagnosis};
-pub use facts::{Facts, Life, Sight, Watching};
+pub use facts::{Facts, Life, TableAt, Watching};
 pub use finding::{Code, Finding, Severity};
 pub use thresholds::Thresholds;
 pub use waits::{Blocker, Cycle, Wait, Waits};

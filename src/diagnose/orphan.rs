@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::checks::{MOST_OF_A_KIND, Scene};
+use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::facts::attempt;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
@@ -14,7 +14,7 @@ use crate::znode::escaped;
 const REMEDY: &str = "ask the owner to restart that client, or delete the earlier node: its maker does not know of it";
 
 /// Names carry an id that is made for one attempt; an attempt needs one node.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     let mut left = MOST_OF_A_KIND;
     for positions in scene.repeated.values() {

@@ -1,6 +1,6 @@
 //! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
 
-use super::checks::{MOST_OF_A_KIND, Scene};
+use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
 use super::unwatched::Unwatched;
 use super::{Code, Severity};
@@ -11,7 +11,7 @@ const REMEDY: &str = "ask the owner; if it does not wait for the earlier node, d
 
 /// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
 /// earlier node that holds needs no watch: `self_blocked` tells of that.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let mut suspects = 0;
     for seen in &scene.unwatched {
         let last = scene.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
@@ -24,7 +24,7 @@ pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
     }
 }
 
-fn suspicion(scene: &Scene<'_>, row: &Row<'_>, last: &Row<'_>, seen: &Unwatched) -> Suspicion {
+fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, last: &Row<'_>, seen: &Unwatched) -> Suspicion {
     let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
     let summary = format!(
         "session {} queues again as {last}, and nothing watches for {node}, which waits for {behind}",

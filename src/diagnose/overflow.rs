@@ -1,6 +1,6 @@
 //! The numbers of a queue run out.
 
-use super::checks::Scene;
+use super::checks::LockContext;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::LockQueue;
@@ -13,7 +13,7 @@ const NUMBERS: i64 = 1 << 31;
 const REMEDY: &str = "let the queue drain, then delete the lock parent and let it be made anew: its numbers begin at 0";
 
 /// Servers up to 3.5 go on with negative numbers, so that the newest becomes the head; from 3.6 creates fail.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if lock.kind() == Kind::SingleNode {
         return;

@@ -1,6 +1,6 @@
 //! Contenders that no session's end deletes.
 
-use super::checks::Scene;
+use super::checks::LockContext;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity};
 use crate::queue::{LockQueue, Row, State};
@@ -11,7 +11,7 @@ const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
 
 /// One finding for each lock, about the first of them. Hive's locks are meant so.
-pub(super) fn check(scene: &Scene<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if lock.recipe() == Recipe::Hive {
         return;

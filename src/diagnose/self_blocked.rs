@@ -2,7 +2,7 @@
 
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Wait, Waits};
-use super::{Code, Severity, Sight, Thresholds, election, stuck};
+use super::{Code, Severity, TableAt, Thresholds, election, stuck};
 use crate::queue::{Held, LockQueue};
 use crate::znode::{Timestamp, escaped};
 
@@ -10,7 +10,7 @@ const REMEDY: &str = "look at that process: restart it if it takes the lock twic
 
 /// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
 pub(super) fn check(
-    sight: Sight<'_>,
+    sight: TableAt<'_>,
     thresholds: &Thresholds,
     waits: &Waits,
     holders: &mut stuck::Memory,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::testing::{World, curator, path, uuid};
-use super::{Code, Sight, Thresholds};
+use super::{Code, TableAt, Thresholds};
 use crate::znode::Timestamp;
 
 /// The scenes that raise a code. The match is exhaustive: a new finding does not compile without its sentences.
@@ -50,7 +50,7 @@ fn every_sentence_of_every_finding_is_as_it_was_reviewed() {
 fn every_sentence_of_the_evidence_against_a_node_is_as_it_was_reviewed() {
     let mut all = Vec::new();
     for world in [one_session_twice(1, 1, 1), one_session_twice(1, 2, 1), lost_wake_up(false)] {
-        let sight = Sight::new(&world.table, world.now);
+        let sight = TableAt::new(&world.table, world.now);
         let lock = world.lock("/l");
         for row in lock.rows(0..lock.len()) {
             all.push(row.contender.node.to_string());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::checks::{Kept, NodeKey, Scene};
+use super::checks::{LockContext, NodeKey, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity, election};
 use crate::queue::{Held, Row};
@@ -13,10 +13,10 @@ const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
 /// Since when a node was seen to hold that held already when it was first seen: when it took the lock nobody knows.
-pub(super) type Memory = Kept<NodeKey, Timestamp>;
+pub(super) type Memory = RoundMemory<NodeKey, Timestamp>;
 
 /// One finding for each lock, about who has held longest.
-pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
     let lock = scene.lock;
     if scene.waiting() == 0 || election::is_registry(lock) {
         return;
@@ -35,14 +35,14 @@ pub(super) fn check(scene: &Scene<'_>, memory: &mut Memory, found: &mut Vec<Susp
     found.push(Suspicion::new(finding, scene.now(), Duration::ZERO).of_state(row.contender.czxid.0));
 }
 
-fn held_since(scene: &Scene<'_>, row: &Row<'_>, memory: &mut Memory) -> Timestamp {
+fn held_since(scene: &LockContext<'_>, row: &Row<'_>, memory: &mut Memory) -> Timestamp {
     match row.contender.held() {
         Held::Since(since) => since,
         Held::AtMostSince(_) | Held::Free => *memory.see((scene.lock.id(), row.contender.czxid.0), || scene.now()),
     }
 }
 
-fn describe(scene: &Scene<'_>, row: &Row<'_>, held: Duration, waiting: usize) -> Finding {
+fn describe(scene: &LockContext<'_>, row: &Row<'_>, held: Duration, waiting: usize) -> Finding {
     let lock = scene.lock;
     let code = if lock.kind() == Kind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };

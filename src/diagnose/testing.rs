@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::{Code, Diagnosis, Finding, Severity, Thresholds};
 use crate::queue::{Change, Link, LockId, LockQueue, LockTable};
-use crate::recipe::Shape;
+use crate::recipe::Classifier;
 use crate::server_view::{
     Connection, Expiry, Listing, MemberView, Mode, Provenance, ServerView, Session, WatchTotals, WatchedPath,
 };
@@ -135,7 +135,7 @@ impl World {
             data_length: 0,
             num_children: 0,
         };
-        let change = if Shape::is_hint(&at) {
+        let change = if Classifier::is_hint(&at) {
             Change::Appeared { path: at.clone() }
         } else {
             Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::checks::{Kept, NodeKey, Scene};
+use super::checks::{LockContext, NodeKey, RoundMemory};
 use super::{Life, election};
 use crate::queue::{LockId, Row, State};
 use crate::recipe::{Kind, Recipe, Role};
@@ -33,8 +33,8 @@ pub(super) struct Unwatched {
 /// What is remembered of queues and of those who wait in them without a watch on what they wait for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
-    queues: Kept<LockId, Queue>,
-    waiters: Kept<NodeKey, Quiet>,
+    queues: RoundMemory<LockId, Queue>,
+    waiters: RoundMemory<NodeKey, Quiet>,
 }
 
 impl Memory {
@@ -63,7 +63,7 @@ struct Quiet {
 
 /// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
 /// and its next watch.
-pub(super) fn unwatched(scene: &Scene<'_>, memory: &mut Memory) -> Vec<Unwatched> {
+pub(super) fn unwatched(scene: &LockContext<'_>, memory: &mut Memory) -> Vec<Unwatched> {
     let lock = scene.lock;
     let told = scene.sight.view().members.iter().any(|member| member.watched.is_some());
     // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
@@ -76,7 +76,7 @@ pub(super) fn unwatched(scene: &Scene<'_>, memory: &mut Memory) -> Vec<Unwatched
     rows.filter_map(|row| one(scene, &row, changed, &mut memory.waiters)).collect()
 }
 
-fn changed(scene: &Scene<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
+fn changed(scene: &LockContext<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
     let children = (scene.lock.len(), scene.lock.next_sequence());
     let queue = memory.queues.see(scene.lock.id(), || Queue { children, looked: scene.now(), changed: None });
     if queue.children != children {
@@ -87,10 +87,10 @@ fn changed(scene: &Scene<'_>, memory: &mut Memory) -> Option<(Timestamp, Timesta
 }
 
 fn one(
-    scene: &Scene<'_>,
+    scene: &LockContext<'_>,
     row: &Row<'_>,
     changed: Option<(Timestamp, Timestamp)>,
-    quiet: &mut Kept<NodeKey, Quiet>,
+    quiet: &mut RoundMemory<NodeKey, Quiet>,
 ) -> Option<Unwatched> {
     let (sight, lock, contender) = (scene.sight, scene.lock, row.contender);
     let session = contender.session.filter(|_| row.state == State::Waits)?;
@@ -142,7 +142,7 @@ fn one(
 /// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
 /// anew after each event. So it is told apart even where others watch children.
 fn is_indifferent(
-    scene: &Scene<'_>,
+    scene: &LockContext<'_>,
     connection: &Connection,
     asked: Timestamp,
     changed: Option<(Timestamp, Timestamp)>,
@@ -163,7 +163,7 @@ fn is_indifferent(
 }
 
 /// The one node that a waiter waits for. Who waits for a semaphore's leases waits for many, and watches children.
-fn awaited<'a>(scene: &Scene<'a>, row: &Row<'_>) -> Option<Row<'a>> {
+fn awaited<'a>(scene: &LockContext<'a>, row: &Row<'_>) -> Option<Row<'a>> {
     let lock = scene.lock;
     let names = lock.waits_for(row.position, 2);
     let [name] = names[..] else { return None };

@@ -10,10 +10,10 @@ use futures::FutureExt;
 use tokio::time::Instant;
 
 use crate::admin::{DeletePlan, Examine, NoPlan, PlannedNode};
-use crate::diagnose::Sight;
+use crate::diagnose::TableAt;
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, Link, LockTable};
-use crate::recipe::Shape;
+use crate::recipe::Classifier;
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, survey_once};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
@@ -114,7 +114,7 @@ impl Examiner {
 impl Examine for Examiner {
     async fn examine(&mut self, node: &PlannedNode) -> Result<Option<PlannedNode>, String> {
         self.refresh().await?;
-        match DeletePlan::of(&Sight::new(&self.table, now()), std::slice::from_ref(&node.path)) {
+        match DeletePlan::of(&TableAt::new(&self.table, now()), std::slice::from_ref(&node.path)) {
             Ok(plan) => Ok(plan.nodes().first().cloned()),
             // The execution itself finds out what is there, and children are never deleted.
             Err(NoPlan::NotFound(_) | NoPlan::NotEmpty(_) | NoPlan::NoParent(..)) => Ok(None),
@@ -147,9 +147,9 @@ pub fn near(path: &ZnodePath) -> Vec<ZnodePath> {
     }
     let mut near = vec![parent.clone()];
     if !parent.is_root() {
-        near.extend(Shape::hints_beside(&parent));
-        near.extend(Shape::hints_of(&parent));
-        near.extend(Shape::regrouped_by(&parent));
+        near.extend(Classifier::hints_beside(&parent));
+        near.extend(Classifier::hints_of(&parent));
+        near.extend(Classifier::regrouped_by(&parent));
     }
     near
 }

@@ -15,10 +15,10 @@
 //! reads everything again.
 
 mod backoff;
+mod connection_run;
 mod follow;
 mod outbox;
 mod run;
-mod spell;
 mod wire;
 
 use std::time::Duration;

@@ -5,9 +5,9 @@ use tokio::time::{sleep, timeout};
 use zookeeper_client::{Client, Error, SessionState};
 
 use super::backoff::Backoff;
+use super::connection_run::{ConnectionRun, End};
 use super::follow::{Follower, Watching};
 use super::outbox::{Gone, Outbox, now};
-use super::spell::{End, Spell};
 use super::{CLOSING, ObserveOptions, Observed, Waits};
 use crate::queue::{Change, Link};
 use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
@@ -151,7 +151,7 @@ impl Runner {
         if session.cuts_at_watch >= CUTS_AT_UNKNOWN {
             session.watching = Watching::OneShot;
         }
-        let begun = Spell::begin(client, &mut self.follower, &mut self.outbox, session.watching).await;
+        let begun = ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await;
         let end = match begun {
             Err(gone) => return gone.into(),
             Ok(Ok(spell)) => {
@@ -160,7 +160,7 @@ impl Runner {
             }
             Ok(Err(Error::Unimplemented)) => {
                 session.watching = Watching::OneShot;
-                match Spell::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
+                match ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
                     Err(gone) => return gone.into(),
                     Ok(Err(error)) => return error.into(),
                     Ok(Ok(spell)) => spell.run().await,

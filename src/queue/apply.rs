@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::handover::Departed;
-use super::lock::RanOut;
+use super::handover::LeaseHandover;
+use super::lock::SessionExpired;
 use super::table::{Parent, ParentNode, Phase};
 use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
-use crate::recipe::{Kind, Place, Role, Shape};
+use crate::recipe::{Classifier, Kind, Place, Role};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat};
 
 /// How many locks are kept that are free and whose parent does not tell that they exist (a single node between two
@@ -91,7 +91,7 @@ impl LockTable {
     }
 
     fn appeared(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        if !Shape::is_hint(path) {
+        if !Classifier::is_hint(path) {
             self.lease_created(path);
             return;
         }
@@ -142,7 +142,7 @@ impl LockTable {
     /// kazoo keeps the most leases of a semaphore in the data of the node itself.
     fn note_maximum(&mut self, path: &ZnodePath, node: &Node) {
         let maximum = std::str::from_utf8(node.data.bytes()).ok().and_then(|text| text.trim().parse().ok());
-        if !Shape::hints_of(path).iter().any(|hint| self.hint_epochs.contains_key(hint)) {
+        if !Classifier::hints_of(path).iter().any(|hint| self.hint_epochs.contains_key(hint)) {
             return;
         }
         let epoch = self.epoch;
@@ -295,7 +295,7 @@ impl LockTable {
         }
         let slot = slot as usize;
         let session = self.locks.get(&id).and_then(|lock| lock.contender(slot)).and_then(|contender| contender.session);
-        let ran_out = self.ran_out(session, now);
+        let ran_out = self.session_expired(session, now);
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let position = lock.position_of_slot(slot);
         let veiled = lock.is_veiled(slot);
@@ -318,7 +318,8 @@ impl LockTable {
             false => Event::Left,
         };
         if let (true, true, Some(session)) = (ran_out && contender.returned_at.is_none(), held, session) {
-            lock.ran_out = Some(Box::new(RanOut { at: now, node: Arc::clone(&contender.node), session }));
+            lock.session_expired =
+                Some(Box::new(SessionExpired { at: now, node: Arc::clone(&contender.node), session }));
         }
         let semaphore = lock.kind() == Kind::Semaphore;
         let found_now = semaphore && self.lease_lost(id, slot);
@@ -328,7 +329,7 @@ impl LockTable {
         // That a returned node is gone was reported when it was deleted.
         let is_reported = told && !goes_on && !found_now && contender.returned_at.is_none();
         if is_reported && may_have_lease && event == Event::Left {
-            self.left_queue(id, Departed { contender, cost }, now, out);
+            self.left_queue(id, LeaseHandover { contender, cost }, now, out);
         } else if let Some(lock) = self.locks.get(&id).filter(|_| is_reported) {
             let happening = Happening::new(event, lock, Some(&contender), now).costing(cost);
             out.push(if event == Event::Left { happening.after_waiting(since) } else { happening });

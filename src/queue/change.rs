@@ -29,7 +29,7 @@ pub enum Change {
         stat: ZnodeStat,
     },
     /// A node exists that was not read, and its mere presence tells something: of a hint
-    /// ([`Shape::is_hint`](crate::recipe::Shape::is_hint)), what its neighbours are; of a semaphore's lease, which is read next,
+    /// ([`Classifier::is_hint`](crate::recipe::Classifier::is_hint)), what its neighbours are; of a semaphore's lease, which is read next,
     /// that whoever leaves the queue after this may have it.
     Appeared {
         /// Its path.

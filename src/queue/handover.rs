@@ -29,7 +29,7 @@ use super::{Contender, ContenderId, WatchEvents};
 
 /// Who left a semaphore's queue.
 #[derive(Clone, Debug)]
-pub(super) struct Departed {
+pub(super) struct LeaseHandover {
     pub contender: Contender,
     /// What its departure cost.
     pub cost: WatchEvents,
@@ -50,11 +50,11 @@ enum Until {
 #[derive(Debug, Default)]
 pub(super) struct Resolved {
     /// Whose it is.
-    pub owner: Option<Departed>,
+    pub owner: Option<LeaseHandover>,
     /// Whether it is that of one who left the queue before its node there could be read.
     pub of_unseen: bool,
     /// Who left the queue without one.
-    pub left: Vec<Departed>,
+    pub left: Vec<LeaseHandover>,
 }
 
 /// Contenders of one semaphore between the queue and their leases.
@@ -65,7 +65,7 @@ pub(super) struct Handover {
     numbers: FxHashMap<Arc<str>, u64>,
     next: u64,
     /// In the order in which they left; `None` for those whose node in the queue was gone before it could be read.
-    departed: VecDeque<(Option<Departed>, Until)>,
+    departed: VecDeque<(Option<LeaseHandover>, Until)>,
     /// Places of the leases that were found while everything is read anew.
     found: Vec<usize>,
 }
@@ -83,7 +83,7 @@ impl Handover {
     /// The head of the queue left it. Gives it back when it is known that it has no lease; `lists` where leases are noticed by
     /// listing them, and not by an event each.
     #[must_use]
-    pub fn left_queue(&mut self, departed: Departed, lists: bool) -> Option<Departed> {
+    pub fn left_queue(&mut self, departed: LeaseHandover, lists: bool) -> Option<LeaseHandover> {
         if lists {
             self.departed.push_back((Some(departed), Until::Listed));
             return None;
@@ -101,7 +101,7 @@ impl Handover {
     }
 
     /// Somebody left the queue while everything is read anew.
-    pub fn left_queue_unseen(&mut self, departed: Departed) {
+    pub fn left_queue_unseen(&mut self, departed: LeaseHandover) {
         self.departed.push_back((Some(departed), Until::Synced));
     }
 
@@ -127,7 +127,7 @@ impl Handover {
     }
 
     /// The leases that there are were all created before this. Gives who left without one.
-    pub fn leases_listed(&mut self) -> Vec<Departed> {
+    pub fn leases_listed(&mut self) -> Vec<LeaseHandover> {
         self.await_unread(Until::Listed)
     }
 
@@ -159,15 +159,16 @@ impl Handover {
     }
 
     /// Whose lease it is that was found; leases in the order in which they were created.
-    pub fn owner_of(&mut self, lease: &Contender) -> Option<Departed> {
-        let is_its = |departed: &Option<Departed>| departed.as_ref().is_some_and(|departed| may_own(departed, lease));
+    pub fn owner_of(&mut self, lease: &Contender) -> Option<LeaseHandover> {
+        let is_its =
+            |departed: &Option<LeaseHandover>| departed.as_ref().is_some_and(|departed| may_own(departed, lease));
         let at = self.departed.iter().position(|(departed, _)| is_its(departed))?;
         self.departed.remove(at)?.0
     }
 
     /// Some who left the queue have leases that were known before.
     pub fn have_leases(&mut self, leases: &FxHashSet<ContenderId>) {
-        let has = |departed: &Option<Departed>| {
+        let has = |departed: &Option<LeaseHandover>| {
             departed.as_ref().is_some_and(|departed| leases.contains(&departed.contender.id()))
         };
         self.departed.retain(|(departed, _)| !has(departed));
@@ -179,12 +180,12 @@ impl Handover {
     }
 
     /// Everything was read. Gives who left without a lease.
-    pub fn synced(&mut self) -> Vec<Departed> {
+    pub fn synced(&mut self) -> Vec<LeaseHandover> {
         self.await_unread(Until::Synced)
     }
 
     /// There is no such semaphore any more. Gives who left with it.
-    pub fn ended(self) -> Vec<Departed> {
+    pub fn ended(self) -> Vec<LeaseHandover> {
         self.departed.into_iter().filter_map(|(departed, _)| departed).collect()
     }
 
@@ -194,7 +195,7 @@ impl Handover {
     }
 
     /// Those who waited for this wait now for the leases that were created and are not read.
-    fn await_unread(&mut self, for_this: Until) -> Vec<Departed> {
+    fn await_unread(&mut self, for_this: Until) -> Vec<LeaseHandover> {
         let last = self.unread.last_key_value().map_or(0, |(last, _)| *last);
         for (_, until) in self.departed.iter_mut().filter(|(_, until)| *until == for_this) {
             *until = Until::Lease(last);
@@ -209,7 +210,7 @@ impl Handover {
     }
 
     /// The lease of that number is that of the first of these who left after it was created.
-    fn resolve(&mut self, number: u64, is_its: impl Fn(Option<&Departed>) -> bool) -> Resolved {
+    fn resolve(&mut self, number: u64, is_its: impl Fn(Option<&LeaseHandover>) -> bool) -> Resolved {
         let left_before = |until: &Until| matches!(until, Until::Lease(last) if *last < number);
         let at = self.departed.iter().position(|(departed, until)| !left_before(until) && is_its(departed.as_ref()));
         let found = at.and_then(|at| self.departed.remove(at));
@@ -217,7 +218,7 @@ impl Handover {
         Resolved { owner: found.and_then(|(departed, _)| departed), of_unseen, left: self.take_left() }
     }
 
-    fn take_left(&mut self) -> Vec<Departed> {
+    fn take_left(&mut self) -> Vec<LeaseHandover> {
         let first = self.unread.first_key_value().map_or(u64::MAX, |(first, _)| *first);
         let has_left = |until: &Until| matches!(until, Until::Lease(last) if *last < first);
         if !self.departed.iter().any(|(_, until)| has_left(until)) {
@@ -231,6 +232,6 @@ impl Handover {
 }
 
 /// Whether a lease may be that of one who left the queue.
-fn may_own(departed: &Departed, lease: &Contender) -> bool {
+fn may_own(departed: &LeaseHandover, lease: &Contender) -> bool {
     departed.contender.session == lease.session && departed.contender.czxid < lease.czxid
 }

@@ -65,12 +65,12 @@ pub struct LockQueue {
     pub(super) next_sequence: Option<i64>,
     pub(super) maximum: Option<u32>,
     pub(super) activity: Activity,
-    pub(super) ran_out: Option<Box<RanOut>>,
+    pub(super) session_expired: Option<Box<SessionExpired>>,
 }
 
 /// A holder that lost its lock to the end of its session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RanOut {
+pub struct SessionExpired {
     /// When its node was seen to go, by this machine's clock.
     pub at: Timestamp,
     /// Its node.
@@ -98,7 +98,7 @@ impl LockQueue {
             next_sequence: None,
             maximum: None,
             activity: Activity::default(),
-            ran_out: None,
+            session_expired: None,
         }
     }
 
@@ -199,8 +199,8 @@ impl LockQueue {
     }
 
     /// The last holder that lost this lock to the end of its session, since the table is fed.
-    pub fn ran_out(&self) -> Option<&RanOut> {
-        self.ran_out.as_deref()
+    pub fn ran_out(&self) -> Option<&SessionExpired> {
+        self.session_expired.as_deref()
     }
 
     /// How many of its contenders [returned](Contender::returned_at) after their deletion. While there are any, its order is that

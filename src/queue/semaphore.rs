@@ -2,7 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::handover::{Departed, Handover, Resolved};
+use super::handover::{Handover, LeaseHandover, Resolved};
 use super::lock::LockId;
 use super::table::LockKey;
 use super::{Contender, Event, Happening, Link, LockQueue, LockTable};
@@ -20,7 +20,7 @@ impl LockTable {
     }
 
     /// A lease was read: if it is that of one who left the queue, it is the same contender. Gives those who left without one.
-    pub(super) fn lease_read(&mut self, place: &Place, lease: &mut Contender, live: bool) -> Vec<Departed> {
+    pub(super) fn lease_read(&mut self, place: &Place, lease: &mut Contender, live: bool) -> Vec<LeaseHandover> {
         let key = key_of(place);
         let Some(handover) = self.handovers.get_mut(&key).filter(|_| live && place.role == Role::Lease) else {
             return Vec::new();
@@ -73,7 +73,7 @@ impl LockTable {
     }
 
     /// A contender's node is gone from the queue.
-    pub(super) fn left_queue(&mut self, id: LockId, departed: Departed, now: Timestamp, out: &mut Vec<Happening>) {
+    pub(super) fn left_queue(&mut self, id: LockId, departed: LeaseHandover, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
         let (live, lists) = (self.is_live(), !matches!(self.link, Link::Connected { recursive: true, .. }));
         let handover = self.handovers.entry(key.clone()).or_default();
@@ -153,12 +153,12 @@ impl LockTable {
     pub(super) fn tell_left(
         &self,
         id: LockId,
-        left: impl IntoIterator<Item = Departed>,
+        left: impl IntoIterator<Item = LeaseHandover>,
         now: Timestamp,
         out: &mut Vec<Happening>,
     ) {
         let Some(lock) = self.locks.get(&id) else { return };
-        for Departed { contender, cost } in left {
+        for LeaseHandover { contender, cost } in left {
             let since = contender.contends_since(self.clock.ahead_ms());
             let left = Happening::new(Event::Left, lock, Some(&contender), now).costing(cost);
             out.push(left.after_waiting(since));
@@ -166,7 +166,14 @@ impl LockTable {
     }
 
     /// A lease was returned before it could be read.
-    fn held_unread(&mut self, id: LockId, path: &ZnodePath, owner: Departed, now: Timestamp, out: &mut Vec<Happening>) {
+    fn held_unread(
+        &mut self,
+        id: LockId,
+        path: &ZnodePath,
+        owner: LeaseHandover,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let ahead_ms = self.clock.ahead_ms();
         let queued = owner.contender.as_queued();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lock::LockId;
 use super::table::{LockKey, Phase};
 use super::{Event, Happening, LockQueue, LockTable};
-use crate::recipe::{Kind, Place, Recipe, Shape};
+use crate::recipe::{Classifier, Kind, Place, Recipe};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
 
 impl LockTable {
@@ -135,7 +135,7 @@ impl LockTable {
 
     /// The neighbours of a hint are something else than they were: each is put where it belongs now.
     pub(super) fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        for parent in Shape::regrouped_by(hint) {
+        for parent in Classifier::regrouped_by(hint) {
             let Some(nodes) = self.parents.get(&parent).map(|parent| parent.nodes.clone()) else { continue };
             let mut left = Vec::new();
             for (name, (id, slot)) in nodes {
@@ -148,7 +148,7 @@ impl LockTable {
                 self.drop_lock_if_gone(id, now, out);
             }
         }
-        for id in Shape::lock_of(hint).map_or_else(Vec::new, |lock| self.ids_at(&lock)) {
+        for id in Classifier::lock_of(hint).map_or_else(Vec::new, |lock| self.ids_at(&lock)) {
             self.drop_lock_if_gone(id, now, out);
         }
     }
@@ -182,7 +182,7 @@ impl LockTable {
         let path = lock.path();
         let stands = match lock.family() {
             Recipe::CuratorSemaphore | Recipe::KazooSemaphore => {
-                let mut hints = Shape::hints_of(path).into_iter();
+                let mut hints = Classifier::hints_of(path).into_iter();
                 hints.any(|hint| self.hint_epochs.contains_key(&hint) || self.parents.contains_key(&hint))
             }
             _ if lock.kind() == Kind::SingleNode => true,
@@ -195,7 +195,7 @@ impl LockTable {
 
     /// Whether what stands below this parent is the queue of a semaphore, not a lock of its own.
     fn is_part_of_semaphore(&self, parent: &ZnodePath) -> bool {
-        Shape::hints_beside(parent).iter().any(|hint| self.hint_epochs.contains_key(hint))
+        Classifier::hints_beside(parent).iter().any(|hint| self.hint_epochs.contains_key(hint))
     }
 
     /// The locks at a path that stand for a parent, not for a single node.
@@ -205,7 +205,7 @@ impl LockTable {
 
     /// The locks whose queue stands below a parent: those at its path, and the semaphore of which it is a part.
     pub(super) fn ids_queueing_at(&self, parent: &ZnodePath) -> Vec<LockId> {
-        let semaphores = Shape::hints_beside(parent).into_iter().filter_map(|hint| Shape::lock_of(&hint));
+        let semaphores = Classifier::hints_beside(parent).into_iter().filter_map(|hint| Classifier::lock_of(&hint));
         let paths = semaphores.chain([parent.clone()]);
         let ids = paths.flat_map(|path| self.ids_at(&path));
         ids.filter(|id| self.locks.get(id).is_some_and(|lock| lock.queue_path() == *parent)).collect()

@@ -8,7 +8,7 @@ use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
 use super::{Link, LockId, LockQueue, Totals};
-use crate::recipe::{Recipe, Shape};
+use crate::recipe::{Classifier, Recipe};
 use crate::server_view::ServerView;
 use crate::znode::{Timestamp, ZnodePath, Zxid};
 
@@ -18,7 +18,7 @@ use crate::znode::{Timestamp, ZnodePath, Zxid};
 /// over the contenders.
 #[derive(Clone, Debug)]
 pub struct LockTable {
-    pub(super) shape: Shape,
+    pub(super) shape: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
     pub(super) locks: FxHashMap<LockId, LockQueue>,
     pub(super) names: BTreeMap<LockKey, LockId>,
@@ -86,7 +86,7 @@ impl LockTable {
     /// An empty table that also takes the given nodes for single-node locks.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
         Self {
-            shape: Shape::new(named),
+            shape: Classifier::new(named),
             hint_epochs: FxHashMap::default(),
             locks: FxHashMap::default(),
             names: BTreeMap::new(),

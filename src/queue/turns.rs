@@ -66,7 +66,7 @@ impl LockQueue {
 
     /// A new lease belongs to the head of the queue when that session made it after it came to queue: its maker still
     /// has to see whether there is room. One that held once is that of another thread of that session.
-    fn veil(&mut self) {
+    fn hide_pending(&mut self) {
         if self.family().kind() != Kind::Semaphore || self.veiled.is_some() {
             return;
         }
@@ -107,7 +107,7 @@ impl LockQueue {
     /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
     /// the one that came, can have changed.
     pub(super) fn settle(&mut self, came: Option<usize>, acquired: impl FnMut(&mut Contender)) {
-        self.veil();
+        self.hide_pending();
         let (before, now) = (self.holding, self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
         let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
@@ -116,7 +116,7 @@ impl LockQueue {
 
     /// The same after any number of contenders came or went. Linear in the queue.
     pub(super) fn settle_all(&mut self, acquired: impl FnMut(&mut Contender)) {
-        self.veil();
+        self.hide_pending();
         self.mark(0..self.len(), self.count_holders(), acquired);
     }
 

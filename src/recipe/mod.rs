@@ -1,16 +1,16 @@
 //! What a child's name means: which library made it, which kind of lock it belongs to, which part it plays there,
 //! and whom it waits for. One file a family of recipes.
 //!
-//! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone; [`Shape`] knows what stands around it
+//! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone; [`Classifier`] knows what stands around it
 //! (a semaphore spreads over two parents) and tells to which lock a node belongs.
 
+mod classifier;
 mod curator;
 mod ids;
 mod kazoo;
 mod kind;
 mod names;
 mod other;
-mod shape;
 mod single;
 mod textbook;
 mod zookeeper;
@@ -18,7 +18,7 @@ mod zookeeper;
 #[cfg(test)]
 mod tests;
 
+pub use classifier::{Classifier, Place, Role};
 pub use ids::is_never_reused;
 pub use kind::{Kind, Mode, Recipe, WaitRule};
 pub use names::{ChildName, read};
-pub use shape::{Place, Role, Shape};

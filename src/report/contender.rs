@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
 use super::rfc3339;
-use crate::diagnose::{Facts, Sight};
+use crate::diagnose::{Facts, TableAt};
 use crate::queue::{Contender, LockQueue, Row, State};
 use crate::recipe::Mode;
 use crate::znode::{Timestamp, ZnodePath};
@@ -45,7 +45,7 @@ pub(super) struct ContenderFacts<'a> {
 
 impl<'a> ContenderFacts<'a> {
     /// Who holds is only known while the table is live.
-    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, sight: Sight<'a>, now: Timestamp) -> Self {
+    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, sight: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = sight.table().is_live();
         let Facts { life, connection, expires_in, watching } = sight.facts(lock, row);
         let contender: &'a Contender = row.contender;

@@ -2,7 +2,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::contender::ContenderFacts;
 use super::finding::FindingFacts;
-use crate::diagnose::{Diagnosis, Sight};
+use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, WatchEvents};
 use crate::recipe::{Kind, Recipe};
 use crate::znode::Timestamp;
@@ -11,14 +11,14 @@ use crate::znode::Timestamp;
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     lock: &'a LockQueue,
-    sight: Sight<'a>,
+    sight: TableAt<'a>,
     diagnosis: Option<&'a Diagnosis>,
     now: Timestamp,
 }
 
 impl<'a> LockFacts<'a> {
     /// The facts of one lock; ages are counted up to `now`, by the servers' clock. When its table is not live, nobody's state is known.
-    pub fn new(lock: &'a LockQueue, sight: Sight<'a>, now: Timestamp) -> Self {
+    pub fn new(lock: &'a LockQueue, sight: TableAt<'a>, now: Timestamp) -> Self {
         Self { lock, sight, diagnosis: None, now }
     }
 

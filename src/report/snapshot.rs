@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use serde::ser::{Serialize, Serializer};
 
 use super::{Ensemble, LockFacts, SCHEMA, rfc3339};
-use crate::diagnose::{Diagnosis, Sight};
+use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, LockTable};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -15,7 +15,7 @@ pub struct Snapshot<'a> {
     server_time: Timestamp,
     ensemble: &'a Ensemble,
     locks: Vec<&'a LockQueue>,
-    sight: Sight<'a>,
+    sight: TableAt<'a>,
     diagnosis: Option<&'a Diagnosis>,
     unreadable: &'a BTreeMap<ZnodePath, String>,
 }
@@ -29,7 +29,7 @@ impl<'a> Snapshot<'a> {
             server_time: table.server_time(taken_at),
             ensemble,
             locks: table.locks().collect(),
-            sight: Sight::new(table, taken_at),
+            sight: TableAt::new(table, taken_at),
             diagnosis: None,
             unreadable: table.unreadable(),
         }

@@ -37,6 +37,7 @@
 //! Architecture invariant: everything but `serve` is a function of what it is given. No other file knows a socket or a clock,
 //! and one lock holds the whole state, so that what one client sees another sees.
 
+mod four_letter;
 mod machine;
 mod options;
 mod serve;
@@ -44,7 +45,6 @@ mod session;
 mod tree;
 mod watch;
 mod wire;
-mod words;
 
 pub use options::Options;
 pub use serve::{Sandbox, SandboxError};

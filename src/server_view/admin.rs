@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::connection::client_address;
+use super::four_letter::Srvr;
 use super::monitor::Figure;
-use super::words::Srvr;
 use super::{Connection, Expiry, Monitor, Session, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 

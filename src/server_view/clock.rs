@@ -110,7 +110,7 @@ mod tests {
 
     fn answered(last_response: i64) -> Vec<Connection> {
         let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid=0x1,lresp={last_response})\n\n");
-        crate::server_view::words::cons(&line).with_session
+        crate::server_view::four_letter::cons(&line).with_session
     }
 
     #[test]

@@ -1,5 +1,5 @@
 //! What the servers tell about themselves, as types: each member's connections, sessions and watches, and the watch events
-//! that it sent. Read from the answers to the four-letter words ([`words`]) and from AdminServer's JSON ([`admin`]).
+//! that it sent. Read from the answers to the four-letter words ([`four_letter`]) and from AdminServer's JSON ([`admin`]).
 //!
 //! Pure: bytes in, facts out; nothing here asks a server, and every answer may be cut off, hostile or empty.
 //!
@@ -12,6 +12,7 @@ mod answers;
 mod clock;
 mod config;
 mod connection;
+pub mod four_letter;
 mod listing;
 mod member;
 mod monitor;
@@ -19,7 +20,6 @@ mod provenance;
 mod session;
 mod view;
 mod watches;
-pub mod words;
 
 pub use answers::{Liveness, Watchers};
 pub use clock::{Anchor, Expiry, ServerClock};

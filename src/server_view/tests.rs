@@ -11,7 +11,7 @@ fn path(text: &str) -> ZnodePath {
 
 fn connection(session: SessionId) -> Connection {
     let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid={session},est=0,to=4000,lresp=900)\n\n");
-    words::cons(&line).with_session.remove(0)
+    four_letter::cons(&line).with_session.remove(0)
 }
 
 fn member(mode: Mode, sessions: &[SessionId]) -> MemberView {
@@ -115,7 +115,7 @@ fn watches_that_were_listed_before_a_client_came_say_nothing_of_it() {
 #[test]
 fn watchers_are_found_by_path_and_by_session() {
     let mut one = member(Mode::Standalone, &[S]);
-    let (watched, whole) = words::wchp("/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
+    let (watched, whole) = four_letter::wchp("/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
     one.watched = Some(Listing::new(watched, whole, Timestamp(60_000)));
     let view = view(vec![one]);
     let watchers = view.watchers_of(&path("/b")).expect("it was told");
@@ -161,10 +161,10 @@ const CAPTURES: [&str; 12] = [
 /// Lets every parser read it. What comes out can be no more than what went in.
 fn read_by_all(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    assert!(words::cons(&text).with_session.len() <= bytes.len());
-    assert!(words::dump(&text).is_none_or(|(sessions, _)| sessions.len() <= bytes.len()));
-    assert!(words::wchp(&text).0.len() <= bytes.len());
-    let _ = (words::wchs(&text), words::srvr(&text), words::mntr(&text));
+    assert!(four_letter::cons(&text).with_session.len() <= bytes.len());
+    assert!(four_letter::dump(&text).is_none_or(|(sessions, _)| sessions.len() <= bytes.len()));
+    assert!(four_letter::wchp(&text).0.len() <= bytes.len());
+    let _ = (four_letter::wchs(&text), four_letter::srvr(&text), four_letter::mntr(&text));
     let _ = (admin::connections(bytes), admin::dump(bytes), admin::watches_by_path(bytes));
     let _ = (admin::watch_summary(bytes), admin::monitor(bytes), admin::server_stats(bytes));
     assert!(EnsembleConfig::read(bytes).servers.len() <= MAX_MEMBERS);

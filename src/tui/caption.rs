@@ -14,7 +14,7 @@ pub fn lines(app: &App, tour: &Tour, columns: u16) -> Vec<String> {
     let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
     let text = match tour.trouble() {
         Some(why) => format!("This scene cannot be played: {why}"),
-        None => tour.beat().caption.clone(),
+        None => tour.step().caption.clone(),
     };
     let mut lines = wrap_words(&text, room(columns), charset);
     lines.truncate(MOST_LINES);
@@ -26,7 +26,7 @@ pub fn lines(app: &App, tour: &Tour, columns: u16) -> Vec<String> {
 pub fn height(tour: &Tour, columns: u16) -> u16 {
     // Captions are ASCII, so that the charset makes no difference.
     let lines = |caption: &str| wrap_words(caption, room(columns), Charset::Unicode).len();
-    let most = tour.scene().beats.iter().map(|beat| lines(&beat.caption)).max().unwrap_or(0);
+    let most = tour.scene().steps.iter().map(|beat| lines(&beat.caption)).max().unwrap_or(0);
     u16::try_from(most.min(MOST_LINES) + 1).unwrap_or(1)
 }
 
@@ -43,7 +43,7 @@ pub fn title(tour: &Tour, columns: u16) -> [String; 3] {
         false if columns < ROOMY => " DEMO ".to_owned(),
         false => format!(" DEMO in {} ", tour.ground()),
     };
-    let ((scene, scenes), (beat, beats)) = (tour.scene_number(), tour.beat_number());
+    let ((scene, scenes), (beat, beats)) = (tour.scene_number(), tour.step_number());
     [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{beat} of {beats}")]
 }
 

@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::app::{Event, Side};
-use super::run::Crews;
+use super::run::FleetControl;
 use crate::contend::{ContendError, Deletions, Fleet, FleetOptions, Order, Scenario};
-use crate::demo::{Direction, Stage};
+use crate::demo::{Direction, SceneRunner};
 use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
 
@@ -38,7 +38,7 @@ pub struct Fleets {
     /// How many fleets there were before: what those tell who were dismissed is not heard.
     generation: u64,
     leaving: Vec<JoinHandle<()>>,
-    stage: Stage,
+    stage: SceneRunner,
 }
 
 /// What is told, and by a fleet of which generation.
@@ -57,7 +57,7 @@ impl Fleets {
     /// `asks_servers` is whether the servers may be asked what they count.
     pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>, asks_servers: bool) -> Self {
         let (tell, told) = mpsc::channel(WAITING);
-        let stage = Stage::new(connection.clone());
+        let stage = SceneRunner::new(connection.clone());
         let (running, generation, leaving) = ([None, None], 0, Vec::new());
         Self {
             connection,
@@ -107,7 +107,7 @@ impl Fleets {
     }
 }
 
-impl Crews for Fleets {
+impl FleetControl for Fleets {
     async fn next(&mut self) -> Event {
         loop {
             let told = tokio::select! {

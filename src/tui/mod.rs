@@ -8,32 +8,32 @@
 //! ```
 //!
 //! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`], [`asked`], [`beliefs`], [`caption`], [`why`], [`servers`]: what keys do and what pages say, as data;
+//! - [`keymap`], [`help`], [`details`], [`banner`], [`contend_prompt`], [`overlaps`], [`caption`], [`findings`], [`servers`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleets`]: the loop and what it touches.
 
 pub mod app;
-pub mod asked;
-pub mod audited;
+pub mod audit_details;
 pub mod banner;
-pub mod beliefs;
 pub mod caption;
+pub mod contend_prompt;
 pub mod deletion;
+pub mod deletion_runner;
 pub mod details;
+pub mod findings;
 pub mod fleets;
 pub mod frames;
-pub mod hands;
 pub mod help;
 pub mod input;
 pub mod keymap;
+pub mod overlaps;
 pub mod run;
 pub mod servers;
 pub mod sources;
 pub mod terminal;
 pub mod theme;
 pub mod view;
-pub mod why;
 pub mod widget;
 
 #[cfg(test)]
@@ -49,12 +49,12 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use self::app::{App, Event, Settings, Tour};
+use self::deletion_runner::DeletionRunner;
 use self::fleets::Fleets;
-use self::hands::Hands;
 use self::input::Orders;
 use self::run::{Console, now};
 use self::sources::Sources;
-use self::terminal::Taken;
+use self::terminal::TerminalGuard;
 use self::theme::Theme;
 pub use self::theme::ThemeName;
 use crate::diagnose::Thresholds;
@@ -144,7 +144,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         thresholds: options.thresholds,
     };
     let mut orders = Orders::listen().map_err(TuiError::terminal)?;
-    let taken = Taken::take(options.mouse).map_err(TuiError::terminal)?;
+    let taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
@@ -153,7 +153,8 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         options.observe.roots.clone(),
         options.survey.by != ViewBy::Off,
     );
-    let hands = Hands::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
+    let deletions =
+        DeletionRunner::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
     if let Some(tour) = options.tour {
         fleets.begin_with(Event::TourBegins(Box::new(tour)));
     }
@@ -163,7 +164,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     };
     let sources = Sources::new(Observer::start(options.observe), surveyor);
     let work = async |fleets: &mut Fleets| {
-        let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken).with_hands(hands));
+        let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken).with_deletions(deletions));
         let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();

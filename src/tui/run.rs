@@ -20,10 +20,10 @@ use tokio::time::sleep_until;
 
 use super::TuiError;
 use super::app::{App, Effect, Event, Side};
+use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
-use super::hands::Hands;
 use super::input::{Order, translate};
-use super::terminal::Outside;
+use super::terminal::TerminalControl;
 use super::theme::Theme;
 use super::view::draw;
 use crate::contend::{self, Scenario};
@@ -59,7 +59,7 @@ impl System for super::input::Orders {
 }
 
 /// Where test clients are started.
-pub trait Crews {
+pub trait FleetControl {
     /// What the fleets tell next; never comes as long as there is none. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Event>;
     /// Starts a fleet on that side.
@@ -107,10 +107,10 @@ pub struct Console<B: Backend, O> {
     noted: bool,
     ticked: Instant,
     tasks: JoinSet<Event>,
-    hands: Hands,
+    hands: DeletionRunner,
 }
 
-impl<B: Backend, O: Outside> Console<B, O>
+impl<B: Backend, O: TerminalControl> Console<B, O>
 where
     B::Error: Error,
 {
@@ -129,13 +129,13 @@ where
             noted: false,
             ticked: Instant::now(),
             tasks: JoinSet::new(),
-            hands: Hands::default(),
+            hands: DeletionRunner::default(),
         }
     }
 
     /// The same with what carries out deletions; without, there is no permission.
     #[must_use]
-    pub fn with_hands(self, hands: Hands) -> Self {
+    pub fn with_deletions(self, hands: DeletionRunner) -> Self {
         Self { hands, ..self }
     }
 
@@ -160,7 +160,7 @@ where
         input: &mut I,
         changes: &mut impl Changes,
         system: &mut impl System,
-        fleets: &mut impl Crews,
+        fleets: &mut impl FleetControl,
     ) -> Result<(), TuiError>
     where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
@@ -182,7 +182,7 @@ where
         input: &mut I,
         changes: &mut impl Changes,
         system: &mut impl System,
-        fleets: &mut impl Crews,
+        fleets: &mut impl FleetControl,
     ) -> Turn
     where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
@@ -208,7 +208,7 @@ where
         &mut self,
         turn: Turn,
         changes: &mut impl Changes,
-        fleets: &mut impl Crews,
+        fleets: &mut impl FleetControl,
     ) -> Result<ControlFlow<()>, TuiError> {
         let event = match turn {
             Turn::System(Order::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
@@ -261,7 +261,7 @@ where
         &mut self,
         effect: Effect,
         changes: &mut impl Changes,
-        fleets: &mut impl Crews,
+        fleets: &mut impl FleetControl,
     ) -> Result<ControlFlow<()>, TuiError> {
         match effect {
             Effect::Quit => return Ok(ControlFlow::Break(())),

@@ -28,7 +28,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 static MOUSE: AtomicBool = AtomicBool::new(false);
 
 /// What the console needs of the world besides a surface to draw on.
-pub trait Outside {
+pub trait TerminalControl {
     /// Puts a text on the clipboard of whoever looks at the terminal.
     fn copy(&mut self, text: &str) -> io::Result<()>;
     /// Gives the terminal back and stops until the shell continues the program. The screen is empty afterwards.
@@ -41,9 +41,9 @@ pub trait Outside {
 
 /// The terminal while it is ours. Dropping gives it back.
 #[derive(Debug)]
-pub struct Taken;
+pub struct TerminalGuard;
 
-impl Taken {
+impl TerminalGuard {
     /// Takes the terminal over: raw mode, the alternate screen, the mouse when it is wanted. A panic will give it back
     /// before its message is printed.
     pub fn take(mouse: bool) -> io::Result<Self> {
@@ -59,13 +59,13 @@ impl Taken {
     }
 }
 
-impl Drop for Taken {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
         give_back();
     }
 }
 
-impl Outside for Taken {
+impl TerminalControl for TerminalGuard {
     fn copy(&mut self, text: &str) -> io::Result<()> {
         // OSC 52: the terminal itself keeps the clipboard, so this works over ssh too.
         let mut out = io::stdout();

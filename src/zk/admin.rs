@@ -13,7 +13,7 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, timeout_at};
 
 use super::call::{NOT_FOLLOWED, NamedBy, NotCalled, call};
-use super::words::Limits;
+use super::four_letter::Limits;
 use crate::server_view::admin::BadAnswer;
 
 /// The part of a template that stands for the server's host.

@@ -10,7 +10,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use super::call::NamedBy;
 use super::connect_string::{ConnectString, Server};
 use super::fault::ServerFault;
-use super::words::{self, Answer, AskError, Limits, Word};
+use super::four_letter::{self, Answer, AskError, Limits, Word};
 use super::{ConnectError, ConnectOptions, probe, tls};
 use crate::znode::ZnodePath;
 
@@ -73,7 +73,7 @@ impl Dialer {
         let ask = |server: &Server| {
             let (address, tls) = (server.address(), self.tls_for(server));
             async move {
-                let answer = words::ask_over(tls, &address, NamedBy::User, word, Limits::default()).await;
+                let answer = four_letter::ask_over(tls, &address, NamedBy::User, word, Limits::default()).await;
                 (address, answer)
             }
         };
@@ -114,7 +114,8 @@ impl Dialer {
             (Some(tls), ServerFault::Closes) => {
                 let (address, limits) = (server.address(), Limits::default());
                 let answer =
-                    timeout(REASON, words::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits)).await;
+                    timeout(REASON, four_letter::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits))
+                        .await;
                 answer.ok().and_then(Result::ok).map(|answer| probe::read_srvr(answer.text.as_bytes()))
             }
             _ => Some(probe::why_closed(server).await),

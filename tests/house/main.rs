@@ -80,7 +80,7 @@ const PURE: [&str; 22] = [
     "sandbox/session",
     "sandbox/wire",
     "sandbox/machine",
-    "sandbox/words",
+    "sandbox/four_letter",
     "zk/transport/body",
     "zk/transport/handshake",
     "zk/transport/outstanding",

@@ -8,7 +8,7 @@ use lockscope::contend::Scenario;
 use lockscope::lock::Algorithm;
 use lockscope::tui::app::{Event, Side};
 use lockscope::tui::fleets::Fleets;
-use lockscope::tui::run::Crews;
+use lockscope::tui::run::FleetControl;
 use lockscope::zk::ConnectOptions;
 use lockscope::znode::ZnodePath;
 use zookeeper_client::CreateMode;

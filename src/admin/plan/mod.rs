@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::diagnose::Sight;
+use crate::diagnose::TableAt;
 use crate::queue::{LockId, LockTable, State};
 use crate::recipe::Recipe;
 use crate::znode::{Sequence, SessionId, ZnodePath, Zxid};
@@ -225,7 +225,7 @@ impl DeletePlan {
     /// The plan to delete these nodes, each once: contenders by the path of their node
     /// ([`LockQueue::path_of`](crate::queue::LockQueue::path_of)), and empty lock parents by theirs. The work grows with the number
     /// of targets, and with that of the readers who would acquire.
-    pub fn of(sight: &Sight<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
+    pub fn of(sight: &TableAt<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
         let mut seen = HashSet::new();
         let targets: Vec<&ZnodePath> = targets.iter().filter(|path| seen.insert(*path)).collect();
         match targets.len() {

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use super::next::outlook;
 use super::{Confirmation, Life, NoPlan, PlannedNode, What, words};
-use crate::diagnose::{self, Sight};
+use crate::diagnose::{self, TableAt};
 use crate::queue::{Contender, LockId, LockQueue, Row, State};
 use crate::recipe::{Recipe, Role};
 use crate::server_view::Liveness;
 
 pub(super) fn planned(
-    sight: &Sight<'_>,
+    sight: &TableAt<'_>,
     id: LockId,
     position: usize,
     doomed: &HashSet<(LockId, usize)>,
@@ -47,7 +47,7 @@ pub(super) fn planned(
 }
 
 /// As [`Sight::life`], and where that does not know, whether there is evidence that the owner is gone.
-fn life(sight: &Sight<'_>, contender: &Contender) -> Life {
+fn life(sight: &TableAt<'_>, contender: &Contender) -> Life {
     match sight.life(contender) {
         (diagnose::Life::Ghost, _) => Life::Ghost,
         (diagnose::Life::Ownerless, _) => Life::Ownerless,

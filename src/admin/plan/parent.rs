@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::{Action, Confirmation, DeletePlan, Life, NoPlan, PlannedNode, What, free_lock, words};
-use crate::diagnose::Sight;
+use crate::diagnose::TableAt;
 use crate::queue::ParentNode;
 use crate::recipe::Recipe;
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
 
-pub(super) fn planned(sight: &Sight<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
+pub(super) fn planned(sight: &TableAt<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
     let lock = free_lock(sight.table(), path)?;
     let (Some(lock), Some(node)) = (lock, sight.table().parent(path)) else {
         return Err(NoPlan::NotFound(path.clone()));

@@ -82,7 +82,7 @@ fn view(sessions: &[i64], connected: &[i64], whole: bool) -> ServerView {
 
 fn plan(table: &LockTable, targets: &[&str]) -> Result<DeletePlan, NoPlan> {
     let targets: Vec<ZnodePath> = targets.iter().map(|target| path(target)).collect();
-    DeletePlan::of(&Sight::new(table, NOW), &targets)
+    DeletePlan::of(&TableAt::new(table, NOW), &targets)
 }
 
 fn queue(owners: &[Option<i64>]) -> Vec<(String, Option<i64>)> {
@@ -289,7 +289,8 @@ fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
     let node = |living: &[i64], index: usize| {
         let table = queued(&owners, view(&[1, 2], living, true));
         let paths: Vec<ZnodePath> = queue(&owners).iter().map(|(path, _)| self::path(path)).collect();
-        DeletePlan::of(&Sight::new(&table, table.view().at), &paths[index..=index]).expect("a plan").nodes()[0].clone()
+        DeletePlan::of(&TableAt::new(&table, table.view().at), &paths[index..=index]).expect("a plan").nodes()[0]
+            .clone()
     };
     let (holder, waiter, away) = (node(&[1, 2], 0), node(&[1, 2], 1), node(&[2], 0));
     let acquired = PlannedNode { state: holder.state, ..waiter.clone() };
@@ -323,7 +324,7 @@ fn what_a_member_brought_back_is_not_deleted_by_a_yes() {
     for change in [Change::Syncing].into_iter().chain(again).chain([Change::Synced]) {
         table.apply(change, NOW);
     }
-    let plan = DeletePlan::of(&Sight::new(&table, NOW), &[path(second)]).unwrap();
+    let plan = DeletePlan::of(&TableAt::new(&table, NOW), &[path(second)]).unwrap();
     assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("1".to_owned()));
     let risks = &plan.nodes()[0].risks;
     assert!(risks.iter().any(|risk| risk.contains("restart that member instead")), "{risks:?}");

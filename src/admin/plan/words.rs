@@ -6,7 +6,7 @@ use humantime::format_duration;
 
 use super::next::Outlook;
 use super::{Life, PlannedNode};
-use crate::diagnose::Sight;
+use crate::diagnose::TableAt;
 use crate::queue::{Contender, LockQueue, Row, State};
 use crate::recipe::{Kind, Recipe};
 use crate::server_view::{Liveness, ServerView};
@@ -16,13 +16,13 @@ use crate::znode::SessionId;
 const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
 
 /// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
-pub(super) fn evidence(sight: &Sight<'_>, lock: &LockQueue, row: &Row<'_>, life: Life) -> String {
+pub(super) fn evidence(sight: &TableAt<'_>, lock: &LockQueue, row: &Row<'_>, life: Life) -> String {
     let mut known = vec![of_owner(sight, row.contender, life)];
     known.extend(sight.suspicions(lock, row));
     known.join("; ")
 }
 
-fn of_owner(sight: &Sight<'_>, contender: &Contender, life: Life) -> String {
+fn of_owner(sight: &TableAt<'_>, contender: &Contender, life: Life) -> String {
     let Some(session) = contender.session else {
         return "no session owns it, so that it stays until somebody deletes it".to_owned();
     };

@@ -7,7 +7,7 @@ use super::super::CliError;
 use super::super::follow::Follower;
 use super::super::settings::Settings;
 use crate::admin::{DeletePlan, NoPlan};
-use crate::diagnose::Sight;
+use crate::diagnose::TableAt;
 use crate::examine::{near, survey};
 use crate::queue::{Change, LockTable};
 use crate::zk::stat_of;
@@ -37,7 +37,7 @@ pub(super) async fn plan(
     stat: &ZnodeStat,
 ) -> Result<DeletePlan, CliError> {
     let table = look(settings, path).await?;
-    let sight = Sight::new(&table, now());
+    let sight = TableAt::new(&table, now());
     let planned = DeletePlan::of(&sight, std::slice::from_ref(path));
     if matches!(planned, Err(NoPlan::NotFound(_)))
         && let Some(unreadable) = unreadable(client, settings, path).await

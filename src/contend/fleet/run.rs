@@ -7,8 +7,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::Client as Session;
 
-use super::super::chief::Chief;
-use super::super::client::Fleetwide;
+use super::super::client::FleetShared;
+use super::super::coordinator::Coordinator;
 use super::super::outcome::Remains;
 use super::super::roster::Roster;
 use super::super::tally::{Deletions, Tally};
@@ -46,9 +46,9 @@ pub(super) struct Published {
 #[derive(Debug)]
 pub(super) struct Runner {
     options: FleetOptions,
-    fleet: Arc<Fleetwide>,
+    fleet: Arc<FleetShared>,
     publish: watch::Sender<Published>,
-    chief: Option<Chief>,
+    chief: Option<Coordinator>,
     roster: Option<Roster>,
     begun: Option<Duration>,
     ended: Option<Duration>,
@@ -68,7 +68,7 @@ impl Runner {
         publish: watch::Sender<Published>,
     ) -> Self {
         let tally = Mutex::new(Tally::new(scenario.algorithm, deletions));
-        let fleet = Arc::new(Fleetwide {
+        let fleet = Arc::new(FleetShared {
             connection: options.connection.clone(),
             tally,
             started: Instant::now(),
@@ -133,7 +133,7 @@ impl Runner {
 
     async fn prepare(&mut self) -> Result<(), ContendError> {
         let dialer = Arc::new(Dialer::new(&self.options.connection).await.map_err(ContendError::connect)?);
-        let chief = self.chief.insert(Chief::connect(&self.options, Arc::clone(&dialer)).await?);
+        let chief = self.chief.insert(Coordinator::connect(&self.options, Arc::clone(&dialer)).await?);
         chief.prepare(&self.fleet.scenario).await?;
         self.silence = chief.count().await.err();
         let clients = self.fleet.scenario.clients;
@@ -262,7 +262,7 @@ impl Runner {
         Remains { count, nodes, lost }
     }
 
-    async fn find_nodes(&mut self, chief: &mut Chief) -> Option<Vec<ZnodePath>> {
+    async fn find_nodes(&mut self, chief: &mut Coordinator) -> Option<Vec<ZnodePath>> {
         if chief.is_over() {
             let task =
                 self.reconnecting.get_or_insert_with(|| tokio::spawn(reconnect(self.options.connection.clone())));

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::diagnose::{Sight, election};
+use crate::diagnose::{TableAt, election};
 use crate::queue::{LockId, LockQueue, LockTable, Row, State};
 use crate::recipe::Kind;
 use crate::znode::{SessionId, Timestamp, Zxid};
@@ -49,7 +49,7 @@ pub(super) struct Graph {
 
 impl Graph {
     pub fn of(table: &LockTable) -> Self {
-        let sight = Sight::new(table, Timestamp::default());
+        let sight = TableAt::new(table, Timestamp::default());
         let mut graph = Self::default();
         for contended in table.locks().filter_map(|lock| contended(sight, lock)) {
             let at = graph.locks.len();
@@ -65,7 +65,7 @@ impl Graph {
     }
 }
 
-fn contended(sight: Sight<'_>, lock: &LockQueue) -> Option<Contended> {
+fn contended(sight: TableAt<'_>, lock: &LockQueue) -> Option<Contended> {
     if lock.holding() == 0 || election::by_recipe(lock) || election::is_registry(lock) {
         return None;
     }
@@ -93,7 +93,7 @@ fn claim(row: &Row<'_>, since: Option<Timestamp>) -> Option<Claim> {
     Some(Claim { session: contender.session?, node: Arc::clone(&contender.node), czxid: Some(contender.czxid), since })
 }
 
-fn watchers(sight: Sight<'_>, lock: &LockQueue) -> Vec<Claim> {
+fn watchers(sight: TableAt<'_>, lock: &LockQueue) -> Vec<Claim> {
     let Some(watchers) = sight.waiters(lock) else { return Vec::new() };
     let node: Arc<str> = lock.path().name().into();
     let claim = |session| Claim { session, node: Arc::clone(&node), czxid: None, since: None };

@@ -22,7 +22,7 @@
 //! follower finds creations and deletions by comparing listings. It then keeps the names of all children of every
 //! node that is listed, costs a request for each change of a parent, and does not notice new data.
 
-mod book;
+mod pending_reads;
 mod walk;
 
 #[cfg(test)]
@@ -32,9 +32,9 @@ mod tests;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use self::book::Book;
+use self::pending_reads::PendingReads;
 use crate::queue::Change;
-use crate::recipe::{Recipe, Role, Shape};
+use crate::recipe::{Classifier, Recipe, Role};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -112,12 +112,12 @@ pub(super) struct Follower {
     watching: Watching,
     /// Whether the server can count descendants.
     counts: bool,
-    shape: Shape,
+    shape: Classifier,
     /// Lock parents and roots that exist, with the walk in which they were last found.
     parents: FxHashMap<ZnodePath, u32>,
     /// The children of every listed node; with one-shot watches only.
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
-    book: Book,
+    book: PendingReads,
     walk: u32,
     walking: bool,
     changes: Vec<Change>,
@@ -131,10 +131,10 @@ impl Follower {
             named: named.to_vec(),
             watching: Watching::Recursive,
             counts: true,
-            shape: Shape::default(),
+            shape: Classifier::default(),
             parents: FxHashMap::default(),
             children: FxHashMap::default(),
-            book: Book::default(),
+            book: PendingReads::default(),
             walk: 0,
             walking: false,
             changes: Vec::new(),
@@ -261,7 +261,7 @@ impl Follower {
     /// Takes a node for a hint if it is one: reports it, and has the parents that it regroups listed again, except those
     /// of its siblings in `listing` that are looked at after this anyway.
     fn note_hint(&mut self, path: &ZnodePath, listing: Option<&FxHashSet<ZnodePath>>) {
-        if !Shape::is_hint(path) {
+        if !Classifier::is_hint(path) {
             return;
         }
         let news = self.shape.note(path);
@@ -269,7 +269,7 @@ impl Follower {
         if !news {
             return;
         }
-        for parent in Shape::regrouped_by(path) {
+        for parent in Classifier::regrouped_by(path) {
             let comes_later = listing.is_some_and(|listing| listing.contains(&parent));
             // The hint itself is either walked after this, or new and without children that no event will tell.
             if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {

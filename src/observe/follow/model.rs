@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Answer, Event, Follower, Read, Watching};
 use crate::queue::Change;
-use crate::recipe::{Role, Shape};
+use crate::recipe::{Classifier, Role};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 pub(super) fn path(text: &str) -> ZnodePath {
@@ -311,8 +311,8 @@ impl Model {
             .collect()
     }
 
-    fn shape(&self) -> Shape {
-        let mut shape = Shape::new([]);
+    fn shape(&self) -> Classifier {
+        let mut shape = Classifier::new([]);
         for at in self.nodes.keys().filter(|at| self.follower.roots().iter().any(|root| at.is_within(root))) {
             shape.note(at);
         }
@@ -320,7 +320,7 @@ impl Model {
     }
 }
 
-fn holds_maximum(shape: &Shape, at: &ZnodePath) -> bool {
+fn holds_maximum(shape: &Classifier, at: &ZnodePath) -> bool {
     let lease = shape.place(&at.child(&"0".repeat(32)));
     lease.is_some_and(|place| place.role == Role::Lease && place.lock == *at)
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
-use super::book::UNDER_WAY;
 use super::model::{Model, path};
+use super::pending_reads::UNDER_WAY;
 use super::{Answer, Event, Follower, MANY, NO_SUCH_NODE, Read, Watching, outermost};
 use crate::queue::{Change, Link, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};

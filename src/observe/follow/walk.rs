@@ -1,9 +1,9 @@
 use rustc_hash::FxHashSet;
 
-use super::book::Entry;
+use super::pending_reads::Entry;
 use super::{Answer, COUNTS, Follower, MANY, Read, Watching, is_servers_own};
 use crate::queue::Change;
-use crate::recipe::Shape;
+use crate::recipe::Classifier;
 use crate::znode::{Node, ZnodePath, ZnodeStat};
 
 impl Follower {
@@ -11,7 +11,7 @@ impl Follower {
     /// handed in any more.
     pub(in crate::observe) fn begin(&mut self, watching: Watching) {
         self.watching = watching;
-        self.shape = Shape::new(self.named.iter().cloned());
+        self.shape = Classifier::new(self.named.iter().cloned());
         self.children.clear();
         self.book.clear();
         self.walk = self.walk.wrapping_add(1);
@@ -114,13 +114,13 @@ impl Follower {
                 plain.push(child);
             }
         }
-        if contenders || self.is_root(path) || Shape::is_hint(path) || self.parents.contains_key(path) {
+        if contenders || self.is_root(path) || Classifier::is_hint(path) || self.parents.contains_key(path) {
             self.parents.insert(path.clone(), self.walk);
             self.changes.push(Change::Listed { path: path.clone(), stat });
         }
         if self.is_worth_counting(path, plain.len(), entry) {
             // Lock parents that have been emptied are among them and must not be lost.
-            plain.retain(|child| Shape::is_hint(child) || self.parents.contains_key(child));
+            plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
             self.book.walk_count(path, entry.counted + 1, names.len());
         }
         for child in plain {
@@ -129,7 +129,7 @@ impl Follower {
     }
 
     fn note_hints(&mut self, listing: &[ZnodePath]) {
-        let hints: Vec<&ZnodePath> = listing.iter().filter(|child| Shape::is_hint(child)).collect();
+        let hints: Vec<&ZnodePath> = listing.iter().filter(|child| Classifier::is_hint(child)).collect();
         if hints.is_empty() {
             return;
         }

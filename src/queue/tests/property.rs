@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::World;
 use super::world::{Said, path, running_out, said, uuid};
 use crate::queue::{Change, LockTable, State};
-use crate::recipe::{Kind, Mode, Recipe, Shape, WaitRule};
+use crate::recipe::{Classifier, Kind, Mode, Recipe, WaitRule};
 use crate::znode::{Sequence, SessionId, ZnodePath};
 
 #[derive(Clone, Debug)]
@@ -80,7 +80,7 @@ fn take_out(world: &mut World, at: &ZnodePath) -> Vec<Change> {
 /// A parent goes with all below it; of its contenders' deletion nothing is told.
 fn drop_parent(world: &mut World, parent: &ZnodePath) -> Vec<Change> {
     let below = world.tree.keys().filter(|at| at.is_within(parent));
-    let hints = below.clone().filter(|at| Shape::is_hint(at)).cloned();
+    let hints = below.clone().filter(|at| Classifier::is_hint(at)).cloned();
     let mut parents: Vec<_> = below
         .filter_map(ZnodePath::parent)
         .chain(hints)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::queue::{Change, Event, Happening, Link, LockQueue, LockTable, State};
-use crate::recipe::{Mode, Shape};
+use crate::recipe::{Classifier, Mode};
 use crate::server_view::{Expiry, Listing, MemberView, ServerView, Session};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -93,7 +93,7 @@ impl World {
 
     /// What the observer tells of a node that is there.
     pub fn telling(&self, at: &ZnodePath) -> Change {
-        if Shape::is_hint(at) {
+        if Classifier::is_hint(at) {
             return Change::Appeared { path: at.clone() };
         }
         Change::Seen { path: at.clone(), node: self.tree[at].clone() }
@@ -131,8 +131,8 @@ impl World {
             stat.cversion = created * 2 - children;
             changes.push(Change::Listed { path: parent, stat });
         }
-        changes.extend(self.tree.keys().filter(|at| Shape::is_hint(at)).map(|at| self.telling(at)));
-        changes.extend(self.tree.keys().filter(|at| !Shape::is_hint(at)).map(|at| self.telling(at)));
+        changes.extend(self.tree.keys().filter(|at| Classifier::is_hint(at)).map(|at| self.telling(at)));
+        changes.extend(self.tree.keys().filter(|at| !Classifier::is_hint(at)).map(|at| self.telling(at)));
         changes.push(Change::Synced);
         changes
     }

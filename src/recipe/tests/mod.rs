@@ -4,15 +4,15 @@ mod hostile;
 mod neighbours;
 mod rows;
 
-use super::{Kind, Place, Recipe, Shape, read};
+use super::{Classifier, Kind, Place, Recipe, read};
 use crate::znode::ZnodePath;
 
 fn path(text: &str) -> ZnodePath {
     ZnodePath::new(text).expect("a path")
 }
 
-fn shape(hints: &[&str]) -> Shape {
-    let mut shape = Shape::default();
+fn shape(hints: &[&str]) -> Classifier {
+    let mut shape = Classifier::default();
     for hint in hints {
         assert!(shape.note(&path(hint)), "{hint} is a hint");
     }

@@ -1,21 +1,21 @@
 //! What stands around a node.
 
 use super::{path, place, shape};
-use crate::recipe::{Mode, Recipe, Role, Shape};
+use crate::recipe::{Classifier, Mode, Recipe, Role};
 
 const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
 
 #[test]
 fn a_hint_changes_the_places_below_the_parents_that_it_regroups() {
     let waiter = path("/s/locks/_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lock-0000000001");
-    let mut shape = Shape::default();
+    let mut shape = Classifier::default();
     assert_eq!(shape.place(&waiter).unwrap().lock, path("/s/locks"));
 
     assert!(shape.note(&path("/s/leases")));
     assert!(!shape.note(&path("/s/leases")), "it was known");
     assert_eq!(shape.place(&waiter).unwrap().lock, path("/s"));
     assert_eq!(shape.hints().collect::<Vec<_>>(), [&path("/s/leases")]);
-    assert_eq!(Shape::regrouped_by(&path("/s/leases")), [path("/s/locks"), path("/s/leases")]);
+    assert_eq!(Classifier::regrouped_by(&path("/s/leases")), [path("/s/locks"), path("/s/leases")]);
 
     assert!(shape.forget(&path("/s/leases")));
     assert!(!shape.forget(&path("/s/leases")), "it was forgotten");
@@ -30,7 +30,7 @@ fn a_kazoo_semaphore_is_one_lock_of_its_leases_and_its_queue() {
     assert_eq!((lease.role, waiter.role), (Role::Lease, Role::Queue));
     assert_eq!((lease.mode, waiter.mode), (Mode::Lease, Mode::Lease));
     assert_eq!((lease.recipe, lease.lock), (waiter.recipe, waiter.lock));
-    assert_eq!(Shape::regrouped_by(&path("/pool-__lock__")), [path("/pool"), path("/pool-__lock__")]);
+    assert_eq!(Classifier::regrouped_by(&path("/pool-__lock__")), [path("/pool"), path("/pool-__lock__")]);
 }
 
 #[test]
@@ -43,20 +43,20 @@ fn a_kazoo_lease_whose_id_ends_in_digits_is_still_a_lease() {
 #[test]
 fn only_nodes_that_tell_of_their_neighbours_are_hints() {
     for hint in ["/leases", "/a/leases", "/a-__lock__", "/a/b-__lock__"] {
-        assert!(Shape::is_hint(&path(hint)), "{hint}");
-        assert_eq!(Shape::regrouped_by(&path(hint)).len(), 2, "{hint}");
+        assert!(Classifier::is_hint(&path(hint)), "{hint}");
+        assert_eq!(Classifier::regrouped_by(&path(hint)).len(), 2, "{hint}");
     }
     for other in ["/", "/a", "/a/locks", "/-__lock__", "/a/-__lock__", "/a/leases/b", "/releases", "/a__lock__"] {
-        assert!(!Shape::is_hint(&path(other)), "{other}");
-        assert!(!Shape::default().note(&path(other)), "{other}");
-        assert_eq!(Shape::regrouped_by(&path(other)), [], "{other}");
+        assert!(!Classifier::is_hint(&path(other)), "{other}");
+        assert!(!Classifier::default().note(&path(other)), "{other}");
+        assert_eq!(Classifier::regrouped_by(&path(other)), [], "{other}");
     }
-    assert_eq!(Shape::regrouped_by(&path("/leases")), [path("/locks"), path("/leases")]);
+    assert_eq!(Classifier::regrouped_by(&path("/leases")), [path("/locks"), path("/leases")]);
 }
 
 #[test]
 fn a_node_that_the_user_names_is_a_single_node_whatever_it_is_called() {
-    let shape = Shape::new([path("/jobs/nightly"), path("/controller"), path("/jobs/lock-0000000001")]);
+    let shape = Classifier::new([path("/jobs/nightly"), path("/controller"), path("/jobs/lock-0000000001")]);
     for (named, recipe) in [
         ("/jobs/nightly", Recipe::SingleNode),
         ("/controller", Recipe::KafkaController),

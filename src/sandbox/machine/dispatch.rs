@@ -1,8 +1,8 @@
 //! Which family of requests answers what was sent.
 
 use super::{End, Machine, read};
+use crate::sandbox::four_letter::Word;
 use crate::sandbox::wire::{Code, Header, NO_ZXID, Reader, Write, Writer, op, refusal, reply};
-use crate::sandbox::words::Word;
 
 /// A heartbeat's answer bears this number, whatever the heartbeat bore.
 const PING_XID: i32 = -2;

@@ -25,12 +25,12 @@ use slab::Slab;
 
 pub use connection::{Connection, End};
 
+use super::four_letter::Word;
 use super::options::Options;
 use super::session::{PASSWORD, Sessions};
 use super::tree::Tree;
 use super::watch::{Figure, Watches};
 use super::wire::{Cut, LENGTH, cut};
-use super::words::Word;
 
 /// How many requests of one connection are carried out before others have their turn.
 const TURN: usize = 64;

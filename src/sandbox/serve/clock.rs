@@ -15,7 +15,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let next = {
             let mut state = shared.lock();
             state.machine.tick(now);
-            state.ring(None);
+            state.wake(None);
             state.machine.next_tick()
         };
         let pause = Duration::from_millis(u64::try_from(next.saturating_sub(now)).unwrap_or(0)).max(SHORTEST);

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
-use super::shared::{Bell, Shared};
+use super::shared::{Shared, Waker};
 use crate::sandbox::machine::End;
 
 /// How much is read at once.
@@ -31,14 +31,14 @@ pub(super) struct Link {
     shared: Arc<Shared>,
     id: usize,
     peer: SocketAddr,
-    bell: Bell,
+    bell: Waker,
     /// What was received and is not done with: less than a frame, while it waits.
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
 impl Link {
-    pub fn new(shared: Arc<Shared>, id: usize, peer: SocketAddr, bell: Bell) -> Self {
+    pub fn new(shared: Arc<Shared>, id: usize, peer: SocketAddr, bell: Waker) -> Self {
         Self { shared, id, peer, bell, input: Vec::new(), output: Vec::new() }
     }
 
@@ -112,7 +112,7 @@ impl Link {
         let before = state.machine.next_tick();
         *done += state.machine.receive(self.id, &self.input[*done..], now);
         let end = state.machine.take(self.id, &mut self.output);
-        state.ring(Some(self.id));
+        state.wake(Some(self.id));
         if state.machine.next_tick() < before {
             self.shared.sooner.notify_one();
         }

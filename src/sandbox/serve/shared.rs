@@ -28,14 +28,14 @@ pub(super) struct Shared {
 pub(super) struct State {
     pub machine: Machine,
     /// Reaches the task of each connection.
-    bells: HashMap<usize, Bell>,
+    bells: HashMap<usize, Waker>,
     /// Reused, so that a request needs no memory of its own.
     ready: Vec<usize>,
 }
 
 /// How a connection's task is told that something waits for it.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Bell {
+pub(super) struct Waker {
     /// Something is to be sent, or it is to be closed.
     pub wake: Arc<Notify>,
     /// It is to be closed at once, whatever it is sending.
@@ -70,7 +70,7 @@ impl Shared {
         if state.machine.next_tick() < before {
             self.sooner.notify_one();
         }
-        let bell = Bell::default();
+        let bell = Waker::default();
         state.bells.insert(id, bell.clone());
         drop(state);
         Some(Link::new(Arc::clone(self), id, peer, bell))
@@ -86,7 +86,7 @@ impl Shared {
 
 impl State {
     /// Wakes the tasks of all connections that have something to send, but for one that is awake.
-    pub fn ring(&mut self, awake: Option<usize>) {
+    pub fn wake(&mut self, awake: Option<usize>) {
         self.machine.ready(&mut self.ready);
         for id in self.ready.drain(..) {
             if awake != Some(id)

@@ -61,7 +61,7 @@ impl App {
         let (rank, selected, len) = match self.screen {
             Screen::Locks => (self.locks.top() + row, self.locks.rank(), world.locks().len()),
             Screen::Queue => (self.contenders.top() + row, self.contenders.rank(), world.queue_rows().len()),
-            Screen::Timeline => (self.moments.top() + row, self.moments.rank(), world.timeline_rows().len()),
+            Screen::Timeline => (self.timeline.top() + row, self.timeline.rank(), world.timeline_rows().len()),
             Screen::Contend => {
                 let cursor = self.client_cursor();
                 (cursor.top() + row, cursor.rank(), self.fleets().clients(self.side).len())
@@ -84,7 +84,7 @@ impl App {
             Screen::Waits => self.waits.go(rank, world.waits()),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.go(rank, &clients)),
             Screen::Audit => self.entries.go(rank, &self.audit),
-            _ => self.moments.go(rank, &world.timeline_rows()),
+            _ => self.timeline.go(rank, &world.timeline_rows()),
         }
         Update::redraw()
     }

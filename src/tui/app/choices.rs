@@ -124,7 +124,7 @@ impl App {
                 Some(session.map_or_else(|| lock.path_of(row.contender).to_string(), |session| session.to_string()))
             }),
             Screen::Timeline => self
-                .moments
+                .timeline
                 .selected(&world.timeline_rows())
                 .and_then(|number| world.timeline().get(number)?.lock())
                 .map(|lock| lock.path.to_string()),

@@ -5,7 +5,7 @@ mod waiting;
 use serde::Serialize;
 
 use self::waiting::{SessionFacts, WaitFacts};
-use super::{App, Effect, Moment, Rows, Screen, Update};
+use super::{App, Effect, Rows, Screen, TimelineEntry, Update};
 use crate::contend::Outcome;
 use crate::queue::Link;
 use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, json, rfc3339};
@@ -60,11 +60,11 @@ struct DeletionLine<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn new(moment: &'a Moment) -> Self {
+    fn new(moment: &'a TimelineEntry) -> Self {
         match moment {
-            Moment::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
-            Moment::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
-            Moment::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
+            TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
+            TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+            TimelineEntry::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
                 at: rfc3339(*at),
                 event: moment.event(),
                 lock: lock.as_ref().map(|lock| lock.path.as_str()),

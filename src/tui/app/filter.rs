@@ -1,7 +1,7 @@
-use super::Moment;
+use super::TimelineEntry;
 use crate::admin::audit::Entry;
 use crate::queue::{Contender, LockQueue};
-use crate::tui::audited::NO_OUTCOME;
+use crate::tui::audit_details::NO_OUTCOME;
 use crate::znode::SessionId;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
@@ -94,7 +94,7 @@ impl Filter {
     }
 
     /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
-    pub fn takes_moment(&self, moment: &Moment) -> bool {
+    pub fn takes_moment(&self, moment: &TimelineEntry) -> bool {
         self.is_empty()
             || self.is_in(moment.event())
             || moment.node().is_some_and(|node| self.is_in(node))
@@ -102,9 +102,11 @@ impl Filter {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })
             || match moment {
-                Moment::Happening(happening) => self.is_in_session(happening.session),
-                Moment::Deletion { session, ending, .. } => self.is_in_session(*session) || self.is_in(ending.id()),
-                Moment::Finding { finding, .. } => self.is_in(finding.code.id()) || self.is_in(&finding.summary),
+                TimelineEntry::Happening(happening) => self.is_in_session(happening.session),
+                TimelineEntry::Deletion { session, ending, .. } => {
+                    self.is_in_session(*session) || self.is_in(ending.id())
+                }
+                TimelineEntry::Finding { finding, .. } => self.is_in(finding.code.id()) || self.is_in(&finding.summary),
             }
     }
 }

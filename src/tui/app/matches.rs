@@ -3,11 +3,11 @@ use std::collections::VecDeque;
 use indexset::BTreeSet;
 use rustc_hash::FxHashMap;
 
-use super::Moment;
+use super::TimelineEntry;
 use super::cursor::Rows;
 use super::filter::Filter;
 use crate::queue::{Change, Contender, LockId, LockQueue, LockTable, Row, Timeline};
-use crate::recipe::{Role, Shape};
+use crate::recipe::{Classifier, Role};
 use crate::znode::{ZnodePath, Zxid};
 
 /// A contender's place among those that pass the filter: the order of the queue.
@@ -131,7 +131,7 @@ impl From<&Change> for Changed {
     fn from(change: &Change) -> Self {
         match change {
             Change::Seen { path, .. } | Change::Deleted { path, .. } => Self::Node(path.clone()),
-            Change::Appeared { path } if !Shape::is_hint(path) => Self::Nothing,
+            Change::Appeared { path } if !Classifier::is_hint(path) => Self::Nothing,
             Change::Appeared { .. } | Change::Synced => Self::Everything,
             Change::Listed { .. }
             | Change::Surveyed { .. }
@@ -197,19 +197,19 @@ impl Rows<ZnodePath> for QueueRows<'_> {
 
 /// The happenings of the timeline that pass the filter, by their numbers.
 #[derive(Clone, Debug, Default)]
-pub struct Moments {
+pub struct TimelineEntries {
     filter: Filter,
     numbers: VecDeque<u64>,
 }
 
-impl Moments {
+impl TimelineEntries {
     /// What a happening must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
     /// Starts anew for a filter. Work follows what the timeline keeps.
-    pub fn build(&mut self, filter: Filter, timeline: &Timeline<Moment>) {
+    pub fn build(&mut self, filter: Filter, timeline: &Timeline<TimelineEntry>) {
         self.filter = filter;
         self.numbers.clear();
         if !self.filter.is_empty() {
@@ -219,7 +219,7 @@ impl Moments {
     }
 
     /// Looks at the newest happening, and drops what the timeline has forgotten.
-    pub fn pushed(&mut self, timeline: &Timeline<Moment>) {
+    pub fn pushed(&mut self, timeline: &Timeline<TimelineEntry>) {
         if self.filter.is_empty() {
             return;
         }
@@ -236,13 +236,13 @@ impl Moments {
 /// The rows of Timeline: all that it keeps, or what passes the filter.
 #[derive(Clone, Copy)]
 pub struct TimelineRows<'a> {
-    timeline: &'a Timeline<Moment>,
-    moments: &'a Moments,
+    timeline: &'a Timeline<TimelineEntry>,
+    moments: &'a TimelineEntries,
 }
 
 impl<'a> TimelineRows<'a> {
     /// The rows of this timeline.
-    pub fn new(timeline: &'a Timeline<Moment>, moments: &'a Moments) -> Self {
+    pub fn new(timeline: &'a Timeline<TimelineEntry>, moments: &'a TimelineEntries) -> Self {
         Self { timeline, moments }
     }
 }

@@ -15,18 +15,18 @@ mod delete;
 mod event;
 mod export;
 mod filter;
-mod fired;
 mod layout;
 mod matches;
-mod moment;
 mod moves;
 mod prompt;
 mod screen;
 mod sessions;
 mod shown;
 mod sorted;
+mod timeline_entry;
 mod tour;
 mod waits;
+mod watch_event_rates;
 mod world;
 
 #[cfg(test)]
@@ -37,22 +37,22 @@ use std::time::Duration;
 
 pub use audit::{AuditLog, AuditTold};
 pub use contend::{
-    Crew, DEFAULT_CLIENTS, Destination, Figures, Fleets, NoPlace, Phase, SECONDS, Side, Wanted, is_living,
+    DEFAULT_CLIENTS, Destination, Figures, FleetView, Fleets, NoPlace, Phase, SECONDS, Side, Wanted, is_living,
 };
 pub use cursor::{Cursor, Rows};
 pub use delete::{Deletion, Tags, Working};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
-pub use fired::Fired;
 pub use layout::{Area, Layout, SMALLEST};
 pub use matches::{QueueRows, TimelineRows};
-pub use moment::Moment;
 pub use prompt::{Prompt, Purpose};
 pub use screen::Screen;
 pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
 pub use sorted::{SortBy, SortedLocks};
+pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
+pub use watch_event_rates::WatchEventRates;
 pub use world::World;
 
 use crate::contend::ClientId;
@@ -138,7 +138,7 @@ pub struct App {
     before: Vec<Screen>,
     locks: Cursor<LockId>,
     contenders: Cursor<ZnodePath>,
-    moments: Cursor<u64>,
+    timeline: Cursor<u64>,
     sessions: Cursor<SessionId>,
     waits: Cursor<WaitId>,
     open: Option<LockName>,
@@ -176,7 +176,7 @@ impl App {
             before: Vec::new(),
             locks: Cursor::first(),
             contenders: Cursor::first(),
-            moments: Cursor::last(),
+            timeline: Cursor::last(),
             sessions: Cursor::first(),
             waits: Cursor::first(),
             open: None,
@@ -326,7 +326,7 @@ impl App {
         match self.screen {
             Screen::Locks => self.locks.settle(world.locks(), height),
             Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
-            Screen::Timeline => self.moments.settle(&world.timeline_rows(), height),
+            Screen::Timeline => self.timeline.settle(&world.timeline_rows(), height),
             Screen::Sessions => self.sessions.settle(world.sessions(), height),
             Screen::Waits => self.waits.settle(world.waits(), height),
             Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),

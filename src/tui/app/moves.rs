@@ -2,7 +2,7 @@
 
 use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
 use crate::queue::LockId;
-use crate::tui::{audited, details, help, servers, why};
+use crate::tui::{audit_details, details, findings, help, servers};
 use crate::znode::{SessionId, ZnodePath};
 
 /// Rows further than any list is long.
@@ -31,8 +31,8 @@ impl App {
                 self.scrolled = 0;
             }
             (Screen::Timeline, _) => {
-                self.moments.step(by, &world.timeline_rows());
-                self.moments.reveal(&world.timeline_rows(), height);
+                self.timeline.step(by, &world.timeline_rows());
+                self.timeline.reveal(&world.timeline_rows(), height);
             }
             (Screen::Sessions, _) => {
                 self.sessions.step(by, world.sessions());
@@ -64,16 +64,16 @@ impl App {
             Screen::Help => help::lines().len(),
             Screen::Unreadable => self.world().table().unreadable().len() + 2,
             Screen::Audit => {
-                let lines = audited::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
+                let lines = audit_details::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
                 return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
             }
             Screen::Servers => {
                 servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len()
             }
             _ => {
-                let (details, why) = self.panes();
+                let (details, below) = self.panes();
                 let (lines, pane) = match self.pane {
-                    Pane::Why => (why::lines(self, usize::from(why.width.saturating_sub(6))).len(), why),
+                    Pane::Why => (findings::lines(self, usize::from(below.width.saturating_sub(6))).len(), below),
                     _ => (details::lines(self, usize::from(details.width.saturating_sub(4))).len(), details),
                 };
                 return lines.saturating_sub(usize::from(pane.height.saturating_sub(2)));
@@ -86,7 +86,7 @@ impl App {
         match (self.screen, self.pane) {
             (Screen::Locks, _) => self.locks = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Queue, Pane::List) => self.contenders = if last { Cursor::last() } else { Cursor::first() },
-            (Screen::Timeline, _) => self.moments = if last { Cursor::last() } else { Cursor::first() },
+            (Screen::Timeline, _) => self.timeline = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Sessions, _) => self.sessions = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Waits, _) => self.waits = if last { Cursor::last() } else { Cursor::first() },
             (Screen::Contend, _) => {
@@ -155,7 +155,7 @@ impl App {
     pub(super) fn open_happening(&mut self) {
         let world = self.world();
         let Some(moment) =
-            self.moments.selected(&world.timeline_rows()).and_then(|number| world.timeline().get(number))
+            self.timeline.selected(&world.timeline_rows()).and_then(|number| world.timeline().get(number))
         else {
             return;
         };

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::diagnose::{Life, Sight, Watching};
+use crate::diagnose::{Life, TableAt, Watching};
 use crate::queue::{LockId, State};
 use crate::recipe::Kind;
 use crate::znode::{SessionId, Timestamp, ZnodePath};
@@ -53,7 +53,7 @@ const MOST_LOOKED_AT: usize = 4;
 
 impl SessionRow {
     /// How it waits; `None` when it does not.
-    pub fn style(&self, sight: Sight<'_>) -> Option<Style> {
+    pub fn style(&self, sight: TableAt<'_>) -> Option<Style> {
         let mut found = None;
         for (lock, node) in self.awaits.iter().take(MOST_LOOKED_AT) {
             let Some(node) = node else { return Some(Style::Herd) };
@@ -176,7 +176,7 @@ impl Sessions {
     }
 
     /// Lists them anew. Work follows the number of contenders, so it is done once a second and only while they are shown.
-    pub fn list(&mut self, sight: Sight<'_>) {
+    pub fn list(&mut self, sight: TableAt<'_>) {
         let found = found(sight);
         self.all = found.len();
         self.rows = found.into_values().filter(|row| self.takes(row, sight)).collect();
@@ -188,7 +188,7 @@ impl Sessions {
         self.ranks = self.rows.iter().enumerate().map(|(rank, row)| (row.session, rank)).collect();
     }
 
-    fn takes(&self, row: &SessionRow, sight: Sight<'_>) -> bool {
+    fn takes(&self, row: &SessionRow, sight: TableAt<'_>) -> bool {
         if self.filter.is_empty() {
             return true;
         }
@@ -216,7 +216,7 @@ impl Rows<SessionId> for Sessions {
 }
 
 /// Every session that holds or waits.
-fn found(sight: Sight<'_>) -> FxHashMap<SessionId, SessionRow> {
+fn found(sight: TableAt<'_>) -> FxHashMap<SessionId, SessionRow> {
     let mut found: FxHashMap<SessionId, SessionRow> = FxHashMap::default();
     let table = sight.table();
     for lock in table.locks() {
@@ -250,7 +250,7 @@ fn entry(found: &mut FxHashMap<SessionId, SessionRow>, session: SessionId, since
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key(i64, Option<Reverse<usize>>, String);
 
-fn key(by: SessionsBy, row: &SessionRow, sight: Sight<'_>) -> Key {
+fn key(by: SessionsBy, row: &SessionRow, sight: TableAt<'_>) -> Key {
     let most = |count: usize| Key(0, Some(Reverse(count)), String::new());
     let connection = || sight.view().connection_of(row.session).map(|(_, connection)| connection);
     match by {

@@ -4,7 +4,7 @@ use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Set
 use crate::diagnose::Severity;
 use crate::queue::{Link, LockId, LockName};
 use crate::tui::banner::Banner;
-use crate::tui::{beliefs, caption};
+use crate::tui::{caption, overlaps};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 impl App {
@@ -119,7 +119,7 @@ impl App {
 
     /// The selection in Timeline.
     pub fn moment_cursor(&self) -> &Cursor<u64> {
-        &self.moments
+        &self.timeline
     }
 
     /// The selection in Sessions.
@@ -150,9 +150,9 @@ impl App {
     /// Where everything stands; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
         let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
-        let beliefs = if self.screen == Screen::Contend { beliefs::lines(self, self.size.0).len() } else { 0 };
-        let beliefs = u16::try_from(beliefs).unwrap_or(u16::MAX);
+        let overlaps = if self.screen == Screen::Contend { overlaps::lines(self, self.size.0).len() } else { 0 };
+        let overlaps = u16::try_from(overlaps).unwrap_or(u16::MAX);
         let told = self.tour().map_or(0, |tour| caption::height(tour, self.size.0));
-        Layout::with_caption(self.size, told, |size| Layout::of(size, self.screen, banner, beliefs))
+        Layout::with_caption(self.size, told, |size| Layout::of(size, self.screen, banner, overlaps))
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{App, Cursor, Effect, Fleets, Key, Screen, Side, Update};
 use crate::contend::{ClientId, ClientStatus, Doing, Order, Scenario};
-use crate::demo::{Act, Beat, Direction, Look, Play, Scene, Script};
+use crate::demo::{Act, Direction, Look, Play, Scene, Script, Step};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a step waits until what it does can be done.
@@ -39,7 +39,7 @@ impl Tour {
     ///
     /// Never for a script that was [read](Script::read): it has a scene with a beat.
     pub fn new(script: Script, ground: ZnodePath, sandbox: bool, playing: bool) -> Self {
-        assert!(script.scenes.first().is_some_and(|scene| !scene.beats.is_empty()), "a script has scenes with beats");
+        assert!(script.scenes.first().is_some_and(|scene| !scene.steps.is_empty()), "a script has scenes with beats");
         Self {
             sets: vec![0; script.scenes.len()],
             script: Arc::new(script),
@@ -62,8 +62,8 @@ impl Tour {
     }
 
     /// The beat that is told.
-    pub fn beat(&self) -> &Beat {
-        &self.scene().beats[self.beat]
+    pub fn step(&self) -> &Step {
+        &self.scene().steps[self.beat]
     }
 
     /// The number of the scene, from 1, and how many there are.
@@ -72,8 +72,8 @@ impl Tour {
     }
 
     /// The number of the beat, from 1, and how many the scene has.
-    pub fn beat_number(&self) -> (usize, usize) {
-        (self.beat + 1, self.scene().beats.len())
+    pub fn step_number(&self) -> (usize, usize) {
+        (self.beat + 1, self.scene().steps.len())
     }
 
     /// Whether it is on the sandbox, and on no ensemble that anybody uses.
@@ -93,7 +93,7 @@ impl Tour {
 
     /// In how long the next step comes by itself; `None` when it does not.
     pub fn next_in(&self, now: Timestamp) -> Option<Duration> {
-        self.playing.then(|| self.beat().lasts.saturating_sub(now.since(self.since)))
+        self.playing.then(|| self.step().lasts.saturating_sub(now.since(self.since)))
     }
 
     /// Why the scene cannot be played.
@@ -102,7 +102,7 @@ impl Tour {
     }
 
     fn is_at_end(&self) -> bool {
-        self.scene + 1 == self.script.scenes.len() && self.beat + 1 == self.scene().beats.len()
+        self.scene + 1 == self.script.scenes.len() && self.beat + 1 == self.scene().steps.len()
     }
 
     /// The path of a lock of the scene.
@@ -153,7 +153,7 @@ impl App {
             self.tell("This is the last step: b goes back, q quits.".to_owned());
             return Update::redraw();
         }
-        if tour.beat + 1 < tour.scene().beats.len() {
+        if tour.beat + 1 < tour.scene().steps.len() {
             tour.beat += 1;
             return self.begin_beat();
         }
@@ -168,7 +168,7 @@ impl App {
             let before = tour.scene.saturating_sub(1);
             return self.set_scene(before);
         }
-        if tour.beat().act.is_some() {
+        if tour.step().act.is_some() {
             let again = tour.scene;
             return self.set_scene(again);
         }
@@ -230,8 +230,8 @@ impl App {
         let now = self.now;
         let Some(tour) = &mut self.tour else { return Update::default() };
         (tour.since, tour.typed) = (now, 0);
-        tour.look = Some(tour.beat().look);
-        tour.act = tour.beat().act;
+        tour.look = Some(tour.step().look);
+        tour.act = tour.step().act;
         let act = tour.act.take_if(|act| !act.is_of_clients());
         let effects = act.map(|act| Effect::Stage(Direction::Act(act))).into_iter().collect();
         Update { redraw: true, effects }
@@ -260,7 +260,7 @@ impl App {
         let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.look?))) else { return false };
         match look {
             Look::Queue => {
-                let Some(path) = tour.beat().lock.as_ref().map(|lock| tour.path(lock)) else { return false };
+                let Some(path) = tour.step().lock.as_ref().map(|lock| tour.path(lock)) else { return false };
                 let Some(id) = self.live.table().find(&path, None) else { return false };
                 self.open_lock(id);
                 self.contenders = Cursor::first();
@@ -270,7 +270,7 @@ impl App {
             Look::Contend => self.go(Screen::Contend),
             Look::Timeline => {
                 self.go(Screen::Timeline);
-                self.moments = Cursor::last();
+                self.timeline = Cursor::last();
             }
         }
         self.tour_yields();
@@ -308,10 +308,10 @@ impl App {
         let now = self.now;
         let Some(tour) = self.tour.as_mut().filter(|tour| tour.playing) else { return Update::default() };
         let passed = now.since(tour.since);
-        if passed >= tour.beat().lasts {
+        if passed >= tour.step().lasts {
             return self.tour_next();
         }
-        let due = tour.beat().types.get(tour.typed).filter(|typed| passed >= typed.after);
+        let due = tour.step().types.get(tour.typed).filter(|typed| passed >= typed.after);
         let Some(keys) = due.map(|typed| typed.keys.clone()) else { return Update::redraw() };
         tour.typed += 1;
         self.type_for_presenter(&keys)
@@ -320,7 +320,7 @@ impl App {
     /// Types as a presenter would, who would not type into something else: only on the queue of the step, and a number only
     /// where one is asked for.
     fn type_for_presenter(&mut self, keys: &str) -> Update {
-        let queue = self.tour.as_ref().and_then(|tour| Some(tour.path(tour.beat().lock.as_ref()?)));
+        let queue = self.tour.as_ref().and_then(|tour| Some(tour.path(tour.step().lock.as_ref()?)));
         let is_there = self.screen == Screen::Queue && self.open.as_ref().map(|open| &open.path) == queue.as_ref();
         if !is_there || keys.contains('#') != self.deletion.is_some() {
             return Update::redraw();
@@ -337,7 +337,7 @@ impl App {
 }
 
 /// Who holds, and will for a while: what is known of it is a moment old.
-fn fresh_holder(clients: &[ClientStatus], crew: &super::Crew) -> Option<ClientId> {
+fn fresh_holder(clients: &[ClientStatus], crew: &super::FleetView) -> Option<ClientId> {
     let age = crew.status()?.age;
     let half = crew.scenario().hold / 2;
     let holds = |client: &&ClientStatus| client.doing == Doing::Holding && !client.frozen;

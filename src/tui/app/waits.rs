@@ -1,7 +1,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Rows;
-use crate::diagnose::{Blocker, Cycle, Sight, Wait, Waits};
+use crate::diagnose::{Blocker, Cycle, TableAt, Wait, Waits};
 use crate::queue::{LockId, LockQueue, State};
 use crate::recipe::Kind;
 use crate::znode::SessionId;
@@ -88,7 +88,7 @@ impl WaitRows {
     }
 
     /// Draws it anew. Work follows the number of contenders, so it is done once a second and only while it is shown.
-    pub fn draw(&mut self, sight: Sight<'_>) {
+    pub fn draw(&mut self, sight: TableAt<'_>) {
         self.waits = Waits::of(sight.table());
         let mut drawing = Drawing::new(sight);
         for cycle in self.waits.cycles() {
@@ -140,7 +140,7 @@ impl Rows<WaitId> for WaitRows {
 
 /// The rows under way.
 struct Drawing<'a> {
-    sight: Sight<'a>,
+    sight: TableAt<'a>,
     /// The locks that a session holds while others wait for them.
     held: FxHashMap<SessionId, Vec<LockId>>,
     /// What stands somewhere already.
@@ -150,7 +150,7 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(sight: Sight<'a>) -> Self {
+    fn new(sight: TableAt<'a>) -> Self {
         let mut held: FxHashMap<SessionId, Vec<LockId>> = FxHashMap::default();
         for lock in sight.table().locks() {
             let waited = match lock.kind() {

@@ -1,11 +1,11 @@
-use super::Moment;
+use super::TimelineEntry;
 use super::filter::Filter;
-use super::fired::Fired;
-use super::matches::{Changed, Matches, Moments, QueueRows, TimelineRows};
+use super::matches::{Changed, Matches, QueueRows, TimelineEntries, TimelineRows};
 use super::sessions::Sessions;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
-use crate::diagnose::{Changed as Findings, Diagnosis, Sight, Thresholds};
+use super::watch_event_rates::WatchEventRates;
+use crate::diagnose::{Changed as Findings, Diagnosis, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::znode::{Timestamp, ZnodePath};
@@ -19,12 +19,12 @@ const REMEMBERED: usize = 10_000;
 #[derive(Clone, Debug)]
 pub struct World {
     table: LockTable,
-    timeline: Timeline<Moment>,
+    timeline: Timeline<TimelineEntry>,
     diagnosis: Diagnosis,
-    fired: Fired,
+    fired: WatchEventRates,
     locks: SortedLocks,
     matches: Matches,
-    moments: Moments,
+    moments: TimelineEntries,
     sessions: Sessions,
     waits: WaitRows,
 }
@@ -36,10 +36,10 @@ impl World {
             table: LockTable::new(named.iter().cloned()),
             timeline: Timeline::new(REMEMBERED),
             diagnosis: Diagnosis::new(thresholds),
-            fired: Fired::default(),
+            fired: WatchEventRates::default(),
             locks: SortedLocks::default(),
             matches: Matches::default(),
-            moments: Moments::default(),
+            moments: TimelineEntries::default(),
             sessions: Sessions::default(),
             waits: WaitRows::default(),
         }
@@ -51,7 +51,7 @@ impl World {
     }
 
     /// What happened.
-    pub fn timeline(&self) -> &Timeline<Moment> {
+    pub fn timeline(&self) -> &Timeline<TimelineEntry> {
         &self.timeline
     }
 
@@ -61,13 +61,13 @@ impl World {
     }
 
     /// The watch events that the servers say they sent.
-    pub fn fired(&self) -> &Fired {
+    pub fn fired(&self) -> &WatchEventRates {
         &self.fired
     }
 
     /// The table and what the servers told, as of a time.
-    pub fn sight(&self, now: Timestamp) -> Sight<'_> {
-        Sight::new(&self.table, now)
+    pub fn sight(&self, now: Timestamp) -> TableAt<'_> {
+        TableAt::new(&self.table, now)
     }
 
     /// The locks in the order of the screen.
@@ -112,7 +112,7 @@ impl World {
             }
             let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
-                self.push(Moment::Happening(happening));
+                self.push(TimelineEntry::Happening(happening));
             }
             self.matches.follow(&moved, &self.table);
         }
@@ -140,14 +140,14 @@ impl World {
             // The connection's end stands in the timeline already, and what was wrong may well be so still.
             return;
         }
-        let told = |raised| move |finding| Moment::Finding { at: now, finding: Box::new(finding), raised };
+        let told = |raised| move |finding| TimelineEntry::Finding { at: now, finding: Box::new(finding), raised };
         for moment in cleared.into_iter().map(told(false)).chain(raised.into_iter().map(told(true))) {
             self.push(moment);
         }
     }
 
     /// Adds a line to the timeline.
-    pub fn push(&mut self, moment: Moment) {
+    pub fn push(&mut self, moment: TimelineEntry) {
         self.timeline.push(moment);
         self.moments.pushed(&self.timeline);
     }
@@ -196,12 +196,12 @@ impl World {
 
     /// Lists the sessions anew. Work follows the number of contenders.
     pub fn list_sessions(&mut self, now: Timestamp) {
-        self.sessions.list(Sight::new(&self.table, now));
+        self.sessions.list(TableAt::new(&self.table, now));
     }
 
     /// Draws anew who waits for whom. Work follows the number of contenders.
     pub fn draw_waits(&mut self, now: Timestamp) {
-        self.waits.draw(Sight::new(&self.table, now));
+        self.waits.draw(TableAt::new(&self.table, now));
     }
 
     /// Filters the timeline.

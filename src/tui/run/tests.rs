@@ -42,7 +42,7 @@ impl System for Silent {
 
 struct NoFleets;
 
-impl Crews for NoFleets {
+impl FleetControl for NoFleets {
     async fn next(&mut self) -> Event {
         std::future::pending().await
     }
@@ -64,7 +64,7 @@ impl Notes {
     }
 }
 
-impl Outside for Notes {
+impl TerminalControl for Notes {
     fn copy(&mut self, text: &str) -> io::Result<()> {
         self.write(&format!("copy {text}"));
         Ok(())

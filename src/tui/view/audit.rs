@@ -13,7 +13,7 @@ use ratatui::widgets::Widget;
 use super::{View, filter_title, window};
 use crate::admin::audit::Entry;
 use crate::tui::app::{Pane, Rows};
-use crate::tui::audited::{self, is_done, result};
+use crate::tui::audit_details::{self, is_done, result};
 use crate::tui::details::{LABEL, Tone};
 use crate::tui::widget::figure::{date_and_time, plural};
 use crate::tui::widget::panel::Panel;
@@ -127,7 +127,7 @@ fn cell(view: View<'_>, entry: &Entry, column: Placed<Key>) -> Cell {
     match column.key {
         Key::Mark => Cell::new(" ", theme.text),
         Key::Time => {
-            let known = audited::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
+            let known = audit_details::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
             let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME).collect());
             Cell::new(fit(&shown, Keep::Start), theme.dim)
         }
@@ -153,7 +153,7 @@ pub fn draw_details(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let (app, theme) = (view.app, view.theme);
-    let all = audited::lines(app, usize::from(area.width.saturating_sub(4)));
+    let all = audit_details::lines(app, usize::from(area.width.saturating_sub(4)));
     let height = usize::from(area.height.saturating_sub(2));
     let top = app.scrolled().min(all.len().saturating_sub(height));
     let [up, down] = theme.signs.more;

@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::fleet_figures::short;
 use super::{View, window};
 use crate::contend::{ClientStatus, Doing, LinkState};
-use crate::tui::app::{Crew, Phase, Screen};
+use crate::tui::app::{FleetView, Phase, Screen};
 use crate::tui::widget::figure::{count, duration, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
@@ -99,11 +99,11 @@ pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     view.placeholder(&lines, inner, buffer);
 }
 
-fn panel(view: View<'_>, crew: Option<&Crew>) -> Panel {
+fn panel(view: View<'_>, crew: Option<&FleetView>) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let name = crew.map_or("", |crew| crew.scenario().algorithm.name());
     let mut left = vec![(format!("Clients of the {name}"), theme.strong)];
-    let dead = app.fleets().clients(app.side()).len().saturating_sub(crew.map_or(0, Crew::living));
+    let dead = app.fleets().clients(app.side()).len().saturating_sub(crew.map_or(0, FleetView::living));
     if dead > 0 {
         left.push((format!("{} out of action", count(dead as u64)), theme.bad));
     }
@@ -116,17 +116,17 @@ fn panel(view: View<'_>, crew: Option<&Crew>) -> Panel {
         let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
         Some((view.fit(&text, room, Keep::Start), theme.wait))
     });
-    let right = crew.and_then(Crew::holder).map(|(id, token)| {
+    let right = crew.and_then(FleetView::holder).map(|(id, token)| {
         let (sign, dot) = (theme.signs.holds, theme.signs.dot);
         (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
     });
     Panel { left, right, bottom, focused: false }
 }
 
-fn why_empty(view: View<'_>, crew: Option<&Crew>) -> Vec<String> {
+fn why_empty(view: View<'_>, crew: Option<&FleetView>) -> Vec<String> {
     let again = "c starts new ones.";
-    match crew.map(Crew::phase) {
-        Some(Phase::Running) => match crew.and_then(Crew::status) {
+    match crew.map(FleetView::phase) {
+        Some(Phase::Running) => match crew.and_then(FleetView::status) {
             None => vec!["The test clients connect.".to_owned()],
             Some(_) => vec!["There is no client: a adds one, X ends the fleet.".to_owned()],
         },
@@ -148,7 +148,7 @@ fn why_empty(view: View<'_>, crew: Option<&Crew>) -> Vec<String> {
     }
 }
 
-fn cell(view: View<'_>, crew: &Crew, client: &ClientStatus, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<Key>) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);

@@ -13,8 +13,8 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use super::fleet_figures::{FigureLine, figures};
-use crate::tui::app::{Crew, Phase, Side};
-use crate::tui::beliefs;
+use crate::tui::app::{FleetView, Phase, Side};
+use crate::tui::overlaps;
 use crate::tui::widget::figure::{duration, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::spark;
@@ -38,7 +38,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn draw_crew(view: View<'_>, (side, crew): (Side, &Crew), highest: u64, area: Rect, buffer: &mut Buffer) {
+fn draw_crew(view: View<'_>, (side, crew): (Side, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let inner = panel(view, side, crew, area.width).draw(area, buffer, theme);
     let room = usize::from(inner.width).saturating_sub(2);
@@ -79,7 +79,7 @@ fn draw_crew(view: View<'_>, (side, crew): (Side, &Crew), highest: u64, area: Re
     }
 }
 
-fn panel(view: View<'_>, side: Side, crew: &Crew, columns: u16) -> Panel {
+fn panel(view: View<'_>, side: Side, crew: &FleetView, columns: u16) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let focused = app.fleets().is_pair() && app.side() == side;
     let name = crew.scenario().algorithm.name();
@@ -100,7 +100,7 @@ fn panel(view: View<'_>, side: Side, crew: &Crew, columns: u16) -> Panel {
 }
 
 /// How long it has run.
-fn time(crew: &Crew) -> String {
+fn time(crew: &FleetView) -> String {
     match crew.status() {
         Some(status) if !status.elapsed.is_zero() => duration(status.elapsed),
         _ => "connecting".to_owned(),
@@ -108,7 +108,7 @@ fn time(crew: &Crew) -> String {
 }
 
 /// Watch events of the last minute, on the scale of both fleets, and how many a second they are now.
-fn sparkline(view: View<'_>, crew: &Crew, highest: u64, area: Rect, buffer: &mut Buffer) {
+fn sparkline(view: View<'_>, crew: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let rate = crew.figures().events().filter(|_| crew.is_active());
     let rate = rate.map_or_else(String::new, |rate| format!("{}/s", crate::tui::widget::figure::rate(rate)));
@@ -121,7 +121,7 @@ fn sparkline(view: View<'_>, crew: &Crew, highest: u64, area: Rect, buffer: &mut
 }
 
 /// What every waiter hears costs.
-fn style_of(view: View<'_>, crew: &Crew) -> Style {
+fn style_of(view: View<'_>, crew: &FleetView) -> Style {
     use crate::lock::Algorithm;
     match crew.scenario().algorithm {
         Algorithm::Chain | Algorithm::SharedChain(_) => view.theme.good,
@@ -135,7 +135,7 @@ pub fn draw_beliefs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if area.height == 0 {
         return;
     }
-    for (line, y) in beliefs::lines(view.app, area.width).into_iter().zip(area.top()..area.bottom()) {
+    for (line, y) in overlaps::lines(view.app, area.width).into_iter().zip(area.top()..area.bottom()) {
         let (sign, style) =
             if line.violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
         let sign = if line.first { sign } else { " " };

@@ -7,8 +7,8 @@ use ratatui::style::Style;
 use super::View;
 use crate::contend::{Outcome, Quantiles, ServerEvents, Status};
 use crate::lock::Algorithm;
-use crate::tui::app::{Crew, Phase};
-use crate::tui::beliefs;
+use crate::tui::app::{FleetView, Phase};
+use crate::tui::overlaps;
 use crate::tui::widget::figure::{count, duration, rate};
 
 /// From how many columns on a note is spelled out.
@@ -52,7 +52,7 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(crew: &Crew) -> Option<Self> {
+    fn of(crew: &FleetView) -> Option<Self> {
         match (crew.phase(), crew.status()) {
             (Phase::Ended(outcome), _) => Some(Self::last(outcome)),
             (_, Some(status)) => Some(Self::now(crew, status)),
@@ -60,7 +60,7 @@ impl Figures {
         }
     }
 
-    fn now(crew: &Crew, status: &Status) -> Self {
+    fn now(crew: &FleetView, status: &Status) -> Self {
         let totals = &status.totals;
         Self {
             acquisitions: totals.acquisitions,
@@ -96,7 +96,7 @@ impl Figures {
 }
 
 /// The lines for a box that is so wide inside, and so high.
-pub fn figures(view: View<'_>, crew: &Crew, columns: u16, height: u16) -> Vec<FigureLine> {
+pub fn figures(view: View<'_>, crew: &FleetView, columns: u16, height: u16) -> Vec<FigureLine> {
     let theme = view.theme;
     let Some(figures) = Figures::of(crew) else { return Vec::new() };
     let each = if columns >= ROOMY { " an acquisition" } else { " each" };
@@ -109,7 +109,7 @@ pub fn figures(view: View<'_>, crew: &Crew, columns: u16, height: u16) -> Vec<Fi
         quantiles("wait", &figures.waits, theme.text),
         server(view, crew, &figures),
     ];
-    if let Some((text, violated)) = beliefs::summary(crew) {
+    if let Some((text, violated)) = overlaps::summary(crew) {
         let (sign, style) = if violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
         lines.push(FigureLine::Words(format!("{sign} {text}"), style));
     }
@@ -144,7 +144,7 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
 }
 
 /// What the servers count of the kind that these clients cause. A pair's fleets would each show the other's events too.
-fn server(view: View<'_>, crew: &Crew, figures: &Figures) -> FigureLine {
+fn server(view: View<'_>, crew: &FleetView, figures: &Figures) -> FigureLine {
     let theme = view.theme;
     let label = "servers say";
     let Some(events) = figures.server else {

@@ -5,7 +5,7 @@ use ratatui::widgets::Widget;
 
 use super::{View, notice};
 use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, Purpose, Screen};
-use crate::tui::asked::question;
+use crate::tui::contend_prompt::question;
 use crate::tui::keymap::{COMMANDS, Command, Entry, Group};
 use crate::tui::theme::Theme;
 use crate::tui::widget::text::{Keep, width};

@@ -2,14 +2,15 @@
 //!
 //! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
 
-mod asked;
 mod audit;
 mod banner;
 mod caption;
 mod clients;
 mod contend;
+mod contend_prompt;
 mod delete;
 mod details;
+mod findings;
 mod fleet_figures;
 mod footer;
 mod header;
@@ -24,7 +25,6 @@ mod unreadable;
 mod waits;
 mod watch_events;
 mod who;
-mod why;
 
 #[cfg(test)]
 mod tests;
@@ -37,7 +37,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{App, Area, SMALLEST, Screen, Side};
-use super::asked::question;
+use super::contend_prompt::question;
 use super::theme::Theme;
 use super::widget::text::{Keep, fit};
 
@@ -73,7 +73,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
             queue::draw(view, main, buffer);
             let (details, why) = app.panes();
             details::draw(view, place(details), buffer);
-            why::draw(view, place(why), buffer);
+            findings::draw(view, place(why), buffer);
         }
         Screen::Contend => {
             let (fleets, beliefs) = (place(layout.fleets), place(layout.beliefs));
@@ -99,7 +99,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let body = layout.tabs.y + layout.tabs.height;
     let body = Area { y: body, height: layout.caption.y - body, ..layout.tabs };
     notice::draw(view, place(body), buffer);
-    asked::draw(view, place(body), buffer);
+    contend_prompt::draw(view, place(body), buffer);
     delete::draw(view, place(body), buffer);
     caption::draw(view, place(layout.caption), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {

@@ -8,7 +8,7 @@ use super::{View, filter_title, window};
 use crate::admin::Ending;
 use crate::diagnose::Finding;
 use crate::queue::{Event, Happening, LockName};
-use crate::tui::app::{Moment, Rows};
+use crate::tui::app::{Rows, TimelineEntry};
 use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
@@ -73,11 +73,13 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     for (rank, line) in window(cursor.top(), rows.len(), list) {
         match rows.id(rank).and_then(|number| timeline.get(number)) {
-            Some(Moment::Happening(happening)) => row(buffer, line, &placed, |column| cell(view, happening, column)),
-            Some(Moment::Finding { at, finding, raised }) => {
+            Some(TimelineEntry::Happening(happening)) => {
+                row(buffer, line, &placed, |column| cell(view, happening, column));
+            }
+            Some(TimelineEntry::Finding { at, finding, raised }) => {
                 Sentence::of_finding(view, *at, finding, *raised).draw(view, line, &placed, buffer);
             }
-            Some(moment @ Moment::Deletion { node, ending, .. }) => {
+            Some(moment @ TimelineEntry::Deletion { node, ending, .. }) => {
                 Sentence::of_deletion(view, moment, node, ending).draw(view, line, &placed, buffer);
             }
             None => {}
@@ -168,7 +170,7 @@ impl Sentence {
     }
 
     /// What came of a deletion from this console.
-    fn of_deletion(view: View<'_>, moment: &Moment, node: &str, ending: &Ending) -> Self {
+    fn of_deletion(view: View<'_>, moment: &TimelineEntry, node: &str, ending: &Ending) -> Self {
         let theme = view.theme;
         let (sign, style) = match moment.event() {
             "deleted" | "asked" => (theme.signs.tag, theme.wait),

@@ -7,7 +7,7 @@ use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, Mode, Transport};
 use crate::zk::admin::{AdminError, AdminUrl, Reply, get_from};
 use crate::zk::call::NamedBy;
-use crate::zk::words::Limits;
+use crate::zk::four_letter::Limits;
 
 /// One server, while its AdminServer is asked.
 struct ByHttp<'a> {

@@ -4,9 +4,9 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
 use super::told::{Figures, Timed, Told, Wanted};
-use crate::server_view::{AskedBy, Load, Mode, Transport, WatchedPath, words};
+use crate::server_view::{AskedBy, Load, Mode, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
-use crate::zk::words::{Answer, AskError, Limits, Word, ask_over};
+use crate::zk::four_letter::{Answer, AskError, Limits, Word, ask_over};
 
 /// How often a server is asked that counts more connections than it lists.
 const MOST_LOOKS: u32 = 3;
@@ -40,7 +40,7 @@ pub(super) async fn by_words(
     let told = Told::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
     let mut asking = ByWords { tls, address, named_by, limits, load, told };
     let asked = asking.ask(Word::Srvr).await;
-    asking.told.what = words::srvr(&asking.take(asked)?.text);
+    asking.told.what = four_letter::srvr(&asking.take(asked)?.text);
     if asking.told.what.version.is_none() {
         return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
     }
@@ -63,7 +63,7 @@ impl ByWords<'_> {
             when(wanted.watchers, Word::Wchp)
         );
         if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
-            self.told.sessions = words::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
+            self.told.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
         if let (Some(monitor), Some(totals)) = (monitor, totals) {
             self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
@@ -83,14 +83,14 @@ impl ByWords<'_> {
     }
 
     fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
-        let monitor = self.take_or_complain(monitor).map(|answer| words::mntr(&answer.text)).unwrap_or_default();
-        let totals = self.take_or_complain(totals).ok().and_then(|answer| words::wchs(&answer.text));
+        let monitor = self.take_or_complain(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
+        let totals = self.take_or_complain(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
         Figures { watches: monitor.watches, totals, fired: monitor.fired }
     }
 
     fn take_watched(&mut self, asked: Asked) -> Option<(Vec<WatchedPath>, bool)> {
         let answer = self.take_or_complain(asked).ok()?;
-        let (found, whole) = words::wchp(&answer.text);
+        let (found, whole) = four_letter::wchp(&answer.text);
         Some((found, whole && !answer.cut))
     }
 
@@ -102,7 +102,7 @@ impl ByWords<'_> {
         let mut counted = self.told.what.connections;
         let mut looks = 1;
         let (found, all) = loop {
-            let found = words::cons(&answer.text);
+            let found = four_letter::cons(&answer.text);
             let listed = found.with_session.len() as u64 + found.without_session;
             let all = counted.is_some_and(|counted| counted <= listed);
             if all || counted.is_none() || !found.whole || answer.cut || looks == MOST_LOOKS {
@@ -115,7 +115,7 @@ impl ByWords<'_> {
             let Ok(what) = self.take(what) else { break (found, all) };
             let connections = self.ask(Word::Cons).await;
             let Ok(connections) = self.take(connections) else { break (found, all) };
-            (counted, answer) = (words::srvr(&what.text).connections, connections);
+            (counted, answer) = (four_letter::srvr(&what.text).connections, connections);
         };
         if found.whole && !all && self.told.what.connections.is_some() {
             self.told.complain(format!(

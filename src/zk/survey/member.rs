@@ -6,15 +6,15 @@ use super::by_http::by_http;
 use super::by_words::by_words;
 use super::own::{Own, now};
 use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
-use super::roster::Seat;
+use super::roster::MemberAddress;
 use super::told::{Timed, Told, Wanted};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{
     AskedBy, Keyed, Listing, Load, MemberView, Mode, Provenance, ServerClock, Transport, WatchedPath,
 };
 use crate::zk::connect_string::ConnectString;
+use crate::zk::four_letter::AskError;
 use crate::zk::tls;
-use crate::zk::words::AskError;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long an AdminServer that did not answer is left alone.
@@ -23,7 +23,7 @@ const HTTP_AGAIN: Duration = Duration::from_secs(30);
 /// A member of the ensemble and what is known of it.
 #[derive(Debug)]
 pub(super) struct Member {
-    seat: Seat,
+    seat: MemberAddress,
     options: SurveyOptions,
     chroot: Option<ZnodePath>,
     /// How our session with the ensemble goes.
@@ -44,7 +44,7 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(seat: Seat, options: &SurveyOptions, target: &ConnectString) -> Self {
+    pub(super) fn new(seat: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
         let view = MemberView::unasked(seat.address.clone());
         let options = options.clone();
         let pace = |share| Pace::new(share, options.longest_pause);

@@ -32,7 +32,7 @@ use self::roster::{Roster, roster};
 use super::ConnectOptions;
 use super::admin::AdminUrl;
 use super::connect_string::{BadConnectString, ConnectString};
-use super::words::Limits;
+use super::four_letter::Limits;
 use crate::server_view::ServerView;
 
 /// By which way the servers are asked.

@@ -13,7 +13,7 @@ const RESOLVING: Duration = Duration::from_secs(1);
 
 /// A member's place: what it is called, and where it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct MemberAddress {
     /// As it is shown.
     pub(super) address: String,
     /// Where it answers words; `None` when that is not known.
@@ -27,7 +27,7 @@ pub(super) struct Seat {
     host: String,
 }
 
-impl Seat {
+impl MemberAddress {
     fn of(server: &Server) -> Self {
         let address = server.address();
         Self {
@@ -57,7 +57,7 @@ impl Seat {
 pub(super) struct Roster {
     /// The members: those of the connect string, then those that only the ensemble's config names, the latter as long as all
     /// are no more than [`MAX_MEMBERS`].
-    pub(super) seats: Vec<Seat>,
+    pub(super) seats: Vec<MemberAddress>,
     /// Whether the config names others too.
     pub(super) incomplete: bool,
 }
@@ -65,9 +65,9 @@ pub(super) struct Roster {
 /// Finds out who the members are. Takes two seconds at most.
 pub(super) async fn roster(target: &ConnectString, config: &EnsembleConfig) -> Roster {
     let configured = &config.servers;
-    let mut seats: Vec<Seat> = Vec::new();
+    let mut seats: Vec<MemberAddress> = Vec::new();
     for server in &target.servers {
-        let seat = Seat::of(server);
+        let seat = MemberAddress::of(server);
         if !seats.iter().any(|other| other.address == seat.address) {
             seats.push(seat);
         }
@@ -127,16 +127,16 @@ fn seat_of(
     named_by: NamedBy,
     known: &mut Vec<HashSet<SocketAddr>>,
     at: &HashSet<SocketAddr>,
-) -> Seat {
+) -> MemberAddress {
     // A guess that hits a member which is known already was wrong.
     let fresh = known.iter().all(|addresses| addresses.is_disjoint(at));
     let words = client.filter(|_| fresh || server.client.is_some());
     let address = words.clone().unwrap_or_else(|| format!("server.{} ({})", server.id, server.host));
     known.push(if words.is_some() { at.clone() } else { HashSet::new() });
-    Seat { address, words, http: Some(server.host.clone()), host: server.host.clone(), tls: false, named_by }
+    MemberAddress { address, words, http: Some(server.host.clone()), host: server.host.clone(), tls: false, named_by }
 }
 
-fn forget_shared_hosts(seats: &mut [Seat]) {
+fn forget_shared_hosts(seats: &mut [MemberAddress]) {
     let hosts: Vec<String> = seats.iter().map(|seat| seat.host.clone()).collect();
     for seat in seats {
         if hosts.iter().filter(|host| **host == seat.host).count() > 1 {

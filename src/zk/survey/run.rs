@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::member::Member;
 use super::own::{Own, now};
-use super::roster::{Roster, Seat, roster};
+use super::roster::{MemberAddress, Roster, roster};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{Load, MemberView, Mode, ServerView};
 use crate::zk::connect_string::ConnectString;
@@ -28,7 +28,7 @@ struct Survey {
     looked: watch::Receiver<bool>,
     reports: mpsc::Sender<Report>,
     tasks: JoinSet<()>,
-    members: Vec<(Seat, MemberView, AbortHandle)>,
+    members: Vec<(MemberAddress, MemberView, AbortHandle)>,
     /// Whether the config names members that are not among them.
     incomplete: bool,
     load: Load,

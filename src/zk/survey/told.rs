@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use crate::server_view::words::Srvr;
+use crate::server_view::four_letter::Srvr;
 use crate::server_view::{AskedBy, Connection, Session, Transport, WatchEventTotals, WatchTotals, WatchedPath};
 
 /// What is asked besides who is connected.

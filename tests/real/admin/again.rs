@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockscope::admin::{DeletePlan, Ending, Outcome, Permission, Who, execute, find_guards};
-use lockscope::diagnose::Sight;
+use lockscope::diagnose::TableAt;
 use lockscope::examine::{Examiner, survey};
 use lockscope::observe::ObserveOptions;
 use lockscope::queue::{Change, Link, LockTable};
@@ -52,7 +52,7 @@ async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> Delete
         table.apply(change, now());
     }
     let targets: Vec<ZnodePath> = nodes.iter().map(|node| path(node)).collect();
-    let plan = DeletePlan::of(&Sight::new(&table, now()), &targets).expect("a plan");
+    let plan = DeletePlan::of(&TableAt::new(&table, now()), &targets).expect("a plan");
     find_guards(client, plan).await.expect("answers")
 }
 

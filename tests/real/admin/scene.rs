@@ -6,7 +6,7 @@ use lockscope::admin::{
     Action, Audit, Confirmed, DeletePlan, Ending, Examine, Outcome, Permission, PlannedNode, Who, confirm, execute,
     find_guards,
 };
-use lockscope::diagnose::Sight;
+use lockscope::diagnose::TableAt;
 use lockscope::queue::{Change, Link, LockTable};
 use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use tempfile::TempDir;
@@ -70,7 +70,7 @@ pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
         table.apply(change, now);
     }
     let targets: Vec<ZnodePath> = nodes.iter().map(|node| path(node)).collect();
-    DeletePlan::of(&Sight::new(&table, now), &targets).expect("a plan")
+    DeletePlan::of(&TableAt::new(&table, now), &targets).expect("a plan")
 }
 
 /// The same, with how each node can be made sure of, as the screen and the command find it out before they ask.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Diagnosis, Finding, Life, Severity, Sight, Thresholds};
+use lockscope::diagnose::{Code, Diagnosis, Finding, Life, Severity, TableAt, Thresholds};
 use lockscope::observe::{ObserveOptions, Observer};
 use lockscope::queue::{Change, LockTable};
 use lockscope::server_view::ServerView;
@@ -204,7 +204,7 @@ impl Doctor {
         let path = ZnodePath::new(node).expect("a path");
         let (id, position) = self.table.position(&path).expect("it contends");
         let row = self.table.lock(id).and_then(|lock| lock.row(position)).expect("it is there");
-        Sight::new(&self.table, now()).life(row.contender).0
+        TableAt::new(&self.table, now()).life(row.contender).0
     }
 
     /// What speaks against a node.
@@ -212,11 +212,11 @@ impl Doctor {
         let path = ZnodePath::new(node).expect("a path");
         let (id, position) = self.table.position(&path).expect("it contends");
         let lock = self.table.lock(id).expect("it is there");
-        Sight::new(&self.table, now()).suspicions(lock, &lock.row(position).expect("it is there"))
+        TableAt::new(&self.table, now()).suspicions(lock, &lock.row(position).expect("it is there"))
     }
 
     fn queues(&self) -> String {
-        let sight = Sight::new(&self.table, now());
+        let sight = TableAt::new(&self.table, now());
         let told = self.table.locks().flat_map(|lock| {
             lock.rows(0..lock.len().min(5)).map(move |row| {
                 let facts = sight.facts(lock, &row);

@@ -55,7 +55,7 @@ pub enum Phase {
 
 /// One fleet.
 #[derive(Clone, Debug)]
-pub struct Crew {
+pub struct FleetView {
     scenario: Arc<Scenario>,
     phase: Phase,
     status: Option<Arc<Status>>,
@@ -64,7 +64,7 @@ pub struct Crew {
     holder: Option<(ClientId, Zxid)>,
 }
 
-impl Crew {
+impl FleetView {
     fn new(scenario: Arc<Scenario>) -> Self {
         let living = usize::try_from(scenario.clients).unwrap_or(usize::MAX);
         Self { scenario, phase: Phase::Running, status: None, figures: Figures::default(), living, holder: None }
@@ -154,20 +154,20 @@ impl Rows<ClientId> for &[ClientStatus] {
 /// The fleets of the screen. A clone is what a paused screen shows.
 #[derive(Clone, Debug, Default)]
 pub struct Fleets {
-    left: Option<Crew>,
-    right: Option<Crew>,
+    left: Option<FleetView>,
+    right: Option<FleetView>,
 }
 
 impl Fleets {
     /// The fleet on that side.
-    pub fn crew(&self, side: Side) -> Option<&Crew> {
+    pub fn crew(&self, side: Side) -> Option<&FleetView> {
         match side {
             Side::Left => self.left.as_ref(),
             Side::Right => self.right.as_ref(),
         }
     }
 
-    fn crew_mut(&mut self, side: Side) -> Option<&mut Crew> {
+    fn crew_mut(&mut self, side: Side) -> Option<&mut FleetView> {
         match side {
             Side::Left => self.left.as_mut(),
             Side::Right => self.right.as_mut(),
@@ -176,11 +176,11 @@ impl Fleets {
 
     /// The clients on that side.
     pub fn clients(&self, side: Side) -> &[ClientStatus] {
-        self.crew(side).map_or(&[], Crew::clients)
+        self.crew(side).map_or(&[], FleetView::clients)
     }
 
     /// Both sides that have a fleet, running or not.
-    pub fn crews(&self) -> impl Iterator<Item = (Side, &Crew)> {
+    pub fn crews(&self) -> impl Iterator<Item = (Side, &FleetView)> {
         Side::BOTH.into_iter().filter_map(|side| Some((side, self.crew(side)?)))
     }
 
@@ -200,7 +200,7 @@ impl Fleets {
     }
 
     pub(in crate::tui::app) fn replace(&mut self, left: Scenario, right: Option<Scenario>) {
-        self.left = Some(Crew::new(Arc::new(left)));
-        self.right = right.map(|scenario| Crew::new(Arc::new(scenario)));
+        self.left = Some(FleetView::new(Arc::new(left)));
+        self.right = right.map(|scenario| FleetView::new(Arc::new(scenario)));
     }
 }

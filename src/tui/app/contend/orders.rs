@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Crew, Phase, Side};
+use super::{FleetView, Phase, Side};
 use crate::contend::{ClientId, ClientStatus, Doing, MOST_CLIENTS, Order};
 use crate::tui::app::{App, Cursor, Effect, Fleets, Update};
 use crate::tui::keymap::Command;
@@ -142,7 +142,7 @@ impl App {
 
     /// Selects whoever holds the lock.
     pub(in crate::tui::app) fn select_holder(&mut self) {
-        let Some((id, _)) = self.fleets().crew(self.side).and_then(Crew::holder) else {
+        let Some((id, _)) = self.fleets().crew(self.side).and_then(FleetView::holder) else {
             return self.fail("Nobody holds the lock right now.".to_owned());
         };
         self.clients[self.side as usize] = Cursor::on(id);

@@ -14,7 +14,7 @@ pub use tags::Tags;
 
 use super::{App, Effect, Prompt, Purpose, Screen, Update};
 use crate::admin::{Action, Confirmation, DeletePlan, Life, NoPlan, What};
-use crate::diagnose::Sight;
+use crate::diagnose::TableAt;
 use crate::queue::{LockQueue, LockTable, State};
 use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
 
@@ -114,7 +114,7 @@ impl Deletion {
     /// Makes the plan anew of what is true now.
     fn look_again(&mut self, table: &LockTable, now: Timestamp) {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
-        match DeletePlan::of(&Sight::new(table, now), &paths) {
+        match DeletePlan::of(&TableAt::new(table, now), &paths) {
             Ok(plan) => {
                 let other = other_node(&self.plan, &plan).map(called);
                 self.obstacle =
@@ -198,7 +198,7 @@ impl App {
             return self.refuse(why);
         }
         let targets = self.targets();
-        match DeletePlan::of(&Sight::new(self.live.table(), self.now), &targets) {
+        match DeletePlan::of(&TableAt::new(self.live.table(), self.now), &targets) {
             Ok(plan) => {
                 self.deletion = Some(Deletion::new(plan.clone()));
                 Update::effect(Effect::FindGuards(Box::new(plan)))

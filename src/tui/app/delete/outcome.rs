@@ -1,7 +1,7 @@
 use super::{called, sentence};
 use crate::admin::{Action, DeletePlan, Ending, Outcome};
 use crate::queue::{LockName, LockTable};
-use crate::tui::app::{App, Moment, Update};
+use crate::tui::app::{App, TimelineEntry, Update};
 use crate::znode::{SessionId, ZnodePath};
 
 /// What was confirmed and is being carried out.
@@ -55,11 +55,11 @@ impl App {
         self.read_audit_again()
     }
 
-    fn moment(&self, outcome: &Outcome, working: Option<&Working>) -> Moment {
+    fn moment(&self, outcome: &Outcome, working: Option<&Working>) -> TimelineEntry {
         let known = working.and_then(|working| working.nodes.iter().find(|(path, ..)| *path == outcome.path));
         let (lock, session) = known.map_or((None, None), |(_, lock, session)| (lock.clone(), *session));
         let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
-        Moment::Deletion { at: self.now, lock, node, session, ending }
+        TimelineEntry::Deletion { at: self.now, lock, node, session, ending }
     }
 }
 

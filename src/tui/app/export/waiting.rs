@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::diagnose::{Sight, Wait, Waits};
+use crate::diagnose::{TableAt, Wait, Waits};
 use crate::queue::{LockId, LockTable};
 use crate::report::rfc3339;
 use crate::tui::app::SessionRow;
@@ -24,7 +24,7 @@ pub(super) struct SessionFacts<'a> {
 }
 
 impl<'a> SessionFacts<'a> {
-    pub(super) fn new(row: &SessionRow, sight: Sight<'a>) -> Self {
+    pub(super) fn new(row: &SessionRow, sight: TableAt<'a>) -> Self {
         let found = sight.view().connection_of(row.session);
         let connection = found.map(|(_, connection)| connection);
         let (life, expires_in) = sight.life_of(row.session, row.since);

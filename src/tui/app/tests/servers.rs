@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::diagnose::Code;
-use crate::tui::app::{App, Effect, Event, Key, Moment, Rows, Screen, Style, WaitKind};
+use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, Style, TimelineEntry, WaitKind};
 use crate::tui::testing::servers::{clients, told, trouble};
 use crate::tui::testing::{at, live, press, session};
 
@@ -51,7 +51,7 @@ fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
     let told_of = |app: &App, code, wanted| {
         let told = app.world().timeline().iter();
         told.filter(|moment| {
-            matches!(moment, Moment::Finding { finding, raised, .. } if finding.code == code && *raised == wanted)
+            matches!(moment, TimelineEntry::Finding { finding, raised, .. } if finding.code == code && *raised == wanted)
         })
         .count()
     };
@@ -70,7 +70,7 @@ fn a_lost_connection_mends_nothing() {
     let mut app = trouble(SIZE);
     let before = app.world().timeline().len();
     app.update(at(later(6), vec![lost()]), later(6));
-    let told: Vec<_> = app.world().timeline().iter().skip(before).map(Moment::event).collect();
+    let told: Vec<_> = app.world().timeline().iter().skip(before).map(TimelineEntry::event).collect();
     assert_eq!(told, ["disconnected"]);
     assert_eq!(app.world().diagnosis().findings().len(), 0, "but nothing is claimed either");
 }

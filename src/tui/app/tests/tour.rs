@@ -28,7 +28,7 @@ fn at_scene(number: usize) -> (App, Update) {
 /// The scene and the beat, from 1.
 fn where_at(app: &App) -> (usize, usize) {
     let tour = app.tour().expect("a tour");
-    (tour.scene_number().0, tour.beat_number().0)
+    (tour.scene_number().0, tour.step_number().0)
 }
 
 fn stage(update: &Update) -> Vec<&Direction> {
@@ -90,7 +90,7 @@ fn back_is_one_step_back_and_sets_a_scene_anew_when_something_was_done_to_it() {
     press(&mut app, "nn");
     assert_eq!(where_at(&app), (2, 1));
     press(&mut app, "n");
-    assert!(app.tour().expect("a tour").beat().act.is_some());
+    assert!(app.tour().expect("a tour").step().act.is_some());
     let update = press(&mut app, "b");
     assert_eq!(where_at(&app), (2, 1));
     let again = started(&update);
@@ -166,7 +166,7 @@ fn it_plays_by_itself_to_the_end_when_it_is_let() {
     app.update(Event::Tick, later(1_000));
     assert_eq!(where_at(&app), (1, 1), "not before");
     press(&mut app, "P");
-    let lasts = app.tour().expect("a tour").beat().lasts.as_secs();
+    let lasts = app.tour().expect("a tour").step().lasts.as_secs();
     assert!(app.ticks());
     app.update(Event::Tick, later(1_000 + lasts - 1));
     assert_eq!(where_at(&app), (1, 1));
@@ -204,7 +204,7 @@ fn a_pause_ends_with_the_next_step() {
     let (mut app, _) = touring(false);
     press(&mut app, "pn");
     assert!(app.paused().is_none());
-    assert_eq!(app.tour().expect("a tour").beat().look, Look::Locks);
+    assert_eq!(app.tour().expect("a tour").step().look, Look::Locks);
 }
 
 /// Plays the fourth scene until so many seconds after its third step began, in a queue with two nodes of one client.

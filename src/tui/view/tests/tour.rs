@@ -30,7 +30,7 @@ fn tour_looks() {
 fn every_caption_shows_as_a_whole_at_eighty_columns_and_says_where_it_is_played() {
     for size in SIZES {
         let mut app = touring(writing(size), true, false);
-        for _ in 0..Script::own().scenes.iter().map(|scene| scene.beats.len()).sum() {
+        for _ in 0..Script::own().scenes.iter().map(|scene| scene.steps.len()).sum() {
             let tour = app.tour().expect("a tour");
             let lines = caption::lines(&app, tour, size.0);
             assert!(lines.len() <= 3, "{lines:?}");

@@ -1,6 +1,6 @@
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, Key, Side};
-use crate::tui::asked::question;
+use crate::tui::contend_prompt::question;
 use crate::tui::testing::fleets::{outcome, running, writing};
 use crate::tui::testing::{NOW, press};
 

@@ -1,12 +1,12 @@
 use crate::contend::{ClientId, Doing, Overlap};
 use crate::tui::app::tests::{SIZE, later};
 use crate::tui::app::{App, Event, Side};
-use crate::tui::beliefs;
+use crate::tui::overlaps;
 use crate::tui::testing::fleets::{clients, outlived, running, status, tell, totals};
 use crate::tui::testing::press;
 use crate::znode::Zxid;
 
-fn crew(app: &App, side: Side) -> &crate::tui::app::Crew {
+fn crew(app: &App, side: Side) -> &crate::tui::app::FleetView {
     app.fleets().crew(side).expect("a fleet")
 }
 
@@ -69,7 +69,7 @@ fn the_holder_is_who_has_the_newest_token() {
 }
 
 fn told(app: &App) -> String {
-    beliefs::lines(app, 400).into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+    overlaps::lines(app, 400).into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn a_frozen_holder_that_outlived_its_session_is_told_with_both_tokens() {
         "chain: client 1 froze and outlived its session: it believes that it holds with token 8589934001, while \
          client 2 has got the lock with 8589934777: the tokens tell them apart"
     );
-    assert!(!beliefs::lines(&app, 80)[0].violated);
+    assert!(!overlaps::lines(&app, 80)[0].violated);
     let mut over = outlived(&scenario);
     (over.clients[0].frozen, over.clients[0].doing, over.clients[0].token) = (false, Doing::Waiting, None);
     over.age = std::time::Duration::from_secs(20);
@@ -110,5 +110,5 @@ fn a_violation_is_called_one_and_stays() {
     }];
     tell(&mut app, Side::Left, wrong);
     assert!(told(&app).starts_with("herd: the lock was violated: client 3 with token 11"), "{}", told(&app));
-    assert!(beliefs::lines(&app, 80).iter().all(|line| line.violated));
+    assert!(overlaps::lines(&app, 80).iter().all(|line| line.violated));
 }

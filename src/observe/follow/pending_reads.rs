@@ -45,7 +45,7 @@ impl Entry {
 
 /// The reads that are asked for and not answered: each at most once.
 #[derive(Debug, Default)]
-pub(super) struct Book {
+pub(super) struct PendingReads {
     entries: FxHashMap<Read, Entry>,
     /// Not issued: single nodes, in the order in which they were asked for.
     nodes: VecDeque<Read>,
@@ -59,7 +59,7 @@ pub(super) struct Book {
     counts: Vec<ZnodePath>,
 }
 
-impl Book {
+impl PendingReads {
     /// Forgets every read. Their answers must not be handed in any more.
     pub(super) fn clear(&mut self) {
         *self = Self::default();

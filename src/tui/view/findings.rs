@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use super::{View, more};
 use crate::tui::app::Pane;
-use crate::tui::why::lines;
+use crate::tui::findings::lines;
 use crate::tui::widget::figure::plural;
 use crate::tui::widget::panel::Panel;
 

@@ -17,7 +17,7 @@ impl LockTable {
     ///
     /// The servers must have said shortly before that it has no connection, or that it missed its heartbeats, and the time at which
     /// it was to expire must have come.
-    pub(super) fn ran_out(&self, session: Option<SessionId>, now: Timestamp) -> bool {
+    pub(super) fn session_expired(&self, session: Option<SessionId>, now: Timestamp) -> bool {
         let (Some(session), view) = (session, &*self.view) else { return false };
         let has_come = |expires_at: Timestamp| now.plus(ABOUT) >= expires_at && now.since(view.at) <= FRESH;
         match view.liveness(session) {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 use zookeeper_client::Client;
 
 use super::super::Act;
-use super::Troupe;
+use super::SceneSessions;
 use crate::lock::{Algorithm, Lock, LockError, Naming, Options};
 use crate::znode::ZnodePath;
 
@@ -17,7 +17,7 @@ const HOLD: Duration = Duration::from_secs(1);
 
 /// Each holds one lock until they are told to cross; then each waits for the other until one of them is told to break.
 pub(super) async fn play(
-    troupe: &mut Troupe,
+    troupe: &mut SceneSessions,
     [first, second]: [&ZnodePath; 2],
     behind: u32,
     mut acts: mpsc::Receiver<Act>,

@@ -13,7 +13,7 @@ const KEPT: i64 = 60;
 /// A server tells only how many it sent since it started, and is asked every few seconds: what it sent in between is spread over
 /// them.
 #[derive(Clone, Debug, Default)]
-pub struct Fired {
+pub struct WatchEventRates {
     last: FxHashMap<String, (Timestamp, WatchEventTotals)>,
     /// Events by the second.
     sent: BTreeMap<i64, f64>,
@@ -23,7 +23,7 @@ pub struct Fired {
     loads: VecDeque<(Timestamp, Load)>,
 }
 
-impl Fired {
+impl WatchEventRates {
     /// Takes a view in. Work follows the number of servers.
     pub fn take(&mut self, view: &ServerView) {
         self.loads.push_back((view.at, view.asked));
@@ -103,14 +103,14 @@ mod tests {
     }
 
     /// The events of the last minute.
-    fn sum(fired: &Fired) -> i64 {
+    fn sum(fired: &WatchEventRates) -> i64 {
         let seconds = fired.seconds().expect("all tell");
         seconds.iter().map(|events| format!("{events:.0}").parse::<i64>().expect("a number")).sum()
     }
 
     #[test]
     fn what_was_sent_between_two_answers_is_spread_over_their_seconds() {
-        let mut fired = Fired::default();
+        let mut fired = WatchEventRates::default();
         fired.take(&view(100, Some(1000)));
         assert_eq!(sum(&fired), 0, "what it sent before we came is not of this minute");
         fired.take(&view(104, Some(1040)));
@@ -123,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_server_that_does_not_tell_makes_the_sum_unknown() {
-        let mut fired = Fired::default();
+        let mut fired = WatchEventRates::default();
         assert_eq!(fired.seconds(), None);
         fired.take(&view(100, None));
         assert_eq!(fired.seconds(), None);
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_is_older_than_a_minute_is_forgotten() {
-        let mut fired = Fired::default();
+        let mut fired = WatchEventRates::default();
         for at in 0..1000_u32 {
             fired.take(&view(at.into(), Some(at.into())));
         }

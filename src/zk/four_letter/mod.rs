@@ -14,7 +14,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 pub use self::error::AskError;
 pub use self::word::{NEEDED_WORDS, Word};
 use super::call::{NamedBy, NotCalled, call};
-use crate::server_view::{WatchEventTotals, words as answer_of};
+use crate::server_view::{WatchEventTotals, four_letter as answer_of};
 
 /// How much one question may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -42,7 +42,7 @@ pub enum Direction {
 /// Plays scenes, each in a task of its own. A scene that is over leaves in the background; [`end`](Self::end) waits for all.
 /// Dropped, they leave too.
 #[derive(Debug)]
-pub struct Stage {
+pub struct SceneRunner {
     connection: ConnectOptions,
     tell: mpsc::Sender<String>,
     told: mpsc::Receiver<String>,
@@ -57,7 +57,7 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-impl Stage {
+impl SceneRunner {
     /// An empty stage on that ensemble.
     pub fn new(connection: ConnectOptions) -> Self {
         let (tell, told) = mpsc::channel(TROUBLES);
@@ -111,7 +111,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for SceneRunner {
     fn drop(&mut self) {
         self.clear();
     }
@@ -126,7 +126,7 @@ async fn perform(
     stop: CancellationToken,
     tell: mpsc::Sender<String>,
 ) {
-    let mut troupe = Troupe { connection, sessions: Vec::new(), links: Vec::new() };
+    let mut troupe = SceneSessions { connection, sessions: Vec::new(), links: Vec::new() };
     let played = stop.run_until_cancelled(troupe.perform(play, &locks, acts)).await;
     if let Some(Err(why)) = played {
         let _ = tell.try_send(why);
@@ -137,14 +137,14 @@ async fn perform(
 }
 
 /// Those who play a scene.
-struct Troupe {
+struct SceneSessions {
     connection: ConnectOptions,
     sessions: Vec<Client>,
     /// They stay until the sessions behind them are closed.
     links: Vec<Arc<Transport>>,
 }
 
-impl Troupe {
+impl SceneSessions {
     async fn perform(&mut self, play: Play, locks: &[ZnodePath], acts: mpsc::Receiver<Act>) -> Result<(), String> {
         let director = self.joins().await?;
         for lock in locks {

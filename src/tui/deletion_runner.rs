@@ -25,14 +25,14 @@ const FINDING_OUT: Duration = Duration::from_secs(10);
 ///
 /// Its session is not the observer's: the watches of that one must not be touched.
 #[derive(Clone, Debug, Default)]
-pub struct Hands {
+pub struct DeletionRunner {
     observe: Option<ObserveOptions>,
     survey: Option<SurveyOptions>,
     audit_log: Option<PathBuf>,
     write: bool,
 }
 
-impl Hands {
+impl DeletionRunner {
     /// Hands that work at that ensemble, if they may `write`, and write down what they do.
     pub fn new(observe: ObserveOptions, survey: SurveyOptions, audit_log: Option<PathBuf>, write: bool) -> Self {
         let session_timeout = observe.connection.session_timeout.min(SESSION);

@@ -49,7 +49,7 @@ impl From<Error> for End {
 ///
 /// Everything here is dropped at the cut: the library does not set recursive watches again after a reconnect, and what
 /// happened meanwhile no watch tells.
-pub(super) struct Spell<'a> {
+pub(super) struct ConnectionRun<'a> {
     client: &'a Client,
     follower: &'a mut Follower,
     outbox: &'a mut Outbox,
@@ -60,7 +60,7 @@ pub(super) struct Spell<'a> {
     reads: FuturesUnordered<BoxFuture<'static, Answered>>,
 }
 
-impl<'a> Spell<'a> {
+impl<'a> ConnectionRun<'a> {
     /// Sets the watches. Returns an error of the server's as it is, so that the caller can see whether it knows such watches.
     pub(super) async fn begin(
         client: &'a Client,

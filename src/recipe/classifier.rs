@@ -53,12 +53,12 @@ impl Place {
 /// What must be known of the tree besides a node's own path to say what the node is: the nodes that the user calls
 /// locks, and the *hints*, nodes that are no contenders but tell what their neighbours are.
 #[derive(Clone, Debug, Default)]
-pub struct Shape {
+pub struct Classifier {
     named: BTreeSet<ZnodePath>,
     hints: BTreeSet<ZnodePath>,
 }
 
-impl Shape {
+impl Classifier {
     /// A shape without hints, in which the given nodes are single-node locks whatever they are called.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
         Self { named: named.into_iter().collect(), hints: BTreeSet::new() }

@@ -11,7 +11,7 @@ use uuid::Uuid;
 use zookeeper_client::{Acls, Client, CreateMode, Error, OneshotWatcher};
 
 use super::super::Act;
-use super::Troupe;
+use super::SceneSessions;
 use crate::zk::Transport;
 use crate::znode::{Sequence, ZnodePath};
 
@@ -24,7 +24,7 @@ const ATTEMPTS: u32 = 30;
 
 /// Workers that take turns at a lock until they are stopped.
 pub(super) async fn play(
-    troupe: &mut Troupe,
+    troupe: &mut SceneSessions,
     director: &Client,
     lock: &ZnodePath,
     workers: u32,

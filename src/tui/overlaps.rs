@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::app::{App, Crew};
+use super::app::{App, FleetView};
 use super::widget::figure::count;
 use super::widget::text::{Charset, wrap_words};
 use crate::contend::{Doing, LinkState, Overlap};
@@ -39,7 +39,7 @@ pub fn lines(app: &App, columns: u16) -> Vec<BeliefLine> {
 }
 
 /// The last thing that is worth a sentence, and whether it is a violation.
-fn sentence(crew: &Crew) -> Option<(String, bool)> {
+fn sentence(crew: &FleetView) -> Option<(String, bool)> {
     let status = crew.status()?;
     if let Some(overlap) = status.overlaps.iter().rev().find(|overlap| !overlap.outlived) {
         return Some((violation(overlap), true));
@@ -56,7 +56,7 @@ fn violation(overlap: &Overlap) -> String {
     )
 }
 
-fn outlived(crew: &Crew, overlap: &Overlap) -> String {
+fn outlived(crew: &FleetView, overlap: &Overlap) -> String {
     let Overlap { first, first_token, second, second_token, .. } = overlap;
     let client = crew.client(*first);
     let how = match client {
@@ -76,13 +76,13 @@ fn outlived(crew: &Crew, overlap: &Overlap) -> String {
 }
 
 /// Whether the one whose session is gone still believes that it holds.
-fn still_believes(crew: &Crew, overlap: &Overlap) -> bool {
+fn still_believes(crew: &FleetView, overlap: &Overlap) -> bool {
     let client = crew.client(overlap.first);
     client.is_some_and(|client| client.doing == Doing::Holding && client.token == Some(overlap.first_token))
 }
 
 /// How many times it happened, for the box of a fleet; `None` when nothing did.
-pub fn summary(crew: &Crew) -> Option<(String, bool)> {
+pub fn summary(crew: &FleetView) -> Option<(String, bool)> {
     let totals = &crew.status()?.totals;
     let times =
         |number: u64, one: &str, more: &str| format!("{} {}", count(number), if number == 1 { one } else { more });

@@ -16,7 +16,7 @@ const REST: Duration = Duration::from_millis(200);
 ///
 /// It is a container where the servers know those, so that they remove it even when the program is killed.
 #[derive(Clone, Debug)]
-pub struct Ground {
+pub struct Namespace {
     connection: ConnectOptions,
     path: ZnodePath,
 }
@@ -45,7 +45,7 @@ pub enum GroundError {
     },
 }
 
-impl Ground {
+impl Namespace {
     /// Makes a node with a name that nobody has, below the root of the chroot.
     pub async fn make(connection: ConnectOptions) -> Result<Self, GroundError> {
         let session = zk::connect(&connection).await?;

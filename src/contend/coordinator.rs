@@ -10,8 +10,8 @@ use zookeeper_client::{Acls, Client as Session, CreateMode, Error, SessionState}
 use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
-use crate::server_view::{WatchEventTotals, words};
-use crate::zk::words::{Answer, AskError, Word};
+use crate::server_view::{WatchEventTotals, four_letter};
+use crate::zk::four_letter::{Answer, AskError, Word};
 use crate::zk::{self, Dialer};
 use crate::znode::{SessionId, ZnodePath};
 
@@ -26,7 +26,7 @@ const COUNTS_ONCE: (u32, u32) = (3, 9);
 
 /// A fleet's own session.
 #[derive(Debug)]
-pub(super) struct Chief {
+pub(super) struct Coordinator {
     session: Session,
     /// Parents that were made, the uppermost first.
     made: Vec<ZnodePath>,
@@ -45,7 +45,7 @@ struct Counts {
     weight: u64,
 }
 
-impl Chief {
+impl Coordinator {
     pub(super) async fn connect(options: &FleetOptions, dialer: Arc<Dialer>) -> Result<Self, ContendError> {
         let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
         let FleetOptions { own_watches, asks_servers, .. } = *options;
@@ -113,7 +113,7 @@ impl Chief {
             return Err("the servers are not asked (--server-view off)".to_owned());
         }
         let read = |(server, answer): (String, Result<Answer, AskError>)| {
-            let monitor = words::mntr(&answer.map_err(|error| error.to_string())?.text);
+            let monitor = four_letter::mntr(&answer.map_err(|error| error.to_string())?.text);
             let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
             let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
             Ok(Counts { fired: monitor.fired.ok_or_else(silent)?, weight })

@@ -7,7 +7,7 @@ use crate::znode::{SessionId, Timestamp};
 
 /// One line of the timeline.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum TimelineEntry {
     /// What happened to a lock or to the connection.
     Happening(Happening),
     /// Something was found to be wrong, or is mended.
@@ -34,7 +34,7 @@ pub enum Moment {
     },
 }
 
-impl Moment {
+impl TimelineEntry {
     /// When, by this machine's clock.
     pub fn at(&self) -> Timestamp {
         match self {

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use super::View;
-use crate::tui::asked::Asked;
+use crate::tui::contend_prompt::Asked;
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::text::wrap_words;
 

@@ -27,7 +27,7 @@ pub(super) struct Belief {
 
 /// What is wrong with a new belief.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wrong {
+pub(super) struct Violations {
     /// Whom it met.
     pub(super) overlaps: Vec<Overlap>,
     /// A token that is not lower though it came earlier.
@@ -36,14 +36,14 @@ pub(super) struct Wrong {
 
 /// All beliefs of a fleet.
 #[derive(Clone, Debug)]
-pub(super) struct Beliefs {
+pub(super) struct HolderClaims {
     rule: Rule,
     held: Vec<Belief>,
     highest: Option<Zxid>,
     highest_write: Option<Zxid>,
 }
 
-impl Beliefs {
+impl HolderClaims {
     pub(super) fn new(algorithm: Algorithm) -> Self {
         let rule = match algorithm {
             Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => Rule::Shared,
@@ -54,8 +54,8 @@ impl Beliefs {
     }
 
     /// Somebody got the lock.
-    pub(super) fn begins(&mut self, belief: Belief, after: Duration) -> Wrong {
-        let wrong = Wrong { overlaps: self.overlaps(&belief, after), not_above: self.not_above(&belief) };
+    pub(super) fn begins(&mut self, belief: Belief, after: Duration) -> Violations {
+        let wrong = Violations { overlaps: self.overlaps(&belief, after), not_above: self.not_above(&belief) };
         self.highest = self.highest.max(Some(belief.token));
         if belief.access == Access::Write {
             self.highest_write = self.highest_write.max(Some(belief.token));
@@ -77,7 +77,7 @@ impl Beliefs {
     }
 
     /// Whether somebody who asks now has to wait, those who wait already left aside.
-    pub(super) fn hinder(&self, access: Access) -> bool {
+    pub(super) fn blocks(&self, access: Access) -> bool {
         match self.rule {
             Rule::Alone => !self.held.is_empty(),
             Rule::Shared => self.held.iter().any(|belief| (belief.access, access) != (Access::Read, Access::Read)),
@@ -140,10 +140,10 @@ mod tests {
 
     #[test]
     fn a_lock_that_goes_from_hand_to_hand_is_right() {
-        let mut beliefs = Beliefs::new(Algorithm::Chain);
+        let mut beliefs = HolderClaims::new(Algorithm::Chain);
         for token in 1..5 {
             let client = u32::try_from(token % 2).expect("0 or 1");
-            assert_eq!(beliefs.begins(write(client, token), NOW), Wrong::default());
+            assert_eq!(beliefs.begins(write(client, token), NOW), Violations::default());
             beliefs.ends(ClientId(client));
         }
     }
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn two_holders_are_a_violation_unless_the_first_was_stopped_and_its_token_is_lower() {
         for (frozen, token, outlived) in [(false, 9, false), (true, 9, true), (true, 3, false)] {
-            let mut beliefs = Beliefs::new(Algorithm::Herd);
+            let mut beliefs = HolderClaims::new(Algorithm::Herd);
             beliefs.begins(write(1, 5), NOW);
             if frozen {
                 beliefs.frozen(ClientId(1));
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_token_that_does_not_rise_is_told_with_the_one_that_it_should_be_above() {
-        let mut beliefs = Beliefs::new(Algorithm::Mutex);
+        let mut beliefs = HolderClaims::new(Algorithm::Mutex);
         beliefs.begins(write(1, 5), NOW);
         beliefs.ends(ClientId(1));
         assert_eq!(beliefs.begins(write(2, 5), NOW).not_above, Some(Zxid(5)));
@@ -171,20 +171,20 @@ mod tests {
 
     #[test]
     fn readers_hold_together_in_any_order_and_never_with_a_writer() {
-        let mut beliefs = Beliefs::new(Algorithm::SharedChain(Access::Read));
-        assert_eq!(beliefs.begins(read(1, 7), NOW), Wrong::default());
-        assert_eq!(beliefs.begins(read(2, 6), NOW), Wrong::default());
+        let mut beliefs = HolderClaims::new(Algorithm::SharedChain(Access::Read));
+        assert_eq!(beliefs.begins(read(1, 7), NOW), Violations::default());
+        assert_eq!(beliefs.begins(read(2, 6), NOW), Violations::default());
         assert_eq!(beliefs.begins(write(3, 8), NOW).overlaps.len(), 2);
         assert_eq!(beliefs.begins(read(4, 9), NOW).overlaps.len(), 1);
     }
 
     #[test]
     fn a_semaphore_has_so_many_leases_and_no_more() {
-        let mut beliefs = Beliefs::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
-        assert_eq!(beliefs.begins(write(1, 7), NOW), Wrong::default());
-        assert!(!beliefs.hinder(Access::Write));
-        assert_eq!(beliefs.begins(write(2, 6), NOW), Wrong::default());
-        assert!(beliefs.hinder(Access::Write));
+        let mut beliefs = HolderClaims::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
+        assert_eq!(beliefs.begins(write(1, 7), NOW), Violations::default());
+        assert!(!beliefs.blocks(Access::Write));
+        assert_eq!(beliefs.begins(write(2, 6), NOW), Violations::default());
+        assert!(beliefs.blocks(Access::Write));
         assert_eq!(beliefs.begins(write(3, 8), NOW).overlaps.len(), 1);
     }
 }
