@@ -54,20 +54,38 @@
 //! - What the tour shows and says: `assets/demo.toml`.
 //! - A field of the JSON: [`report`]; names are added, never renamed.
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+// The map names the console's modules too.
+#![cfg_attr(not(feature = "console"), allow(rustdoc::broken_intra_doc_links))]
+
+#[cfg(feature = "console")]
 pub mod admin;
+#[cfg(feature = "console")]
 pub mod cli;
+#[cfg(feature = "console")]
 pub mod contend;
+#[cfg(feature = "console")]
 pub mod demo;
+#[cfg(feature = "console")]
 pub mod diagnose;
+#[cfg(feature = "console")]
 pub mod examine;
+#[cfg(feature = "console")]
 pub mod files;
 pub mod lock;
+#[cfg(feature = "console")]
 pub mod observe;
+#[cfg(feature = "console")]
 pub mod queue;
 pub mod recipe;
+#[cfg(feature = "console")]
 pub mod report;
+#[cfg(feature = "console")]
 pub mod sandbox;
+#[cfg(feature = "console")]
 pub mod server_view;
+#[cfg(feature = "console")]
 pub mod tui;
+#[cfg(feature = "console")]
 pub mod zk;
 pub mod znode;
