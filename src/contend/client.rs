@@ -11,16 +11,16 @@ use zookeeper_client::Client as Session;
 
 use super::link::Link;
 use super::tally::Tally;
-use super::{ClientId, Doing, Scenario};
+use super::{ClientId, ClientState, Scenario};
 use crate::lock::{Lock, LockError, Options, Probe};
 use crate::zk::{ConnectOptions, connect_through};
 use crate::znode::SessionId;
 
 /// How long the end of a session is waited for.
-const CLOSING: Duration = Duration::from_secs(3);
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How often a client that has never had a session tries to get one.
-const ATTEMPTS: u32 = 3;
+const MAX_FIRST_CONNECTS: u32 = 3;
 
 /// How long it waits between tries at first, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
@@ -34,7 +34,7 @@ pub(super) struct FleetShared {
     pub(super) tally: Mutex<Tally>,
     pub(super) started: Instant,
     /// Whether the clients may begin to contend.
-    pub(super) begun: watch::Sender<bool>,
+    pub(super) contending: watch::Sender<bool>,
     /// How many may make a session at the same time.
     pub(super) connecting: Semaphore,
 }
@@ -57,7 +57,7 @@ pub(super) struct ClientHandle {
     pub(super) link: Link,
     pub(super) probe: Probe,
     /// Requests that made the sessions, not the locks.
-    pub(super) overhead: AtomicU64,
+    pub(super) connect_requests: AtomicU64,
     /// Whether its process is stopped.
     pub(super) frozen: watch::Sender<bool>,
     /// Ends it as a death does: at once, and the servers hear nothing of it.
@@ -69,37 +69,37 @@ pub(super) struct ClientHandle {
 /// A client.
 pub(super) struct Client {
     fleet: Arc<FleetShared>,
-    seat: Arc<ClientHandle>,
-    chance: fastrand::Rng,
+    handle: Arc<ClientHandle>,
+    rng: fastrand::Rng,
     session: Option<Session>,
     rounds: u32,
 }
 
 impl Client {
-    pub(super) fn new(fleet: Arc<FleetShared>, seat: Arc<ClientHandle>) -> Self {
+    pub(super) fn new(fleet: Arc<FleetShared>, handle: Arc<ClientHandle>) -> Self {
         // Clients must differ, and a run repeat.
-        let seed = fleet.scenario.seed ^ (u64::from(seat.id.0) << 32 | u64::from(seat.id.0));
-        Self { fleet, seat, chance: fastrand::Rng::with_seed(seed), session: None, rounds: 0 }
+        let seed = fleet.scenario.seed ^ (u64::from(handle.id.0) << 32 | u64::from(handle.id.0));
+        Self { fleet, handle, rng: fastrand::Rng::with_seed(seed), session: None, rounds: 0 }
     }
 
     /// Lives until its rounds are made, it is told to leave, or it is killed and then told to leave.
     pub(super) async fn run(mut self) {
-        let (killed, leaves) = (self.seat.killed.clone(), self.seat.leaves.clone());
-        let (fleet, seat) = (Arc::clone(&self.fleet), Arc::clone(&self.seat));
-        let lived = {
-            let mut life = std::pin::pin!(while_thawed(seat.frozen.subscribe(), self.live()));
-            let lived = tokio::select! {
+        let (killed, leaves) = (self.handle.killed.clone(), self.handle.leaves.clone());
+        let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
+        let final_state = {
+            let mut running = std::pin::pin!(while_thawed(handle.frozen.subscribe(), self.run_rounds()));
+            let final_state = tokio::select! {
                 biased;
-                () = leaves.cancelled() => Doing::Leaving,
-                () = killed.cancelled() => Doing::Crashed,
-                doing = &mut life => doing,
+                () = leaves.cancelled() => ClientState::Leaving,
+                () = killed.cancelled() => ClientState::Crashed,
+                doing = &mut running => doing,
             };
             // From here on it does not believe any more. What it waits for or holds is dropped with its life after that, and
             // deleted in the background.
-            fleet.tally().does(seat.id, lived, fleet.now());
-            lived
+            fleet.tally().enters(handle.id, final_state, fleet.now());
+            final_state
         };
-        if lived == Doing::Crashed {
+        if final_state == ClientState::Crashed {
             // The dead do not close sessions.
             leaves.cancelled().await;
         }
@@ -109,10 +109,10 @@ impl Client {
     }
 
     /// Does what the scenario says; gives what it does for the rest of its time.
-    async fn live(&mut self) -> Doing {
+    async fn run_rounds(&mut self) -> ClientState {
         loop {
-            let Some(session) = self.connect().await else { return Doing::Failed };
-            let mut begun = self.fleet.begun.subscribe();
+            let Some(session) = self.connect().await else { return ClientState::Failed };
+            let mut begun = self.fleet.contending.subscribe();
             // The fleet outlives its clients.
             let _ = begun.wait_for(|begun| *begun).await;
             if let Some(doing) = self.contend(&session).await {
@@ -130,25 +130,25 @@ impl Client {
         for attempt in 1_u32.. {
             // It is never closed, so that a permit comes in any case.
             let permit = self.fleet.connecting.acquire().await;
-            let before = self.seat.link.passed().requests;
-            let connected = connect_through(&self.seat.link, &options).await;
+            let before = self.handle.link.passed().requests;
+            let connected = connect_through(&self.handle.link, &options).await;
             drop(permit);
             let error = match connected {
                 Ok(session) => {
-                    let asked = self.seat.link.passed().requests - before;
-                    self.seat.overhead.fetch_add(asked, Ordering::Relaxed);
+                    let asked = self.handle.link.passed().requests - before;
+                    self.handle.connect_requests.fetch_add(asked, Ordering::Relaxed);
                     // A session before this one has ended, and its nodes with it.
-                    self.seat.probe.forget_nodes();
+                    self.handle.probe.forget_nodes();
                     let id = SessionId(session.session_id().0);
-                    self.fleet.tally().connected(self.seat.id, id, self.fleet.now());
+                    self.fleet.tally().connected(self.handle.id, id, self.fleet.now());
                     self.session = Some(session.clone());
                     return Some(session);
                 }
                 Err(error) => error,
             };
-            self.fleet.tally().troubled(self.seat.id, error.to_string());
-            let is_first = self.rounds == 0 && !*self.fleet.begun.borrow();
-            if error.is_permanent() || is_first && attempt >= ATTEMPTS {
+            self.fleet.tally().troubled(self.handle.id, error.to_string());
+            let is_first = self.rounds == 0 && !*self.fleet.contending.borrow();
+            if error.is_permanent() || is_first && attempt >= MAX_FIRST_CONNECTS {
                 break;
             }
             sleep(pause).await;
@@ -158,18 +158,18 @@ impl Client {
     }
 
     /// Acquires, holds and releases until all rounds are made; `None` when the session is over before.
-    async fn contend(&mut self, session: &Session) -> Option<Doing> {
-        let (fleet, seat) = (Arc::clone(&self.fleet), Arc::clone(&self.seat));
+    async fn contend(&mut self, session: &Session) -> Option<ClientState> {
+        let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
         let scenario = &fleet.scenario;
         let options = Options::default()
             .naming(scenario.naming.clone())
-            .data(format!("lockscope test client {}", seat.id))
-            .probe(seat.probe.clone());
+            .data(format!("lockscope test client {}", handle.id))
+            .probe(handle.probe.clone());
         let lock = match Lock::with(session, scenario.path.as_str(), scenario.algorithm, options) {
             Ok(lock) => lock,
             Err(error) => {
                 self.fails(&error);
-                return Some(Doing::Failed);
+                return Some(ClientState::Failed);
             }
         };
         let (mut pause, longest) = PAUSES;
@@ -177,7 +177,7 @@ impl Client {
             match self.round(&lock).await {
                 Ok(()) => pause = PAUSES.0,
                 Err(_) if session.state().is_terminated() => {
-                    fleet.tally().expires(seat.id, fleet.now());
+                    fleet.tally().expires(handle.id, fleet.now());
                     return None;
                 }
                 Err(error) => {
@@ -187,18 +187,18 @@ impl Client {
                 }
             }
         }
-        Some(Doing::Done)
+        Some(ClientState::Done)
     }
 
     fn fails(&self, error: &LockError) {
         let mut tally = self.fleet.tally();
-        tally.does(self.seat.id, Doing::Ready, self.fleet.now());
-        tally.troubled(self.seat.id, error.to_string());
+        tally.enters(self.handle.id, ClientState::Ready, self.fleet.now());
+        tally.troubled(self.handle.id, error.to_string());
     }
 
     async fn round(&mut self, lock: &Lock) -> Result<(), LockError> {
-        let (fleet, id) = (Arc::clone(&self.fleet), self.seat.id);
-        let access = fleet.scenario.access(&mut self.chance);
+        let (fleet, id) = (Arc::clone(&self.fleet), self.handle.id);
+        let access = fleet.scenario.access(&mut self.rng);
         fleet.tally().asks(id, access, fleet.now());
         let guard = match fleet.scenario.algorithm.access() {
             Some(_) => lock.with_access(access).acquire().await?,
@@ -206,7 +206,7 @@ impl Client {
         };
         self.rounds += 1;
         fleet.tally().acquires(id, guard.token(), fleet.now());
-        let hold = fleet.scenario.next_hold(&mut self.chance);
+        let hold = fleet.scenario.next_hold(&mut self.rng);
         if !hold.is_zero() {
             tokio::select! {
                 () = sleep(hold) => {}
@@ -228,12 +228,12 @@ pub(crate) async fn close(session: Session) {
     drop(session);
     let closed = async { while !states.changed().await.is_terminated() {} };
     // Without a connection there is no closing it: it times out at the servers.
-    let _ = timeout(CLOSING, closed).await;
+    let _ = timeout(CLOSE_TIMEOUT, closed).await;
 }
 
 /// Goes on with `life` only as long as nobody has stopped it.
-async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, life: impl Future<Output = T>) -> T {
-    let mut life = std::pin::pin!(life);
+async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, work: impl Future<Output = T>) -> T {
+    let mut life = std::pin::pin!(work);
     loop {
         if *frozen.borrow_and_update() {
             if frozen.changed().await.is_err() {

@@ -2,18 +2,18 @@
 
 use serde::Serialize;
 
-use super::{ContendError, Fleet, FleetOptions, Outcome, Scenario, Status};
+use super::{ContendError, Fleet, FleetOptions, FleetOutcome, FleetStatus, Scenario};
 use crate::lock::Algorithm;
 
 /// A herd and a chain of one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Run {
+pub struct HerdAndChain {
     /// How many clients each had.
     pub clients: u32,
     /// The herd's figures.
-    pub herd: Outcome,
+    pub herd: FleetOutcome,
     /// The chain's figures.
-    pub chain: Outcome,
+    pub chain: FleetOutcome,
     /// How many times as many acquisitions a second the chain makes; `None` when one of them made none.
     pub throughput_ratio: Option<f64>,
     /// How many times as many watch events an acquisition costs in the herd; `None` when the chain had none.
@@ -26,9 +26,9 @@ pub struct Comparison {
     /// The version of this shape.
     pub schema: u32,
     /// One for each number of clients, in the order asked for.
-    pub runs: Vec<Run>,
+    pub runs: Vec<HerdAndChain>,
     /// A herd that was ended before its chain began.
-    pub unpaired: Option<Outcome>,
+    pub unpaired: Option<FleetOutcome>,
     /// The smallest number of clients from which on the chain was faster in every larger run too; `None` when the herd
     /// was not slower in the largest.
     pub herd_costs_more_from: Option<u32>,
@@ -44,12 +44,12 @@ pub struct Progress<'a> {
     /// Of how many.
     pub of: usize,
     /// How it stands.
-    pub status: &'a Status,
+    pub status: &'a FleetStatus,
 }
 
 /// How many acquisitions a client makes at least, and all of a fleet together, when the scenario does not say: enough to
 /// be steady, few enough for a herd of hundreds to be done soon.
-const USUAL: (u32, u32) = (4, 400);
+const DEFAULT_ACQUISITIONS: (u32, u32) = (4, 400);
 
 /// Lets a herd and a chain contend in each of the sizes, one fleet after the other. The scenario's own algorithm and number of
 /// clients do not count; the herd gets the child `herd` of its path and the chain `chain`. Where the scenario names no
@@ -61,7 +61,7 @@ pub async fn compare(
     options: &FleetOptions,
     scenario: &Scenario,
     sizes: &[u32],
-    mut told: impl FnMut(&Progress<'_>),
+    mut on_progress: impl FnMut(&Progress<'_>),
     interrupted: impl Future<Output = ()>,
 ) -> Result<Comparison, ContendError> {
     let mut interrupted = std::pin::pin!(interrupted);
@@ -73,7 +73,9 @@ pub async fn compare(
         for algorithm in [Algorithm::Herd, Algorithm::Chain] {
             fleet += 1;
             let path = scenario.path.child(algorithm.name());
-            let rounds = scenario.rounds.unwrap_or_else(|| USUAL.0.max(USUAL.1.div_ceil(clients.max(1))));
+            let rounds = scenario
+                .rounds
+                .unwrap_or_else(|| DEFAULT_ACQUISITIONS.0.max(DEFAULT_ACQUISITIONS.1.div_ceil(clients.max(1))));
             let scenario = Scenario { algorithm, path, clients, rounds: Some(rounds), ..scenario.clone() };
             let mut running = Fleet::start(options.clone(), scenario)?;
             let done = loop {
@@ -84,7 +86,7 @@ pub async fn compare(
                     }
                     changed = running.changed() => match changed {
                         Ok(status) if status.finished => break Ok(()),
-                        Ok(status) => told(&Progress { fleet, of, status: &status }),
+                        Ok(status) => on_progress(&Progress { fleet, of, status: &status }),
                         Err(error) => break Err(error),
                     }
                 }
@@ -95,8 +97,8 @@ pub async fn compare(
                 break;
             }
         }
-        match <[Outcome; 2]>::try_from(outcomes) {
-            Ok([herd, chain]) => runs.push(Run::of(clients, herd, chain)),
+        match <[FleetOutcome; 2]>::try_from(outcomes) {
+            Ok([herd, chain]) => runs.push(HerdAndChain::of(clients, herd, chain)),
             Err(mut alone) => unpaired = alone.pop(),
         }
         if stopped {
@@ -106,8 +108,8 @@ pub async fn compare(
     Ok(Comparison { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired, interrupted: stopped })
 }
 
-impl Run {
-    fn of(clients: u32, herd: Outcome, chain: Outcome) -> Self {
+impl HerdAndChain {
+    fn of(clients: u32, herd: FleetOutcome, chain: FleetOutcome) -> Self {
         let ratio = |above: f64, below: f64| (above > 0.0 && below > 0.0).then(|| above / below);
         Self {
             clients,
@@ -120,9 +122,9 @@ impl Run {
 }
 
 /// From which size on the herd was slower.
-fn tipping_point(runs: &[Run]) -> Option<u32> {
-    let mut by_size: Vec<&Run> = runs.iter().collect();
+fn tipping_point(runs: &[HerdAndChain]) -> Option<u32> {
+    let mut by_size: Vec<&HerdAndChain> = runs.iter().collect();
     by_size.sort_by_key(|run| run.clients);
-    let slower = |run: &&&Run| run.throughput_ratio.is_some_and(|ratio| ratio > 1.0);
+    let slower = |run: &&&HerdAndChain| run.throughput_ratio.is_some_and(|ratio| ratio > 1.0);
     by_size.iter().rev().take_while(slower).last().map(|run| run.clients)
 }

@@ -16,13 +16,13 @@ use crate::zk::{self, Dialer};
 use crate::znode::{SessionId, ZnodePath};
 
 /// Of more children than this nobody asks who owns them.
-const MOST_LOOKED_AT: usize = 20_000;
+const MAX_CHECKED_NODES: usize = 20_000;
 
 /// Reads that are outstanding at a time.
-const OUTSTANDING: usize = 64;
+const MAX_OUTSTANDING_READS: usize = 64;
 
 /// From this version on a recursive watch counts once for each deletion, and before twice.
-const COUNTS_ONCE: (u32, u32) = (3, 9);
+const COUNTS_ONCE_SINCE: (u32, u32) = (3, 9);
 
 /// A fleet's own session.
 #[derive(Debug)]
@@ -34,12 +34,12 @@ pub(super) struct Coordinator {
     own_watches: u64,
     asks_servers: bool,
     /// What each server said at first.
-    at_first: Vec<Counts>,
+    counts_at_start: Vec<ServerCounts>,
 }
 
 /// What a server counts.
 #[derive(Clone, Copy, Debug)]
-struct Counts {
+struct ServerCounts {
     fired: WatchEventTotals,
     /// How often a deletion is counted for one recursive watch.
     weight: u64,
@@ -50,7 +50,7 @@ impl Coordinator {
         let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
         let FleetOptions { own_watches, asks_servers, .. } = *options;
         let own_watches = own_watches.into();
-        Ok(Self { session, made: Vec::new(), dialer, own_watches, asks_servers, at_first: Vec::new() })
+        Ok(Self { session, made: Vec::new(), dialer, own_watches, asks_servers, counts_at_start: Vec::new() })
     }
 
     /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
@@ -62,12 +62,12 @@ impl Coordinator {
             _ => {}
         }
         for path in wanted {
-            self.make(path).await?;
+            self.create_parent(path).await?;
         }
         Ok(())
     }
 
-    async fn make(&mut self, path: ZnodePath) -> Result<(), ContendError> {
+    async fn create_parent(&mut self, path: ZnodePath) -> Result<(), ContendError> {
         let create = async |mode: CreateMode| {
             self.session.create(path.as_str(), &[], &mode.with_acls(Acls::anyone_all())).await.map(drop)
         };
@@ -86,18 +86,18 @@ impl Coordinator {
     }
 
     /// Begins to count what the servers fire.
-    pub(super) async fn count(&mut self) -> Result<(), String> {
-        self.at_first = self.ask().await?;
+    pub(super) async fn start_counting(&mut self) -> Result<(), String> {
+        self.counts_at_start = self.read_counts().await?;
         Ok(())
     }
 
     /// What the servers have fired since [`count`](Self::count), the share of this program's own recursive watches in so many
     /// deletions taken off. An error says why that is not known.
-    pub(super) async fn counted(&self, deletions: u64) -> Result<ServerEvents, String> {
-        let now = self.ask().await?;
+    pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
+        let now = self.read_counts().await?;
         let mut events = ServerEvents::default();
         let mut weight = 0;
-        for (now, first) in now.iter().zip(&self.at_first) {
+        for (now, first) in now.iter().zip(&self.counts_at_start) {
             let grown =
                 now.fired.since(&first.fired).ok_or("a server was started anew, which sets its counts to zero")?;
             events.children += grown.children;
@@ -108,7 +108,7 @@ impl Coordinator {
         Ok(events)
     }
 
-    async fn ask(&self) -> Result<Vec<Counts>, String> {
+    async fn read_counts(&self) -> Result<Vec<ServerCounts>, String> {
         if !self.asks_servers {
             return Err("the servers are not asked (--server-view off)".to_owned());
         }
@@ -116,7 +116,7 @@ impl Coordinator {
             let monitor = four_letter::mntr(&answer.map_err(|error| error.to_string())?.text);
             let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
             let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
-            Ok(Counts { fired: monitor.fired.ok_or_else(silent)?, weight })
+            Ok(ServerCounts { fired: monitor.fired.ok_or_else(silent)?, weight })
         };
         self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
     }
@@ -157,7 +157,7 @@ impl Coordinator {
                 Err(_) => return None,
             }
         }
-        if nodes.len() > MOST_LOOKED_AT {
+        if nodes.len() > MAX_CHECKED_NODES {
             return None;
         }
         let looked: Vec<Option<Option<ZnodePath>>> = stream::iter(nodes)
@@ -166,7 +166,7 @@ impl Coordinator {
                 let is_ours = stat.is_some_and(|stat| sessions.contains(&SessionId(stat.ephemeral_owner)));
                 Some(is_ours.then_some(node))
             })
-            .buffer_unordered(OUTSTANDING)
+            .buffer_unordered(MAX_OUTSTANDING_READS)
             .collect()
             .await;
         let looked: Option<Vec<Option<ZnodePath>>> = looked.into_iter().collect();
@@ -174,7 +174,7 @@ impl Coordinator {
     }
 
     /// Deletes the parents that were made, unless others use them by now, and closes the session.
-    pub(super) async fn clear(mut self) {
+    pub(super) async fn delete_parents(mut self) {
         while let Some(path) = self.made.pop() {
             // Not empty: somebody else's now. Gone: a container whose time had come.
             let _ = self.session.delete(path.as_str(), None).await;
@@ -194,7 +194,7 @@ fn lineage(path: &ZnodePath) -> Vec<ZnodePath> {
 /// Whether a server of this version counts a deletion once for a recursive watch.
 fn counts_once(version: &str) -> bool {
     let mut parts = version.split(['.', '-']).map_while(|part| part.parse::<u32>().ok());
-    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_ONCE
+    (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) >= COUNTS_ONCE_SINCE
 }
 
 #[cfg(test)]

@@ -12,12 +12,12 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::run::{Published, Runner};
 use super::outcome::Remains;
 use super::tally::Deletions;
-use super::{Order, Outcome, Scenario, ScenarioError, Status, Totals};
+use super::{FleetCommand, FleetOutcome, FleetStatus, FleetTotals, Scenario, ScenarioError};
 use crate::zk::{ConnectError, ConnectOptions};
 use crate::znode::ZnodePath;
 
 /// How many orders may wait.
-pub const MOST_ORDERS: usize = 1024;
+pub const MAX_QUEUED_COMMANDS: usize = 1024;
 
 /// Where and how a fleet runs.
 #[derive(Clone, Debug)]
@@ -88,8 +88,8 @@ impl ContendError {
 #[derive(Debug)]
 pub struct Fleet {
     published: watch::Receiver<Published>,
-    orders: mpsc::Sender<Order>,
-    task: JoinHandle<Outcome>,
+    orders: mpsc::Sender<FleetCommand>,
+    task: JoinHandle<FleetOutcome>,
     cancel: DropGuard,
     scenario: Arc<Scenario>,
 }
@@ -119,22 +119,23 @@ impl Fleet {
     ) -> Result<Self, ContendError> {
         scenario.check()?;
         let scenario = Arc::new(scenario);
-        let (publish, published) = watch::channel(Published { status: Arc::new(Status::new(&scenario)), error: None });
-        let (orders, ordered) = mpsc::channel(MOST_ORDERS);
+        let (publish, published) =
+            watch::channel(Published { status: Arc::new(FleetStatus::new(&scenario)), error: None });
+        let (commands, receiver) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let cancel = CancellationToken::new();
         let runner = Runner::new(options, Arc::clone(&scenario), deletions.clone(), publish);
-        let task = tokio::spawn(runner.run(ordered, cancel.clone()));
-        Ok(Self { published, orders, task, cancel: cancel.drop_guard(), scenario })
+        let task = tokio::spawn(runner.run(receiver, cancel.clone()));
+        Ok(Self { published, orders: commands, task, cancel: cancel.drop_guard(), scenario })
     }
 
     /// How it stands, at most a tenth of a second ago while it runs.
-    pub fn status(&self) -> Arc<Status> {
+    pub fn status(&self) -> Arc<FleetStatus> {
         Arc::clone(&self.published.borrow().status)
     }
 
     /// Waits for the next status, at most ten a second; after the last one, for ever. An error says why the fleet cannot run.
     /// Cancel safe.
-    pub async fn changed(&mut self) -> Result<Arc<Status>, ContendError> {
+    pub async fn changed(&mut self) -> Result<Arc<FleetStatus>, ContendError> {
         if self.published.changed().await.is_err() {
             // The fleet has ended, which only this value's end or a fault of the program brings about.
             return std::future::pending().await;
@@ -146,27 +147,27 @@ impl Fleet {
         }
     }
 
-    /// Does something to a client; to one that is not there, nothing. `false` when [`MOST_ORDERS`] wait already, and this one
+    /// Does something to a client; to one that is not there, nothing. `false` when [`MAX_QUEUED_COMMANDS`] wait already, and this one
     /// is dropped.
-    pub fn order(&self, order: Order) -> bool {
+    pub fn command(&self, order: FleetCommand) -> bool {
         self.orders.try_send(order).is_ok()
     }
 
     /// Ends all clients and waits until their sessions are closed and their nodes gone, a few seconds at most. Crashed and cut
     /// clients are let to the servers once more, to close theirs.
-    pub async fn stop(self) -> Outcome {
+    pub async fn stop(self) -> FleetOutcome {
         let Self { task, cancel, scenario, published, .. } = self;
         drop(cancel);
         let Ok(outcome) = task.await else {
             // It panicked, or the runtime is shut down: what is known is what was told last.
             let status = Arc::clone(&published.borrow().status);
-            return Outcome::of(&Status { scenario, ..(*status).clone() }, Remains::default());
+            return FleetOutcome::of(&FleetStatus { scenario, ..(*status).clone() }, Remains::default());
         };
         outcome
     }
 }
 
-impl Status {
+impl FleetStatus {
     /// A fleet of which nothing is known yet.
     fn new(scenario: &Arc<Scenario>) -> Self {
         Self {
@@ -176,7 +177,7 @@ impl Status {
             connected: 0,
             finished: false,
             clients: Vec::new(),
-            totals: Totals::default(),
+            totals: FleetTotals::default(),
             overlaps: Vec::new(),
             server: None,
             server_silence: None,

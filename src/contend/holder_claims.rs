@@ -9,7 +9,7 @@ use crate::znode::Zxid;
 
 /// Who may hold together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rule {
+enum SharingRule {
     Alone,
     Shared,
     Leases(NonZeroU32),
@@ -17,7 +17,7 @@ enum Rule {
 
 /// A client that believes to hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Belief {
+pub(super) struct HolderClaim {
     pub(super) client: ClientId,
     pub(super) token: Zxid,
     pub(super) access: Access,
@@ -37,8 +37,8 @@ pub(super) struct Violations {
 /// All beliefs of a fleet.
 #[derive(Clone, Debug)]
 pub(super) struct HolderClaims {
-    rule: Rule,
-    held: Vec<Belief>,
+    rule: SharingRule,
+    claims: Vec<HolderClaim>,
     highest: Option<Zxid>,
     highest_write: Option<Zxid>,
 }
@@ -46,32 +46,32 @@ pub(super) struct HolderClaims {
 impl HolderClaims {
     pub(super) fn new(algorithm: Algorithm) -> Self {
         let rule = match algorithm {
-            Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => Rule::Shared,
-            Algorithm::Semaphore(leases) => Rule::Leases(leases),
-            _ => Rule::Alone,
+            Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => SharingRule::Shared,
+            Algorithm::Semaphore(leases) => SharingRule::Leases(leases),
+            _ => SharingRule::Alone,
         };
-        Self { rule, held: Vec::new(), highest: None, highest_write: None }
+        Self { rule, claims: Vec::new(), highest: None, highest_write: None }
     }
 
     /// Somebody got the lock.
-    pub(super) fn begins(&mut self, belief: Belief, after: Duration) -> Violations {
-        let wrong = Violations { overlaps: self.overlaps(&belief, after), not_above: self.not_above(&belief) };
-        self.highest = self.highest.max(Some(belief.token));
-        if belief.access == Access::Write {
-            self.highest_write = self.highest_write.max(Some(belief.token));
+    pub(super) fn begins(&mut self, claim: HolderClaim, after: Duration) -> Violations {
+        let violations = Violations { overlaps: self.overlaps(&claim, after), not_above: self.not_above(&claim) };
+        self.highest = self.highest.max(Some(claim.token));
+        if claim.access == Access::Write {
+            self.highest_write = self.highest_write.max(Some(claim.token));
         }
-        self.held.push(belief);
-        wrong
+        self.claims.push(claim);
+        violations
     }
 
     /// Somebody released, or was told that the lock is lost.
     pub(super) fn ends(&mut self, client: ClientId) {
-        self.held.retain(|belief| belief.client != client);
+        self.claims.retain(|belief| belief.client != client);
     }
 
     /// A process was stopped.
     pub(super) fn frozen(&mut self, client: ClientId) {
-        for belief in self.held.iter_mut().filter(|belief| belief.client == client) {
+        for belief in self.claims.iter_mut().filter(|belief| belief.client == client) {
             belief.was_frozen = true;
         }
     }
@@ -79,25 +79,27 @@ impl HolderClaims {
     /// Whether somebody who asks now has to wait, those who wait already left aside.
     pub(super) fn blocks(&self, access: Access) -> bool {
         match self.rule {
-            Rule::Alone => !self.held.is_empty(),
-            Rule::Shared => self.held.iter().any(|belief| (belief.access, access) != (Access::Read, Access::Read)),
-            Rule::Leases(leases) => self.held.len() >= leases.get() as usize,
+            SharingRule::Alone => !self.claims.is_empty(),
+            SharingRule::Shared => {
+                self.claims.iter().any(|belief| (belief.access, access) != (Access::Read, Access::Read))
+            }
+            SharingRule::Leases(leases) => self.claims.len() >= leases.get() as usize,
         }
     }
 
-    fn overlaps(&self, new: &Belief, after: Duration) -> Vec<Overlap> {
-        let met: Vec<&Belief> = match self.rule {
-            Rule::Shared if new.access == Access::Read => {
-                self.held.iter().filter(|belief| belief.access == Access::Write).collect()
+    fn overlaps(&self, new: &HolderClaim, after: Duration) -> Vec<Overlap> {
+        let met: Vec<&HolderClaim> = match self.rule {
+            SharingRule::Shared if new.access == Access::Read => {
+                self.claims.iter().filter(|belief| belief.access == Access::Write).collect()
             }
-            Rule::Alone | Rule::Shared => self.held.iter().collect(),
+            SharingRule::Alone | SharingRule::Shared => self.claims.iter().collect(),
             // One too many: any of those who were stopped explains it, else the last one is as good as any.
-            Rule::Leases(leases) if self.held.len() >= leases.get() as usize => {
-                self.held.iter().find(|belief| belief.was_frozen).or(self.held.last()).into_iter().collect()
+            SharingRule::Leases(leases) if self.claims.len() >= leases.get() as usize => {
+                self.claims.iter().find(|belief| belief.was_frozen).or(self.claims.last()).into_iter().collect()
             }
-            Rule::Leases(_) => Vec::new(),
+            SharingRule::Leases(_) => Vec::new(),
         };
-        let overlap = |first: &Belief| Overlap {
+        let overlap = |first: &HolderClaim| Overlap {
             after,
             first: first.client,
             first_token: first.token,
@@ -110,10 +112,10 @@ impl HolderClaims {
 
     /// Tokens rise from holder to holder. Readers may hear of their turn in another order than they stand in, and so may
     /// those who take leases.
-    fn not_above(&self, new: &Belief) -> Option<Zxid> {
+    fn not_above(&self, new: &HolderClaim) -> Option<Zxid> {
         let bound = match (self.rule, new.access) {
-            (Rule::Leases(_), _) => None,
-            (Rule::Shared, Access::Read) => self.highest_write,
+            (SharingRule::Leases(_), _) => None,
+            (SharingRule::Shared, Access::Read) => self.highest_write,
             _ => self.highest,
         };
         bound.filter(|bound| *bound >= new.token)
@@ -126,15 +128,15 @@ mod tests {
 
     const NOW: Duration = Duration::from_secs(1);
 
-    fn belief(client: u32, token: i64, access: Access) -> Belief {
-        Belief { client: ClientId(client), token: Zxid(token), access, was_frozen: false }
+    fn belief(client: u32, token: i64, access: Access) -> HolderClaim {
+        HolderClaim { client: ClientId(client), token: Zxid(token), access, was_frozen: false }
     }
 
-    fn write(client: u32, token: i64) -> Belief {
+    fn write(client: u32, token: i64) -> HolderClaim {
         belief(client, token, Access::Write)
     }
 
-    fn read(client: u32, token: i64) -> Belief {
+    fn read(client: u32, token: i64) -> HolderClaim {
         belief(client, token, Access::Read)
     }
 

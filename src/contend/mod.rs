@@ -2,7 +2,7 @@
 //!
 //! A [`Fleet`] plays a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
 //! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, by
-//! [`Order`]s; a [`Status`] tells how it stands, an [`Outcome`] what it came to. [`compare()`] lets herds and chains of
+//! [`FleetCommand`]s; a [`FleetStatus`] says how it stands, a [`FleetOutcome`] what it came to. [`compare()`] lets herds and chains of
 //! several sizes run one after the other.
 //!
 //! # What the figures mean
@@ -34,12 +34,14 @@ mod status;
 mod tally;
 
 pub(crate) use client::close;
-pub use compare::{Comparison, Progress, Run, compare};
-pub use fleet::{ContendError, Fleet, FleetOptions, MOST_ORDERS};
-pub use outcome::{Bytes, Count, Delivered, Outcome, Quantiles};
-pub use scenario::{MOST_CLIENTS, Scenario, ScenarioError};
-pub use status::{ClientId, ClientStatus, Doing, LinkState, Order, Overlap, ServerEvents, Status, Totals};
+pub use compare::{Comparison, HerdAndChain, Progress, compare};
+pub use fleet::{ContendError, Fleet, FleetOptions, MAX_QUEUED_COMMANDS};
+pub use outcome::{FleetOutcome, LinkBytes, Quantiles, RequestCount, WatchEventCounts};
+pub use scenario::{MAX_CLIENTS, Scenario, ScenarioError};
+pub use status::{
+    ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents,
+};
 pub use tally::Deletions;
 
 /// How many overlaps a status tells.
-pub const MOST_OVERLAPS: usize = 20;
+pub const MAX_OVERLAPS: usize = 20;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Serialize, Serializer};
 
-use super::{Overlap, ServerEvents, Status};
+use super::{FleetStatus, Overlap, ServerEvents};
 use crate::znode::ZnodePath;
 
 /// A distribution of times.
@@ -35,7 +35,7 @@ pub(super) fn ms<S: Serializer>(time: &Duration, serializer: S) -> Result<S::Ok,
 
 /// Counted in all and for one acquisition.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Count {
+pub struct RequestCount {
     /// In all.
     pub total: u64,
     /// For one acquisition; 0 when there was none.
@@ -44,7 +44,7 @@ pub struct Count {
 
 /// Watch events of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub struct Delivered {
+pub struct WatchEventCounts {
     /// How many were delivered, as the clients count them.
     pub delivered: u64,
     /// For one acquisition; 0 when there was none.
@@ -59,7 +59,7 @@ pub struct Delivered {
 
 /// What a run came to. Its JSON is what `lockscope contend` prints; fields are added, never renamed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Outcome {
+pub struct FleetOutcome {
     /// The version of this shape.
     pub schema: u32,
     /// The name of the algorithm.
@@ -86,11 +86,11 @@ pub struct Outcome {
     /// Sessions that expired.
     pub expired_sessions: u64,
     /// Watch events.
-    pub watch_events: Delivered,
+    pub watch_events: WatchEventCounts,
     /// Requests.
-    pub requests: Count,
+    pub requests: RequestCount,
     /// Bytes to the servers, and from them.
-    pub bytes: Bytes,
+    pub bytes: LinkBytes,
     /// How long acquisitions waited.
     pub wait_ms: Quantiles,
     /// How long the lock was held.
@@ -117,7 +117,7 @@ pub struct Outcome {
 
 /// Bytes that passed the links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Bytes {
+pub struct LinkBytes {
     /// To the servers.
     pub up: u64,
     /// From the servers.
@@ -125,7 +125,7 @@ pub struct Bytes {
 }
 
 /// How many troubles an outcome tells.
-const MOST_TROUBLES: usize = 5;
+const MAX_TROUBLES: usize = 5;
 
 /// How many nodes an outcome names.
 const MAX_NAMED_NODES: usize = 100;
@@ -141,9 +141,9 @@ pub(super) struct Remains {
     pub(super) lost: Option<String>,
 }
 
-impl Outcome {
+impl FleetOutcome {
     /// The outcome of a fleet that has come to its end in this state.
-    pub(super) fn of(status: &Status, remains: Remains) -> Self {
+    pub(super) fn of(status: &FleetStatus, remains: Remains) -> Self {
         let Remains { count: left_behind, nodes: mut left_behind_nodes, lost } = remains;
         left_behind_nodes.sort();
         left_behind_nodes.truncate(MAX_NAMED_NODES);
@@ -153,7 +153,7 @@ impl Outcome {
         let mut troubles: Vec<String> = status.clients.iter().filter_map(|client| client.trouble.clone()).collect();
         troubles.sort();
         troubles.dedup();
-        troubles.truncate(MOST_TROUBLES);
+        troubles.truncate(MAX_TROUBLES);
         let servers_lost = lost.is_some();
         troubles.splice(..0, lost.map(|why| format!("the servers were lost: {why}")));
         Self {
@@ -169,15 +169,15 @@ impl Outcome {
             violations: totals.violations,
             outlived: totals.outlived,
             expired_sessions: totals.expired,
-            watch_events: Delivered {
+            watch_events: WatchEventCounts {
                 delivered: totals.events,
                 per_acquisition: per_acquisition(totals.events),
                 on_the_wire: totals.wire_events,
                 modelled_herd: totals.modelled_herd,
                 modelled_chain: totals.modelled_chain,
             },
-            requests: Count { total: totals.requests, per_acquisition: per_acquisition(totals.requests) },
-            bytes: Bytes { up: totals.bytes_up, down: totals.bytes_down },
+            requests: RequestCount { total: totals.requests, per_acquisition: per_acquisition(totals.requests) },
+            bytes: LinkBytes { up: totals.bytes_up, down: totals.bytes_down },
             wait_ms: totals.waits,
             hold_ms: totals.holds,
             server: status.server,
@@ -192,10 +192,10 @@ impl Outcome {
     }
 }
 
-impl Status {
+impl FleetStatus {
     /// What the fleet has come to so far, as one that is interrupted now; what it would leave behind is not known.
-    pub fn so_far(&self) -> Outcome {
-        Outcome::of(self, Remains::default())
+    pub fn so_far(&self) -> FleetOutcome {
+        FleetOutcome::of(self, Remains::default())
     }
 }
 

@@ -5,7 +5,7 @@ use crate::lock::{Access, Algorithm, Naming};
 use crate::znode::ZnodePath;
 
 /// The most clients of one fleet: each is a session and three sockets.
-pub const MOST_CLIENTS: u32 = 5000;
+pub const MAX_CLIENTS: u32 = 5000;
 
 /// What test clients do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub struct Scenario {
     pub path: ZnodePath,
     /// How the nodes of the queue are called.
     pub naming: Naming,
-    /// How many clients there are at first, up to [`MOST_CLIENTS`].
+    /// How many clients there are at first, up to [`MAX_CLIENTS`].
     pub clients: u32,
     /// How many acquisitions each client makes; `None` is endless.
     pub rounds: Option<u32>,
@@ -38,7 +38,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
     /// Too many clients, or none.
-    #[error("{0} clients cannot be: ask for 1 to {MOST_CLIENTS}")]
+    #[error("{0} clients cannot be: ask for 1 to {MAX_CLIENTS}")]
     Clients(u32),
     /// A share above the whole.
     #[error("{0} % cannot be: give 0 to 100")]
@@ -71,7 +71,7 @@ impl Scenario {
 
     /// Whether it can be played.
     pub fn check(&self) -> Result<(), ScenarioError> {
-        if self.clients == 0 || self.clients > MOST_CLIENTS {
+        if self.clients == 0 || self.clients > MAX_CLIENTS {
             return Err(ScenarioError::Clients(self.clients));
         }
         if let Some(percent) = [self.spread, self.reads].into_iter().find(|percent| *percent > 100) {
@@ -93,14 +93,14 @@ impl Scenario {
     }
 
     /// The access of a request.
-    pub(super) fn access(&self, chance: &mut fastrand::Rng) -> Access {
-        if self.algorithm.access().is_some() && chance.u8(0..100) < self.reads { Access::Read } else { Access::Write }
+    pub(super) fn access(&self, rng: &mut fastrand::Rng) -> Access {
+        if self.algorithm.access().is_some() && rng.u8(0..100) < self.reads { Access::Read } else { Access::Write }
     }
 
     /// The time of a hold.
-    pub(super) fn next_hold(&self, chance: &mut fastrand::Rng) -> Duration {
+    pub(super) fn next_hold(&self, rng: &mut fastrand::Rng) -> Duration {
         let spread = f64::from(self.spread) / 100.0;
-        self.hold.mul_f64(1.0 + spread * (2.0 * chance.f64() - 1.0))
+        self.hold.mul_f64(1.0 + spread * (2.0 * rng.f64() - 1.0))
     }
 }
 

@@ -20,7 +20,7 @@ impl std::fmt::Display for ClientId {
 
 /// What is done to a fleet while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum FleetCommand {
     /// So many clients more join.
     Join(u32),
     /// This client gives up or releases, closes its session and goes.
@@ -43,7 +43,7 @@ pub enum Order {
 /// What a client does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Doing {
+pub enum ClientState {
     /// It wants a session.
     Connecting,
     /// It has a session and waits for the others, so that all begin at once.
@@ -82,7 +82,7 @@ pub struct ClientStatus {
     /// Which.
     pub id: ClientId,
     /// What it does. A frozen one stays at what it did.
-    pub doing: Doing,
+    pub state: ClientState,
     /// Whether its process is stopped.
     pub frozen: bool,
     /// Since when it does that, from the fleet's start.
@@ -148,7 +148,7 @@ pub struct ServerEvents {
 
 /// The figures of all clients together.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Totals {
+pub struct FleetTotals {
     /// How often the lock was got.
     pub acquisitions: u64,
     /// Requests of the locks, as the clients count them.
@@ -181,7 +181,7 @@ pub struct Totals {
 
 /// A fleet at one moment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub struct FleetStatus {
     /// What it plays.
     pub scenario: Arc<Scenario>,
     /// How long it has run: from the moment when the clients began to contend.
@@ -195,8 +195,8 @@ pub struct Status {
     /// All clients, by number.
     pub clients: Vec<ClientStatus>,
     /// All together, those that have left included.
-    pub totals: Totals,
-    /// The last times that two believed at once, oldest first, at most [`MOST_OVERLAPS`](super::MOST_OVERLAPS).
+    pub totals: FleetTotals,
+    /// The last times that two believed at once, oldest first, at most [`MAX_OVERLAPS`](super::MAX_OVERLAPS).
     pub overlaps: Vec<Overlap>,
     /// What the servers say; `None` when they do not tell.
     pub server: Option<ServerEvents>,

@@ -7,19 +7,19 @@ use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
-use super::holder_claims::{Belief, HolderClaims};
+use super::holder_claims::{HolderClaim, HolderClaims};
 use super::link::Passed;
-use super::{ClientId, Doing, MOST_OVERLAPS, Overlap, Quantiles, Totals};
+use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, Overlap, Quantiles};
 use crate::lock::{Access, Algorithm, Cost};
 use crate::znode::{SessionId, Zxid};
 
 /// Times are kept in microseconds up to an hour; longer ones count as an hour.
-const LONGEST: u64 = 3_600_000_000;
+const MAX_MICROS: u64 = 3_600_000_000;
 
 /// One client's figures.
 #[derive(Debug)]
 pub(super) struct ClientStats {
-    pub(super) doing: Doing,
+    pub(super) state: ClientState,
     pub(super) since: Duration,
     pub(super) session: Option<SessionId>,
     pub(super) expired: u32,
@@ -27,8 +27,8 @@ pub(super) struct ClientStats {
     pub(super) acquisitions: u64,
     pub(super) held: Duration,
     pub(super) trouble: Option<String>,
-    waits: Times,
-    holds: Times,
+    waits: TimeDistribution,
+    holds: TimeDistribution,
     access: Access,
     /// Whether it found somebody before it when it asked.
     is_behind: bool,
@@ -36,13 +36,13 @@ pub(super) struct ClientStats {
 
 /// A distribution, and its figures as of the last look.
 #[derive(Debug)]
-struct Times {
+struct TimeDistribution {
     histogram: Histogram<u32>,
     quantiles: Quantiles,
     changed: bool,
 }
 
-impl Times {
+impl TimeDistribution {
     fn new() -> Self {
         // Grows with what it takes in; two digits are enough for one of many clients.
         let histogram = Histogram::new(2).expect("two digits are in its range");
@@ -66,7 +66,7 @@ impl Times {
 impl ClientStats {
     fn new(now: Duration) -> Self {
         Self {
-            doing: Doing::Connecting,
+            state: ClientState::Connecting,
             since: now,
             session: None,
             expired: 0,
@@ -74,15 +74,15 @@ impl ClientStats {
             acquisitions: 0,
             held: Duration::ZERO,
             trouble: None,
-            waits: Times::new(),
-            holds: Times::new(),
+            waits: TimeDistribution::new(),
+            holds: TimeDistribution::new(),
             access: Access::Write,
             is_behind: false,
         }
     }
 
-    fn does(&mut self, doing: Doing, now: Duration) {
-        (self.doing, self.since) = (doing, now);
+    fn enters(&mut self, state: ClientState, now: Duration) {
+        (self.state, self.since) = (state, now);
     }
 
     /// How long it waited, and how long it held.
@@ -94,11 +94,11 @@ impl ClientStats {
 /// The figures of a fleet.
 #[derive(Debug)]
 pub(super) struct Tally {
-    cards: BTreeMap<ClientId, ClientStats>,
-    beliefs: HolderClaims,
+    clients: BTreeMap<ClientId, ClientStats>,
+    claims: HolderClaims,
     waits: Histogram<u64>,
     holds: Histogram<u64>,
-    totals: Totals,
+    totals: FleetTotals,
     overlaps: Vec<Overlap>,
     waiting: u64,
     waiting_writers: u64,
@@ -127,13 +127,13 @@ impl Deletions {
 
 impl Tally {
     pub(super) fn new(algorithm: Algorithm, deletions: Deletions) -> Self {
-        let histogram = || Histogram::new_with_bounds(1, LONGEST, 3).expect("bounds in its range");
+        let histogram = || Histogram::new_with_bounds(1, MAX_MICROS, 3).expect("bounds in its range");
         Self {
-            cards: BTreeMap::new(),
-            beliefs: HolderClaims::new(algorithm),
+            clients: BTreeMap::new(),
+            claims: HolderClaims::new(algorithm),
             waits: histogram(),
             holds: histogram(),
-            totals: Totals::default(),
+            totals: FleetTotals::default(),
             overlaps: Vec::new(),
             waiting: 0,
             waiting_writers: 0,
@@ -144,26 +144,26 @@ impl Tally {
     }
 
     pub(super) fn joins(&mut self, client: ClientId, now: Duration) {
-        self.cards.insert(client, ClientStats::new(now));
+        self.clients.insert(client, ClientStats::new(now));
     }
 
     /// Forgets a client; what it did stays in the totals.
     pub(super) fn leaves(&mut self, client: ClientId) {
         self.stops(client);
-        self.cards.remove(&client);
+        self.clients.remove(&client);
     }
 
     pub(super) fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
         self.on(client, |card| {
             card.session = Some(session);
             card.trouble = None;
-            card.does(Doing::Ready, now);
+            card.enters(ClientState::Ready, now);
         });
     }
 
-    pub(super) fn does(&mut self, client: ClientId, doing: Doing, now: Duration) {
+    pub(super) fn enters(&mut self, client: ClientId, doing: ClientState, now: Duration) {
         self.stops(client);
-        self.on(client, |card| card.does(doing, now));
+        self.on(client, |card| card.enters(doing, now));
     }
 
     pub(super) fn troubled(&mut self, client: ClientId, trouble: String) {
@@ -171,7 +171,7 @@ impl Tally {
     }
 
     pub(super) fn expires(&mut self, client: ClientId, now: Duration) {
-        self.does(client, Doing::Connecting, now);
+        self.enters(client, ClientState::Connecting, now);
         self.on(client, |card| card.expired += 1);
         self.totals.expired += 1;
     }
@@ -180,54 +180,54 @@ impl Tally {
         // A come node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
         let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
-        let is_behind = others > 0 || self.beliefs.blocks(access);
+        let is_behind = others > 0 || self.claims.blocks(access);
         self.waiting += 1;
         self.waiting_writers += u64::from(access == Access::Write);
         self.on(client, |card| {
             (card.access, card.is_behind) = (access, is_behind);
-            card.does(Doing::Waiting, now);
+            card.enters(ClientState::Waiting, now);
         });
     }
 
     pub(super) fn acquires(&mut self, client: ClientId, token: Zxid, now: Duration) {
-        let Some(card) = self.cards.get_mut(&client) else { return };
-        let waited = now.saturating_sub(card.since);
-        card.acquisitions += 1;
-        card.token = Some(token);
-        card.waits.add(waited);
-        card.does(Doing::Holding, now);
-        let (access, is_behind) = (card.access, card.is_behind);
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        let waited = now.saturating_sub(stats.since);
+        stats.acquisitions += 1;
+        stats.token = Some(token);
+        stats.waits.add(waited);
+        stats.enters(ClientState::Holding, now);
+        let (access, is_behind) = (stats.access, stats.is_behind);
         self.no_more_waits(access);
         self.totals.modelled_chain += u64::from(is_behind);
         self.totals.acquisitions += 1;
         self.waits.saturating_record(micros(waited));
-        let wrong = self.beliefs.begins(Belief { client, token, access, was_frozen: false }, now);
-        if let Some(bound) = wrong.not_above {
+        let violations = self.claims.begins(HolderClaim { client, token, access, was_frozen: false }, now);
+        if let Some(bound) = violations.not_above {
             self.totals.violations += 1;
             self.troubled(client, format!("its fencing token {} is not above {}, which came before", token.0, bound.0));
         }
-        for overlap in wrong.overlaps {
+        for overlap in violations.overlaps {
             let counter = if overlap.outlived { &mut self.totals.outlived } else { &mut self.totals.violations };
             *counter += 1;
             self.overlaps.push(overlap);
         }
-        let superfluous = self.overlaps.len().saturating_sub(MOST_OVERLAPS);
-        self.overlaps.drain(..superfluous);
+        let excess = self.overlaps.len().saturating_sub(MAX_OVERLAPS);
+        self.overlaps.drain(..excess);
     }
 
     /// It is about to release: from here on it does not believe any more.
     pub(super) fn releases(&mut self, client: ClientId, now: Duration) {
-        let Some(card) = self.cards.get_mut(&client) else { return };
-        if card.doing != Doing::Holding {
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        if stats.state != ClientState::Holding {
             return;
         }
-        let held = now.saturating_sub(card.since);
-        card.held += held;
-        card.holds.add(held);
-        card.token = None;
-        card.does(Doing::Ready, now);
+        let held = now.saturating_sub(stats.since);
+        stats.held += held;
+        stats.holds.add(held);
+        stats.token = None;
+        stats.enters(ClientState::Ready, now);
         self.holds.saturating_record(micros(held));
-        self.beliefs.ends(client);
+        self.claims.ends(client);
         self.last_release = now;
         self.deletions.add(1);
         // A gone node wakes the whole herd.
@@ -235,20 +235,20 @@ impl Tally {
     }
 
     pub(super) fn frozen(&mut self, client: ClientId) {
-        self.beliefs.frozen(client);
+        self.claims.frozen(client);
     }
 
     /// What it waited for or held is over, without a release.
     fn stops(&mut self, client: ClientId) {
-        let Some(card) = self.cards.get_mut(&client) else { return };
-        card.token = None;
-        let (doing, access) = (card.doing, card.access);
-        self.deletions.add(u64::from(matches!(doing, Doing::Waiting | Doing::Holding)));
-        if doing == Doing::Waiting {
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        stats.token = None;
+        let (doing, access) = (stats.state, stats.access);
+        self.deletions.add(u64::from(matches!(doing, ClientState::Waiting | ClientState::Holding)));
+        if doing == ClientState::Waiting {
             self.no_more_waits(access);
             self.totals.modelled_herd += self.waiting;
         }
-        self.beliefs.ends(client);
+        self.claims.ends(client);
     }
 
     fn no_more_waits(&mut self, access: Access) {
@@ -257,17 +257,17 @@ impl Tally {
     }
 
     fn on(&mut self, client: ClientId, change: impl FnOnce(&mut ClientStats)) {
-        if let Some(card) = self.cards.get_mut(&client) {
-            change(card);
+        if let Some(stats) = self.clients.get_mut(&client) {
+            change(stats);
         }
     }
 
-    pub(super) fn cards(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
-        self.cards.iter_mut().map(|(id, card)| (*id, card))
+    pub(super) fn clients_mut(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
+        self.clients.iter_mut().map(|(id, card)| (*id, card))
     }
 
-    pub(super) fn is_doing(&self, doing: &[Doing]) -> bool {
-        self.cards.values().all(|card| doing.contains(&card.doing))
+    pub(super) fn are_all_in(&self, doing: &[ClientState]) -> bool {
+        self.clients.values().all(|card| doing.contains(&card.state))
     }
 
     pub(super) fn overlaps(&self) -> Vec<Overlap> {
@@ -284,8 +284,8 @@ impl Tally {
     }
 
     /// All together, with what the locks and the links counted.
-    pub(super) fn totals(&self, cost: Cost, passed: Passed) -> Totals {
-        Totals {
+    pub(super) fn totals(&self, cost: Cost, passed: Passed) -> FleetTotals {
+        FleetTotals {
             requests: cost.requests,
             events: cost.events,
             wire_requests: passed.requests,
@@ -300,7 +300,7 @@ impl Tally {
 }
 
 fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(LONGEST).min(LONGEST)
+    u64::try_from(time.as_micros()).unwrap_or(MAX_MICROS).min(MAX_MICROS)
 }
 
 fn quantiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Quantiles {

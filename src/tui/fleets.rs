@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::app::{Event, Side};
 use super::run::FleetControl;
-use crate::contend::{ContendError, Deletions, Fleet, FleetOptions, Order, Scenario};
+use crate::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, Scenario};
 use crate::demo::{Direction, SceneRunner};
 use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
@@ -47,7 +47,7 @@ type Told = (u64, Event);
 /// A fleet's task, and the way to it.
 #[derive(Debug)]
 struct Running {
-    orders: mpsc::Sender<Order>,
+    orders: mpsc::Sender<FleetCommand>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -140,7 +140,7 @@ impl FleetControl for Fleets {
         }
     }
 
-    fn order(&mut self, side: Side, order: Order) {
+    fn order(&mut self, side: Side, order: FleetCommand) {
         let sent = self.running[side as usize].as_ref().map(|running| running.orders.try_send(order));
         if sent.is_some_and(|sent| sent.is_err()) {
             // With the screen behind as well, this is one report among many.
@@ -191,7 +191,7 @@ impl Teller {
 struct Play {
     side: Side,
     tell: Teller,
-    ordered: mpsc::Receiver<Order>,
+    ordered: mpsc::Receiver<FleetCommand>,
     stop: CancellationToken,
 }
 
@@ -221,7 +221,7 @@ impl Play {
                 tokio::select! {
                     biased;
                     Some(order) = self.ordered.recv() => {
-                        if !fleet.order(order) {
+                        if !fleet.command(order) {
                             let _ = self.tell.tell.try_send((self.tell.generation, Event::FleetBusy(self.side)));
                         }
                     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::app::{App, FleetView};
 use super::widget::figure::count;
 use super::widget::text::{Charset, wrap_words};
-use crate::contend::{Doing, LinkState, Overlap};
+use crate::contend::{ClientState, LinkState, Overlap};
 
 /// How long it is told that somebody had outlived a session, when that is over.
 const TOLD: Duration = Duration::from_secs(20);
@@ -78,7 +78,7 @@ fn outlived(crew: &FleetView, overlap: &Overlap) -> String {
 /// Whether the one whose session is gone still believes that it holds.
 fn still_believes(crew: &FleetView, overlap: &Overlap) -> bool {
     let client = crew.client(overlap.first);
-    client.is_some_and(|client| client.doing == Doing::Holding && client.token == Some(overlap.first_token))
+    client.is_some_and(|client| client.state == ClientState::Holding && client.token == Some(overlap.first_token))
 }
 
 /// How many times it happened, for the box of a fleet; `None` when nothing did.

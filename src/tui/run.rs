@@ -65,7 +65,7 @@ pub trait FleetControl {
     /// Starts a fleet on that side.
     fn start(&mut self, side: Side, scenario: Scenario);
     /// Does something to the fleet on that side.
-    fn order(&mut self, side: Side, order: contend::Order);
+    fn order(&mut self, side: Side, order: contend::FleetCommand);
     /// Stops the fleet on that side; its end is told.
     fn stop(&mut self, side: Side);
     /// Lets all fleets go in the background, and tells nothing more of them.

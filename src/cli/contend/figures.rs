@@ -1,7 +1,7 @@
 //! What one fleet came to, for people: a figure a line.
 
 use super::super::human::{brief, count, figure};
-use crate::contend::{Outcome, Overlap, Quantiles};
+use crate::contend::{FleetOutcome, Overlap, Quantiles};
 use crate::znode::escaped;
 
 /// What stands where a figure is not known.
@@ -11,7 +11,7 @@ const UNKNOWN: &str = "-";
 type Row = (&'static str, String, String);
 
 /// The figures, aligned, and below them what went wrong.
-pub(super) fn table(outcome: &Outcome) -> String {
+pub(super) fn table(outcome: &FleetOutcome) -> String {
     let mut text = format!("{}\n\n", heading(outcome));
     let rows: Vec<Row> = [traffic(outcome), times(outcome), order(outcome)].into_iter().flatten().collect();
     let labels = rows.iter().map(|(label, ..)| label.len()).max().unwrap_or_default();
@@ -29,7 +29,7 @@ pub(super) fn table(outcome: &Outcome) -> String {
 }
 
 /// Who contended where, and how it ended.
-fn heading(outcome: &Outcome) -> String {
+fn heading(outcome: &FleetOutcome) -> String {
     let rounds = match outcome.rounds {
         Some(1) => "1 round each".to_owned(),
         Some(rounds) => format!("{} rounds each", count(rounds.into())),
@@ -48,7 +48,7 @@ pub(super) fn clients(number: u32) -> String {
     crate::znode::plural(number.into(), "client", "clients")
 }
 
-fn traffic(outcome: &Outcome) -> Vec<Row> {
+fn traffic(outcome: &FleetOutcome) -> Vec<Row> {
     let events = &outcome.watch_events;
     let each = |all: u64| format!("{} an acquisition", figure(per(all, outcome.acquisitions)));
     let rate = format!("{}/s in {}", figure(outcome.acquisitions_per_second), brief(outcome.elapsed));
@@ -76,7 +76,7 @@ fn traffic(outcome: &Outcome) -> Vec<Row> {
     ]
 }
 
-fn times(outcome: &Outcome) -> Vec<Row> {
+fn times(outcome: &FleetOutcome) -> Vec<Row> {
     let row = |label, times: &Quantiles| {
         let Quantiles { count: number, p50, p90, p99, max } = *times;
         let times = [("p50", p50), ("p90", p90), ("p99", p99), ("max", max)];
@@ -86,7 +86,7 @@ fn times(outcome: &Outcome) -> Vec<Row> {
     vec![row("waits", &outcome.wait_ms), row("holds", &outcome.hold_ms)]
 }
 
-fn order(outcome: &Outcome) -> Vec<Row> {
+fn order(outcome: &FleetOutcome) -> Vec<Row> {
     let said = |number: u64, says: &str| if number == 0 { String::new() } else { says.to_owned() };
     let left = match outcome.left_behind {
         Some(1) => (count(1), "node is still there; it goes when its session expires".to_owned()),
@@ -115,7 +115,7 @@ fn overlap(overlap: &Overlap) -> String {
 }
 
 /// What went wrong with clients, a line each.
-pub(super) fn troubles(outcome: &Outcome) -> impl Iterator<Item = String> {
+pub(super) fn troubles(outcome: &FleetOutcome) -> impl Iterator<Item = String> {
     outcome.troubles.iter().map(|trouble| format!("trouble: {}", escaped(trouble)))
 }
 
@@ -167,7 +167,7 @@ mod tests {
             second_token: Zxid(40),
             outlived: false,
         };
-        let wrong = Outcome {
+        let wrong = FleetOutcome {
             clients: 1,
             rounds: Some(1),
             interrupted: true,
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn a_run_that_came_to_nothing_divides_by_nothing() {
-        let nothing = Outcome {
+        let nothing = FleetOutcome {
             rounds: None,
             interrupted: true,
             acquisitions: 0,

@@ -31,7 +31,7 @@ pub use scenario::BadScenario;
 use super::arguments::Format;
 use super::settings::Settings;
 use super::{CliError, Verdict};
-use crate::contend::{self, Comparison, Fleet, FleetOptions, Outcome, Progress, Scenario};
+use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use crate::zk::survey::ViewBy;
 
 /// Lets one fleet contend and prints what it came to.
@@ -84,7 +84,7 @@ async fn play(
     scenario: Scenario,
     during: Option<Duration>,
     told: impl Future<Output = ()>,
-) -> Result<Outcome, CliError> {
+) -> Result<FleetOutcome, CliError> {
     let mut line = ProgressLine::on_stderr();
     let patience = Patience::new(settings.timeout);
     let (mut told, mut lost) = (std::pin::pin!(told), std::pin::pin!(patience.lost()));
@@ -159,7 +159,7 @@ async fn play_all(
 }
 
 /// That a run was ended since there were no servers, though they may be there again by now.
-fn note_given_up(outcome: &mut Outcome, waited: Duration) {
+fn note_given_up(outcome: &mut FleetOutcome, waited: Duration) {
     if !outcome.servers_lost {
         outcome.servers_lost = true;
         let waited = humantime::format_duration(waited);
@@ -200,7 +200,7 @@ async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> Result<(), Cl
 
 /// Whether the locks held what they promise, and nothing is left. An error says that the servers were lost, so that nobody can
 /// know.
-fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Result<Verdict, CliError> {
+fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> Result<Verdict, CliError> {
     let mut verdict = Verdict::Yes;
     for outcome in outcomes {
         if outcome.servers_lost {
@@ -214,7 +214,7 @@ fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a Outcome>) -> Result<Verdic
 }
 
 /// Why, and what may be left behind.
-fn lost(outcome: &Outcome) -> String {
+fn lost(outcome: &FleetOutcome) -> String {
     let why = outcome.troubles.first().map_or("the servers were lost", String::as_str);
     let nodes = &outcome.left_behind_nodes;
     match (outcome.left_behind, nodes.first()) {
@@ -235,11 +235,12 @@ mod tests {
     #[test]
     fn a_violated_lock_and_nodes_left_behind_are_a_no() {
         let good = outcome("chain", 2);
-        let code = |outcomes: &[&Outcome]| verdict(outcomes.iter().copied()).expect("the servers were there").code();
+        let code =
+            |outcomes: &[&FleetOutcome]| verdict(outcomes.iter().copied()).expect("the servers were there").code();
         assert_eq!(code(&[&good, &good]), 0);
-        assert_eq!(code(&[&Outcome { left_behind: None, outlived: 1, ..good.clone() }]), 0);
-        assert_eq!(code(&[&good, &Outcome { violations: 1, ..good.clone() }]), 1);
-        assert_eq!(code(&[&Outcome { left_behind: Some(1), ..good.clone() }]), 1);
+        assert_eq!(code(&[&FleetOutcome { left_behind: None, outlived: 1, ..good.clone() }]), 0);
+        assert_eq!(code(&[&good, &FleetOutcome { violations: 1, ..good.clone() }]), 1);
+        assert_eq!(code(&[&FleetOutcome { left_behind: Some(1), ..good.clone() }]), 1);
         assert_eq!(Verdict::Ended(2).code(), 130);
     }
 
@@ -247,7 +248,7 @@ mod tests {
     fn servers_that_were_lost_are_an_error_that_names_what_may_be_left() {
         let good = outcome("chain", 2);
         let node = |name: &str| good.path.child(name);
-        let lost = Outcome {
+        let lost = FleetOutcome {
             servers_lost: true,
             left_behind: None,
             left_behind_nodes: vec![node("a"), node("b"), node("c")],
@@ -259,9 +260,9 @@ mod tests {
             said,
             "the servers were lost: zk1 is silent; /lockscope/chain/a and 2 more may be left behind until their sessions expire"
         );
-        let unnamed = Outcome { left_behind_nodes: Vec::new(), ..lost.clone() };
+        let unnamed = FleetOutcome { left_behind_nodes: Vec::new(), ..lost.clone() };
         assert!(verdict([&unnamed]).expect_err("lost").to_string().contains("nodes below /lockscope/chain go when"));
-        let back = Outcome { left_behind: Some(0), ..unnamed };
+        let back = FleetOutcome { left_behind: Some(0), ..unnamed };
         assert!(verdict([&back]).expect_err("lost").to_string().ends_with("zk1 is silent"));
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::super::span;
-use crate::contend::MOST_CLIENTS;
+use crate::contend::MAX_CLIENTS;
 use crate::lock::{Access, Algorithm, Naming};
 use crate::znode::ZnodePath;
 
@@ -120,8 +120,8 @@ pub(in crate::cli) struct Load {
 }
 
 fn clients(text: &str) -> Result<u32, String> {
-    let known = text.trim().parse().ok().filter(|clients| (1..=MOST_CLIENTS).contains(clients));
-    known.ok_or_else(|| format!("give a number of clients from 1 to {MOST_CLIENTS}"))
+    let known = text.trim().parse().ok().filter(|clients| (1..=MAX_CLIENTS).contains(clients));
+    known.ok_or_else(|| format!("give a number of clients from 1 to {MAX_CLIENTS}"))
 }
 
 fn rounds(text: &str) -> Result<u32, String> {

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::super::CliError;
-use crate::contend::Status;
+use crate::contend::FleetStatus;
 
 /// What was last seen of the fleet that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +33,7 @@ impl Patience {
     }
 
     /// Takes notice of a fleet's status.
-    pub(super) fn note(&self, fleet: usize, status: &Status) {
+    pub(super) fn note(&self, fleet: usize, status: &FleetStatus) {
         let has_begun = !status.elapsed.is_zero();
         let is_lost = status.servers_lost_for.is_some_and(|lost| lost >= self.longest);
         self.seen.send_if_modified(|seen| {
@@ -112,7 +112,7 @@ mod tests {
     #[tokio::test]
     async fn it_ends_in_the_middle_of_a_run_when_the_servers_are_away_for_too_long() {
         let patience = Patience::new(LONGEST);
-        let lost_for = |lost| Status { servers_lost_for: Some(lost), ..status(0, Duration::from_millis(1)) };
+        let lost_for = |lost| FleetStatus { servers_lost_for: Some(lost), ..status(0, Duration::from_millis(1)) };
         patience.note(1, &lost_for(LONGEST / 2));
         assert!(timeout(LONGEST * 5, patience.lost()).await.is_err());
         patience.note(1, &lost_for(LONGEST));

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::super::human::{brief, count, figure};
 use super::figures::clients;
-use crate::contend::Status;
+use crate::contend::FleetStatus;
 
 /// At most so often it is drawn anew.
 const PACE: Duration = Duration::from_millis(100);
@@ -70,7 +70,7 @@ impl<W: Write> Drop for ProgressLine<W> {
 }
 
 /// How far a fleet is; `place` is its number among all, and how many there are.
-pub(super) fn of(status: &Status, place: Option<(usize, usize)>) -> String {
+pub(super) fn of(status: &FleetStatus, place: Option<(usize, usize)>) -> String {
     let scenario = &status.scenario;
     let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
     let start = format!("{place}{}: ", scenario.algorithm.name());

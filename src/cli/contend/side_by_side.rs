@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::super::human::figure;
 use super::figures::{clients, per, troubles};
 use super::plot::{Point, legend, plot};
-use crate::contend::{Comparison, Outcome, Run};
+use crate::contend::{Comparison, FleetOutcome, HerdAndChain};
 use crate::tui::widget::text::Charset;
 use crate::znode::{escaped, plural};
 
@@ -34,7 +34,7 @@ pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
     let runs = &comparison.runs;
     let mut text = heading(runs) + &lines(runs);
-    let point = |run: &Run, value: fn(&Outcome) -> f64| Point {
+    let point = |run: &HerdAndChain, value: fn(&FleetOutcome) -> f64| Point {
         clients: run.clients,
         herd: value(&run.herd),
         chain: value(&run.chain),
@@ -62,14 +62,14 @@ pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
 }
 
 /// Who contended where.
-fn heading(runs: &[Run]) -> String {
-    let Some(Run { herd, chain, .. }) = runs.first() else { return String::new() };
+fn heading(runs: &[HerdAndChain]) -> String {
+    let Some(HerdAndChain { herd, chain, .. }) = runs.first() else { return String::new() };
     let [herd_path, chain_path] = [herd, chain].map(|outcome| escaped(outcome.path.as_str()));
     format!("herd at {herd_path}, chain at {chain_path}, seed {}\n\n", herd.seed)
 }
 
 /// A line for each run, under two lines of headings.
-fn lines(runs: &[Run]) -> String {
+fn lines(runs: &[HerdAndChain]) -> String {
     let cells: Vec<Vec<String>> = runs.iter().map(cells).collect();
     let mut widths: Vec<Vec<usize>> = Vec::new();
     let mut column = 0;
@@ -122,10 +122,10 @@ fn line(cells: &[String], widths: &[Vec<usize>]) -> String {
 }
 
 /// What stands in a run's line, in the order of the groups.
-fn cells(run: &Run) -> Vec<String> {
-    let Run { herd, chain, .. } = run;
+fn cells(run: &HerdAndChain) -> Vec<String> {
+    let HerdAndChain { herd, chain, .. } = run;
     let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{}x", figure(ratio)));
-    let server = |outcome: &Outcome| {
+    let server = |outcome: &FleetOutcome| {
         let events = outcome.server.map(|server| server.children.saturating_add(server.deleted));
         events.map_or_else(|| UNKNOWN.to_owned(), |events| figure(per(events, outcome.acquisitions)))
     };
@@ -145,7 +145,7 @@ fn cells(run: &Run) -> Vec<String> {
 }
 
 /// A line for each fleet that did not run as it should.
-fn wrong(runs: &[Run]) -> Vec<String> {
+fn wrong(runs: &[HerdAndChain]) -> Vec<String> {
     let mut lines = Vec::new();
     for outcome in runs.iter().flat_map(|run| [&run.herd, &run.chain]) {
         let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
@@ -173,7 +173,7 @@ fn conclusion(comparison: &Comparison) -> String {
         return "It was ended before a herd and a chain of one size had contended: there is nothing to compare."
             .to_owned();
     };
-    let costs = |run: &Run, link: &str| {
+    let costs = |run: &HerdAndChain, link: &str| {
         let ratio = run.watch_event_ratio.map(figure);
         ratio.map_or_else(String::new, |ratio| format!(", {link} it causes {ratio} times the watch events"))
     };
@@ -194,9 +194,9 @@ mod tests {
     use super::super::testing::outcome;
     use super::*;
 
-    fn run(clients: u32) -> Run {
+    fn run(clients: u32) -> HerdAndChain {
         let (herd, chain) = (outcome("herd", clients), outcome("chain", clients));
-        Run {
+        HerdAndChain {
             clients,
             throughput_ratio: Some(chain.acquisitions_per_second / herd.acquisitions_per_second),
             watch_event_ratio: Some(herd.watch_events.per_acquisition / chain.watch_events.per_acquisition),

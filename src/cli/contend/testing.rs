@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::contend::{Bytes, Count, Delivered, Outcome, Quantiles, Scenario, ServerEvents, Status, Totals};
+use crate::contend::{
+    FleetOutcome, FleetStatus, FleetTotals, LinkBytes, Quantiles, RequestCount, Scenario, ServerEvents,
+    WatchEventCounts,
+};
 use crate::lock::Algorithm;
 use crate::znode::ZnodePath;
 
 /// The outcome of a fleet in which a herd gets slower with its square.
-pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
+pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
     let acquisitions = 1000;
     let is_herd = recipe == "herd";
     let events = if is_herd { acquisitions * u64::from(clients) + 115 } else { acquisitions - 1 };
@@ -16,7 +19,7 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
     let millis = Duration::from_millis;
     let waits =
         Quantiles { count: acquisitions, p50: millis(40), p90: millis(52), p99: millis(410), max: millis(1250) };
-    Outcome {
+    FleetOutcome {
         schema: 1,
         recipe,
         path: ZnodePath::new(&format!("/lockscope/{recipe}")).expect("a path"),
@@ -29,15 +32,15 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
         violations: 0,
         outlived: 0,
         expired_sessions: 0,
-        watch_events: Delivered {
+        watch_events: WatchEventCounts {
             delivered: events,
             per_acquisition: super::figures::per(events, acquisitions),
             on_the_wire: events,
             modelled_herd: acquisitions * u64::from(clients) * 2,
             modelled_chain: acquisitions - 1,
         },
-        requests: Count { total: 5000, per_acquisition: 5.0 },
-        bytes: Bytes { up: 123_456, down: 1_234_567 },
+        requests: RequestCount { total: 5000, per_acquisition: 5.0 },
+        bytes: LinkBytes { up: 123_456, down: 1_234_567 },
         wait_ms: waits,
         hold_ms: Quantiles { p50: Duration::ZERO, p90: Duration::from_micros(430), ..waits },
         server_silence: None,
@@ -56,15 +59,15 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> Outcome {
 }
 
 /// A fleet of three clients, so many of them connected, that has contended for so long.
-pub(super) fn status(connected: u32, elapsed: Duration) -> Status {
-    Status {
+pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
+    FleetStatus {
         scenario: Arc::new(Scenario::new(Algorithm::Chain, ZnodePath::new("/lock").expect("a path"), 3)),
         elapsed,
         age: Duration::ZERO,
         connected,
         finished: false,
         clients: Vec::new(),
-        totals: Totals::default(),
+        totals: FleetTotals::default(),
         overlaps: Vec::new(),
         server: None,
         server_silence: None,

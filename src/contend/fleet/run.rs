@@ -12,33 +12,33 @@ use super::super::coordinator::Coordinator;
 use super::super::outcome::Remains;
 use super::super::roster::Roster;
 use super::super::tally::{Deletions, Tally};
-use super::super::{Doing, Order, Outcome, Scenario, ServerEvents, Status};
+use super::super::{ClientState, FleetCommand, FleetOutcome, FleetStatus, Scenario, ServerEvents};
 use super::{ContendError, FleetOptions};
 use crate::zk::{self, ConnectOptions, Dialer};
 use crate::znode::ZnodePath;
 
 /// How often the status is told.
-const TELLING: Duration = Duration::from_millis(100);
+const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 
 /// How often the servers are asked.
-const ASKING: Duration = Duration::from_secs(1);
+const SERVER_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the clients may take to leave.
-const LEAVING: Duration = Duration::from_secs(5);
+const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Between two tries to get a session in place of one that has ended.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
 /// How many sessions are made at a time: a server that gets all at once answers none in time.
-const CONNECTING: usize = 32;
+const MAX_CONCURRENT_CONNECTS: usize = 32;
 
 /// Open files of one client: its own end of the connection, both of the link's, and the link's listener.
-const FILES: u64 = 4;
+const OPEN_FILES_PER_CLIENT: u64 = 4;
 
 /// What the world may know of a fleet.
 #[derive(Clone, Debug)]
 pub(super) struct Published {
-    pub(super) status: Arc<Status>,
+    pub(super) status: Arc<FleetStatus>,
     pub(super) error: Option<ContendError>,
 }
 
@@ -48,12 +48,12 @@ pub(super) struct Runner {
     options: FleetOptions,
     fleet: Arc<FleetShared>,
     publish: watch::Sender<Published>,
-    chief: Option<Coordinator>,
+    coordinator: Option<Coordinator>,
     roster: Option<Roster>,
-    begun: Option<Duration>,
+    contending_since: Option<Duration>,
     ended: Option<Duration>,
     server: Option<ServerEvents>,
-    silence: Option<String>,
+    server_silence: Option<String>,
     /// Since when the coordinator's session has had no connection.
     lost_since: Option<Duration>,
     /// A session in place of the coordinator's, which has ended.
@@ -72,28 +72,32 @@ impl Runner {
             connection: options.connection.clone(),
             tally,
             started: Instant::now(),
-            begun: watch::Sender::new(false),
-            connecting: Semaphore::new(CONNECTING),
+            contending: watch::Sender::new(false),
+            connecting: Semaphore::new(MAX_CONCURRENT_CONNECTS),
             scenario,
         });
         Self {
             options,
             fleet,
             publish,
-            chief: None,
+            coordinator: None,
             roster: None,
-            begun: None,
+            contending_since: None,
             ended: None,
             server: None,
-            silence: None,
+            server_silence: None,
             lost_since: None,
             reconnecting: None,
         }
     }
 
     /// Runs until it is cancelled, and then sees everything off.
-    pub(super) async fn run(mut self, mut orders: mpsc::Receiver<Order>, cancel: CancellationToken) -> Outcome {
-        let ran = cancel.run_until_cancelled(self.live(&mut orders)).await;
+    pub(super) async fn run(
+        mut self,
+        mut commands: mpsc::Receiver<FleetCommand>,
+        cancel: CancellationToken,
+    ) -> FleetOutcome {
+        let ran = cancel.run_until_cancelled(self.serve(&mut commands)).await;
         if let Some(Err(error)) = ran {
             self.publish.send_modify(|published| published.error = Some(error));
             cancel.cancelled().await;
@@ -101,31 +105,31 @@ impl Runner {
         self.end().await
     }
 
-    async fn live(&mut self, orders: &mut mpsc::Receiver<Order>) -> Result<(), ContendError> {
+    async fn serve(&mut self, commands: &mut mpsc::Receiver<FleetCommand>) -> Result<(), ContendError> {
         self.prepare().await?;
-        let mut telling = interval(TELLING);
-        telling.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut asked = Instant::now();
+        let mut status_ticks = interval(STATUS_INTERVAL);
+        status_ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut last_count = Instant::now();
         loop {
             let Some(roster) = &mut self.roster else { return Ok(()) };
             tokio::select! {
                 biased;
-                Some(order) = orders.recv() => match order {
-                    Order::Join(clients) => {
+                Some(order) = commands.recv() => match order {
+                    FleetCommand::Join(clients) => {
                         roster.join(clients).await.map_err(|error| ContendError::Sockets(error.to_string()))?;
                     }
-                    order => roster.order(order),
+                    order => roster.command(order),
                 },
                 () = roster.ended() => {}
-                _ = telling.tick() => {
+                _ = status_ticks.tick() => {
                     self.begin()?;
-                    self.look_for_servers().await;
+                    self.check_connection().await;
                     let ends = self.ends();
-                    if ends || asked.elapsed() >= ASKING {
-                        self.ask().await;
-                        asked = Instant::now();
+                    if ends || last_count.elapsed() >= SERVER_COUNT_INTERVAL {
+                        self.count_server_events().await;
+                        last_count = Instant::now();
                     }
-                    self.tell();
+                    self.publish_status();
                 }
             }
         }
@@ -133,11 +137,11 @@ impl Runner {
 
     async fn prepare(&mut self) -> Result<(), ContendError> {
         let dialer = Arc::new(Dialer::new(&self.options.connection).await.map_err(ContendError::connect)?);
-        let chief = self.chief.insert(Coordinator::connect(&self.options, Arc::clone(&dialer)).await?);
-        chief.prepare(&self.fleet.scenario).await?;
-        self.silence = chief.count().await.err();
+        let coordinator = self.coordinator.insert(Coordinator::connect(&self.options, Arc::clone(&dialer)).await?);
+        coordinator.prepare(&self.fleet.scenario).await?;
+        self.server_silence = coordinator.start_counting().await.err();
         let clients = self.fleet.scenario.clients;
-        make_room_for(u64::from(clients) * FILES);
+        raise_open_file_limit(u64::from(clients) * OPEN_FILES_PER_CLIENT);
         let roster = self.roster.insert(Roster::new(Arc::clone(&self.fleet), dialer));
         roster.join(clients).await.map_err(|error| ContendError::Sockets(error.to_string()))
     }
@@ -145,78 +149,83 @@ impl Runner {
     /// Lets the clients contend when all have a session.
     fn begin(&mut self) -> Result<(), ContendError> {
         let mut tally = self.fleet.tally();
-        if self.begun.is_some() || !tally.is_doing(&[Doing::Ready, Doing::Failed, Doing::Crashed]) {
+        if self.contending_since.is_some()
+            || !tally.are_all_in(&[ClientState::Ready, ClientState::Failed, ClientState::Crashed])
+        {
             return Ok(());
         }
         let failed: Vec<String> = tally
-            .cards()
-            .filter(|(_, card)| card.doing == Doing::Failed)
+            .clients_mut()
+            .filter(|(_, card)| card.state == ClientState::Failed)
             .map(|(_, card)| card.trouble.clone().unwrap_or_default())
             .collect();
         if let Some(why) = failed.first() {
             let failed = u32::try_from(failed.len()).unwrap_or(u32::MAX);
             return Err(ContendError::Clients { failed, asked: self.fleet.scenario.clients, why: why.clone() });
         }
-        self.begun = Some(self.fleet.now());
-        self.fleet.begun.send_replace(true);
+        self.contending_since = Some(self.fleet.now());
+        self.fleet.contending.send_replace(true);
         Ok(())
     }
 
     /// Whether the last round was made just now.
     fn ends(&mut self) -> bool {
         let tally = self.fleet.tally();
-        let over = self.begun.is_some()
+        let over = self.contending_since.is_some()
             && self.fleet.scenario.rounds.is_some()
-            && tally.is_doing(&[Doing::Done, Doing::Failed, Doing::Crashed]);
+            && tally.are_all_in(&[ClientState::Done, ClientState::Failed, ClientState::Crashed]);
         let ends = over && self.ended.is_none();
         // Clients may join one that was over.
         self.ended = over.then(|| self.ended.unwrap_or(tally.last_release()));
         ends
     }
 
-    async fn ask(&mut self) {
-        let Some(chief) = self.chief.as_ref().filter(|_| self.silence.is_none()) else { return };
+    async fn count_server_events(&mut self) {
+        let Some(coordinator) = self.coordinator.as_ref().filter(|_| self.server_silence.is_none()) else { return };
         let deletions = self.fleet.tally().deletions();
-        match chief.counted(deletions).await {
+        match coordinator.counted_since_start(deletions).await {
             Ok(events) => self.server = Some(events),
-            Err(why) => (self.server, self.silence) = (None, Some(why)),
+            Err(why) => (self.server, self.server_silence) = (None, Some(why)),
         }
     }
 
     /// Notes since when there is no connection, and gets another session where the coordinator's has ended.
-    async fn look_for_servers(&mut self) {
+    async fn check_connection(&mut self) {
         let now = self.fleet.now();
-        let Some(chief) = &mut self.chief else { return };
+        let Some(coordinator) = &mut self.coordinator else { return };
         if let Some(task) = self.reconnecting.take_if(|task| task.is_finished())
             && let Ok(Some(session)) = task.await
         {
-            chief.resume(session);
+            coordinator.resume(session);
         }
-        if chief.is_connected() {
+        if coordinator.is_connected() {
             self.lost_since = None;
             return;
         }
         self.lost_since.get_or_insert(now);
-        if chief.is_over() && self.reconnecting.is_none() {
+        if coordinator.is_over() && self.reconnecting.is_none() {
             self.reconnecting = Some(tokio::spawn(reconnect(self.options.connection.clone())));
         }
     }
 
-    fn tell(&mut self) {
+    fn publish_status(&mut self) {
         let status = Arc::new(self.status());
         self.publish.send_modify(|published| published.status = status);
     }
 
-    fn status(&mut self) -> Status {
+    fn status(&mut self) -> FleetStatus {
         let age = self.fleet.now();
         let clients = self.roster.as_mut().map(Roster::statuses).unwrap_or_default();
         let (cost, passed) = self.roster.as_ref().map(Roster::cost).unwrap_or_default();
         let tally = self.fleet.tally();
-        let has_session = |doing| !matches!(doing, Doing::Connecting | Doing::Failed | Doing::Crashed);
-        let connected = clients.iter().filter(|client| has_session(client.doing)).count();
-        Status {
+        let has_session =
+            |doing| !matches!(doing, ClientState::Connecting | ClientState::Failed | ClientState::Crashed);
+        let connected = clients.iter().filter(|client| has_session(client.state)).count();
+        FleetStatus {
             scenario: Arc::clone(&self.fleet.scenario),
-            elapsed: self.begun.map_or(Duration::ZERO, |begun| self.ended.unwrap_or(age).saturating_sub(begun)),
+            elapsed: self
+                .contending_since
+                .map_or(Duration::ZERO, |begun| self.ended.unwrap_or(age).saturating_sub(begun)),
             age,
             connected: u32::try_from(connected).unwrap_or(u32::MAX),
             finished: self.ended.is_some(),
@@ -224,34 +233,34 @@ impl Runner {
             totals: tally.totals(cost, passed),
             overlaps: tally.overlaps(),
             server: self.server,
-            server_silence: self.silence.clone(),
+            server_silence: self.server_silence.clone(),
             servers_lost_for: self.lost_since.map(|since| age.saturating_sub(since)),
         }
     }
 
     /// Sees the clients off, takes away what was made, and looks back.
-    async fn end(mut self) -> Outcome {
-        if self.begun.is_some() && self.ended.is_none() {
-            self.ask().await;
+    async fn end(mut self) -> FleetOutcome {
+        if self.contending_since.is_some() && self.ended.is_none() {
+            self.count_server_events().await;
         }
         let mut status = self.status();
         if let Some(roster) = &mut self.roster {
-            roster.disband(LEAVING).await;
+            roster.leave_all(LEAVE_TIMEOUT).await;
             let (cost, passed) = roster.cost();
             status.totals = self.fleet.tally().totals(cost, passed);
         }
-        let remains = self.look_back().await;
-        Outcome::of(&status, remains)
+        let remains = self.find_remains().await;
+        FleetOutcome::of(&status, remains)
     }
 
     /// What is left behind, after the clients have left. Takes the parents away and closes the coordinator's session.
-    async fn look_back(&mut self) -> Remains {
-        let Some(mut chief) = self.chief.take() else { return Remains::default() };
-        let deadline = Instant::now() + LEAVING;
-        let found = timeout_at(deadline, self.find_nodes(&mut chief)).await.ok().flatten();
-        let is_lost = found.is_none() && !chief.is_connected();
+    async fn find_remains(&mut self) -> Remains {
+        let Some(mut coordinator) = self.coordinator.take() else { return Remains::default() };
+        let deadline = Instant::now() + LEAVE_TIMEOUT;
+        let found = timeout_at(deadline, self.find_nodes(&mut coordinator)).await.ok().flatten();
+        let is_lost = found.is_none() && !coordinator.is_connected();
         if !is_lost {
-            let _ = timeout_at(deadline, chief.clear()).await;
+            let _ = timeout_at(deadline, coordinator.delete_parents()).await;
         }
         if let Some(task) = self.reconnecting.take() {
             task.abort();
@@ -262,16 +271,16 @@ impl Runner {
         Remains { count, nodes, lost }
     }
 
-    async fn find_nodes(&mut self, chief: &mut Coordinator) -> Option<Vec<ZnodePath>> {
-        if chief.is_over() {
+    async fn find_nodes(&mut self, coordinator: &mut Coordinator) -> Option<Vec<ZnodePath>> {
+        if coordinator.is_over() {
             let task =
                 self.reconnecting.get_or_insert_with(|| tokio::spawn(reconnect(self.options.connection.clone())));
             let session = task.await.ok().flatten();
             self.reconnecting = None;
-            chief.resume(session?);
+            coordinator.resume(session?);
         }
         let roster = self.roster.as_ref()?;
-        chief.left_behind(&self.fleet.scenario, roster.sessions()).await
+        coordinator.left_behind(&self.fleet.scenario, roster.sessions()).await
     }
 
     async fn why_lost(&self) -> String {
@@ -289,7 +298,7 @@ async fn reconnect(connection: ConnectOptions) -> Option<Session> {
 }
 
 /// Lets the program open so many files more, as far as the system's hard limit goes.
-fn make_room_for(files: u64) {
+fn raise_open_file_limit(files: u64) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     let wanted = files.saturating_add(256);

@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::{AuditTold, Side, Tour};
 use crate::admin::{self, Confirmed, DeletePlan};
-use crate::contend::{Order, Outcome, Scenario, Status};
+use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use crate::demo::Direction;
 use crate::observe::Observed;
 
@@ -111,7 +111,7 @@ pub enum Event {
         /// Which.
         side: Side,
         /// How it stands.
-        status: Arc<Status>,
+        status: Arc<FleetStatus>,
     },
     /// A fleet could not run, and is no more.
     FleetFailed {
@@ -125,7 +125,7 @@ pub enum Event {
         /// Which.
         side: Side,
         /// What it came to.
-        outcome: Box<Outcome>,
+        outcome: Box<FleetOutcome>,
     },
     /// A fleet had too much to do and dropped an order.
     FleetBusy(Side),
@@ -173,7 +173,7 @@ pub enum Effect {
         /// Which.
         side: Side,
         /// What.
-        order: Order,
+        order: FleetCommand,
     },
     /// Ask the servers who watches what, which is dear, or no longer.
     LookAtWatchers(bool),

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use self::waiting::{SessionFacts, WaitFacts};
 use super::{App, Effect, Rows, Screen, TimelineEntry, Update};
-use crate::contend::Outcome;
+use crate::contend::FleetOutcome;
 use crate::queue::Link;
 use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, json, rfc3339};
 
@@ -84,7 +84,7 @@ struct Contended<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
-    fleets: Vec<Outcome>,
+    fleets: Vec<FleetOutcome>,
 }
 
 impl App {

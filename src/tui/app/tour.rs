@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{App, Cursor, Effect, Fleets, Key, Screen, Side, Update};
-use crate::contend::{ClientId, ClientStatus, Doing, Order, Scenario};
+use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand, Scenario};
 use crate::demo::{Act, Direction, Look, Play, Scene, Script, Step};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -286,15 +286,20 @@ impl App {
         }
         let act = tour.act?;
         let crew = self.fleets.crew(Side::Left)?;
-        let orders: Vec<Order> = match act {
-            Act::CrashHolder => vec![Order::Crash(fresh_holder(crew.clients(), crew)?)],
-            Act::FreezeHolder => vec![Order::Freeze(fresh_holder(crew.clients(), crew)?)],
-            _ => crew.clients().iter().filter(|client| client.frozen).map(|client| Order::Thaw(client.id)).collect(),
+        let orders: Vec<FleetCommand> = match act {
+            Act::CrashHolder => vec![FleetCommand::Crash(fresh_holder(crew.clients(), crew)?)],
+            Act::FreezeHolder => vec![FleetCommand::Freeze(fresh_holder(crew.clients(), crew)?)],
+            _ => crew
+                .clients()
+                .iter()
+                .filter(|client| client.frozen)
+                .map(|client| FleetCommand::Thaw(client.id))
+                .collect(),
         };
         if orders.is_empty() {
             return None;
         }
-        if let [Order::Crash(id) | Order::Freeze(id)] = orders[..] {
+        if let [FleetCommand::Crash(id) | FleetCommand::Freeze(id)] = orders[..] {
             self.clients[Side::Left as usize] = Cursor::on(id);
         }
         if let Some(tour) = &mut self.tour {
@@ -340,6 +345,6 @@ impl App {
 fn fresh_holder(clients: &[ClientStatus], crew: &super::FleetView) -> Option<ClientId> {
     let age = crew.status()?.age;
     let half = crew.scenario().hold / 2;
-    let holds = |client: &&ClientStatus| client.doing == Doing::Holding && !client.frozen;
+    let holds = |client: &&ClientStatus| client.state == ClientState::Holding && !client.frozen;
     clients.iter().filter(holds).find(|client| age.saturating_sub(client.since) <= half).map(|client| client.id)
 }

@@ -47,7 +47,7 @@ impl FleetControl for NoFleets {
         std::future::pending().await
     }
     fn start(&mut self, _: Side, _: Scenario) {}
-    fn order(&mut self, _: Side, _: contend::Order) {}
+    fn order(&mut self, _: Side, _: contend::FleetCommand) {}
     fn stop(&mut self, _: Side) {}
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use super::{NOW, at, ensemble, press, session, settings};
 use crate::contend::{
-    ClientId, ClientStatus, Count, Delivered, Doing, LinkState, Outcome, Overlap, Quantiles, Scenario, ServerEvents,
-    Status, Totals,
+    ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, FleetTotals, LinkState, Overlap, Quantiles,
+    RequestCount, Scenario, ServerEvents, WatchEventCounts,
 };
 use crate::tui::app::{App, Effect, Event, Settings, Side, Tour, Update};
 use crate::znode::Zxid;
@@ -33,18 +33,18 @@ pub fn started(update: &Update) -> Vec<Scenario> {
 }
 
 /// A client that has done something.
-pub fn client(id: u32, doing: Doing) -> ClientStatus {
+pub fn client(id: u32, doing: ClientState) -> ClientStatus {
     let work = u64::from(id);
     ClientStatus {
         id: ClientId(id),
-        doing,
+        state: doing,
         frozen: false,
         since: Duration::from_secs(9),
         session: Some(session(0x100 + i64::from(id))),
         expired: 0,
         link: LinkState::Whole,
         delay: Duration::ZERO,
-        token: (doing == Doing::Holding).then_some(Zxid(8_589_934_000 + i64::from(id))),
+        token: (doing == ClientState::Holding).then_some(Zxid(8_589_934_000 + i64::from(id))),
         events: 120 * work,
         requests: 140 * work,
         acquisitions: 3 * work,
@@ -58,11 +58,11 @@ pub fn client(id: u32, doing: Doing) -> ClientStatus {
 
 /// So many clients: the first holds and the others wait.
 pub fn clients(many: u32) -> Vec<ClientStatus> {
-    (1..=many).map(|id| client(id, if id == 1 { Doing::Holding } else { Doing::Waiting })).collect()
+    (1..=many).map(|id| client(id, if id == 1 { ClientState::Holding } else { ClientState::Waiting })).collect()
 }
 
 /// Figures after so many acquisitions, each of which cost so many events.
-pub fn totals(acquisitions: u64, events_each: u64) -> Totals {
+pub fn totals(acquisitions: u64, events_each: u64) -> FleetTotals {
     let millis = |millis| Duration::from_millis(millis);
     let waits =
         Quantiles { count: acquisitions, p50: millis(105), p90: millis(240), p99: millis(390), max: millis(4_400) };
@@ -73,7 +73,7 @@ pub fn totals(acquisitions: u64, events_each: u64) -> Totals {
         p99: millis(2),
         max: millis(12),
     };
-    Totals {
+    FleetTotals {
         acquisitions,
         requests: acquisitions * (events_each + 3),
         events: acquisitions * events_each,
@@ -85,14 +85,14 @@ pub fn totals(acquisitions: u64, events_each: u64) -> Totals {
         modelled_chain: acquisitions,
         waits,
         holds,
-        ..Totals::default()
+        ..FleetTotals::default()
     }
 }
 
 /// A fleet that has contended for a second less than its age.
-pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, totals: Totals) -> Status {
+pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, totals: FleetTotals) -> FleetStatus {
     let server = ServerEvents { children: totals.events, deleted: totals.events };
-    Status {
+    FleetStatus {
         scenario: Arc::new(scenario.clone()),
         elapsed: Duration::from_millis(age_ms.saturating_sub(1_000)),
         age: Duration::from_millis(age_ms),
@@ -108,7 +108,7 @@ pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, tota
 }
 
 /// A fleet tells how it stands.
-pub fn tell(app: &mut App, side: Side, status: Status) -> Update {
+pub fn tell(app: &mut App, side: Side, status: FleetStatus) -> Update {
     let now = app.clock();
     app.update(Event::Fleet { side, status: Arc::new(status) }, now)
 }
@@ -142,12 +142,12 @@ fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {
 }
 
 /// Client 1 froze while it held, and client 2 has got the lock.
-pub fn outlived(scenario: &Scenario) -> Status {
+pub fn outlived(scenario: &Scenario) -> FleetStatus {
     let mut all = clients(10);
     let first = Zxid(8_589_934_001);
     (all[0].frozen, all[0].link) = (true, LinkState::Paused);
-    (all[1].doing, all[1].token) = (Doing::Holding, Some(Zxid(8_589_934_777)));
-    let mut status = status(scenario, 12_500, all, Totals { outlived: 1, ..totals(400, 1) });
+    (all[1].state, all[1].token) = (ClientState::Holding, Some(Zxid(8_589_934_777)));
+    let mut status = status(scenario, 12_500, all, FleetTotals { outlived: 1, ..totals(400, 1) });
     status.overlaps = vec![Overlap {
         after: Duration::from_secs(12),
         first: ClientId(1),
@@ -160,9 +160,9 @@ pub fn outlived(scenario: &Scenario) -> Status {
 }
 
 /// What a fleet came to.
-pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> Outcome {
+pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> FleetOutcome {
     let totals = totals(412, 50);
-    Outcome {
+    FleetOutcome {
         schema: 1,
         recipe: scenario.algorithm.name(),
         path: scenario.path.clone(),
@@ -175,15 +175,15 @@ pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> Outcome {
         violations: 0,
         outlived: 0,
         expired_sessions: 0,
-        watch_events: Delivered {
+        watch_events: WatchEventCounts {
             delivered: totals.events,
             per_acquisition: 50.0,
             on_the_wire: totals.events,
             modelled_herd: totals.modelled_herd,
             modelled_chain: totals.modelled_chain,
         },
-        requests: Count { total: totals.requests, per_acquisition: 53.0 },
-        bytes: crate::contend::Bytes { up: totals.bytes_up, down: totals.bytes_down },
+        requests: RequestCount { total: totals.requests, per_acquisition: 53.0 },
+        bytes: crate::contend::LinkBytes { up: totals.bytes_up, down: totals.bytes_down },
         wait_ms: totals.waits,
         hold_ms: totals.holds,
         server: None,

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::fleet_figures::short;
 use super::{View, window};
-use crate::contend::{ClientStatus, Doing, LinkState};
+use crate::contend::{ClientState, ClientStatus, LinkState};
 use crate::tui::app::{FleetView, Phase, Screen};
 use crate::tui::widget::figure::{count, duration, plural};
 use crate::tui::widget::panel::Panel;
@@ -189,18 +189,18 @@ fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<
 fn state(view: View<'_>, client: &ClientStatus) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
-    let (sign, word, style): (&str, &str, Style) = match (client.doing, client.frozen) {
-        (Doing::Holding, true) => (signs.warning, "frozen, holds", theme.bad),
-        (Doing::Waiting, true) => (signs.warning, "frozen, waits", theme.bad),
-        (Doing::Crashed, _) => (signs.bad, "crashed", theme.bad),
-        (Doing::Failed, _) => (signs.bad, "failed", theme.bad),
+    let (sign, word, style): (&str, &str, Style) = match (client.state, client.frozen) {
+        (ClientState::Holding, true) => (signs.warning, "frozen, holds", theme.bad),
+        (ClientState::Waiting, true) => (signs.warning, "frozen, waits", theme.bad),
+        (ClientState::Crashed, _) => (signs.bad, "crashed", theme.bad),
+        (ClientState::Failed, _) => (signs.bad, "failed", theme.bad),
         (_, true) => (signs.warning, "frozen", theme.bad),
-        (Doing::Connecting, _) => (signs.busy, "connecting", theme.wait),
-        (Doing::Ready, _) => (signs.busy, "ready", theme.wait),
-        (Doing::Waiting, _) => (signs.waits, "waits", theme.wait),
-        (Doing::Holding, _) => (signs.holds, "holds", theme.good),
-        (Doing::Done, _) => (signs.dot, "done", theme.dim),
-        (Doing::Leaving, _) => (signs.dot, "leaving", theme.dim),
+        (ClientState::Connecting, _) => (signs.busy, "connecting", theme.wait),
+        (ClientState::Ready, _) => (signs.busy, "ready", theme.wait),
+        (ClientState::Waiting, _) => (signs.waits, "waits", theme.wait),
+        (ClientState::Holding, _) => (signs.holds, "holds", theme.good),
+        (ClientState::Done, _) => (signs.dot, "done", theme.dim),
+        (ClientState::Leaving, _) => (signs.dot, "leaving", theme.dim),
     };
     Cell::new(format!("{sign} {word}"), style)
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::style::Style;
 
 use super::View;
-use crate::contend::{Outcome, Quantiles, ServerEvents, Status};
+use crate::contend::{FleetOutcome, FleetStatus, Quantiles, ServerEvents};
 use crate::lock::Algorithm;
 use crate::tui::app::{FleetView, Phase};
 use crate::tui::overlaps;
@@ -60,7 +60,7 @@ impl Figures {
         }
     }
 
-    fn now(crew: &FleetView, status: &Status) -> Self {
+    fn now(crew: &FleetView, status: &FleetStatus) -> Self {
         let totals = &status.totals;
         Self {
             acquisitions: totals.acquisitions,
@@ -77,7 +77,7 @@ impl Figures {
         }
     }
 
-    fn last(outcome: &Outcome) -> Self {
+    fn last(outcome: &FleetOutcome) -> Self {
         let events = &outcome.watch_events;
         Self {
             acquisitions: outcome.acquisitions,

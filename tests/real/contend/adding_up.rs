@@ -1,12 +1,12 @@
 //! The clients' own counts, the links', and the servers' agree.
 
-use lockscope::contend::Outcome;
+use lockscope::contend::FleetOutcome;
 use lockscope::lock::Algorithm;
 
 use super::scene::{Play, all_algorithms, scenario};
 use crate::harness::server::Server;
 
-fn adds_up(outcome: &Outcome, acquisitions: u64) {
+fn adds_up(outcome: &FleetOutcome, acquisitions: u64) {
     assert_eq!(outcome.acquisitions, acquisitions, "{outcome:#?}");
     assert_eq!((outcome.violations, outcome.outlived, outcome.expired_sessions), (0, 0, 0), "{outcome:#?}");
     assert_eq!(outcome.left_behind, Some(0), "{outcome:#?}");

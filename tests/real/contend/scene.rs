@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::contend::{ClientId, ClientStatus, Fleet, FleetOptions, Order, Outcome, Scenario, Status};
+use lockscope::contend::{
+    ClientId, ClientStatus, Fleet, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario,
+};
 use lockscope::lock::{Access, Algorithm};
 use lockscope::zk::ConnectOptions;
 use lockscope::znode::ZnodePath;
@@ -43,7 +45,7 @@ impl Play {
     }
 
     /// Waits until the fleet is as it should be.
-    pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&Status) -> bool) -> Arc<Status> {
+    pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&FleetStatus) -> bool) -> Arc<FleetStatus> {
         let waiting = async {
             loop {
                 let status = self.fleet.changed().await.expect("a fleet that runs");
@@ -64,21 +66,21 @@ impl Play {
         id: ClientId,
         what: &str,
         is_so: impl Fn(&ClientStatus) -> bool,
-    ) -> Arc<Status> {
+    ) -> Arc<FleetStatus> {
         self.until(what, |status| is_so(client(status, id))).await
     }
 
-    pub fn order(&self, order: Order) {
-        assert!(self.fleet.order(order), "there is room for orders");
+    pub fn order(&self, order: FleetCommand) {
+        assert!(self.fleet.command(order), "there is room for orders");
     }
 
     /// Waits until all rounds are made, and ends it.
-    pub async fn finish(mut self) -> Outcome {
+    pub async fn finish(mut self) -> FleetOutcome {
         self.until("finished", |status| status.finished).await;
         self.fleet.stop().await
     }
 }
 
-pub fn client(status: &Status, id: ClientId) -> &ClientStatus {
+pub fn client(status: &FleetStatus, id: ClientId) -> &ClientStatus {
     status.clients.iter().find(|client| client.id == id).unwrap_or_else(|| panic!("no client {id} in {status:#?}"))
 }

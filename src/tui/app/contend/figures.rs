@@ -1,7 +1,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::contend::Status;
+use crate::contend::FleetStatus;
 
 /// Seconds of watch events that are kept.
 pub const SECONDS: usize = 60;
@@ -30,7 +30,7 @@ pub struct Figures {
 
 impl Figures {
     /// Takes a status in. Work does not follow the number of clients.
-    pub(super) fn take(&mut self, status: &Status) {
+    pub(super) fn take(&mut self, status: &FleetStatus) {
         let totals = &status.totals;
         let now = Sample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
         let last = self.recent.back().copied();

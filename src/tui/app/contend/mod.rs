@@ -13,7 +13,7 @@ pub use figures::{Figures, SECONDS};
 pub use start::{DEFAULT_CLIENTS, Wanted};
 
 use super::Rows;
-use crate::contend::{ClientId, ClientStatus, Doing, Outcome, Scenario, Status};
+use crate::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, Scenario};
 use crate::znode::Zxid;
 
 /// Where a fleet stands on the screen.
@@ -48,7 +48,7 @@ pub enum Phase {
     /// It was asked to stop.
     Stopping,
     /// It has ended.
-    Ended(Box<Outcome>),
+    Ended(Box<FleetOutcome>),
     /// It could not run: why, and what to do.
     Failed(String),
 }
@@ -58,7 +58,7 @@ pub enum Phase {
 pub struct FleetView {
     scenario: Arc<Scenario>,
     phase: Phase,
-    status: Option<Arc<Status>>,
+    status: Option<Arc<FleetStatus>>,
     figures: Figures,
     living: usize,
     holder: Option<(ClientId, Zxid)>,
@@ -81,7 +81,7 @@ impl FleetView {
     }
 
     /// What it said last; `None` as long as it has said nothing.
-    pub fn status(&self) -> Option<&Status> {
+    pub fn status(&self) -> Option<&FleetStatus> {
         self.status.as_deref()
     }
 
@@ -106,10 +106,10 @@ impl FleetView {
     }
 
     /// What it has come to so far, or in the end; `None` as long as it has said nothing.
-    pub fn outcome(&self) -> Option<Outcome> {
+    pub fn outcome(&self) -> Option<FleetOutcome> {
         match (&self.phase, &self.status) {
             (Phase::Ended(outcome), _) => Some((**outcome).clone()),
-            (_, status) => status.as_deref().map(Status::so_far),
+            (_, status) => status.as_deref().map(FleetStatus::so_far),
         }
     }
 
@@ -123,7 +123,7 @@ impl FleetView {
         self.clients().rank(&id).and_then(|rank| self.clients().get(rank))
     }
 
-    fn take(&mut self, status: Arc<Status>) {
+    fn take(&mut self, status: Arc<FleetStatus>) {
         self.figures.take(&status);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
         let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
@@ -134,7 +134,7 @@ impl FleetView {
 
 /// Whether a client has a process that does something, or is stopped.
 pub fn is_living(client: &ClientStatus) -> bool {
-    !matches!(client.doing, Doing::Crashed | Doing::Failed)
+    !matches!(client.state, ClientState::Crashed | ClientState::Failed)
 }
 
 impl Rows<ClientId> for &[ClientStatus] {

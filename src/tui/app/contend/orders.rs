@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{FleetView, Phase, Side};
-use crate::contend::{ClientId, ClientStatus, Doing, MOST_CLIENTS, Order};
+use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
 use crate::tui::app::{App, Cursor, Effect, Fleets, Update};
 use crate::tui::keymap::Command;
 
@@ -86,38 +86,38 @@ impl App {
         }
     }
 
-    fn join(&self, argument: Option<&str>) -> Result<Order, String> {
+    fn join(&self, argument: Option<&str>) -> Result<FleetCommand, String> {
         let more = argument.map_or(Ok(1), |text| {
             text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is no number of clients."))
         })?;
         let there = self.fleets.clients(self.side).len();
         let all = u32::try_from(there).unwrap_or(u32::MAX).saturating_add(more);
-        if all > MOST_CLIENTS {
-            return Err(format!("{all} clients would be too many: a fleet has at most {MOST_CLIENTS}."));
+        if all > MAX_CLIENTS {
+            return Err(format!("{all} clients would be too many: a fleet has at most {MAX_CLIENTS}."));
         }
-        Ok(Order::Join(more))
+        Ok(FleetCommand::Join(more))
     }
 
-    fn order_for_client(&self, command: Command, argument: Option<&str>) -> Result<Order, String> {
+    fn order_for_client(&self, command: Command, argument: Option<&str>) -> Result<FleetCommand, String> {
         let said = Said::parse(argument, command == Command::Delay)?;
         let client = self.meant(said.client)?;
         let id = client.id;
         if command == Command::Leave {
-            return Ok(Order::Leave(id));
+            return Ok(FleetCommand::Leave(id));
         }
-        match client.doing {
-            Doing::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
-            Doing::Leaving => return Err(format!("Client {id} is leaving already.")),
-            Doing::Failed => return Err(format!("Client {id} got no session: nothing can be done to it.")),
+        match client.state {
+            ClientState::Crashed => return Err(format!("Client {id} has crashed: nothing more can be done to it.")),
+            ClientState::Leaving => return Err(format!("Client {id} is leaving already.")),
+            ClientState::Failed => return Err(format!("Client {id} got no session: nothing can be done to it.")),
             _ => {}
         }
         Ok(match command {
-            Command::Crash => Order::Crash(id),
-            Command::Freeze if client.frozen => Order::Thaw(id),
-            Command::Freeze => Order::Freeze(id),
-            Command::Cut => Order::Cut(id),
-            Command::Heal => Order::Heal(id),
-            _ => Order::Delay(id, said.delay.unwrap_or_else(|| next_delay(client.delay))),
+            Command::Crash => FleetCommand::Crash(id),
+            Command::Freeze if client.frozen => FleetCommand::Thaw(id),
+            Command::Freeze => FleetCommand::Freeze(id),
+            Command::Cut => FleetCommand::Cut(id),
+            Command::Heal => FleetCommand::Heal(id),
+            _ => FleetCommand::Delay(id, said.delay.unwrap_or_else(|| next_delay(client.delay))),
         })
     }
 

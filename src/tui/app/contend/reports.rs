@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use super::{Phase, Side};
-use crate::contend::{Outcome, Status};
+use crate::contend::{FleetOutcome, FleetStatus};
 use crate::tui::app::{App, Effect, Key, Screen, Update};
 
 impl App {
-    pub(in crate::tui::app) fn fleet_told(&mut self, side: Side, status: Arc<Status>) -> Update {
+    pub(in crate::tui::app) fn fleet_told(&mut self, side: Side, status: Arc<FleetStatus>) -> Update {
         let before = self.fleets.living();
         if let Some(crew) = self.fleets.crew_mut(side).filter(|crew| crew.is_active()) {
             crew.take(status);
@@ -21,7 +21,7 @@ impl App {
         self.end(side, Phase::Failed(why))
     }
 
-    pub(in crate::tui::app) fn fleet_ended(&mut self, side: Side, outcome: Outcome) -> Update {
+    pub(in crate::tui::app) fn fleet_ended(&mut self, side: Side, outcome: FleetOutcome) -> Update {
         let path = &outcome.path;
         match outcome.left_behind {
             Some(0) => self.tell(format!("The test clients of {path} are gone, and their nodes with them.")),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Destination, NoPlace, Side};
-use crate::contend::{MOST_CLIENTS, Scenario};
+use crate::contend::{MAX_CLIENTS, Scenario};
 use crate::lock::Algorithm;
 use crate::tui::app::{App, Cursor, Effect, Prompt, Purpose, Screen, Update};
 use crate::znode::ZnodePath;
@@ -29,8 +29,8 @@ impl Wanted {
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
         let clients = words.next().map_or(Ok(DEFAULT_CLIENTS), |word| {
-            let count = word.parse().ok().filter(|count| (1..=MOST_CLIENTS).contains(count));
-            count.ok_or_else(|| format!("`{word}` is no number of clients: type 1 to {MOST_CLIENTS}, as in `20 50ms`."))
+            let count = word.parse().ok().filter(|count| (1..=MAX_CLIENTS).contains(count));
+            count.ok_or_else(|| format!("`{word}` is no number of clients: type 1 to {MAX_CLIENTS}, as in `20 50ms`."))
         })?;
         let hold = words.next().map_or(Ok(Duration::ZERO), |word| {
             humantime::parse_duration(word)

@@ -1,7 +1,7 @@
 //! The guided tour, step by step, without anybody who plays it.
 
 use super::{SIZE, later};
-use crate::contend::{ClientId, Doing, Order};
+use crate::contend::{ClientId, ClientState, FleetCommand};
 use crate::demo::{Act, Direction, Look, Script};
 use crate::tui::app::{App, Effect, Event, Screen, Settings, Side, Tour, Update};
 use crate::tui::testing::deletions::find_out;
@@ -41,7 +41,7 @@ fn stage(update: &Update) -> Vec<&Direction> {
     directions
 }
 
-fn orders(update: &Update) -> Vec<Order> {
+fn orders(update: &Update) -> Vec<FleetCommand> {
     let order = |effect: &Effect| match effect {
         Effect::Order { order, .. } => Some(*order),
         _ => None,
@@ -134,7 +134,7 @@ fn the_holder_is_killed_only_while_it_will_hold_for_a_while_yet() {
         app.update(Event::Fleet { side: Side::Left, status }, NOW)
     };
     assert_eq!(orders(&held_for(3_900)), [], "it is about to release");
-    assert_eq!(orders(&held_for(100)), [Order::Crash(ClientId(1))]);
+    assert_eq!(orders(&held_for(100)), [FleetCommand::Crash(ClientId(1))]);
     assert_eq!(orders(&held_for(200)), [], "once is enough");
 }
 
@@ -144,10 +144,10 @@ fn whoever_was_frozen_goes_on_in_the_next_step() {
     let scenario = started(&update)[0].clone();
     press(&mut app, "nn");
     let mut all = clients(3);
-    (all[1].frozen, all[1].doing) = (true, Doing::Holding);
+    (all[1].frozen, all[1].state) = (true, ClientState::Holding);
     let status = std::sync::Arc::new(status(&scenario, 20_000, all, totals(3, 1)));
     let update = app.update(Event::Fleet { side: Side::Left, status }, NOW);
-    assert_eq!(orders(&update), [Order::Thaw(ClientId(2))]);
+    assert_eq!(orders(&update), [FleetCommand::Thaw(ClientId(2))]);
 }
 
 #[test]

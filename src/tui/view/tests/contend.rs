@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 
 use super::{SIZES, after, drawn, picture, show};
-use crate::contend::{Doing, LinkState, Totals};
+use crate::contend::{ClientState, FleetTotals, LinkState};
 use crate::tui::app::{App, Event, Phase, Settings, Side};
 use crate::tui::testing::fleets::{
     client, clients, outcome, outlived, run, running, started, status, tell, totals, with, writing,
@@ -17,16 +17,16 @@ use crate::znode::Zxid;
 fn motley(size: (u16, u16)) -> App {
     let mut app = running(size, 50);
     let mut all = clients(50);
-    all[1] = client(2, Doing::Crashed);
+    all[1] = client(2, ClientState::Crashed);
     all[1].link = LinkState::Cut;
     (all[2].frozen, all[2].link) = (true, LinkState::Paused);
     (all[3].link, all[3].delay) = (LinkState::Delayed, std::time::Duration::from_millis(250));
     (all[4].link, all[4].expired) = (LinkState::Cut, 2);
     all[4].trouble = Some("it got no session: 127.0.0.1:40123 closed the connection".to_owned());
-    all[5] = client(6, Doing::Connecting);
+    all[5] = client(6, ClientState::Connecting);
     all[5].session = None;
-    all[6] = client(7, Doing::Ready);
-    all[7] = client(8, Doing::Failed);
+    all[6] = client(7, ClientState::Ready);
+    all[7] = client(8, ClientState::Failed);
     let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
     tell(&mut app, Side::Left, status(&scenario, 12_500, all, totals(412, 50)));
     press(&mut app, "jjjj");
@@ -81,8 +81,8 @@ fn contend_looks_while_clients_run() {
     show("contend-connecting", |size| {
         let mut app = writing(size);
         let scenarios = started(&press(&mut app, "5c50\n"));
-        let some = (1..=31).map(|id| client(id, Doing::Ready)).collect();
-        tell(&mut app, Side::Left, status(&scenarios[0], 900, some, Totals::default()));
+        let some = (1..=31).map(|id| client(id, ClientState::Ready)).collect();
+        tell(&mut app, Side::Left, status(&scenarios[0], 900, some, FleetTotals::default()));
         app
     });
 }
@@ -159,7 +159,7 @@ fn troubles_and_tokens_that_are_hostile_or_huge_push_nothing_out_of_place() {
         all[0].token = Some(Zxid(i64::MAX));
         (all[0].events, all[0].acquisitions, all[0].expired) = (u64::MAX, u64::MAX, u32::MAX);
         let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
-        let huge = Totals { acquisitions: u64::MAX / 2, events: u64::MAX, bytes_down: u64::MAX, ..totals(1, 1) };
+        let huge = FleetTotals { acquisitions: u64::MAX / 2, events: u64::MAX, bytes_down: u64::MAX, ..totals(1, 1) };
         tell(&mut app, Side::Left, status(&scenario, u64::MAX / 2, all, huge));
         let shown = picture(&app, size);
         assert!(!shown.chars().any(|letter| letter != '\n' && (letter.is_control() || letter == '\u{202e}')));

@@ -1,4 +1,4 @@
-use crate::contend::{ClientId, Doing, Overlap};
+use crate::contend::{ClientId, ClientState, Overlap};
 use crate::tui::app::tests::{SIZE, later};
 use crate::tui::app::{App, Event, Side};
 use crate::tui::overlaps;
@@ -85,7 +85,7 @@ fn a_frozen_holder_that_outlived_its_session_is_told_with_both_tokens() {
     );
     assert!(!overlaps::lines(&app, 80)[0].violated);
     let mut over = outlived(&scenario);
-    (over.clients[0].frozen, over.clients[0].doing, over.clients[0].token) = (false, Doing::Waiting, None);
+    (over.clients[0].frozen, over.clients[0].state, over.clients[0].token) = (false, ClientState::Waiting, None);
     over.age = std::time::Duration::from_secs(20);
     tell(&mut app, Side::Right, over.clone());
     assert!(told(&app).contains("believed that it held"), "{}", told(&app));

@@ -1,12 +1,12 @@
 use std::time::Duration;
 
-use crate::contend::{ClientId, Doing, Order};
+use crate::contend::{ClientId, ClientState, FleetCommand};
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, Phase, Screen, Side};
 use crate::tui::testing::fleets::{client, clients, outcome, running, status, tell, totals, writing};
 use crate::tui::testing::{NOW, press};
 
-fn ordered(app: &mut App, keys: &str) -> (Side, Order) {
+fn ordered(app: &mut App, keys: &str) -> (Side, FleetCommand) {
     let update = press(app, keys);
     let [Effect::Order { side, order }] = update.effects.as_slice() else { panic!("{keys:?}: {update:?}") };
     (*side, *order)
@@ -24,22 +24,22 @@ fn each_key_does_its_work_on_the_selected_client() {
     press(&mut app, "jj");
     let third = ClientId(3);
     for (key, order) in [
-        ("K", Order::Crash(third)),
-        ("z", Order::Freeze(third)),
-        ("-", Order::Cut(third)),
-        ("+", Order::Heal(third)),
-        ("d", Order::Delay(third, Duration::from_millis(50))),
-        ("a", Order::Join(1)),
-        ("r", Order::Leave(third)),
+        ("K", FleetCommand::Crash(third)),
+        ("z", FleetCommand::Freeze(third)),
+        ("-", FleetCommand::Cut(third)),
+        ("+", FleetCommand::Heal(third)),
+        ("d", FleetCommand::Delay(third, Duration::from_millis(50))),
+        ("a", FleetCommand::Join(1)),
+        ("r", FleetCommand::Leave(third)),
     ] {
         assert_eq!(ordered(&mut app, key), (Side::Left, order));
     }
     assert_eq!(
         ordered(&mut app, "\tjK"),
-        (Side::Right, Order::Crash(ClientId(2))),
+        (Side::Right, FleetCommand::Crash(ClientId(2))),
         "the sides have selections of their own"
     );
-    assert_eq!(ordered(&mut app, "hK"), (Side::Left, Order::Crash(third)));
+    assert_eq!(ordered(&mut app, "hK"), (Side::Left, FleetCommand::Crash(third)));
 }
 
 #[test]
@@ -50,31 +50,31 @@ fn a_key_undoes_what_it_did() {
     for (delay, next) in [(0, 50), (50, 250), (250, 0), (100, 250)] {
         all[0].delay = Duration::from_millis(delay);
         now(&mut app, all.clone());
-        assert_eq!(ordered(&mut app, "d").1, Order::Delay(ClientId(1), Duration::from_millis(next)), "{delay}");
+        assert_eq!(ordered(&mut app, "d").1, FleetCommand::Delay(ClientId(1), Duration::from_millis(next)), "{delay}");
     }
-    assert_eq!(ordered(&mut app, "z").1, Order::Thaw(ClientId(1)));
+    assert_eq!(ordered(&mut app, "z").1, FleetCommand::Thaw(ClientId(1)));
 }
 
 #[test]
 fn the_command_line_takes_a_client_a_number_or_a_time() {
     let mut app = running(SIZE, 9);
     let mut all = clients(9);
-    all[0] = client(1, Doing::Waiting);
-    all[5] = client(6, Doing::Holding);
+    all[0] = client(1, ClientState::Waiting);
+    all[5] = client(6, ClientState::Holding);
     now(&mut app, all);
     for (line, order) in [
-        ("join 10", Order::Join(10)),
-        ("crash 4", Order::Crash(ClientId(4))),
-        ("freeze holder", Order::Freeze(ClientId(6))),
-        ("cut holder", Order::Cut(ClientId(6))),
-        ("delay 100ms", Order::Delay(ClientId(1), Duration::from_millis(100))),
-        ("delay holder 1s", Order::Delay(ClientId(6), Duration::from_secs(1))),
-        ("delay 3 0s", Order::Delay(ClientId(3), Duration::ZERO)),
-        ("remove 9", Order::Leave(ClientId(9))),
+        ("join 10", FleetCommand::Join(10)),
+        ("crash 4", FleetCommand::Crash(ClientId(4))),
+        ("freeze holder", FleetCommand::Freeze(ClientId(6))),
+        ("cut holder", FleetCommand::Cut(ClientId(6))),
+        ("delay 100ms", FleetCommand::Delay(ClientId(1), Duration::from_millis(100))),
+        ("delay holder 1s", FleetCommand::Delay(ClientId(6), Duration::from_secs(1))),
+        ("delay 3 0s", FleetCommand::Delay(ClientId(3), Duration::ZERO)),
+        ("remove 9", FleetCommand::Leave(ClientId(9))),
     ] {
         assert_eq!(ordered(&mut app, &format!(":{line}\n")).1, order, "{line}");
     }
-    assert_eq!(ordered(&mut app, "HK").1, Order::Crash(ClientId(6)), "H selects the holder");
+    assert_eq!(ordered(&mut app, "HK").1, FleetCommand::Crash(ClientId(6)), "H selects the holder");
     for line in ["crash 10", "crash nobody", "crash 1 2", "join none", "join 0", "join 5000", "delay 1s 2s"] {
         assert_eq!(press(&mut app, &format!(":{line}\n")).effects, [], "{line}");
         assert!(app.notice().unwrap().failed, "{line}");
@@ -85,13 +85,13 @@ fn the_command_line_takes_a_client_a_number_or_a_time() {
 fn nothing_more_is_done_to_the_dead() {
     let mut app = running(SIZE, 3);
     let mut all = clients(3);
-    all[0] = client(1, Doing::Crashed);
+    all[0] = client(1, ClientState::Crashed);
     now(&mut app, all);
     for key in ["K", "z", "-", "+", "d"] {
         assert_eq!(press(&mut app, key).effects, []);
         assert!(app.notice().unwrap().text.contains("crashed"));
     }
-    assert_eq!(ordered(&mut app, "r").1, Order::Leave(ClientId(1)));
+    assert_eq!(ordered(&mut app, "r").1, FleetCommand::Leave(ClientId(1)));
     assert_eq!(app.living_clients(), 2 + 3);
 }
 
@@ -155,7 +155,7 @@ fn a_paused_screen_keeps_the_clients_of_its_moment_and_orders_still_reach_them()
     let later = status(&scenario, 13_000, clients(9), totals(9_999, 1));
     assert!(!tell(&mut app, Side::Left, later).redraw);
     assert_ne!(app.fleets().crew(Side::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
-    assert_eq!(ordered(&mut app, "z").1, Order::Freeze(ClientId(2)));
+    assert_eq!(ordered(&mut app, "z").1, FleetCommand::Freeze(ClientId(2)));
     press(&mut app, "p");
     assert_eq!(app.fleets().crew(Side::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
 }
