@@ -9,7 +9,7 @@ use super::CliError;
 use super::settings::{Settings, SettingsError};
 use crate::diagnose::{Changed, Diagnosis, Finding};
 use crate::observe::{Observed, Observer};
-use crate::queue::{Change, Happening, Link, LockTable};
+use crate::queue::{Change, ConnectionState, Happening, LockTable};
 use crate::report::Ensemble;
 use crate::server_view::ServerView;
 use crate::zk::survey::{Surveyor, ViewBy};
@@ -113,7 +113,10 @@ impl Follower {
     fn take(&mut self, batch: Vec<Observed>) -> Vec<Told> {
         let mut told = Vec::new();
         for Observed { at, change } in batch {
-            let is_answer = !matches!(change, Change::Link(Link::Connecting { .. } | Link::Lost { .. }));
+            let is_answer = !matches!(
+                change,
+                Change::Connection(ConnectionState::Connecting { .. } | ConnectionState::Lost { .. })
+            );
             if is_answer {
                 self.answered = Instant::now();
             }
@@ -131,16 +134,16 @@ impl Follower {
 
     /// Keeps what the change says of the connection; answers why it was cut.
     fn note(&mut self, change: &Change) -> Option<String> {
-        let Change::Link(link) = change else { return None };
+        let Change::Connection(link) = change else { return None };
         match link {
-            Link::Connected { session, .. } => self.session = Some(*session),
-            Link::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
-            Link::Connecting { reason: None, .. } => {}
-            Link::Lost { reason } => {
+            ConnectionState::Connected { session, .. } => self.session = Some(*session),
+            ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
+            ConnectionState::Connecting { reason: None, .. } => {}
+            ConnectionState::Lost { reason } => {
                 self.trouble = Some(reason.clone());
                 return Some(reason.clone());
             }
-            Link::Refused { reason } => {
+            ConnectionState::Refused { reason } => {
                 self.refused = Some(reason.clone());
                 return Some(reason.clone());
             }

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
 
 use super::human::{name, span};
-use crate::queue::{Contender, Held, LockQueue, LockTable};
+use crate::queue::{Contender, HeldSince, LockQueue, LockTable};
 use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
 
 /// Columns of a holder's data that are shown before its session.
@@ -50,9 +50,9 @@ fn line(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> Line {
         None => name(lock.path().as_str()),
     };
     let held = match lock.held() {
-        Held::Free => "-".into(),
-        Held::Since(since) => span(now.since(since)).into(),
-        Held::AtMostSince(since) => format!("<{}", span(server_now.since(since))).into(),
+        HeldSince::Free => "-".into(),
+        HeldSince::Since(since) => span(now.since(since)).into(),
+        HeldSince::AtMostSince(since) => format!("<{}", span(server_now.since(since))).into(),
     };
     let oldest = lock.first_waiter().map_or("-".into(), |waiter| span(server_now.since(waiter.created_at)).into());
     let next = lock.next_sequence().map_or("-".into(), |next| next.to_string().into());
@@ -90,7 +90,7 @@ fn write_line(out: &mut impl Write, cells: &Line, widths: &[usize; HEADINGS.len(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Change, Link};
+    use crate::queue::{Change, ConnectionState};
     use crate::znode::{Node, NodeData, SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_000_000);
@@ -121,7 +121,7 @@ mod tests {
 
     fn printed(changes: Vec<Change>) -> String {
         let mut table = LockTable::new([]);
-        let connected = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
         for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
             table.apply(change, NOW);
         }

@@ -56,7 +56,7 @@ fn line(sentence: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Change, Link};
+    use crate::queue::{Change, ConnectionState};
     use crate::znode::{SessionId, Timestamp};
 
     fn path(text: &str) -> ZnodePath {
@@ -65,7 +65,7 @@ mod tests {
 
     fn closed<'a>(places: impl IntoIterator<Item = &'a str>) -> LockTable {
         let mut table = LockTable::new([]);
-        let connected = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
         let unreadable =
             places.into_iter().map(|place| Change::Unreadable { path: path(place), why: "no READ".into() });
         for change in [connected, Change::Syncing].into_iter().chain(unreadable).chain([Change::Synced]) {

@@ -150,14 +150,14 @@ fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{ContenderId, Event, LockId, LockName};
+    use crate::queue::{ContenderId, LockEvent, LockId, LockName};
     use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     fn acquired() -> Happening {
         let path = ZnodePath::new("/locks/bill\u{1b}ing").unwrap();
         Happening {
             at: Timestamp(1_714_574_467_250),
-            event: Event::Acquired,
+            event: LockEvent::Acquired,
             lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
             node: Some("db_lock_0000000042".into()),
             contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
@@ -172,7 +172,7 @@ mod tests {
     fn disconnected() -> Happening {
         let watch_events = WatchEvents::default();
         Happening {
-            event: Event::Disconnected,
+            event: LockEvent::Disconnected,
             lock: None,
             node: None,
             contender: None,

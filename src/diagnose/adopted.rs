@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::checks::{LockContext, RoundMemory};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Life, Severity};
+use super::{Code, OwnerState, Severity};
 use crate::queue::{Contender, LockId};
 use crate::server_view::{Connection, Listing, ServerView};
 use crate::znode::{SessionId, Timestamp, escaped};
@@ -12,41 +12,41 @@ use crate::znode::{SessionId, Timestamp, escaped};
 const REMEDY: &str = "restart that client: it may believe that it holds by a node that goes with the older session";
 
 /// From where a holder was connected, and when it was last seen to be.
-pub(super) type Memory = RoundMemory<(LockId, SessionId), Known>;
+pub(super) type Memory = RoundMemory<(LockId, SessionId), LastSeen>;
 
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct LastSeen {
     host: String,
     at: Timestamp,
 }
 
 /// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
 /// looks the same until it contends anew: this is never more than a hint.
-pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let (lock, view) = (scene.lock, scene.sight.view());
+pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let (lock, view) = (context.lock, context.table_at.view());
     let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
         return;
     };
     let Some(gathered) = view.connections_as_of() else { return };
     let key = (lock.id(), session);
     if let Some((_, connection)) = view.connection_of(session) {
-        let known = Known { host: host(&connection.client).to_owned(), at: gathered };
+        let known = LastSeen { host: host(&connection.client).to_owned(), at: gathered };
         memory.see(key, || known.clone()).clone_from(&known);
         return;
     }
     let Some(known) = memory.recall(&key) else { return };
-    if scene.sight.life(holder).0 != Life::Expiring {
+    if context.table_at.owner_of(holder).0 != OwnerState::Expiring {
         return;
     }
     let Some(newer) = newer(view, known) else { return };
     if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
         return;
     }
-    found.push(suspicion(scene, holder, session, newer, gathered));
+    found.push(suspicion(context, holder, session, newer, gathered));
 }
 
 fn suspicion(
-    scene: &LockContext<'_>,
+    context: &LockContext<'_>,
     holder: &Contender,
     session: SessionId,
     newer: &Connection,
@@ -58,12 +58,12 @@ fn suspicion(
         host(&newer.client),
         newer.session
     );
-    let finding = finding(Code::AdoptedNode, Severity::Info, scene.lock, Some(&holder.node)).because(summary, REMEDY);
+    let finding = finding(Code::AdoptedNode, Severity::Info, context.lock, Some(&holder.node)).because(summary, REMEDY);
     Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
 }
 
 /// A connection from the same host that was made after the holder was last seen.
-fn newer<'a>(view: &'a ServerView, known: &Known) -> Option<&'a Connection> {
+fn newer<'a>(view: &'a ServerView, known: &LastSeen) -> Option<&'a Connection> {
     let listed = view.members.iter().filter_map(|member| member.connections.as_ref());
     let mut all = listed.flat_map(Listing::items);
     all.find(|connection| {

@@ -7,11 +7,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::suspicion::Suspicion;
 use super::unwatched::Unwatched;
 use super::{
-    TableAt, Thresholds, Waits, adopted, deadlock, disagrees, empty, expiring, foreign, ghost, head_expired, hung,
+    TableAt, Thresholds, Waits, adopted, deadlock, disagrees, empty, expiring, foreign, ghost, head_expired, idle,
     leaked, lost_wake_up, orphan, orphan_suspected, overflow, persistent, self_blocked, stuck, unwatched,
 };
-use crate::queue::{LockId, LockQueue, State};
-use crate::recipe::Kind;
+use crate::queue::{ContenderState, LockId, LockQueue};
+use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp};
 
 /// Suspicions of one kind told at most of one lock: what is wrong a hundred times has one cause.
@@ -21,7 +21,7 @@ pub(super) const MOST_OF_A_KIND: usize = 100;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Memory {
     pub unwatched: unwatched::Memory,
-    pub hung: hung::Memory,
+    pub hung: idle::Memory,
     pub stuck: stuck::Memory,
     pub adopted: adopted::Memory,
     pub lost: lost_wake_up::Memory,
@@ -31,7 +31,7 @@ pub(super) struct Memory {
 
 /// A look at one lock.
 pub(super) struct LockContext<'a> {
-    pub sight: TableAt<'a>,
+    pub table_at: TableAt<'a>,
     pub thresholds: &'a Thresholds,
     pub lock: &'a LockQueue,
     /// The sessions that stand in this queue more than once, with their positions.
@@ -44,38 +44,39 @@ pub(super) struct LockContext<'a> {
 
 impl<'a> LockContext<'a> {
     fn new(
-        sight: TableAt<'a>,
+        table_at: TableAt<'a>,
         thresholds: &'a Thresholds,
         lock: &'a LockQueue,
         memory: &mut unwatched::Memory,
     ) -> Self {
-        let waits = lock.waiting() > 0 && lock.kind() != Kind::SingleNode;
+        let waits = lock.waiting() > 0 && lock.kind() != LockKind::SingleNode;
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
-        let watching = if waits { watching(sight, lock) } else { FxHashSet::default() };
-        let mut scene = Self { sight, thresholds, lock, repeated, watching, unwatched: Vec::new() };
-        scene.unwatched = unwatched::unwatched(&scene, memory);
-        scene
+        let watching = if waits { watching(table_at, lock) } else { FxHashSet::default() };
+        let mut context = Self { table_at, thresholds, lock, repeated, watching, unwatched: Vec::new() };
+        context.unwatched = unwatched::unwatched(&context, memory);
+        context
     }
 
     pub fn now(&self) -> Timestamp {
-        self.sight.now()
+        self.table_at.now()
     }
 
     /// How many wait for this lock: who watches a single node waits for it.
     pub fn waiting(&self) -> usize {
         match self.lock.kind() {
-            Kind::SingleNode => self.sight.waiters(self.lock).map_or(0, |watchers| watchers.sessions.len()),
+            LockKind::SingleNode => self.table_at.waiters(self.lock).map_or(0, |watchers| watchers.sessions.len()),
             _ => self.lock.waiting(),
         }
     }
 
     /// How long the first in line has waited. Nobody knows since when a single node is watched; it is enough that it is.
     pub fn first_waits(&self) -> Option<Duration> {
-        if self.lock.kind() == Kind::SingleNode {
+        if self.lock.kind() == LockKind::SingleNode {
             return (self.waiting() > 0).then_some(Duration::MAX);
         }
-        let first = self.lock.rows(self.lock.holding()..self.lock.len()).find(|row| row.state == State::Waits)?;
-        Some(self.now().since(first.contender.contends_since(self.sight.table().clock_ahead_ms())))
+        let first =
+            self.lock.rows(self.lock.holding()..self.lock.len()).find(|row| row.state == ContenderState::Waits)?;
+        Some(self.now().since(first.contender.contends_since(self.table_at.table().clock_ahead_ms())))
     }
 }
 
@@ -91,13 +92,13 @@ fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
     repeated
 }
 
-fn watching(sight: TableAt<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
-    let watched = sight.view().watched_below(&lock.queue_path());
+fn watching(table_at: TableAt<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
+    let watched = table_at.view().watched_below(&lock.queue_path());
     watched.flat_map(|(_, watched)| watched.sessions.iter().copied()).collect()
 }
 
 /// Everything that all checks see.
-pub(super) fn all(sight: TableAt<'_>, thresholds: &Thresholds, memory: &mut Memory) -> Vec<Suspicion> {
+pub(super) fn all(table_at: TableAt<'_>, thresholds: &Thresholds, memory: &mut Memory) -> Vec<Suspicion> {
     let mut found = Vec::new();
     memory.unwatched.begin();
     memory.hung.begin();
@@ -106,28 +107,28 @@ pub(super) fn all(sight: TableAt<'_>, thresholds: &Thresholds, memory: &mut Memo
     memory.lost.begin();
     memory.leaked.begin();
     memory.empty.begin();
-    for lock in sight.table().locks() {
-        let scene = LockContext::new(sight, thresholds, lock, &mut memory.unwatched);
-        ghost::check(&scene, &mut found);
-        disagrees::check(&scene, &mut found);
-        persistent::check(&scene, &mut found);
-        overflow::check(&scene, &mut found);
-        orphan::check(&scene, &mut found);
-        orphan_suspected::check(&scene, &mut found);
-        lost_wake_up::check(&scene, &mut memory.lost, &mut found);
-        expiring::check(&scene, &mut found);
-        adopted::check(&scene, &mut memory.adopted, &mut found);
-        head_expired::check(&scene, &mut found);
-        hung::check(&scene, &mut memory.hung, &mut found);
-        stuck::check(&scene, &mut memory.stuck, &mut found);
-        leaked::check(&scene, &mut memory.leaked, &mut found);
-        empty::check(&scene, &mut memory.empty, &mut found);
+    for lock in table_at.table().locks() {
+        let context = LockContext::new(table_at, thresholds, lock, &mut memory.unwatched);
+        ghost::check(&context, &mut found);
+        disagrees::check(&context, &mut found);
+        persistent::check(&context, &mut found);
+        overflow::check(&context, &mut found);
+        orphan::check(&context, &mut found);
+        orphan_suspected::check(&context, &mut found);
+        lost_wake_up::check(&context, &mut memory.lost, &mut found);
+        expiring::check(&context, &mut found);
+        adopted::check(&context, &mut memory.adopted, &mut found);
+        head_expired::check(&context, &mut found);
+        idle::check(&context, &mut memory.hung, &mut found);
+        stuck::check(&context, &mut memory.stuck, &mut found);
+        leaked::check(&context, &mut memory.leaked, &mut found);
+        empty::check(&context, &mut memory.empty, &mut found);
     }
-    foreign::check(sight, &mut found);
-    let waits = Waits::of(sight.table());
-    deadlock::check(sight, thresholds, &waits, &mut found);
-    self_blocked::check(sight, thresholds, &waits, &mut memory.stuck, &mut found);
-    found.retain(|suspicion| disagrees::leaves(sight, &suspicion.finding));
+    foreign::check(table_at, &mut found);
+    let waits = Waits::of(table_at.table());
+    deadlock::check(table_at, thresholds, &waits, &mut found);
+    self_blocked::check(table_at, thresholds, &waits, &mut memory.stuck, &mut found);
+    found.retain(|suspicion| disagrees::leaves(table_at, &suspicion.finding));
     found
 }
 

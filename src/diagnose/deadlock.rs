@@ -17,9 +17,9 @@ const MOST_NAMED: usize = 5;
 
 /// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
 /// dissolves, one of which nothing moves does not.
-pub(super) fn check(sight: TableAt<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
+pub(super) fn check(table_at: TableAt<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
     for cycle in waits.cycles() {
-        let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| sight.table().lock(wait.lock)).collect();
+        let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();
         // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
         if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {
             continue;
@@ -30,7 +30,7 @@ pub(super) fn check(sight: TableAt<'_>, thresholds: &Thresholds, waits: &Waits, 
         let (summary, state) = (describe(cycle, &locks), state(cycle));
         for (wait, lock) in cycle.iter().zip(&locks) {
             let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held)).because(summary.clone(), REMEDY);
-            found.push(Suspicion::new(finding, sight.now(), thresholds.settled_after).of_state(state));
+            found.push(Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state));
         }
     }
 }

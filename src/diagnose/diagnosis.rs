@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::suspicion::{Ledger, Suspicion, Verdicts};
+use super::suspicion::{StandingFindings, Suspicion, SuspicionHistory};
 use super::{Code, Finding, Severity, TableAt, Thresholds, checks};
 use crate::queue::{LockId, LockTable};
 use crate::znode::Timestamp;
@@ -24,7 +24,7 @@ pub struct Changed {
 pub struct Diagnosis {
     thresholds: Thresholds,
     memory: checks::Memory,
-    ledger: Ledger,
+    ledger: SuspicionHistory,
     findings: Vec<Arc<Finding>>,
     by_lock: FxHashMap<LockId, Vec<Arc<Finding>>>,
 }
@@ -35,7 +35,7 @@ impl Diagnosis {
         Self {
             thresholds,
             memory: checks::Memory::default(),
-            ledger: Ledger::default(),
+            ledger: SuspicionHistory::default(),
             findings: Vec::new(),
             by_lock: FxHashMap::default(),
         }
@@ -54,11 +54,11 @@ impl Diagnosis {
         if !table.is_live() {
             self.memory = checks::Memory::default();
             self.ledger.forget_all();
-            return self.replace(Verdicts::default());
+            return self.replace(StandingFindings::default());
         }
-        let sight = TableAt::new(table, now);
-        let mut suspicions: Vec<Suspicion> = checks::all(sight, &self.thresholds, &mut self.memory);
-        if !sight.view().provenance().can_prove() {
+        let table_at = TableAt::new(table, now);
+        let mut suspicions: Vec<Suspicion> = checks::all(table_at, &self.thresholds, &mut self.memory);
+        if !table_at.view().provenance().can_prove() {
             suspicions = suspicions.into_iter().map(Suspicion::doubted).collect();
         }
         let verdicts = self.ledger.judge(suspicions, now);
@@ -80,8 +80,8 @@ impl Diagnosis {
         self.of(lock).next()
     }
 
-    fn replace(&mut self, verdicts: Verdicts) -> Changed {
-        let Verdicts { mut standing, raised } = verdicts;
+    fn replace(&mut self, verdicts: StandingFindings) -> Changed {
+        let StandingFindings { mut standing, raised } = verdicts;
         standing.sort_by(|a, b| order(a).cmp(&order(b)));
         let stands: FxHashSet<Identity> = standing.iter().map(|finding| identity(finding)).collect();
         let before = std::mem::take(&mut self.findings);
@@ -97,7 +97,7 @@ impl Diagnosis {
 }
 
 /// Leaves out that a lock is stuck where it is known why.
-fn explained(mut verdicts: Verdicts) -> Verdicts {
+fn explained(mut verdicts: StandingFindings) -> StandingFindings {
     let why = verdicts.standing.iter().filter(|finding| finding.severity > Severity::Info && explains(finding.code));
     let known: FxHashSet<LockId> = why.map(|finding| finding.lock.id).collect();
     let is_new = |finding: &Finding| !is_vague(finding.code) || !known.contains(&finding.lock.id);
@@ -113,7 +113,7 @@ fn is_vague(code: Code) -> bool {
 /// Whether a finding says why nobody gets the lock.
 fn explains(code: Code) -> bool {
     use Code::{
-        Deadlock, ExpiringHolder, Ghost, HungHolder, LostWakeUp, MemberDisagrees, Orphan, PersistentContender,
+        Deadlock, ExpiringHolder, Ghost, IdleHolder, LostWakeUp, MemberDisagrees, Orphan, PersistentContender,
         SelfBlocked,
     };
     matches!(
@@ -125,7 +125,7 @@ fn explains(code: Code) -> bool {
             | SelfBlocked
             | LostWakeUp
             | ExpiringHolder
-            | HungHolder
+            | IdleHolder
             | PersistentContender
     )
 }
@@ -144,7 +144,7 @@ fn order(finding: &Finding) -> impl Ord + '_ {
 mod tests {
     use super::*;
     use crate::diagnose::testing::{World, curator};
-    use crate::queue::{Change, Link};
+    use crate::queue::{Change, ConnectionState};
     use crate::server_view::Provenance;
 
     fn troubled() -> World {
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_table_that_is_not_live_has_no_findings_and_begins_anew() {
         let mut world = troubled();
-        world.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }));
+        world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
         assert_eq!(world.pass(1), (vec![], vec![Code::Orphan, Code::PersistentContender, Code::SelfBlocked]));
         assert_eq!(world.pass(5), (vec![], vec![]));
     }

@@ -3,43 +3,43 @@
 use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity, TableAt};
-use crate::queue::{Link, LockQueue, Row, State};
+use crate::queue::{ConnectionState, ContenderRow, ContenderState, LockQueue};
 use crate::znode::escaped;
 
 const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
 
 /// A member that is only behind catches up, or its leader lets it go: so it must last.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
     if lock.returned() == 0 {
         return;
     }
     let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
     found.extend(returned.take(MOST_OF_A_KIND).map(|row| {
-        let lasts = scene.thresholds.ghost_after;
-        Suspicion::new(describe(scene, &row), scene.now(), lasts).of_state(row.contender.czxid.0)
+        let lasts = context.thresholds.ghost_after;
+        Suspicion::new(describe(context, &row), context.now(), lasts).of_state(row.contender.czxid.0)
     }));
 }
 
-fn describe(scene: &LockContext<'_>, row: &Row<'_>) -> Finding {
-    let severity = if row.state == State::Holds { Severity::Critical } else { Severity::Warning };
+fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
+    let severity = if row.state == ContenderState::Holds { Severity::Critical } else { Severity::Warning };
     let summary = format!(
         "{} was deleted and is there again with its czxid {}, which is given once: {} shows a node that the ensemble has deleted",
         escaped(&row.contender.node),
         row.contender.czxid,
-        member(scene.sight)
+        member(context.table_at)
     );
-    finding(Code::MemberDisagrees, severity, scene.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    finding(Code::MemberDisagrees, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
 /// The member that is read.
-fn member(sight: TableAt<'_>) -> String {
-    let session = match sight.table().link() {
-        Link::Connected { session, .. } => Some(*session),
+fn member(table_at: TableAt<'_>) -> String {
+    let session = match table_at.table().connection() {
+        ConnectionState::Connected { session, .. } => Some(*session),
         _ => None,
     };
-    let here = session.and_then(|session| sight.view().connection_of(session));
+    let here = session.and_then(|session| table_at.view().connection_of(session));
     match here.filter(|(member, _)| member.provenance.can_prove()) {
         Some((member, _)) => format!("the member {}, which this console is connected to,", escaped(&member.address)),
         None => "the member that this console is connected to".to_owned(),
@@ -48,13 +48,13 @@ fn member(sight: TableAt<'_>) -> String {
 
 /// Whether a finding still holds where nodes returned: the order of that queue is not the ensemble's, and a returned node's owner
 /// may have done nothing wrong.
-pub(super) fn leaves(sight: TableAt<'_>, finding: &Finding) -> bool {
-    let Some(lock) = sight.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
+pub(super) fn leaves(table_at: TableAt<'_>, finding: &Finding) -> bool {
+    let Some(lock) = table_at.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
     match finding.code {
         Code::MemberDisagrees | Code::SequenceOverflow | Code::ForeignChild | Code::EmptyParent => true,
         Code::Ghost
         | Code::ExpiringHolder
-        | Code::HungHolder
+        | Code::IdleHolder
         | Code::PersistentContender
         | Code::AdoptedNode
         | Code::HeadChangedByExpiry

@@ -3,11 +3,11 @@
 use std::net::IpAddr;
 
 use crate::queue::LockQueue;
-use crate::recipe::{Kind, Recipe};
+use crate::recipe::{LockKind, Recipe};
 
 /// Whether the recipe itself is an election's.
 pub(super) fn by_recipe(lock: &LockQueue) -> bool {
-    lock.kind() == Kind::Latch || matches!(lock.recipe(), Recipe::HadoopElector | Recipe::KafkaController)
+    lock.kind() == LockKind::Latch || matches!(lock.recipe(), Recipe::HadoopElector | Recipe::KafkaController)
 }
 
 /// Whether nobody knows that those who stand there wait at all: numbered ephemeral nodes of no known recipe are as often the

@@ -4,7 +4,7 @@ use super::checks::{LockContext, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, election};
 use crate::queue::LockId;
-use crate::recipe::Kind;
+use crate::recipe::LockKind;
 use crate::znode::Timestamp;
 
 const REMEDY: &str =
@@ -14,19 +14,19 @@ const REMEDY: &str =
 pub(super) type Memory = RoundMemory<LockId, Timestamp>;
 
 /// Parents that were empty already when they were first seen are not known to be any lock's.
-pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
-    if !lock.is_empty() || lock.kind() == Kind::SingleNode || lock.name().is_some() || election::is_registry(lock) {
+pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
+    if !lock.is_empty() || lock.kind() == LockKind::SingleNode || lock.name().is_some() || election::is_registry(lock) {
         return;
     }
-    let empty = scene.now().since(*memory.see(lock.id(), || scene.now()));
-    if empty < scene.thresholds.empty_after {
+    let empty = context.now().since(*memory.see(lock.id(), || context.now()));
+    if empty < context.thresholds.empty_after {
         return;
     }
     let summary =
         format!("nobody has contended for {} min, and no container node stays empty for so long", empty.as_secs() / 60);
     let finding = finding(Code::EmptyParent, Severity::Info, lock, None).because(summary, REMEDY);
-    found.push(Suspicion::proved(finding, scene.now()));
+    found.push(Suspicion::proved(finding, context.now()));
 }
 
 #[cfg(test)]

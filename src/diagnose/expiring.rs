@@ -4,33 +4,33 @@ use std::time::Duration;
 
 use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Life, Severity, election};
-use crate::queue::Row;
+use super::{Code, Finding, OwnerState, Severity, election};
+use crate::queue::ContenderRow;
 use crate::znode::escaped;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
 /// A client on its way from one server to another looks the same until all servers were asked again.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let Some(gathered) = scene.sight.view().connections_as_of() else { return };
-    for row in scene.lock.rows(0..scene.lock.holding().min(MOST_OF_A_KIND)) {
-        if let (Life::Expiring, left) = scene.sight.life(row.contender) {
-            let finding = describe(scene, &row, left);
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let Some(gathered) = context.table_at.view().connections_as_of() else { return };
+    for row in context.lock.rows(0..context.lock.holding().min(MOST_OF_A_KIND)) {
+        if let (OwnerState::Expiring, left) = context.table_at.owner_of(row.contender) {
+            let finding = describe(context, &row, left);
             found.push(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0));
         }
     }
 }
 
-fn describe(scene: &LockContext<'_>, row: &Row<'_>, left: Option<Duration>) -> Finding {
+fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Option<Duration>) -> Finding {
     let severity =
-        if scene.waiting() > 0 && !election::is_registry(scene.lock) { Severity::Warning } else { Severity::Info };
+        if context.waiting() > 0 && !election::is_registry(context.lock) { Severity::Warning } else { Severity::Info };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let when = left.map_or_else(String::new, |left| format!(" and expires in {} s", left.as_secs()));
     let summary = format!(
         "{} holds, but its session {session} has no connection to any server{when}",
         escaped(&row.contender.node)
     );
-    finding(Code::ExpiringHolder, severity, scene.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    finding(Code::ExpiringHolder, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
-use crate::queue::{Contender, Link, LockQueue, LockTable, Row, State};
-use crate::recipe::{self, Kind};
+use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};
+use crate::recipe::{self, LockKind};
 use crate::server_view::{Connection, Liveness, ServerView, Watchers};
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 
@@ -11,7 +11,7 @@ const GHOSTLY: Duration = Duration::from_secs(2);
 
 /// Whether a contender's owner lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Life {
+pub enum OwnerState {
     /// A server holds a connection of it.
     Live,
     /// Its session has no connection: it expires by itself, unless its client comes back.
@@ -24,7 +24,7 @@ pub enum Life {
     Unknown,
 }
 
-impl Life {
+impl OwnerState {
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
@@ -39,7 +39,7 @@ impl Life {
 
 /// What a contender's owner watches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Watching {
+pub enum WatchTarget {
     /// The node that it waits for.
     Predecessor,
     /// The lock parent's children: a herd.
@@ -50,7 +50,7 @@ pub enum Watching {
     Unknown,
 }
 
-impl Watching {
+impl WatchTarget {
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
@@ -66,13 +66,13 @@ impl Watching {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts<'a> {
     /// Whether its owner lives.
-    pub life: Life,
+    pub owner: OwnerState,
     /// Its owner's connection.
     pub connection: Option<&'a Connection>,
     /// How long its session still has, if it has no connection and that is known.
     pub expires_in: Option<Duration>,
     /// What its owner watches.
-    pub watching: Watching,
+    pub watching: WatchTarget,
 }
 
 /// A table and what the servers say, seen together at one moment.
@@ -104,55 +104,55 @@ impl<'a> TableAt<'a> {
     }
 
     /// What the servers say about a contender. It costs a search by halves for each member and each node that is waited for.
-    pub fn facts(&self, lock: &LockQueue, row: &Row<'a>) -> Facts<'a> {
+    pub fn facts(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Facts<'a> {
         let contender = row.contender;
-        let (life, expires_in) = self.life(contender);
+        let (life, expires_in) = self.owner_of(contender);
         let connection =
             contender.session.and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
-        Facts { life, connection, expires_in, watching: self.watching(lock, row) }
+        Facts { owner: life, connection, expires_in, watching: self.watching(lock, row) }
     }
 
     /// Whether a contender's owner lives, and how long its session still has without a connection.
-    pub fn life(&self, contender: &Contender) -> (Life, Option<Duration>) {
-        let Some(session) = contender.session else { return (Life::Ownerless, None) };
-        self.life_of(session, contender.contends_since(self.table.clock_ahead_ms()))
+    pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
+        let Some(session) = contender.session else { return (OwnerState::Ownerless, None) };
+        self.owner_state(session, contender.contends_since(self.table.clock_ahead_ms()))
     }
 
     /// Whether a session lives that had a node at that time, by this machine's clock.
-    pub fn life_of(&self, session: SessionId, since: Timestamp) -> (Life, Option<Duration>) {
+    pub fn owner_state(&self, session: SessionId, since: Timestamp) -> (OwnerState, Option<Duration>) {
         let liveness = self.view().liveness(session);
         match liveness {
-            Liveness::Connected => (Life::Live, None),
-            Liveness::Disconnected { .. } => (Life::Expiring, liveness.expires_in(self.now)),
+            Liveness::Connected => (OwnerState::Live, None),
+            Liveness::Disconnected { .. } => (OwnerState::Expiring, liveness.expires_in(self.now)),
             // A list that is older than the node says nothing about its owner.
             Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {
-                (Life::Ghost, None)
+                (OwnerState::Ghost, None)
             }
             Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven | Liveness::Unknown => {
-                (Life::Unknown, None)
+                (OwnerState::Unknown, None)
             }
         }
     }
 
     /// What a waiter watches, as far as the servers' lists show it. They never show who watches children, only how many such
     /// watches there are in all.
-    fn watching(&self, lock: &LockQueue, row: &Row<'a>) -> Watching {
-        let Some(session) = row.contender.session else { return Watching::Unknown };
+    fn watching(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> WatchTarget {
+        let Some(session) = row.contender.session else { return WatchTarget::Unknown };
         let mut known = true;
         for node in lock.waits_for(row.position, MOST_WATCHED) {
             match self.view().watches(session, &path_of(lock, node)) {
-                Some(true) => return Watching::Predecessor,
+                Some(true) => return WatchTarget::Predecessor,
                 Some(false) => {}
                 None => known = false,
             }
         }
-        if row.state != State::Waits || !known {
-            return Watching::Unknown;
+        if row.state != ContenderState::Waits || !known {
+            return WatchTarget::Unknown;
         }
         let since = row.contender.contends_since(self.table.clock_ahead_ms());
         match self.child_watches_beside(session) {
-            Some((0, counted)) if counted >= since.plus(JUST_MADE) => Watching::Nothing,
-            _ => Watching::Unknown,
+            Some((0, counted)) if counted >= since.plus(JUST_MADE) => WatchTarget::Nothing,
+            _ => WatchTarget::Unknown,
         }
     }
 
@@ -161,8 +161,8 @@ impl<'a> TableAt<'a> {
     pub(super) fn child_watches_beside(&self, session: SessionId) -> Option<(u64, Timestamp)> {
         let (member, _) = self.view().connection_of(session)?;
         let (count, at) = (member.child_watches()?, member.counted_at?);
-        let own = match self.table.link() {
-            Link::Connected { session, recursive: true } if member.counts_recursive_watches() => {
+        let own = match self.table.connection() {
+            ConnectionState::Connected { session, recursive: true } if member.counts_recursive_watches() => {
                 let here = member.connections_of(*session).iter();
                 here.filter_map(|connection| connection.established).any(|made| at.since(made) > JUST_MADE)
             }
@@ -174,13 +174,13 @@ impl<'a> TableAt<'a> {
     /// Who watches the node of a single-node lock besides its holder: they wait for it, or stand by. `None` when no server
     /// told, and for other locks, whose waiters are in the tree.
     pub fn waiters(&self, lock: &LockQueue) -> Option<Watchers> {
-        if lock.kind() != Kind::SingleNode {
+        if lock.kind() != LockKind::SingleNode {
             return None;
         }
         let mut watchers = self.view().watchers_of(lock.path())?;
         let holder = lock.first_holder().and_then(|holder| holder.session);
-        let observer = match self.table.link() {
-            Link::Connected { session, .. } => Some(*session),
+        let observer = match self.table.connection() {
+            ConnectionState::Connected { session, .. } => Some(*session),
             _ => None,
         };
         let others = [holder, observer, self.view().own_session];
@@ -190,7 +190,7 @@ impl<'a> TableAt<'a> {
 
     /// What speaks for it that nobody wants this node any more, one sentence each, by what is seen at this moment: evidence,
     /// no proof. Empty for a node that looks sound. Linear in the queue.
-    pub fn suspicions(&self, lock: &LockQueue, row: &Row<'a>) -> Vec<String> {
+    pub fn suspicions(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> Vec<String> {
         let mut found = Vec::new();
         let Some(session) = row.contender.session else { return found };
         let own = attempt(&row.contender.node);
@@ -200,11 +200,11 @@ impl<'a> TableAt<'a> {
             if own.is_some() && attempt(&other.contender.node) == own {
                 found
                     .push(format!("{node} bears the id of the same attempt: the reply to one of the creates was lost"));
-            } else if other.position > row.position && lock.kind() != Kind::Semaphore {
+            } else if other.position > row.position && lock.kind() != LockKind::Semaphore {
                 found.push(format!("its session queues again as {node}"));
             }
         }
-        if self.watching(lock, row) == Watching::Nothing {
+        if self.watching(lock, row) == WatchTarget::Nothing {
             let doubt = if self.view().provenance().can_prove() { "" } else { BY_PLAIN_TEXT };
             found.push(format!("its session does not watch what it waits for{doubt}"));
         }
@@ -223,7 +223,8 @@ const MOST_WATCHED: usize = 64;
 
 /// The path of a node that a contender of this lock waits for.
 fn path_of(lock: &LockQueue, node: &str) -> ZnodePath {
-    let leases = lock.kind() == Kind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
+    let leases =
+        lock.kind() == LockKind::Semaphore && lock.rows(0..lock.holding()).any(|row| &*row.contender.node == node);
     match (leases, lock.first_holder()) {
         (true, Some(holder)) => lock.path_of(holder).parent().unwrap_or_else(ZnodePath::root).child(node),
         _ => lock.queue_path().child(node),

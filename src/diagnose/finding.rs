@@ -55,7 +55,7 @@ pub enum Code {
     /// A holder whose client is gone: it goes when its session expires.
     ExpiringHolder,
     /// A holder that sends heartbeats and nothing else.
-    HungHolder,
+    IdleHolder,
     /// A lock that was not handed on for long, though others wait.
     Stuck,
     /// A lease that was not returned for long, though others wait.
@@ -87,7 +87,7 @@ impl Code {
         Self::SelfBlocked,
         Self::LostWakeUp,
         Self::ExpiringHolder,
-        Self::HungHolder,
+        Self::IdleHolder,
         Self::Stuck,
         Self::StuckLease,
         Self::SequenceOverflow,
@@ -107,7 +107,7 @@ impl Code {
                 | Self::OrphanSuspected
                 | Self::LostWakeUp
                 | Self::ExpiringHolder
-                | Self::HungHolder
+                | Self::IdleHolder
                 | Self::AdoptedNode
                 | Self::HeadChangedByExpiry
                 | Self::LeakedWatch
@@ -125,7 +125,7 @@ impl Code {
             Self::SelfBlocked => "self-blocked",
             Self::LostWakeUp => "lost-wake-up",
             Self::ExpiringHolder => "expiring-holder",
-            Self::HungHolder => "hung-holder",
+            Self::IdleHolder => "idle-holder",
             Self::Stuck => "stuck",
             Self::StuckLease => "stuck-lease",
             Self::SequenceOverflow => "sequence-overflow",

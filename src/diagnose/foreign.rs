@@ -5,36 +5,36 @@ use std::time::Duration;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, TableAt};
 use crate::queue::LockQueue;
-use crate::recipe::{Kind, Recipe};
+use crate::recipe::{LockKind, Recipe};
 use crate::znode::escaped;
 
 const REMEDY: &str =
     "move the other nodes to a parent of their own: libraries that count every child take them for contenders";
 
 /// Queues of different recipes in one parent. Children that can be no contender are not read, and so not seen here.
-pub(super) fn check(sight: TableAt<'_>, found: &mut Vec<Suspicion>) {
-    let locks = sight.table().locks().filter(|lock| lock.kind() != Kind::SingleNode && !lock.is_empty());
+pub(super) fn check(table_at: TableAt<'_>, found: &mut Vec<Suspicion>) {
+    let locks = table_at.table().locks().filter(|lock| lock.kind() != LockKind::SingleNode && !lock.is_empty());
     let mut here: Vec<&LockQueue> = Vec::new();
     // Ordered by their paths.
     for lock in locks {
         if here.first().is_some_and(|first| first.path() != lock.path()) {
-            found.extend(suspicion(sight, &here));
+            found.extend(suspicion(table_at, &here));
             here.clear();
         }
         here.push(lock);
     }
-    found.extend(suspicion(sight, &here));
+    found.extend(suspicion(table_at, &here));
 }
 
 /// One finding, about the longest queue.
-fn suspicion(sight: TableAt<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
+fn suspicion(table_at: TableAt<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
     let main = here.iter().rev().max_by_key(|lock| (is_known(lock), lock.len()))?;
     let other = here.iter().find(|lock| family(lock) != family(main))?;
     let node = &other.row(0)?.contender.node;
     let severity = if counts_every_child(main) { Severity::Warning } else { Severity::Info };
     let summary = format!("among the nodes of a {} stand others, such as {}", main.recipe().title(), escaped(node));
     let finding = finding(Code::ForeignChild, severity, main, Some(node)).because(summary, REMEDY);
-    Some(Suspicion::new(finding, sight.now(), Duration::from_secs(1)))
+    Some(Suspicion::new(finding, table_at.now(), Duration::from_secs(1)))
 }
 
 fn is_known(lock: &LockQueue) -> bool {

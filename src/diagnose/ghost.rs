@@ -2,30 +2,31 @@
 
 use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Life, Severity};
-use crate::queue::{Row, State};
+use super::{Code, Finding, OwnerState, Severity};
+use crate::queue::{ContenderRow, ContenderState};
 use crate::znode::escaped;
 
 const REMEDY: &str = "compare the node on each server, since one may lag behind; then delete it, guarded by its czxid";
 
 /// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
 /// servers.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let Some(gathered) = scene.sight.view().sessions_as_of() else { return };
-    let rows = scene.lock.rows(0..scene.lock.len());
-    let ghosts = rows.filter(|row| scene.sight.life(row.contender).0 == Life::Ghost).take(MOST_OF_A_KIND);
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let Some(gathered) = context.table_at.view().sessions_as_of() else { return };
+    let rows = context.lock.rows(0..context.lock.len());
+    let ghosts =
+        rows.filter(|row| context.table_at.owner_of(row.contender).0 == OwnerState::Ghost).take(MOST_OF_A_KIND);
     found.extend(ghosts.map(|row| {
-        let lasts = scene.thresholds.ghost_after;
-        Suspicion::new(describe(scene, &row), gathered, lasts).of_state(row.contender.czxid.0)
+        let lasts = context.thresholds.ghost_after;
+        Suspicion::new(describe(context, &row), gathered, lasts).of_state(row.contender.czxid.0)
     }));
 }
 
-fn describe(scene: &LockContext<'_>, row: &Row<'_>) -> Finding {
-    let blocks = row.state == State::Holds && scene.waiting() > 0;
+fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
+    let blocks = row.state == ContenderState::Holds && context.waiting() > 0;
     let severity = if blocks { Severity::Critical } else { Severity::Warning };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let summary = format!("{} belongs to session {session}, which no server knows", escaped(&row.contender.node));
-    finding(Code::Ghost, severity, scene.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    finding(Code::Ghost, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
 #[cfg(test)]

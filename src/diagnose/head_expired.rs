@@ -3,14 +3,14 @@
 use super::checks::LockContext;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
-use crate::queue::Held;
+use crate::queue::HeldSince;
 use crate::znode::escaped;
 
 /// Nothing in the tree is wrong: a paused process believes for a while that it still holds. It matters as long as its successor
 /// holds.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let (Some(ran_out), Some(holder)) = (scene.lock.ran_out(), scene.lock.first_holder()) else { return };
-    if holder.held() != Held::Since(ran_out.at) || holder.session == Some(ran_out.session) {
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let (Some(ran_out), Some(holder)) = (context.lock.last_expiry(), context.lock.first_holder()) else { return };
+    if holder.held() != HeldSince::Since(ran_out.at) || holder.session == Some(ran_out.session) {
         return;
     }
     let summary = format!(
@@ -21,8 +21,8 @@ pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let remedy =
         format!("nothing is to be deleted: let what the lock protects refuse fencing tokens below {}", holder.czxid);
     let finding =
-        finding(Code::HeadChangedByExpiry, Severity::Info, scene.lock, Some(&holder.node)).because(summary, remedy);
-    found.push(Suspicion::proved(finding, scene.now()).of_state(holder.czxid.0));
+        finding(Code::HeadChangedByExpiry, Severity::Info, context.lock, Some(&holder.node)).because(summary, remedy);
+    found.push(Suspicion::proved(finding, context.now()).of_state(holder.czxid.0));
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::checks::{LockContext, RoundMemory};
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity, Watching};
-use crate::queue::{LockId, State};
-use crate::recipe::Kind;
+use super::{Code, Severity, WatchTarget};
+use crate::queue::{ContenderState, LockId};
+use crate::recipe::LockKind;
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped, plural};
 
 /// Paths remembered at most of one lock.
@@ -23,15 +23,15 @@ pub(super) type Memory = RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), T
 /// A server that is behind lists watches on nodes that are gone elsewhere, or that others do not see yet: in an election for
 /// seconds. Such a watch is its session's own wait. So it is a leak only where its session waits for something else by now, or
 /// for nothing in this queue, and only for a number that was given before.
-pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
-    if lock.kind() == Kind::SingleNode {
+pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
+    if lock.kind() == LockKind::SingleNode {
         return;
     }
-    let (queue, table) = (lock.queue_path(), scene.sight.table());
+    let (queue, table) = (lock.queue_path(), context.table_at.table());
     let mut absent: FxHashMap<(ZnodePath, SessionId), Timestamp> = FxHashMap::default();
-    let mut moved_on = MovedOn::new(scene);
-    for (member, watched) in scene.sight.view().watched_below(&queue) {
+    let mut moved_on = MovedOn::new(context);
+    for (member, watched) in context.table_at.view().watched_below(&queue) {
         let is_child = watched.path.parent_str() == Some(queue.as_str());
         if absent.len() >= MOST_PATHS {
             break;
@@ -53,14 +53,15 @@ pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Ve
     kept.retain(|watch, _| absent.contains_key(watch));
     let mut leaked: Vec<(&ZnodePath, Timestamp, SessionId)> = Vec::new();
     for (watch, listed) in &absent {
-        let since = *kept.entry(watch.clone()).or_insert(scene.now());
-        if *listed >= since.plus(scene.thresholds.settled_after) {
+        let since = *kept.entry(watch.clone()).or_insert(context.now());
+        if *listed >= since.plus(context.thresholds.settled_after) {
             leaked.push((&watch.0, *listed, watch.1));
         }
     }
     leaked.sort();
     if let [(path, gathered, session), ..] = leaked[..] {
-        let severity = if leaked.len() >= scene.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
+        let severity =
+            if leaked.len() >= context.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
         let summary = format!(
             "{} of this queue {} back, {} of session {session} among them",
             plural(leaked.len() as u64, "watched node", "watched nodes"),
@@ -74,24 +75,25 @@ pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Ve
 
 /// Which sessions wait in a queue for nothing that they do not watch.
 struct MovedOn<'a, 'b> {
-    scene: &'a LockContext<'b>,
+    context: &'a LockContext<'b>,
     /// For each session that contends here, whether it watches what it waits for.
     contends: FxHashMap<SessionId, bool>,
 }
 
 impl<'a, 'b> MovedOn<'a, 'b> {
-    fn new(scene: &'a LockContext<'b>) -> Self {
-        Self { scene, contends: FxHashMap::default() }
+    fn new(context: &'a LockContext<'b>) -> Self {
+        Self { context, contends: FxHashMap::default() }
     }
 
     /// Whether what this session watches besides cannot be its own wait. Linear in the queue the first time that it is asked.
     fn has(&mut self, session: SessionId) -> bool {
         if self.contends.is_empty() {
-            let LockContext { sight, lock, .. } = self.scene;
+            let LockContext { table_at, lock, .. } = self.context;
             for row in lock.rows(0..lock.len()) {
                 let Some(owner) = row.contender.session else { continue };
                 // A holder may not have been told yet that it holds.
-                let waits = row.state == State::Waits && sight.facts(lock, &row).watching == Watching::Predecessor;
+                let waits = row.state == ContenderState::Waits
+                    && table_at.facts(lock, &row).watching == WatchTarget::Predecessor;
                 let all = self.contends.entry(owner).or_insert(true);
                 *all &= waits;
             }

@@ -6,68 +6,69 @@ use super::checks::{LockContext, MOST_OF_A_KIND, NodeKey, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::unwatched::Unwatched;
 use super::{Code, Severity};
-use crate::queue::{Row, State};
+use crate::queue::{ContenderRow, ContenderState};
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
 
 /// Waiters that were seen to watch nothing: from when on, until when, and their clients' last request.
-pub(super) type Memory = RoundMemory<NodeKey, Seen>;
+pub(super) type Memory = RoundMemory<NodeKey, SeenUnwatched>;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct SeenUnwatched {
     from: Timestamp,
     until: Timestamp,
     cxid: Option<i64>,
 }
 
 /// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
-pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    found.extend(slept_through(scene, memory));
+pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    found.extend(slept_through(context, memory));
     let mut told = 0;
-    for seen in &scene.unwatched {
-        let last = scene.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
-        let Some(row) = scene.lock.row(seen.position).filter(|_| last.is_none_or(|last| last == seen.position)) else {
+    for seen in &context.unwatched {
+        let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
+        let Some(row) = context.lock.row(seen.position).filter(|_| last.is_none_or(|last| last == seen.position))
+        else {
             continue;
         };
-        let key = (scene.lock.id(), row.contender.czxid.0);
-        let kept = memory.see(key, || Seen { from: scene.now(), until: seen.gathered, cxid: seen.cxid });
-        *kept = Seen { from: kept.from, until: seen.gathered, cxid: seen.cxid };
+        let key = (context.lock.id(), row.contender.czxid.0);
+        let kept = memory.see(key, || SeenUnwatched { from: context.now(), until: seen.gathered, cxid: seen.cxid });
+        *kept = SeenUnwatched { from: kept.from, until: seen.gathered, cxid: seen.cxid };
         told += 1;
         if told <= MOST_OF_A_KIND {
-            found.push(suspicion(scene, &row, seen));
+            found.push(suspicion(context, &row, seen));
         }
     }
 }
 
-fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, seen: &Unwatched) -> Suspicion {
+fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, seen: &Unwatched) -> Suspicion {
     let [node, behind] = [&row.contender.node, &seen.behind].map(|name| escaped(name));
     let summary = format!(
         "{node} waits for {behind}, but its session {} watches nothing here: it lost its wake-up, or gave up and left its node",
         seen.session
     );
     let finding =
-        finding(Code::LostWakeUp, Severity::Warning, scene.lock, Some(&row.contender.node)).because(summary, REMEDY);
-    let suspicion = Suspicion::new(finding, seen.gathered, scene.thresholds.settled_after);
+        finding(Code::LostWakeUp, Severity::Warning, context.lock, Some(&row.contender.node)).because(summary, REMEDY);
+    let suspicion = Suspicion::new(finding, seen.gathered, context.thresholds.settled_after);
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }
 
 /// The holder, when it was seen to watch nothing while it waited, and has asked the servers nothing since.
-fn slept_through(scene: &LockContext<'_>, memory: &mut Memory) -> Option<Suspicion> {
-    let row = scene.lock.row(0).filter(|row| row.state == State::Holds)?;
-    let seen = *memory.recall(&(scene.lock.id(), row.contender.czxid.0))?;
+fn slept_through(context: &LockContext<'_>, memory: &mut Memory) -> Option<Suspicion> {
+    let row = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)?;
+    let seen = *memory.recall(&(context.lock.id(), row.contender.czxid.0))?;
     let session = row.contender.session?;
-    let (member, connection) = scene.sight.view().connection_of(session)?;
+    let (member, connection) = context.table_at.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
-    let lasted = seen.until.since(seen.from) >= scene.thresholds.settled_after;
+    let lasted = seen.until.since(seen.from) >= context.thresholds.settled_after;
     if !lasted || seen.cxid.is_none() || connection.last_cxid != seen.cxid {
         return None;
     }
     let node = escaped(&row.contender.node);
     let summary =
         format!("it is the turn of {node}, but its session {session} watched nothing, and has asked nothing since");
-    let severity = if scene.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
-    let finding = finding(Code::LostWakeUp, severity, scene.lock, Some(&row.contender.node))
+    let severity = if context.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
+    let finding = finding(Code::LostWakeUp, severity, context.lock, Some(&row.contender.node))
         .because(summary, "restart that client, or delete its node: it does not know that it holds");
     let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);
     Some(suspicion.of_client_heard(connection.last_heard))

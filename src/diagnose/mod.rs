@@ -8,7 +8,7 @@
 //! A create whose reply was lost (`orphan`, proved where names carry an id; else `orphan-suspected` while it waits and
 //! `self-blocked` while it holds), a release that failed or two lock objects of one thread (`self-blocked`), a waiter that gave up
 //! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead owners (`expiring-holder`, `ghost`,
-//! `adopted-node`, `head-changed-by-expiry`), processes that hang (`hung-holder`, `stuck`), cycles (`deadlock`), and what is
+//! `adopted-node`, `head-changed-by-expiry`), processes that hang (`idle-holder`, `stuck`), cycles (`deadlock`), and what is
 //! wrong with the tree (`sequence-overflow`, `empty-parent`, `persistent-contender`, `foreign-child`) or with watches on it
 //! (`leaked-watch`), and a member that shows nodes which the ensemble deleted (`member-disagrees`).
 //!
@@ -33,7 +33,7 @@ mod finding;
 mod foreign;
 mod ghost;
 mod head_expired;
-mod hung;
+mod idle;
 mod leaked;
 mod lost_wake_up;
 mod orphan;
@@ -52,7 +52,7 @@ mod unwatched;
 mod waits;
 
 pub use diagnosis::{Changed, Diagnosis};
-pub use facts::{Facts, Life, TableAt, Watching};
+pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Code, Finding, Severity};
 pub use thresholds::Thresholds;
 pub use waits::{Blocker, Cycle, Wait, Waits};

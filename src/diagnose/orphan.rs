@@ -8,23 +8,23 @@ use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::facts::attempt;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
-use crate::queue::{Row, State};
+use crate::queue::{ContenderRow, ContenderState};
 use crate::znode::escaped;
 
 const REMEDY: &str = "ask the owner to restart that client, or delete the earlier node: its maker does not know of it";
 
 /// Names carry an id that is made for one attempt; an attempt needs one node.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
     let mut left = MOST_OF_A_KIND;
-    for positions in scene.repeated.values() {
+    for positions in context.repeated.values() {
         let rows: Vec<_> = positions.iter().filter_map(|position| lock.row(*position)).collect();
         for (earlier, later) in of_one_attempt(&rows) {
             if left == 0 {
                 return;
             }
             left -= 1;
-            let blocks = earlier.state == State::Holds && lock.waiting() > 0;
+            let blocks = earlier.state == ContenderState::Holds && lock.waiting() > 0;
             let severity = if blocks { Severity::Critical } else { Severity::Warning };
             let [first, second] = [&earlier.contender.node, &later.contender.node].map(|node| escaped(node));
             let summary = format!(
@@ -32,14 +32,14 @@ pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
                 session(earlier.contender.session)
             );
             let finding = finding(Code::Orphan, severity, lock, Some(&earlier.contender.node)).because(summary, REMEDY);
-            found.push(Suspicion::new(finding, scene.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
+            found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
         }
     }
 }
 
 /// Each row with the next one of the same attempt, in the order of the first of the two. Linear but for sorting what was found: one
 /// session may stand in a queue tens of thousands of times.
-fn of_one_attempt<'a, 'r>(rows: &'r [Row<'a>]) -> Vec<(&'r Row<'a>, &'r Row<'a>)> {
+fn of_one_attempt<'a, 'r>(rows: &'r [ContenderRow<'a>]) -> Vec<(&'r ContenderRow<'a>, &'r ContenderRow<'a>)> {
     let mut last: FxHashMap<&str, usize> = FxHashMap::default();
     let mut pairs = Vec::new();
     for (at, row) in rows.iter().enumerate() {

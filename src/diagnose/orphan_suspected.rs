@@ -4,35 +4,40 @@ use super::checks::{LockContext, MOST_OF_A_KIND};
 use super::suspicion::{Suspicion, finding};
 use super::unwatched::Unwatched;
 use super::{Code, Severity};
-use crate::queue::Row;
+use crate::queue::ContenderRow;
 use crate::znode::escaped;
 
 const REMEDY: &str = "ask the owner; if it does not wait for the earlier node, delete that, guarded by its czxid";
 
 /// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
 /// earlier node that holds needs no watch: `self_blocked` tells of that.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
     let mut suspects = 0;
-    for seen in &scene.unwatched {
-        let last = scene.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
+    for seen in &context.unwatched {
+        let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
         // The last is no orphan: it may have lost its wake-up.
         let Some(last) = last.filter(|last| *last != seen.position && suspects < MOST_OF_A_KIND) else { continue };
-        if let (Some(row), Some(last)) = (scene.lock.row(seen.position), scene.lock.row(last)) {
+        if let (Some(row), Some(last)) = (context.lock.row(seen.position), context.lock.row(last)) {
             suspects += 1;
-            found.push(suspicion(scene, &row, &last, seen));
+            found.push(suspicion(context, &row, &last, seen));
         }
     }
 }
 
-fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, last: &Row<'_>, seen: &Unwatched) -> Suspicion {
+fn suspicion(
+    context: &LockContext<'_>,
+    row: &ContenderRow<'_>,
+    last: &ContenderRow<'_>,
+    seen: &Unwatched,
+) -> Suspicion {
     let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
     let summary = format!(
         "session {} queues again as {last}, and nothing watches for {node}, which waits for {behind}",
         seen.session
     );
-    let finding = finding(Code::OrphanSuspected, Severity::Warning, scene.lock, Some(&row.contender.node))
+    let finding = finding(Code::OrphanSuspected, Severity::Warning, context.lock, Some(&row.contender.node))
         .because(summary, REMEDY);
-    let suspicion = Suspicion::new(finding, seen.gathered, scene.thresholds.settled_after);
+    let suspicion = Suspicion::new(finding, seen.gathered, context.thresholds.settled_after);
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }
 

@@ -4,7 +4,7 @@ use super::checks::LockContext;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity};
 use crate::queue::LockQueue;
-use crate::recipe::Kind;
+use crate::recipe::LockKind;
 use crate::znode::Sequence;
 
 /// How many numbers a parent gives.
@@ -13,9 +13,9 @@ const NUMBERS: i64 = 1 << 31;
 const REMEDY: &str = "let the queue drain, then delete the lock parent and let it be made anew: its numbers begin at 0";
 
 /// Servers up to 3.5 go on with negative numbers, so that the newest becomes the head; from 3.6 creates fail.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
-    if lock.kind() == Kind::SingleNode {
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
+    if lock.kind() == LockKind::SingleNode {
         return;
     }
     let lowest = lock.rows(0..1).find_map(|row| row.contender.sequence);
@@ -24,7 +24,7 @@ pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         (Severity::Critical, summary)
     } else {
         let left = numbers_left(lock);
-        if left > scene.thresholds.numbers_left {
+        if left > context.thresholds.numbers_left {
             return;
         }
         let left_over = match left {
@@ -36,7 +36,7 @@ pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         (severity, format!("of {NUMBERS} numbers {left_over} left for nodes of this queue"))
     };
     let finding = finding(Code::SequenceOverflow, severity, lock, None).because(summary, REMEDY);
-    found.push(Suspicion::proved(finding, scene.now()));
+    found.push(Suspicion::proved(finding, context.now()));
 }
 
 /// A listing shows how many children were created and deleted together, in 32 bits: of half of that, the highest bit is lost.

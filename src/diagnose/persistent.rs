@@ -3,7 +3,7 @@
 use super::checks::LockContext;
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity};
-use crate::queue::{LockQueue, Row, State};
+use crate::queue::{ContenderRow, ContenderState, LockQueue};
 use crate::recipe::Recipe;
 use crate::znode::escaped;
 
@@ -11,18 +11,18 @@ const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
 
 /// One finding for each lock, about the first of them. Hive's locks are meant so.
-pub(super) fn check(scene: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
+pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
     if lock.recipe() == Recipe::Hive {
         return;
     }
     let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
     let Some(first) = ownerless.next() else { return };
     let finding = describe(lock, &first, 1 + ownerless.count());
-    found.push(Suspicion::proved(finding, scene.now()).of_state(first.contender.czxid.0));
+    found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));
 }
 
-fn describe(lock: &LockQueue, first: &Row<'_>, count: usize) -> Finding {
+fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding {
     let mixed = count < lock.len();
     // Names that anybody could give are a lock's only when sessions contend there too.
     let sure = mixed
@@ -37,7 +37,7 @@ fn describe(lock: &LockQueue, first: &Row<'_>, count: usize) -> Finding {
         2 => format!(", as is 1 more of {} contenders", lock.len()),
         _ => format!(", as are {} more of {} contenders", count - 1, lock.len()),
     };
-    let verb = if first.state == State::Holds { "holds" } else { "stands in the queue" };
+    let verb = if first.state == ContenderState::Holds { "holds" } else { "stands in the queue" };
     let summary = format!("{node} {verb} and is owned by no session, so that nobody's end deletes it{others}");
     finding(Code::PersistentContender, severity, lock, Some(&first.contender.node)).because(summary, REMEDY)
 }

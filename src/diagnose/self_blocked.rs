@@ -3,30 +3,30 @@
 use super::suspicion::{Suspicion, finding};
 use super::waits::{Wait, Waits};
 use super::{Code, Severity, TableAt, Thresholds, election, stuck};
-use crate::queue::{Held, LockQueue};
+use crate::queue::{HeldSince, LockQueue};
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
 /// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
 pub(super) fn check(
-    sight: TableAt<'_>,
+    table_at: TableAt<'_>,
     thresholds: &Thresholds,
     waits: &Waits,
     holders: &mut stuck::Memory,
     found: &mut Vec<Suspicion>,
 ) {
     for wait in waits.self_blocked() {
-        let Some(lock) = sight.table().lock(wait.lock) else { continue };
-        let Some((_, position)) = sight.table().position(&lock.queue_path().child(&wait.node)) else { continue };
+        let Some(lock) = table_at.table().lock(wait.lock) else { continue };
+        let Some((_, position)) = table_at.table().position(&lock.queue_path().child(&wait.node)) else { continue };
         let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };
-        let since = waiter.contends_since(sight.table().clock_ahead_ms());
-        let lasts = sight.now().since(since.max(held_since(lock, sight.now(), holders)));
+        let since = waiter.contends_since(table_at.table().clock_ahead_ms());
+        let lasts = table_at.now().since(since.max(held_since(lock, table_at.now(), holders)));
         let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
         let severity = if stuck { Severity::Warning } else { Severity::Info };
         let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
             .because(describe(wait, lasts.as_secs()), REMEDY);
-        let suspicion = Suspicion::new(finding, sight.now(), thresholds.settled_after);
+        let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
         found.push(suspicion.of_state(waiter.czxid.0));
     }
 }
@@ -34,7 +34,7 @@ pub(super) fn check(
 /// Since when the lock is held, as far as it was seen.
 fn held_since(lock: &LockQueue, now: Timestamp, holders: &mut stuck::Memory) -> Timestamp {
     match (lock.held(), lock.first_holder()) {
-        (Held::Since(since), _) => since,
+        (HeldSince::Since(since), _) => since,
         (_, Some(holder)) => holders.recall(&(lock.id(), holder.czxid.0)).map_or(now, |since| *since),
         (_, None) => now,
     }

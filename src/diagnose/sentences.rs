@@ -17,7 +17,7 @@ fn scenes(code: Code) -> Vec<World> {
         Code::SelfBlocked => vec![one_session_twice(1, 2, 5), one_session_twice(1, 2, 70)],
         Code::LostWakeUp => vec![lost_wake_up(false), lost_wake_up(true)],
         Code::ExpiringHolder => vec![expiring(None), expiring(Some(20_000))],
-        Code::HungHolder => vec![hung()],
+        Code::IdleHolder => vec![hung()],
         Code::Stuck => vec![stuck(1), stuck(2)],
         Code::StuckLease => vec![stuck_lease()],
         Code::SequenceOverflow => {
@@ -50,11 +50,11 @@ fn every_sentence_of_every_finding_is_as_it_was_reviewed() {
 fn every_sentence_of_the_evidence_against_a_node_is_as_it_was_reviewed() {
     let mut all = Vec::new();
     for world in [one_session_twice(1, 1, 1), one_session_twice(1, 2, 1), lost_wake_up(false)] {
-        let sight = TableAt::new(&world.table, world.now);
+        let table_at = TableAt::new(&world.table, world.now);
         let lock = world.lock("/l");
         for row in lock.rows(0..lock.len()) {
             all.push(row.contender.node.to_string());
-            all.extend(sight.suspicions(lock, &row).into_iter().map(|sentence| format!("  {sentence}")));
+            all.extend(table_at.suspicions(lock, &row).into_iter().map(|sentence| format!("  {sentence}")));
         }
     }
     insta::assert_snapshot!(all.join("\n"));

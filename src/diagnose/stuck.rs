@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::checks::{LockContext, NodeKey, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Finding, Severity, election};
-use crate::queue::{Held, Row};
-use crate::recipe::Kind;
+use crate::queue::{ContenderRow, HeldSince};
+use crate::recipe::LockKind;
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str =
@@ -16,35 +16,37 @@ const REMEDY: &str =
 pub(super) type Memory = RoundMemory<NodeKey, Timestamp>;
 
 /// One finding for each lock, about who has held longest.
-pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
-    if scene.waiting() == 0 || election::is_registry(lock) {
+pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
+    if context.waiting() == 0 || election::is_registry(lock) {
         return;
     }
     // Holders that are no lease took the lock together, or nearly so.
-    let holders = if lock.kind() == Kind::Semaphore { lock.holding() } else { lock.holding().min(1) };
-    let since = lock.rows(0..holders).map(|row| (held_since(scene, &row, memory), row.position)).min();
+    let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
+    let since = lock.rows(0..holders).map(|row| (held_since(context, &row, memory), row.position)).min();
     let Some((since, position)) = since else { return };
-    let held = scene.now().since(since);
-    let (waiting, Some(waits)) = (scene.waiting(), scene.first_waits()) else { return };
-    if held < scene.thresholds.stuck_after || waits < scene.thresholds.stuck_after {
+    let held = context.now().since(since);
+    let (waiting, Some(waits)) = (context.waiting(), context.first_waits()) else { return };
+    if held < context.thresholds.stuck_after || waits < context.thresholds.stuck_after {
         return;
     }
     let Some(row) = lock.row(position) else { return };
-    let finding = describe(scene, &row, held, waiting);
-    found.push(Suspicion::new(finding, scene.now(), Duration::ZERO).of_state(row.contender.czxid.0));
+    let finding = describe(context, &row, held, waiting);
+    found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(row.contender.czxid.0));
 }
 
-fn held_since(scene: &LockContext<'_>, row: &Row<'_>, memory: &mut Memory) -> Timestamp {
+fn held_since(context: &LockContext<'_>, row: &ContenderRow<'_>, memory: &mut Memory) -> Timestamp {
     match row.contender.held() {
-        Held::Since(since) => since,
-        Held::AtMostSince(_) | Held::Free => *memory.see((scene.lock.id(), row.contender.czxid.0), || scene.now()),
+        HeldSince::Since(since) => since,
+        HeldSince::AtMostSince(_) | HeldSince::Free => {
+            *memory.see((context.lock.id(), row.contender.czxid.0), || context.now())
+        }
     }
 }
 
-fn describe(scene: &LockContext<'_>, row: &Row<'_>, held: Duration, waiting: usize) -> Finding {
-    let lock = scene.lock;
-    let code = if lock.kind() == Kind::Semaphore { Code::StuckLease } else { Code::Stuck };
+fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, held: Duration, waiting: usize) -> Finding {
+    let lock = context.lock;
+    let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
     let what = if code == Code::StuckLease { "is a lease that was not returned" } else { "has held" };
     let wait = if waiting == 1 { "waits" } else { "wait" };

@@ -57,12 +57,12 @@ impl Suspicion {
         self
     }
 
-    fn key(&self) -> Key {
+    fn key(&self) -> SuspicionKey {
         (self.finding.lock.id, self.finding.code, self.finding.node.clone(), self.state)
     }
 }
 
-type Key = (LockId, Code, Option<Arc<str>>, i64);
+type SuspicionKey = (LockId, Code, Option<Arc<str>>, i64);
 
 /// How a finding about a lock is begun.
 pub(super) fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
@@ -77,7 +77,7 @@ impl Finding {
 }
 
 #[derive(Clone, Debug)]
-struct Seen {
+struct SuspicionAge {
     first: Timestamp,
     last: Timestamp,
     round: u64,
@@ -86,31 +86,31 @@ struct Seen {
 
 /// What is under suspicion, since when.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Ledger {
-    seen: FxHashMap<Key, Seen>,
+pub(super) struct SuspicionHistory {
+    seen: FxHashMap<SuspicionKey, SuspicionAge>,
     round: u64,
 }
 
 /// What came of one look.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Verdicts {
+pub(super) struct StandingFindings {
     /// All that stands now.
     pub standing: Vec<Arc<Finding>>,
     /// What of it is new, or worse than before.
     pub raised: Vec<Finding>,
 }
 
-impl Ledger {
+impl SuspicionHistory {
     /// Takes all that is seen at this moment. What is not among it is forgotten.
     ///
     /// Servers are asked one after the other, and a view may be put together from answers of which some are older than others:
     /// what was gathered counts as a second view only when all of it is newer than the first look.
-    pub fn judge(&mut self, suspicions: Vec<Suspicion>, now: Timestamp) -> Verdicts {
+    pub fn judge(&mut self, suspicions: Vec<Suspicion>, now: Timestamp) -> StandingFindings {
         self.round += 1;
         let round = self.round;
-        let mut verdicts = Verdicts::default();
+        let mut verdicts = StandingFindings::default();
         for suspicion in suspicions {
-            let fresh = Seen { first: now, last: suspicion.gathered, round, raised: None };
+            let fresh = SuspicionAge { first: now, last: suspicion.gathered, round, raised: None };
             let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
             seen.round = round;
             seen.last = seen.last.max(suspicion.gathered);

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::{Code, Diagnosis, Finding, Severity, Thresholds};
-use crate::queue::{Change, Link, LockId, LockQueue, LockTable};
+use crate::queue::{Change, ConnectionState, LockId, LockQueue, LockTable};
 use crate::recipe::Classifier;
 use crate::server_view::{
-    Connection, Expiry, Listing, MemberView, Mode, Provenance, ServerView, Session, WatchTotals, WatchedPath,
+    Connection, Expiry, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerView, WatchTotals,
+    WatchedPath,
 };
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -64,7 +65,11 @@ impl World {
         let mut table = LockTable::new([]);
         let now = Timestamp(1_000_000_000);
         let session = SessionId(OBSERVER);
-        for change in [Change::Link(Link::Connected { session, recursive: true }), Change::Syncing, Change::Synced] {
+        for change in [
+            Change::Connection(ConnectionState::Connected { session, recursive: true }),
+            Change::Syncing,
+            Change::Synced,
+        ] {
             table.apply(change, now);
         }
         let mut world = Self {
@@ -154,9 +159,9 @@ impl World {
     pub fn return_deleted(&mut self, at: &ZnodePath) {
         let session = SessionId(OBSERVER);
         self.apply(Change::Deleted { path: at.clone(), zxid: None });
-        self.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }));
+        self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
         let nodes: Vec<Change> = self.nodes.values().cloned().collect();
-        let connected = [Change::Link(Link::Connected { session, recursive: true }), Change::Syncing];
+        let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
         for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
             self.apply(change);
         }
@@ -167,7 +172,7 @@ impl World {
         let nodes: Vec<Change> = self.nodes.values().cloned().collect();
         let (session, now) = (SessionId(OBSERVER), self.now);
         self.table = LockTable::new([]);
-        let connected = [Change::Link(Link::Connected { session, recursive: true }), Change::Syncing];
+        let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
         for change in connected.into_iter().chain(nodes).chain([Change::Synced]) {
             self.table.apply(change, now);
         }
@@ -180,7 +185,7 @@ impl World {
         let connected = self.clients.iter().filter(|client| client.connected);
         let connections = connected.clone().map(|client| connection(client, at)).collect();
         let listed = self.clients.iter().filter(|client| client.listed);
-        let sessions = listed.map(|client| Session {
+        let sessions = listed.map(|client| ListedSession {
             id: SessionId(client.session),
             expiry: Expiry::Monotonic { millis: 0 },
             expires_at: client.expires_at,
@@ -203,7 +208,7 @@ impl World {
         let mut member = MemberView::unasked("zk1:2181".to_owned());
         if self.answers {
             member = MemberView {
-                mode: Some(Mode::Standalone),
+                mode: Some(ServerMode::Standalone),
                 provenance: self.provenance,
                 version: Some("3.8.0-5a02a05".to_owned()),
                 connections: Some(Listing::new(connections, true, at)),

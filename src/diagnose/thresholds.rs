@@ -52,7 +52,7 @@ impl Thresholds {
                 self.settled_after.saturating_add(LOOK_INTERVAL)
             }
             Code::Ghost | Code::MemberDisagrees => self.ghost_after.saturating_add(LOOK_INTERVAL),
-            Code::HungHolder | Code::Stuck | Code::StuckLease => self.stuck_after.saturating_add(LOOK_INTERVAL),
+            Code::IdleHolder | Code::Stuck | Code::StuckLease => self.stuck_after.saturating_add(LOOK_INTERVAL),
             Code::EmptyParent => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::checks::{LockContext, NodeKey, RoundMemory};
-use super::{Life, election};
-use crate::queue::{LockId, Row, State};
-use crate::recipe::{Kind, Recipe, Role};
+use super::{OwnerState, election};
+use crate::queue::{ContenderRow, ContenderState, LockId};
+use crate::recipe::{LockKind, Recipe, Role};
 use crate::server_view::Connection;
 use crate::znode::{SessionId, Timestamp};
 
@@ -63,67 +63,67 @@ struct Quiet {
 
 /// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
 /// and its next watch.
-pub(super) fn unwatched(scene: &LockContext<'_>, memory: &mut Memory) -> Vec<Unwatched> {
-    let lock = scene.lock;
-    let told = scene.sight.view().members.iter().any(|member| member.watched.is_some());
+pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut Memory) -> Vec<Unwatched> {
+    let lock = context.lock;
+    let told = context.table_at.view().members.iter().any(|member| member.watched.is_some());
     // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
-    let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != Kind::SingleNode;
+    let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != LockKind::SingleNode;
     if !told || !waits || lock.waiting() == 0 || election::is_registry(lock) {
         return Vec::new();
     }
-    let changed = changed(scene, memory);
+    let changed = changed(context, memory);
     let rows = lock.rows(lock.holding()..lock.len());
-    rows.filter_map(|row| one(scene, &row, changed, &mut memory.waiters)).collect()
+    rows.filter_map(|row| one(context, &row, changed, &mut memory.waiters)).collect()
 }
 
-fn changed(scene: &LockContext<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
-    let children = (scene.lock.len(), scene.lock.next_sequence());
-    let queue = memory.queues.see(scene.lock.id(), || Queue { children, looked: scene.now(), changed: None });
+fn changed(context: &LockContext<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
+    let children = (context.lock.len(), context.lock.next_sequence());
+    let queue = memory.queues.see(context.lock.id(), || Queue { children, looked: context.now(), changed: None });
     if queue.children != children {
-        queue.changed = Some((queue.looked, scene.now()));
+        queue.changed = Some((queue.looked, context.now()));
     }
-    (queue.children, queue.looked) = (children, scene.now());
+    (queue.children, queue.looked) = (children, context.now());
     queue.changed
 }
 
 fn one(
-    scene: &LockContext<'_>,
-    row: &Row<'_>,
+    context: &LockContext<'_>,
+    row: &ContenderRow<'_>,
     changed: Option<(Timestamp, Timestamp)>,
     quiet: &mut RoundMemory<NodeKey, Quiet>,
 ) -> Option<Unwatched> {
-    let (sight, lock, contender) = (scene.sight, scene.lock, row.contender);
-    let session = contender.session.filter(|_| row.state == State::Waits)?;
-    let alone = !scene.repeated.contains_key(&session);
-    if alone && scene.watching.contains(&session) {
+    let (table_at, lock, contender) = (context.table_at, context.lock, row.contender);
+    let session = contender.session.filter(|_| row.state == ContenderState::Waits)?;
+    let alone = !context.repeated.contains_key(&session);
+    if alone && context.watching.contains(&session) {
         return None;
     }
     // kazoo's `Lock` does not wait for readers, though its names stand in one queue with theirs.
     if !alone && lock.recipe() == Recipe::KazooReadWrite {
         return None;
     }
-    let behind = awaited(scene, row)?;
-    let gathered = sight.view().watches_as_of(session)?;
-    let since = contender.contends_since(sight.table().clock_ahead_ms());
-    let unseen = sight.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
-    if !unseen || gathered < since.plus(NEW) || sight.life(contender).0 != Life::Live {
+    let behind = awaited(context, row)?;
+    let gathered = table_at.view().watches_as_of(session)?;
+    let since = contender.contends_since(table_at.table().clock_ahead_ms());
+    let unseen = table_at.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
+    if !unseen || gathered < since.plus(NEW) || table_at.owner_of(contender).0 != OwnerState::Live {
         return None;
     }
-    let (member, connection) = sight.view().connection_of(session)?;
+    let (member, connection) = table_at.view().connection_of(session)?;
     let asked = member.connections.as_ref()?.at;
     let indifferent = is_indifferent(
-        scene,
+        context,
         connection,
         asked,
         changed,
         quiet.see((lock.id(), contender.czxid.0), || Quiet {
             cxid: connection.last_cxid,
             established: connection.established,
-            since: scene.now(),
+            since: context.now(),
         }),
     );
     // Who watches children is told by no list, but may be told by their number: that is counted less often.
-    let gathered = match sight.child_watches_beside(session) {
+    let gathered = match table_at.child_watches_beside(session) {
         _ if indifferent => gathered,
         Some((0, counted)) if counted >= since.plus(NEW) => gathered.min(counted),
         _ => return None,
@@ -142,7 +142,7 @@ fn one(
 /// Whether somebody came or left, and the client, which is awake, asked nothing afterwards: who watches children has to list them
 /// anew after each event. So it is told apart even where others watch children.
 fn is_indifferent(
-    scene: &LockContext<'_>,
+    context: &LockContext<'_>,
     connection: &Connection,
     asked: Timestamp,
     changed: Option<(Timestamp, Timestamp)>,
@@ -151,10 +151,10 @@ fn is_indifferent(
     let same =
         quiet.cxid.is_some() && (quiet.cxid, quiet.established) == (connection.last_cxid, connection.established);
     if !same {
-        *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: scene.now() };
+        *quiet = Quiet { cxid: connection.last_cxid, established: connection.established, since: context.now() };
         return false;
     }
-    let late = |changed: Timestamp| changed.plus(scene.thresholds.settled_after);
+    let late = |changed: Timestamp| changed.plus(context.thresholds.settled_after);
     changed.is_some_and(|(before, after)| {
         quiet.since <= before
             && asked >= late(after)
@@ -163,13 +163,13 @@ fn is_indifferent(
 }
 
 /// The one node that a waiter waits for. Who waits for a semaphore's leases waits for many, and watches children.
-fn awaited<'a>(scene: &LockContext<'a>, row: &Row<'_>) -> Option<Row<'a>> {
-    let lock = scene.lock;
+fn awaited<'a>(context: &LockContext<'a>, row: &ContenderRow<'_>) -> Option<ContenderRow<'a>> {
+    let lock = context.lock;
     let names = lock.waits_for(row.position, 2);
     let [name] = names[..] else { return None };
     let position = match row.position.checked_sub(1).and_then(|before| lock.row(before)) {
         Some(before) if &*before.contender.node == name => before.position,
-        _ => scene.sight.table().position(&lock.queue_path().child(name))?.1,
+        _ => context.table_at.table().position(&lock.queue_path().child(name))?.1,
     };
     lock.row(position).filter(|awaited| awaited.contender.role != Role::Lease)
 }

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use crate::admin::{DeletePlan, Examine, NoPlan, PlannedNode};
 use crate::diagnose::TableAt;
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{Change, Link, LockTable};
+use crate::queue::{Change, ConnectionState, LockTable};
 use crate::recipe::Classifier;
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, survey_once};
@@ -102,7 +102,7 @@ impl Examiner {
     fn take(&mut self, batch: Option<Vec<Observed>>) -> Result<(), String> {
         let ended = || self.refused.clone().unwrap_or_else(|| "the connection ended".to_owned());
         for Observed { at, change } in batch.ok_or_else(ended)? {
-            if let Change::Link(Link::Refused { reason }) = &change {
+            if let Change::Connection(ConnectionState::Refused { reason }) = &change {
                 self.refused = Some(reason.clone());
             }
             self.table.apply(change, at);

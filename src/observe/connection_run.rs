@@ -5,7 +5,7 @@ use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
 use super::follow::{Follower, Watching};
 use super::outbox::{Gone, Outbox};
 use super::wire::{self, Answered, Armed, Delivered, Watchers};
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::znode::SessionId;
 
 /// Reads asked for by events that may wait to be sent. With more, the server cannot keep up with the events, and a
@@ -95,7 +95,7 @@ impl<'a> ConnectionRun<'a> {
     pub(super) async fn run(mut self) -> End {
         let session = SessionId(self.client.session_id().0);
         let recursive = self.watching == Watching::Recursive;
-        self.outbox.push(Change::Link(Link::Connected { session, recursive }));
+        self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
         self.follower.begin(self.watching);
         loop {
             if let Err(end) = self.step().await {

@@ -45,7 +45,7 @@ impl Outbox {
     /// Takes a change. When there are too many, all but those of the link are dropped, and so are the following ones until
     /// [`Self::start_over`].
     pub(super) fn push(&mut self, change: Change) {
-        let is_link = |change: &Change| matches!(change, Change::Link(_));
+        let is_link = |change: &Change| matches!(change, Change::Connection(_));
         if self.overflown && !is_link(&change) {
             return;
         }
@@ -125,7 +125,7 @@ pub(super) fn now() -> Timestamp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::Link;
+    use crate::queue::ConnectionState;
     use crate::znode::ZnodePath;
 
     fn deleted() -> Change {
@@ -136,7 +136,7 @@ mod tests {
     async fn a_slow_consumer_costs_a_bounded_memory_and_gets_a_fresh_start() {
         let (sender, mut receiver) = channel();
         let mut outbox = Outbox::new(sender);
-        outbox.push(Change::Link(Link::Lost { reason: "cut".to_owned() }));
+        outbox.push(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
         for _ in 0..HELD + 10 {
             outbox.push(deleted());
         }

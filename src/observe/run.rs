@@ -9,7 +9,7 @@ use super::connection_run::{ConnectionRun, End};
 use super::follow::{Follower, Watching};
 use super::outbox::{Gone, Outbox, now};
 use super::{CLOSING, ObserveOptions, Observed, Waits};
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -61,7 +61,7 @@ impl Runner {
             self.heard(&servers);
             if state == SessionState::AuthFailed {
                 let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
-                self.link(Link::Refused { reason });
+                self.link(ConnectionState::Refused { reason });
                 break;
             }
             if began.elapsed() > PATIENCE {
@@ -95,7 +95,7 @@ impl Runner {
         mut reason: Option<String>,
     ) -> Result<Option<(Client, TransportStatus)>, Gone> {
         for attempt in 1_u32.. {
-            self.link(Link::Connecting { attempt, reason: reason.take(), next_try: None });
+            self.link(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
                 Ok(connected) => {
                     // What was there once is waited for.
@@ -106,14 +106,18 @@ impl Runner {
             };
             tracing::info!(attempt, error = error.to_string(), "no session");
             if error.is_permanent() || self.waits == Waits::AsCommandsDo && error.ends_a_command() {
-                self.link(Link::Refused { reason: error.to_string() });
+                self.link(ConnectionState::Refused { reason: error.to_string() });
                 break;
             }
             // A command that ends says why, and waits no more.
             let waits = self.waits == Waits::AsLongAsItTakes;
             reason = Some(if waits { error.while_waiting() } else { error.to_string() });
             let delay = backoff.next();
-            self.link(Link::Connecting { attempt, reason: reason.clone(), next_try: Some(now().plus(delay)) });
+            self.link(ConnectionState::Connecting {
+                attempt,
+                reason: reason.clone(),
+                next_try: Some(now().plus(delay)),
+            });
             self.outbox.send_while(sleep(delay)).await?;
         }
         Ok(None)
@@ -133,7 +137,7 @@ impl Runner {
             };
             tracing::info!(reason, "connection lost");
             self.heard(servers);
-            self.link(Link::Lost { reason });
+            self.link(ConnectionState::Lost { reason });
             if let Some(state) = self.reconnected(client, servers.clone()).await? {
                 return Ok(state);
             }
@@ -208,7 +212,7 @@ impl Runner {
             let reason = format!("the connection was cut: {found}");
             if lost.elapsed() >= PATIENCE && reason != said {
                 said.clone_from(&reason);
-                self.link(Link::Lost { reason });
+                self.link(ConnectionState::Lost { reason });
             }
         }
     }
@@ -219,7 +223,7 @@ impl Runner {
         self.outbox.push(Change::Heard { at: Timestamp(now().0.saturating_sub(ago)) });
     }
 
-    fn link(&mut self, link: Link) {
-        self.outbox.push(Change::Link(link));
+    fn link(&mut self, link: ConnectionState) {
+        self.outbox.push(Change::Connection(link));
     }
 }

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::handover::LeaseHandover;
 use super::lock::SessionExpired;
-use super::table::{Parent, ParentNode, Phase};
-use super::{Change, Contender, Event, Happening, Link, LockId, LockQueue, LockTable, WatchEvents};
-use crate::recipe::{Classifier, Kind, Place, Role};
+use super::table::{Parent, ParentNode, SyncPhase};
+use super::{Change, ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, LockTable, WatchEvents};
+use crate::recipe::{Classification, Classifier, LockKind, Role};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath, ZnodeStat};
 
 /// How many locks are kept that are free and whose parent does not tell that they exist (a single node between two
@@ -17,7 +17,7 @@ const FREE_KEPT: usize = 1_000;
 /// noticed later than it is, and what servers tell about themselves comes by other connections.
 fn sign_of_life(change: &Change, now: Timestamp) -> Option<Timestamp> {
     match change {
-        Change::Link(_) | Change::Surveyed { .. } => None,
+        Change::Connection(_) | Change::Surveyed { .. } => None,
         Change::Heard { at } => Some(now.min(*at)),
         _ => Some(now),
     }
@@ -46,7 +46,7 @@ impl LockTable {
                 self.unreadable.insert(path, why);
             }
             Change::Heard { .. } => {}
-            Change::Link(link) => self.linked(link, now, &mut out),
+            Change::Connection(state) => self.connection_changed(state, now, &mut out),
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),
         }
@@ -54,23 +54,23 @@ impl LockTable {
     }
 
     /// Whether what changes now happens before somebody's eyes; what the first reading finds had happened before.
-    pub(super) fn tells(&self) -> bool {
-        !matches!(self.phase, Phase::Never | Phase::Syncing { again: false })
+    pub(super) fn is_reporting(&self) -> bool {
+        !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false })
     }
 
-    fn linked(&mut self, link: Link, now: Timestamp, out: &mut Vec<Happening>) {
-        let was_connected = matches!(self.link, Link::Connected { .. });
-        let is_connected = matches!(link, Link::Connected { .. });
+    fn connection_changed(&mut self, state: ConnectionState, now: Timestamp, out: &mut Vec<Happening>) {
+        let was_connected = matches!(self.connection, ConnectionState::Connected { .. });
+        let is_connected = matches!(state, ConnectionState::Connected { .. });
         if was_connected && !is_connected {
-            if self.tells() {
-                self.phase = Phase::Stale;
+            if self.is_reporting() {
+                self.phase = SyncPhase::Stale;
             }
-            out.push(Happening::of_link(Event::Disconnected, now));
-            self.told_cut = true;
-        } else if is_connected && std::mem::take(&mut self.told_cut) {
-            out.push(Happening::of_link(Event::Reconnected, now));
+            out.push(Happening::of_connection(LockEvent::Disconnected, now));
+            self.cut_reported = true;
+        } else if is_connected && std::mem::take(&mut self.cut_reported) {
+            out.push(Happening::of_connection(LockEvent::Reconnected, now));
         }
-        self.link = link;
+        self.connection = state;
     }
 
     fn listed(&mut self, path: &ZnodePath, stat: &ZnodeStat, now: Timestamp, out: &mut Vec<Happening>) {
@@ -96,7 +96,7 @@ impl LockTable {
             return;
         }
         self.hint_epochs.insert(path.clone(), self.epoch);
-        if self.shape.note(path) {
+        if self.classifier.note(path) {
             self.regroup(path, now, out);
         }
     }
@@ -104,8 +104,10 @@ impl LockTable {
     fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
         self.unreadable.remove(path);
         let known = self.node(path);
-        let place =
-            self.shape.place(path).filter(|place| !place.needs_ephemeral() || node.stat.ephemeral_owner.is_some());
+        let place = self
+            .classifier
+            .classify(path)
+            .filter(|place| !place.needs_ephemeral() || node.stat.ephemeral_owner.is_some());
         let Some(place) = place else {
             self.lease_gone(path, false, now, out);
             self.note_maximum(path, &node);
@@ -150,7 +152,7 @@ impl LockTable {
         parent.epoch = epoch;
         parent.maximum = maximum;
         for id in self.ids_at(path) {
-            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() == Kind::Semaphore) {
+            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() == LockKind::Semaphore) {
                 lock.maximum = maximum;
                 self.touched.insert(id);
             }
@@ -164,11 +166,11 @@ impl LockTable {
         }
     }
 
-    fn add(&mut self, path: &ZnodePath, place: &Place, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
+    fn add(&mut self, path: &ZnodePath, place: &Classification, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
         let live = self.is_live();
         let known = self.take_returned(path, &node);
         let returned = known.is_some();
-        let missed = matches!(self.phase, Phase::Syncing { again: true });
+        let missed = matches!(self.phase, SyncPhase::Syncing { again: true });
         let id = self.lock_of(place, now, out);
         if live && !returned {
             self.clock.created(node.stat.ctime, now);
@@ -203,7 +205,7 @@ impl LockTable {
         let cost = self.locks.get(&id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
         self.name_apart(id);
-        self.tell_left(id, left, now, out);
+        self.report_left(id, left, now, out);
         let Some(lock) = self.locks.get_mut(&id) else { return };
         if !live {
             if missed && returned {
@@ -212,7 +214,7 @@ impl LockTable {
                 // Whose it is shows when everything was read.
                 self.lease_found(place, slot);
             } else if missed {
-                out.push(Happening::new(Event::Enqueued, lock, lock.contender(slot), now));
+                out.push(Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now));
             }
             return;
         }
@@ -224,7 +226,7 @@ impl LockTable {
         let is_pending = lock.is_pending() && place.role == Role::Lease;
         // A lease whose session queued before is not a second contender.
         if !(handed_over || is_pending || returned) {
-            let enqueued = Happening::new(Event::Enqueued, lock, lock.contender(slot), now).costing(cost);
+            let enqueued = Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now).costing(cost);
             out.insert(at, enqueued);
         }
     }
@@ -243,7 +245,7 @@ impl LockTable {
         parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
         parent.next_sequence = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
         let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
-        if lock.kind() != Kind::SingleNode {
+        if lock.kind() != LockKind::SingleNode {
             // A semaphore's leases are counted apart: who comes gets its number in the queue.
             lock.next_sequence = self.parents.get(&lock.queue_path()).and_then(|queue| queue.next_sequence);
         }
@@ -265,7 +267,7 @@ impl LockTable {
             self.lease_gone(path, true, now, out);
             self.drop_free_below(path, now, out);
         }
-        if self.shape.forget(path) {
+        if self.classifier.forget(path) {
             self.hint_epochs.remove(path);
             self.regroup(path, now, out);
         }
@@ -289,7 +291,7 @@ impl LockTable {
 
     /// A contender's node is gone.
     pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
-        let (live, told) = (self.is_live(), self.tells());
+        let (live, told) = (self.is_live(), self.is_reporting());
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.nodes.remove(path.name());
         }
@@ -298,8 +300,8 @@ impl LockTable {
         let ran_out = self.session_expired(session, now);
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let position = lock.position_of_slot(slot);
-        let veiled = lock.is_veiled(slot);
-        let heads_semaphore = lock.kind() == Kind::Semaphore && position == Some(lock.leases());
+        let veiled = lock.is_hidden(slot);
+        let heads_semaphore = lock.kind() == LockKind::Semaphore && position == Some(lock.leases());
         let cost = match position {
             _ if !live => WatchEvents::default(),
             Some(position) => lock.cost_of_removal(position),
@@ -313,26 +315,26 @@ impl LockTable {
         let since = contender.contends_since(self.clock.ahead_ms());
         let held = contender.holds || contender.held_before_return.is_some();
         let event = match held {
-            _ if ran_out => Event::Expired,
-            true => Event::Released,
-            false => Event::Left,
+            _ if ran_out => LockEvent::Expired,
+            true => LockEvent::Released,
+            false => LockEvent::Left,
         };
         if let (true, true, Some(session)) = (ran_out && contender.returned_at.is_none(), held, session) {
             lock.session_expired =
                 Some(Box::new(SessionExpired { at: now, node: Arc::clone(&contender.node), session }));
         }
-        let semaphore = lock.kind() == Kind::Semaphore;
+        let semaphore = lock.kind() == LockKind::Semaphore;
         let found_now = semaphore && self.lease_lost(id, slot);
         // Whoever has two nodes stands in its lock as long as one of them is there.
         let goes_on = veiled || (contender.role == Role::Lease && contender.queued.is_some() && !contender.holds);
         let may_have_lease = semaphore && contender.role == Role::Queue && (heads_semaphore || !live);
         // That a returned node is gone was reported when it was deleted.
         let is_reported = told && !goes_on && !found_now && contender.returned_at.is_none();
-        if is_reported && may_have_lease && event == Event::Left {
+        if is_reported && may_have_lease && event == LockEvent::Left {
             self.left_queue(id, LeaseHandover { contender, cost }, now, out);
         } else if let Some(lock) = self.locks.get(&id).filter(|_| is_reported) {
             let happening = Happening::new(event, lock, Some(&contender), now).costing(cost);
-            out.push(if event == Event::Left { happening.after_waiting(since) } else { happening });
+            out.push(if event == LockEvent::Left { happening.after_waiting(since) } else { happening });
         }
         if live {
             self.settle(id, None, now, out);
@@ -351,12 +353,12 @@ impl LockTable {
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
             if contender.role == Role::Lease && contender.queued.is_none() && !is_new {
                 // It had been taken for that of another, who has shown its own now.
-                out.push(Happening::new(Event::Enqueued, lock, Some(&contender), now));
+                out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
             }
             lock.activity.acquired(now);
             self.totals.acquired(now);
             let since = contender.contends_since(ahead_ms);
-            out.push(Happening::new(Event::Acquired, lock, Some(&contender), now).after_waiting(since));
+            out.push(Happening::new(LockEvent::Acquired, lock, Some(&contender), now).after_waiting(since));
         }
     }
 
@@ -365,7 +367,7 @@ impl LockTable {
     fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         self.name_apart(id);
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        let tells = lock.kind() != Kind::SingleNode && lock.own_name().is_none();
+        let tells = lock.kind() != LockKind::SingleNode && lock.own_name().is_none();
         if !lock.is_empty() || lock.free_listed || tells {
             return;
         }

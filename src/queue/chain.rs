@@ -1,8 +1,8 @@
 //! Who stands behind whom, and what follows from that: who holds, and what a departure costs in watch events.
 
-use super::order::{Key, Order, run};
+use super::order::{OrderKey, RankedKeys, run};
 use super::{Contender, LockQueue, WatchEvents};
-use crate::recipe::{Kind, Mode, Recipe, WaitRule};
+use crate::recipe::{LockKind, Recipe, RequestMode, WaitRule};
 
 impl LockQueue {
     /// How many of the first contenders hold.
@@ -10,12 +10,12 @@ impl LockQueue {
         let len = self.order().len();
         match self.kind() {
             _ if len == 0 => 0,
-            Kind::Semaphore => self.leases() - usize::from(self.is_pending()),
-            Kind::ReadWrite => match self.leading_readers() {
+            LockKind::Semaphore => self.leases() - usize::from(self.is_pending()),
+            LockKind::ReadWrite => match self.leading_readers() {
                 0 => 1 + self.readers_under_own_write(),
                 readers => readers,
             },
-            Kind::Exclusive | Kind::Latch | Kind::SingleNode => 1,
+            LockKind::Exclusive | LockKind::Latch | LockKind::SingleNode => 1,
         }
     }
 
@@ -41,10 +41,10 @@ impl LockQueue {
     /// What it costs when the contender at this position goes.
     pub(super) fn cost_of_removal(&self, position: usize) -> WatchEvents {
         let chain = match self.kind() {
-            Kind::SingleNode => return WatchEvents::default(),
-            Kind::Semaphore => usize::from(self.someone_waits_behind(position)),
-            Kind::ReadWrite => self.watchers_of_request(position),
-            Kind::Exclusive | Kind::Latch => usize::from(position + 1 < self.order().len()),
+            LockKind::SingleNode => return WatchEvents::default(),
+            LockKind::Semaphore => usize::from(self.someone_waits_behind(position)),
+            LockKind::ReadWrite => self.watchers_of_request(position),
+            LockKind::Exclusive | LockKind::Latch => usize::from(position + 1 < self.order().len()),
         };
         WatchEvents { herd: self.other_waiters(position) as u64, chain: chain as u64 }
     }
@@ -52,7 +52,7 @@ impl LockQueue {
     /// What it costs when a contender comes: in a herd every waiter hears of it, in a chain nobody does.
     pub(super) fn cost_of_arrival(&self) -> WatchEvents {
         match self.kind() {
-            Kind::SingleNode => WatchEvents::default(),
+            LockKind::SingleNode => WatchEvents::default(),
             _ => WatchEvents { herd: self.waiting() as u64, chain: 0 },
         }
     }
@@ -86,9 +86,9 @@ impl LockQueue {
         readers + usize::from(next_is_writer)
     }
 
-    fn readers_right_behind(&self, position: usize, key: Key) -> usize {
+    fn readers_right_behind(&self, position: usize, key: OrderKey) -> usize {
         let first = self.readers().rank(key);
-        let (order, readers): (&Order, &Order) = (self.order(), self.readers());
+        let (order, readers): (&RankedKeys, &RankedKeys) = (self.order(), self.readers());
         run(readers.len() - first, |ahead| order.get(position + 1 + ahead) == readers.get(first + ahead))
     }
 
@@ -102,12 +102,12 @@ impl LockQueue {
     /// Curator lets a thread read under its own write. Up to 5.4.0 (measured) that read has a number of its own, and
     /// nothing in the tree tells it from the read of another thread of that session, which waits.
     pub(super) fn may_hold_under_own_write(&self, contender: &Contender) -> bool {
-        let own = |first: Key| {
+        let own = |first: OrderKey| {
             let writer = self.contender(first.slot as usize);
             !self.is_reader(first) && writer.is_some_and(|writer| writer.session == contender.session)
         };
         self.recipe() == Recipe::CuratorReadWrite
-            && contender.mode == Mode::Read
+            && contender.mode == RequestMode::Read
             && contender.session.is_some()
             && self.order().get(0).is_some_and(own)
     }

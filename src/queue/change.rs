@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Link;
+use super::ConnectionState;
 use crate::server_view::ServerView;
 use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -61,9 +61,9 @@ pub enum Change {
         at: Timestamp,
     },
     /// The connection changed.
-    Link(Link),
+    Connection(ConnectionState),
     /// Everything is about to be read anew: what is not seen until [`Change::Synced`] is gone.
     Syncing,
-    /// Everything was read: from here on the table is true, until the link is lost.
+    /// Everything was read: from here on the table is true, until the connection is lost.
     Synced,
 }

@@ -3,13 +3,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::Held;
-use crate::recipe::{Mode, Role};
+use super::HeldSince;
+use crate::recipe::{RequestMode, Role};
 use crate::znode::{NodeData, Sequence, SessionId, Timestamp, Zxid};
 
 /// Whether a contender has what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum State {
+pub enum ContenderState {
     /// It holds the lock.
     Holds,
     /// It waits for its turn.
@@ -19,7 +19,7 @@ pub enum State {
     Unknown,
 }
 
-impl State {
+impl ContenderState {
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub struct Contender {
     /// What the node is to its lock.
     pub role: Role,
     /// What it asks for.
-    pub mode: Mode,
+    pub mode: RequestMode,
     /// Its number.
     pub sequence: Option<Sequence>,
     /// The session that owns the node; `None` for a node that no session's end deletes.
@@ -101,11 +101,11 @@ pub struct Contender {
 
 impl Contender {
     /// Since when it holds, if it does.
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> HeldSince {
         match (self.holds, self.acquired_at) {
-            (false, _) => Held::Free,
-            (true, Some(since)) => Held::Since(since),
-            (true, None) => Held::AtMostSince(self.created_at),
+            (false, _) => HeldSince::Free,
+            (true, Some(since)) => HeldSince::Since(since),
+            (true, None) => HeldSince::AtMostSince(self.created_at),
         }
     }
 

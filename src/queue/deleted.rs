@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::contender::Queued;
-use super::{Contender, Link, LockId, LockTable};
+use super::{ConnectionState, Contender, LockId, LockTable};
 use crate::znode::{Node, SessionId, Timestamp, ZnodePath, Zxid};
 
 /// How many deleted contenders are remembered. Beyond that the oldest is forgotten: if a member brings it back, it looks new.
@@ -82,7 +82,7 @@ impl LockTable {
     /// It is proved that this contender's node was deleted.
     pub(super) fn note_deleted(&mut self, path: &ZnodePath, id: LockId, slot: u32) {
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize));
-        let proves = matches!(self.link, Link::Connected { recursive: true, .. });
+        let proves = matches!(self.connection, ConnectionState::Connected { recursive: true, .. });
         if let Some(contender) = contender.filter(|_| proves) {
             self.deleted_nodes.insert(path.clone(), contender, self.epoch);
         }

@@ -2,13 +2,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Contender, ContenderId, Held, LockId, LockQueue};
+use super::{Contender, ContenderId, HeldSince, LockId, LockQueue};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// What a change means for a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Event {
+pub enum LockEvent {
     /// A contender joined the queue.
     Enqueued,
     /// A contender became a holder.
@@ -31,7 +31,7 @@ pub enum Event {
     Resynced,
 }
 
-impl Event {
+impl LockEvent {
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ pub struct Happening {
     /// When it was seen, by this machine's clock.
     pub at: Timestamp,
     /// What.
-    pub event: Event,
+    pub event: LockEvent,
     /// To which lock; `None` when it concerns the connection.
     pub lock: Option<LockName>,
     /// Whose node.
@@ -98,9 +98,9 @@ pub struct Happening {
 }
 
 impl Happening {
-    pub(super) fn new(event: Event, lock: &LockQueue, contender: Option<&Contender>, now: Timestamp) -> Self {
-        let ends_holding = matches!(event, Event::Released | Event::Expired);
-        let held = contender.map_or(Held::Free, Contender::held);
+    pub(super) fn new(event: LockEvent, lock: &LockQueue, contender: Option<&Contender>, now: Timestamp) -> Self {
+        let ends_holding = matches!(event, LockEvent::Released | LockEvent::Expired);
+        let held = contender.map_or(HeldSince::Free, Contender::held);
         Self {
             at: now,
             event,
@@ -110,7 +110,7 @@ impl Happening {
             session: contender.and_then(|contender| contender.session),
             waited_ms: None,
             held_ms: match held {
-                Held::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
+                HeldSince::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
                 _ => None,
             },
             queue: lock.len(),
@@ -118,7 +118,7 @@ impl Happening {
         }
     }
 
-    pub(super) fn of_link(event: Event, now: Timestamp) -> Self {
+    pub(super) fn of_connection(event: LockEvent, now: Timestamp) -> Self {
         Self {
             at: now,
             event,

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 
-use super::order::{Key, Order};
+use super::order::{OrderKey, RankedKeys};
 use super::rate::Activity;
 use super::table::LockKey;
-use super::{Contender, LockName, Rates, State, WatchEvents};
-use crate::recipe::{Kind, Mode, Recipe, Role};
+use super::{Contender, ContenderState, LockName, Rates, WatchEvents};
+use crate::recipe::{LockKind, Recipe, RequestMode, Role};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A lock's place in its table; not reused while the table lives.
@@ -17,7 +17,7 @@ pub struct LockId(pub u64);
 
 /// Since when a lock is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum HeldSince {
     /// Nobody holds it.
     Free,
     /// The acquisition was seen, at this time by this machine's clock.
@@ -29,15 +29,15 @@ pub enum Held {
 
 /// One contender, with what its place in the queue says.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a> {
+pub struct ContenderRow<'a> {
     /// Its place in the queue, from 0.
     pub position: usize,
     /// The contender.
     pub contender: &'a Contender,
     /// What it asks for. The names of kazoo's `Lock` and `WriteLock` are the same: beside readers it is a writer.
-    pub mode: Mode,
+    pub mode: RequestMode,
     /// Whether it holds.
-    pub state: State,
+    pub state: ContenderState,
 }
 
 /// One lock: its contenders in the order in which the recipe serves them.
@@ -54,13 +54,13 @@ pub struct LockQueue {
     pub(super) several: bool,
     pub(super) free_listed: bool,
     pub(super) contenders: Slab<Contender>,
-    pub(super) order: Order,
+    pub(super) order: RankedKeys,
     /// The requests for reading among `order`. Everything about writers follows from it, and the many locks without
     /// readers pay nothing.
-    pub(super) readers: Order,
+    pub(super) readers: RankedKeys,
     pub(super) leases: usize,
     pub(super) returned: usize,
-    pub(super) veiled: Option<Key>,
+    pub(super) hidden: Option<OrderKey>,
     pub(super) holding: usize,
     pub(super) next_sequence: Option<i64>,
     pub(super) maximum: Option<u32>,
@@ -89,11 +89,11 @@ impl LockQueue {
             several: false,
             free_listed: false,
             contenders: Slab::new(),
-            order: Order::default(),
-            readers: Order::default(),
+            order: RankedKeys::default(),
+            readers: RankedKeys::default(),
             leases: 0,
             returned: 0,
-            veiled: None,
+            hidden: None,
             holding: 0,
             next_sequence: None,
             maximum: None,
@@ -154,7 +154,7 @@ impl LockQueue {
     }
 
     /// What it grants.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> LockKind {
         self.recipe().kind()
     }
 
@@ -194,12 +194,12 @@ impl LockQueue {
     }
 
     /// Since when the first holder holds.
-    pub fn held(&self) -> Held {
-        self.first_holder().map_or(Held::Free, Contender::held)
+    pub fn held(&self) -> HeldSince {
+        self.first_holder().map_or(HeldSince::Free, Contender::held)
     }
 
     /// The last holder that lost this lock to the end of its session, since the table is fed.
-    pub fn ran_out(&self) -> Option<&SessionExpired> {
+    pub fn last_expiry(&self) -> Option<&SessionExpired> {
         self.session_expired.as_deref()
     }
 
@@ -215,22 +215,22 @@ impl LockQueue {
     }
 
     /// The row at a position. Logarithmic.
-    pub fn row(&self, position: usize) -> Option<Row<'_>> {
+    pub fn row(&self, position: usize) -> Option<ContenderRow<'_>> {
         let contender = self.at(position)?;
         let state = match position < self.holding {
-            true => State::Holds,
-            false if self.may_hold_under_own_write(contender) => State::Unknown,
-            false => State::Waits,
+            true => ContenderState::Holds,
+            false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
+            false => ContenderState::Waits,
         };
         let mode = match contender.mode {
-            Mode::Exclusive if self.kind() == Kind::ReadWrite => Mode::Write,
+            RequestMode::Exclusive if self.kind() == LockKind::ReadWrite => RequestMode::Write,
             mode => mode,
         };
-        Some(Row { position, contender, mode, state })
+        Some(ContenderRow { position, contender, mode, state })
     }
 
     /// The rows of a window. Work follows the window, not the queue.
-    pub fn rows(&self, window: Range<usize>) -> impl Iterator<Item = Row<'_>> {
+    pub fn rows(&self, window: Range<usize>) -> impl Iterator<Item = ContenderRow<'_>> {
         let end = window.end.min(self.len());
         (window.start.min(end)..end).filter_map(|position| self.row(position))
     }
@@ -243,12 +243,12 @@ impl LockQueue {
         }
         let leases = 0..self.holding.min(most);
         let awaited = match self.kind() {
-            Kind::Semaphore if position < self.leases => leases,
-            Kind::Semaphore if position == self.leases && !self.is_pending() => {
+            LockKind::Semaphore if position < self.leases => leases,
+            LockKind::Semaphore if position == self.leases && !self.is_pending() => {
                 let full = self.maximum.is_some_and(|maximum| self.holding >= maximum as usize);
                 if full { leases } else { 0..0 }
             }
-            Kind::ReadWrite => match self.awaited_by_request(position) {
+            LockKind::ReadWrite => match self.awaited_by_request(position) {
                 Some(awaited) => awaited..awaited + 1,
                 None => 0..0,
             },
@@ -280,7 +280,7 @@ impl LockQueue {
     /// Where several hold, the release that counts is the last one before the next waiter's turn.
     pub fn watch_cost(&self) -> Option<WatchEvents> {
         match (self.kind(), self.holding.checked_sub(1)) {
-            (Kind::SingleNode, _) => None,
+            (LockKind::SingleNode, _) => None,
             (_, None) => Some(WatchEvents::default()),
             (_, Some(last_holder)) => Some(self.cost_of_removal(last_holder)),
         }
@@ -310,11 +310,11 @@ impl LockQueue {
         self.contenders.get_mut(slot)
     }
 
-    pub(super) fn order(&self) -> &Order {
+    pub(super) fn order(&self) -> &RankedKeys {
         &self.order
     }
 
-    pub(super) fn readers(&self) -> &Order {
+    pub(super) fn readers(&self) -> &RankedKeys {
         &self.readers
     }
 
@@ -324,16 +324,16 @@ impl LockQueue {
 
     /// Who heads a semaphore's queue, also when it has made its lease already.
     pub(super) fn semaphore_head(&self) -> Option<&Contender> {
-        let key = self.veiled.or_else(|| self.order.get(self.leases))?;
+        let key = self.hidden.or_else(|| self.order.get(self.leases))?;
         self.contenders.get(key.slot as usize)
     }
 
     /// Whether the last lease does not hold yet.
     pub(super) fn is_pending(&self) -> bool {
-        self.veiled.is_some()
+        self.hidden.is_some()
     }
 
-    pub(super) fn is_reader(&self, key: Key) -> bool {
-        self.contenders[key.slot as usize].mode == Mode::Read
+    pub(super) fn is_reader(&self, key: OrderKey) -> bool {
+        self.contenders[key.slot as usize].mode == RequestMode::Read
     }
 }

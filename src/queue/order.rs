@@ -12,7 +12,7 @@ const LEAF: usize = 256;
 /// A contender's place: by number, then by creation, since numbers can be equal (Curator's downgrade). The slot
 /// only tells where the contender lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Key {
+pub(super) struct OrderKey {
     pub ordinal: i64,
     pub czxid: i64,
     pub slot: u32,
@@ -20,18 +20,18 @@ pub(super) struct Key {
 
 /// Keys in order, each found by its rank. Everything here is logarithmic, or bounded by a constant.
 #[derive(Clone, Debug)]
-pub(super) enum Order {
-    Few(Vec<Key>),
-    Many(BTreeSet<Key>),
+pub(super) enum RankedKeys {
+    Few(Vec<OrderKey>),
+    Many(BTreeSet<OrderKey>),
 }
 
-impl Default for Order {
+impl Default for RankedKeys {
     fn default() -> Self {
         Self::Few(Vec::new())
     }
 }
 
-impl Order {
+impl RankedKeys {
     pub fn len(&self) -> usize {
         match self {
             Self::Few(keys) => keys.len(),
@@ -39,7 +39,7 @@ impl Order {
         }
     }
 
-    pub fn get(&self, rank: usize) -> Option<Key> {
+    pub fn get(&self, rank: usize) -> Option<OrderKey> {
         match self {
             Self::Few(keys) => keys.get(rank).copied(),
             // The tree's own lookup is not defined behind its end.
@@ -49,14 +49,14 @@ impl Order {
     }
 
     /// How many keys are smaller.
-    pub fn rank(&self, key: Key) -> usize {
+    pub fn rank(&self, key: OrderKey) -> usize {
         match self {
             Self::Few(keys) => keys.partition_point(|other| *other < key),
             Self::Many(keys) => keys.rank(&key),
         }
     }
 
-    pub fn insert(&mut self, key: Key) {
+    pub fn insert(&mut self, key: OrderKey) {
         match self {
             Self::Few(keys) => {
                 if let Err(at) = keys.binary_search(&key) {
@@ -76,7 +76,7 @@ impl Order {
         }
     }
 
-    pub fn remove(&mut self, key: Key) {
+    pub fn remove(&mut self, key: OrderKey) {
         match self {
             Self::Few(keys) => {
                 if let Ok(at) = keys.binary_search(&key) {
@@ -113,14 +113,14 @@ mod tests {
 
     use super::*;
 
-    fn key(number: u16) -> Key {
-        Key { ordinal: i64::from(number), czxid: 1, slot: 0 }
+    fn key(number: u16) -> OrderKey {
+        OrderKey { ordinal: i64::from(number), czxid: 1, slot: 0 }
     }
 
     proptest! {
         #[test]
         fn ranks_agree_with_a_sorted_list_whatever_comes_and_goes(steps in prop::collection::vec((any::<bool>(), 0..400_u16), 0..1200)) {
-            let mut order = Order::default();
+            let mut order = RankedKeys::default();
             let mut plain = std::collections::BTreeSet::new();
             for (insert, number) in steps {
                 if insert {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_long_queue_is_drained_from_its_head() {
-        let mut order = Order::default();
+        let mut order = RankedKeys::default();
         for number in 0..u16::MAX {
             order.insert(key(number));
         }

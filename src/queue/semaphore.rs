@@ -5,14 +5,16 @@ use rustc_hash::FxHashMap;
 use super::handover::{Handover, LeaseHandover, Resolved};
 use super::lock::LockId;
 use super::table::LockKey;
-use super::{Contender, Event, Happening, Link, LockQueue, LockTable};
-use crate::recipe::{Place, Recipe, Role};
+use super::{ConnectionState, Contender, Happening, LockEvent, LockQueue, LockTable};
+use crate::recipe::{Classification, Recipe, Role};
 use crate::znode::{Timestamp, ZnodePath};
 
 impl LockTable {
     /// A node was created that is about to be read: if it is a lease, whoever leaves the queue may have it.
     pub(super) fn lease_created(&mut self, path: &ZnodePath) {
-        let Some(place) = self.lease_place(path).filter(|_| self.tells() && self.node(path).is_none()) else { return };
+        let Some(place) = self.lease_place(path).filter(|_| self.is_reporting() && self.node(path).is_none()) else {
+            return;
+        };
         let key = key_of(&place);
         let lock = self.names.get(&key).and_then(|id| self.locks.get(id));
         let maker = lock.and_then(LockQueue::semaphore_head).map(Contender::id);
@@ -20,7 +22,12 @@ impl LockTable {
     }
 
     /// A lease was read: if it is that of one who left the queue, it is the same contender. Gives those who left without one.
-    pub(super) fn lease_read(&mut self, place: &Place, lease: &mut Contender, live: bool) -> Vec<LeaseHandover> {
+    pub(super) fn lease_read(
+        &mut self,
+        place: &Classification,
+        lease: &mut Contender,
+        live: bool,
+    ) -> Vec<LeaseHandover> {
         let key = key_of(place);
         let Some(handover) = self.handovers.get_mut(&key).filter(|_| live && place.role == Role::Lease) else {
             return Vec::new();
@@ -53,7 +60,7 @@ impl LockTable {
             Some(owner) if gone => self.held_unread(id, path, owner, now, out),
             owner => left.extend(owner),
         }
-        self.tell_left(id, left, now, out);
+        self.report_left(id, left, now, out);
     }
 
     /// The children of a node were listed: if they are leases, all are known that were created before.
@@ -68,14 +75,15 @@ impl LockTable {
             let Some(handover) = self.handovers.get_mut(&key).filter(|_| is_parent) else { continue };
             let left = handover.leases_listed();
             self.forget_idle(&key);
-            self.tell_left(id, left, now, out);
+            self.report_left(id, left, now, out);
         }
     }
 
     /// A contender's node is gone from the queue.
     pub(super) fn left_queue(&mut self, id: LockId, departed: LeaseHandover, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
-        let (live, lists) = (self.is_live(), !matches!(self.link, Link::Connected { recursive: true, .. }));
+        let (live, lists) =
+            (self.is_live(), !matches!(self.connection, ConnectionState::Connected { recursive: true, .. }));
         let handover = self.handovers.entry(key.clone()).or_default();
         let left = if live {
             handover.left_queue(departed, lists)
@@ -84,7 +92,7 @@ impl LockTable {
             None
         };
         self.forget_idle(&key);
-        self.tell_left(id, left, now, out);
+        self.report_left(id, left, now, out);
     }
 
     /// A node is gone that nobody had read: if it stood in the queue of a semaphore, its owner may have a lease.
@@ -92,14 +100,14 @@ impl LockTable {
         if self.handovers.is_empty() || !self.is_live() {
             return;
         }
-        let Some(place) = self.shape.place(path).filter(|place| place.role == Role::Queue) else { return };
+        let Some(place) = self.classifier.classify(path).filter(|place| place.role == Role::Queue) else { return };
         if let Some(handover) = self.handovers.get_mut(&key_of(&place)) {
             handover.left_unseen();
         }
     }
 
     /// A lease was found while everything is read anew.
-    pub(super) fn lease_found(&mut self, place: &Place, slot: usize) {
+    pub(super) fn lease_found(&mut self, place: &Classification, slot: usize) {
         self.handovers.entry(key_of(place)).or_default().lease_found(slot);
     }
 
@@ -137,7 +145,7 @@ impl LockTable {
             let left = handover.synced();
             all.insert(id, found);
             self.forget_idle(&key);
-            self.tell_left(id, left, now, out);
+            self.report_left(id, left, now, out);
         }
         all
     }
@@ -146,11 +154,11 @@ impl LockTable {
     pub(super) fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
         if let Some(handover) = self.handovers.remove(&key) {
-            self.tell_left(id, handover.ended(), now, out);
+            self.report_left(id, handover.ended(), now, out);
         }
     }
 
-    pub(super) fn tell_left(
+    pub(super) fn report_left(
         &self,
         id: LockId,
         left: impl IntoIterator<Item = LeaseHandover>,
@@ -160,7 +168,7 @@ impl LockTable {
         let Some(lock) = self.locks.get(&id) else { return };
         for LeaseHandover { contender, cost } in left {
             let since = contender.contends_since(self.clock.ahead_ms());
-            let left = Happening::new(Event::Left, lock, Some(&contender), now).costing(cost);
+            let left = Happening::new(LockEvent::Left, lock, Some(&contender), now).costing(cost);
             out.push(left.after_waiting(since));
         }
     }
@@ -183,12 +191,12 @@ impl LockTable {
         let since = lease.contends_since(ahead_ms);
         lock.activity.acquired(now);
         self.totals.acquired(now);
-        out.push(Happening::new(Event::Acquired, lock, Some(&lease), now).after_waiting(since));
-        out.push(Happening::new(Event::Released, lock, Some(&lease), now).costing(owner.cost));
+        out.push(Happening::new(LockEvent::Acquired, lock, Some(&lease), now).after_waiting(since));
+        out.push(Happening::new(LockEvent::Released, lock, Some(&lease), now).costing(owner.cost));
     }
 
-    fn lease_place(&self, path: &ZnodePath) -> Option<Place> {
-        self.shape.place(path).filter(|place| place.role == Role::Lease)
+    fn lease_place(&self, path: &ZnodePath) -> Option<Classification> {
+        self.classifier.classify(path).filter(|place| place.role == Role::Lease)
     }
 
     fn forget_idle(&mut self, key: &LockKey) {
@@ -198,6 +206,6 @@ impl LockTable {
     }
 }
 
-fn key_of(place: &Place) -> LockKey {
+fn key_of(place: &Classification) -> LockKey {
     (place.lock.clone(), place.family(), None)
 }

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::lock::LockId;
-use super::table::{LockKey, Phase};
-use super::{Event, Happening, LockQueue, LockTable};
-use crate::recipe::{Classifier, Kind, Place, Recipe};
+use super::table::{LockKey, SyncPhase};
+use super::{Happening, LockEvent, LockQueue, LockTable};
+use crate::recipe::{Classification, Classifier, LockKind, Recipe};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
 
 impl LockTable {
     pub(super) fn begin_sync(&mut self) {
-        let again = !matches!(self.phase, Phase::Never | Phase::Syncing { again: false });
-        self.phase = Phase::Syncing { again };
+        let again = !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false });
+        self.phase = SyncPhase::Syncing { again };
         self.epoch = self.epoch.wrapping_add(1);
         self.unreadable.clear();
         self.refused = false;
@@ -23,7 +23,7 @@ impl LockTable {
 
     /// Everything was read: what was not seen is gone, and what is there is settled.
     pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
-        let Phase::Syncing { again } = self.phase else { return };
+        let SyncPhase::Syncing { again } = self.phase else { return };
         self.sweep(now, out);
         let mut found = self.end_handovers(now, out);
         let ids: Vec<LockId> = self.names.values().copied().collect();
@@ -33,24 +33,24 @@ impl LockTable {
             // When it was missed, its time is not known: `acquired_at` stays empty.
             lock.settle_all(|contender| acquired.extend(contender.returned_at.is_none().then(|| contender.clone())));
             if !again {
-                out.push(Happening::new(Event::LockFound, lock, None, now));
+                out.push(Happening::new(LockEvent::LockFound, lock, None, now));
                 continue;
             }
             for slot in found.remove(&id).into_iter().flatten() {
                 let comes = lock.contender(slot).filter(|lease| lease.queued.is_none());
                 if let Some(lease) = comes {
-                    out.push(Happening::new(Event::Enqueued, lock, Some(lease), now));
+                    out.push(Happening::new(LockEvent::Enqueued, lock, Some(lease), now));
                 }
             }
             for contender in acquired {
-                out.push(Happening::new(Event::Acquired, lock, Some(&contender), now));
+                out.push(Happening::new(LockEvent::Acquired, lock, Some(&contender), now));
                 self.touched.insert(id);
             }
         }
         if again {
-            out.push(Happening::of_link(Event::Resynced, now));
+            out.push(Happening::of_connection(LockEvent::Resynced, now));
         }
-        self.phase = Phase::Live;
+        self.phase = SyncPhase::Live;
         self.last_true = Some(now);
     }
 
@@ -77,7 +77,7 @@ impl LockTable {
         let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());
         for hint in stale.collect::<Vec<_>>() {
             self.hint_epochs.remove(&hint);
-            if self.shape.forget(&hint) {
+            if self.classifier.forget(&hint) {
                 self.regroup(&hint, now, out);
             }
         }
@@ -93,7 +93,7 @@ impl LockTable {
     }
 
     /// The lock to which a place belongs, made when it is new.
-    pub(super) fn lock_of(&mut self, place: &Place, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
+    pub(super) fn lock_of(&mut self, place: &Classification, now: Timestamp, out: &mut Vec<Happening>) -> LockId {
         let name: Option<Arc<str>> = place.name.as_deref().map(Arc::from);
         let key: LockKey = (place.lock.clone(), place.family(), name);
         if let Some(id) = self.names.get(&key) {
@@ -103,8 +103,8 @@ impl LockTable {
         self.next_id += 1;
         let mut lock = LockQueue::new(id, place.lock.clone(), key.2.clone(), place.family());
         lock.maximum = self.parents.get(&place.lock).and_then(|parent| parent.maximum);
-        if self.tells() {
-            out.push(Happening::new(Event::LockFound, &lock, None, now));
+        if self.is_reporting() {
+            out.push(Happening::new(LockEvent::LockFound, &lock, None, now));
         }
         self.names.insert(key, id);
         self.locks.insert(id, lock);
@@ -116,7 +116,7 @@ impl LockTable {
     /// them away when there is one.
     pub(super) fn name_apart(&mut self, id: LockId) {
         let Some(path) =
-            self.locks.get(&id).filter(|lock| lock.kind() != Kind::SingleNode).map(|lock| lock.path().clone())
+            self.locks.get(&id).filter(|lock| lock.kind() != LockKind::SingleNode).map(|lock| lock.path().clone())
         else {
             return;
         };
@@ -164,7 +164,7 @@ impl LockTable {
         if self.is_live() {
             self.settle(from, None, now, quiet);
         }
-        let Some(place) = self.shape.place(path) else { return };
+        let Some(place) = self.classifier.classify(path) else { return };
         contender.role = place.role;
         contender.mode = place.mode;
         contender.holds = false;
@@ -185,7 +185,7 @@ impl LockTable {
                 let mut hints = Classifier::hints_of(path).into_iter();
                 hints.any(|hint| self.hint_epochs.contains_key(&hint) || self.parents.contains_key(&hint))
             }
-            _ if lock.kind() == Kind::SingleNode => true,
+            _ if lock.kind() == LockKind::SingleNode => true,
             _ => self.parents.contains_key(path) && !self.is_part_of_semaphore(path),
         };
         if !stands {
@@ -200,7 +200,7 @@ impl LockTable {
 
     /// The locks at a path that stand for a parent, not for a single node.
     pub(super) fn ids_at(&self, path: &ZnodePath) -> Vec<LockId> {
-        self.locks_at(path).filter(|lock| lock.kind() != Kind::SingleNode).map(LockQueue::id).collect()
+        self.locks_at(path).filter(|lock| lock.kind() != LockKind::SingleNode).map(LockQueue::id).collect()
     }
 
     /// The locks whose queue stands below a parent: those at its path, and the semaphore of which it is a part.
@@ -221,7 +221,7 @@ impl LockTable {
             _ => return,
         }
         for id in self.ids_queueing_at(&parent) {
-            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() != Kind::SingleNode) {
+            if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() != LockKind::SingleNode) {
                 lock.next_sequence = next;
                 self.touched.insert(id);
             }
@@ -234,7 +234,7 @@ impl LockTable {
         let below = self.names.range(first..).take_while(|((lock, ..), _)| lock.is_within(path));
         let ids: Vec<LockId> = below.map(|(_, id)| *id).collect();
         for id in ids {
-            if self.locks.get(&id).is_some_and(|lock| lock.kind() == Kind::SingleNode && lock.is_empty()) {
+            if self.locks.get(&id).is_some_and(|lock| lock.kind() == LockKind::SingleNode && lock.is_empty()) {
                 self.drop_lock(id, now, out);
             }
         }
@@ -245,8 +245,8 @@ impl LockTable {
         let Some(lock) = self.locks.remove(&id) else { return };
         self.names.remove(&lock.key_in_table());
         self.touched.insert(id);
-        if self.tells() {
-            out.push(Happening::new(Event::LockGone, &lock, None, now));
+        if self.is_reporting() {
+            out.push(Happening::new(LockEvent::LockGone, &lock, None, now));
         }
     }
 }

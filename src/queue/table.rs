@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
-use super::{Link, LockId, LockQueue, Totals};
+use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, Recipe};
 use crate::server_view::ServerView;
 use crate::znode::{Timestamp, ZnodePath, Zxid};
@@ -18,7 +18,7 @@ use crate::znode::{Timestamp, ZnodePath, Zxid};
 /// over the contenders.
 #[derive(Clone, Debug)]
 pub struct LockTable {
-    pub(super) shape: Classifier,
+    pub(super) classifier: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
     pub(super) locks: FxHashMap<LockId, LockQueue>,
     pub(super) names: BTreeMap<LockKey, LockId>,
@@ -26,10 +26,10 @@ pub struct LockTable {
     pub(super) next_id: u64,
     pub(super) contenders: usize,
     pub(super) epoch: u32,
-    pub(super) phase: Phase,
-    pub(super) link: Link,
+    pub(super) phase: SyncPhase,
+    pub(super) connection: ConnectionState,
     /// Whether it was told that the connection was cut, and not yet that it is there again.
-    pub(super) told_cut: bool,
+    pub(super) cut_reported: bool,
     pub(super) last_true: Option<Timestamp>,
     pub(super) totals: Totals,
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
@@ -71,14 +71,14 @@ pub struct ParentNode {
 
 /// How far the table is in step with the ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum SyncPhase {
     /// Nothing was read completely yet.
     Never,
     /// Everything is being read; `again` when it had been read before.
     Syncing { again: bool },
     /// In step.
     Live,
-    /// It was in step, and the link was lost.
+    /// It was in step, and the connection was lost.
     Stale,
 }
 
@@ -86,7 +86,7 @@ impl LockTable {
     /// An empty table that also takes the given nodes for single-node locks.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
         Self {
-            shape: Classifier::new(named),
+            classifier: Classifier::new(named),
             hint_epochs: FxHashMap::default(),
             locks: FxHashMap::default(),
             names: BTreeMap::new(),
@@ -94,9 +94,9 @@ impl LockTable {
             next_id: 0,
             contenders: 0,
             epoch: 0,
-            phase: Phase::Never,
-            link: Link::Connecting { attempt: 1, reason: None, next_try: None },
-            told_cut: false,
+            phase: SyncPhase::Never,
+            connection: ConnectionState::Connecting { attempt: 1, reason: None, next_try: None },
+            cut_reported: false,
             last_true: None,
             totals: Totals::default(),
             unreadable: BTreeMap::new(),
@@ -163,18 +163,18 @@ impl LockTable {
     }
 
     /// The way to the ensemble.
-    pub fn link(&self) -> &Link {
-        &self.link
+    pub fn connection(&self) -> &ConnectionState {
+        &self.connection
     }
 
     /// Whether the table is in step with the ensemble: connected, and everything was read since.
     pub fn is_live(&self) -> bool {
-        self.phase == Phase::Live
+        self.phase == SyncPhase::Live
     }
 
     /// Whether everything is being read at the moment.
     pub fn is_syncing(&self) -> bool {
-        matches!(self.phase, Phase::Syncing { .. })
+        matches!(self.phase, SyncPhase::Syncing { .. })
     }
 
     /// When the table was last known to be in step: the last sign of life of the server, never the time at which its silence

@@ -2,28 +2,28 @@
 
 use slab::Slab;
 
-use super::order::Key;
+use super::order::OrderKey;
 use super::{Contender, LockQueue};
-use crate::recipe::{Kind, Mode, Role};
+use crate::recipe::{LockKind, RequestMode, Role};
 
 impl LockQueue {
-    pub(super) fn key(&self, slot: usize) -> Key {
+    pub(super) fn key(&self, slot: usize) -> OrderKey {
         let contender = &self.contenders[slot];
         // Leases stand before the queue: a sequence has 32 bits, so bit 40 sets the classes apart.
         let class =
-            if contender.role == Role::Queue && self.family().kind() == Kind::Semaphore { 1_i64 << 40 } else { 0 };
+            if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
         let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        Key { ordinal: class + number, czxid: contender.czxid.0, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
+        OrderKey { ordinal: class + number, czxid: contender.czxid.0, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }
 
     /// Puts a contender in its place. Its state is settled by [`Self::settle`].
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
-        self.unveil();
+        self.show_hidden();
         let (role, mode, returned) = (contender.role, contender.mode, contender.returned_at.is_some());
         let slot = self.contenders.insert(contender);
         let key = self.key(slot);
         self.order.insert(key);
-        if mode == Mode::Read {
+        if mode == RequestMode::Read {
             self.readers.insert(key);
         }
         self.leases += usize::from(role == Role::Lease);
@@ -36,7 +36,7 @@ impl LockQueue {
         if !self.contenders.contains(slot) {
             return None;
         }
-        self.unveil();
+        self.show_hidden();
         let key = self.key(slot);
         self.order.remove(key);
         self.readers.remove(key);
@@ -54,20 +54,20 @@ impl LockQueue {
     }
 
     /// Whether the semaphore's queue node is hidden behind its own pending lease.
-    pub(super) fn is_veiled(&self, slot: usize) -> bool {
-        self.veiled.is_some_and(|key| key.slot as usize == slot)
+    pub(super) fn is_hidden(&self, slot: usize) -> bool {
+        self.hidden.is_some_and(|key| key.slot as usize == slot)
     }
 
-    fn unveil(&mut self) {
-        if let Some(key) = self.veiled.take() {
+    fn show_hidden(&mut self) {
+        if let Some(key) = self.hidden.take() {
             self.order.insert(key);
         }
     }
 
     /// A new lease belongs to the head of the queue when that session made it after it came to queue: its maker still
     /// has to see whether there is room. One that held once is that of another thread of that session.
-    fn hide_pending(&mut self) {
-        if self.family().kind() != Kind::Semaphore || self.veiled.is_some() {
+    fn hide_behind_pending_lease(&mut self) {
+        if self.family().kind() != LockKind::Semaphore || self.hidden.is_some() {
             return;
         }
         let Some((lease, head)) =
@@ -85,7 +85,7 @@ impl LockQueue {
                 self.bind(lease.slot as usize, head.slot as usize);
             }
             self.order.remove(head);
-            self.veiled = Some(head);
+            self.hidden = Some(head);
         }
     }
 
@@ -107,7 +107,7 @@ impl LockQueue {
     /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
     /// the one that came, can have changed.
     pub(super) fn settle(&mut self, came: Option<usize>, acquired: impl FnMut(&mut Contender)) {
-        self.hide_pending();
+        self.hide_behind_pending_lease();
         let (before, now) = (self.holding, self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
         let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
@@ -116,7 +116,7 @@ impl LockQueue {
 
     /// The same after any number of contenders came or went. Linear in the queue.
     pub(super) fn settle_all(&mut self, acquired: impl FnMut(&mut Contender)) {
-        self.hide_pending();
+        self.hide_behind_pending_lease();
         self.mark(0..self.len(), self.count_holders(), acquired);
     }
 

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use super::{ChildName, Mode, Recipe, ids, names};
+use super::{ChildName, Recipe, RequestMode, ids, names};
 use crate::znode::{Sequence, ZnodePath};
 
 /// Curator's semaphore at X queues in `X/locks` and keeps its leases in `X/leases`.
@@ -23,7 +23,7 @@ pub enum Role {
 
 /// To which lock a node belongs, and as what.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Classification {
     /// The lock's path: the lock parent; the semaphore's own path; the node itself for a single node.
     pub lock: ZnodePath,
     /// Which of several queues of that parent.
@@ -33,12 +33,12 @@ pub struct Place {
     /// The part that it plays.
     pub role: Role,
     /// What it asks for.
-    pub mode: Mode,
+    pub mode: RequestMode,
     /// Its number.
     pub sequence: Option<Sequence>,
 }
 
-impl Place {
+impl Classification {
     /// The recipe that stands for all that stand in one queue with this one: see [`Recipe::family`].
     pub fn family(&self) -> Recipe {
         self.recipe.family()
@@ -131,7 +131,7 @@ impl Classifier {
     ///
     /// A path cannot tell whether a node is ephemeral. Of those places that [need it](Place::needs_ephemeral) only
     /// ephemeral nodes are contenders: the caller checks that when it has read the node.
-    pub fn place(&self, path: &ZnodePath) -> Option<Place> {
+    pub fn classify(&self, path: &ZnodePath) -> Option<Classification> {
         let (parent, name) = (path.parent_str()?, path.name());
         if self.is_named(path) {
             return Some(single_node(path, names::read(name).map(|name| name.recipe)));
@@ -150,11 +150,11 @@ impl Classifier {
         if child.sequence.is_none() {
             return Some(single_node(path, Some(child.recipe)));
         }
-        self.semaphore_place(path, &child).or_else(|| queue_place(path, &child))
+        self.numbered_in_semaphore(path, &child).or_else(|| in_queue(path, &child))
     }
 
     /// The place of a numbered node in a semaphore, when its parent belongs to one.
-    fn semaphore_place(&self, path: &ZnodePath, child: &ChildName<'_>) -> Option<Place> {
+    fn numbered_in_semaphore(&self, path: &ZnodePath, child: &ChildName<'_>) -> Option<Classification> {
         let parent = path.parent()?;
         let (lock, role) = match (child.recipe, parent.name()) {
             (Recipe::CuratorSemaphore, LEASES) => (parent.parent()?, Role::Lease),
@@ -194,26 +194,33 @@ fn counts_only(parent: &str) -> bool {
     parent.ends_with("/seqid") || parent.split('/').any(|name| name == "block_numbers")
 }
 
-fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Sequence>) -> Place {
-    Place { lock, name: None, recipe, role, mode: Mode::Lease, sequence }
+fn in_semaphore(lock: ZnodePath, recipe: Recipe, role: Role, sequence: Option<Sequence>) -> Classification {
+    Classification { lock, name: None, recipe, role, mode: RequestMode::Lease, sequence }
 }
 
-fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Place {
+fn single_node(path: &ZnodePath, by_name: Option<Recipe>) -> Classification {
     let recipe = match by_name {
         Some(Recipe::HadoopElector) => Recipe::HadoopElector,
         _ if path.as_str() == "/controller" => Recipe::KafkaController,
         _ => Recipe::SingleNode,
     };
-    Place { lock: path.clone(), name: None, recipe, role: Role::SingleNode, mode: Mode::Exclusive, sequence: None }
+    Classification {
+        lock: path.clone(),
+        name: None,
+        recipe,
+        role: Role::SingleNode,
+        mode: RequestMode::Exclusive,
+        sequence: None,
+    }
 }
 
-fn queue_place(path: &ZnodePath, child: &ChildName<'_>) -> Option<Place> {
+fn in_queue(path: &ZnodePath, child: &ChildName<'_>) -> Option<Classification> {
     // A lease outside `leases` is not Curator's semaphore; what it is, nobody knows.
     let (recipe, mode) = match child.recipe {
-        Recipe::CuratorSemaphore => (Recipe::UnknownQueue, Mode::Exclusive),
+        Recipe::CuratorSemaphore => (Recipe::UnknownQueue, RequestMode::Exclusive),
         recipe => (recipe, child.mode),
     };
-    Some(Place {
+    Some(Classification {
         lock: path.parent()?,
         name: child.lock_name.map(Into::into),
         recipe,

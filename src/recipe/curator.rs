@@ -1,17 +1,17 @@
 //! Apache Curator. It protects every create with `_c_<UUID>-`, by which it finds its node again when the reply to
 //! the create was lost.
 
-use super::{ChildName, Mode, Recipe, ids};
+use super::{ChildName, Recipe, RequestMode, ids};
 
 /// `_c_<UUID>-lock-S`, `…-__READ__S`, `…-__WRIT__S`, `…-latch-S`, `…-lease-S`.
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = protected(head)?;
     let (recipe, mode) = match name {
-        "lock-" => (Recipe::CuratorMutex, Mode::Exclusive),
-        "__READ__" => (Recipe::CuratorReadWrite, Mode::Read),
-        "__WRIT__" => (Recipe::CuratorReadWrite, Mode::Write),
-        "latch-" => (Recipe::CuratorLatch, Mode::Exclusive),
-        "lease-" => (Recipe::CuratorSemaphore, Mode::Lease),
+        "lock-" => (Recipe::CuratorMutex, RequestMode::Exclusive),
+        "__READ__" => (Recipe::CuratorReadWrite, RequestMode::Read),
+        "__WRIT__" => (Recipe::CuratorReadWrite, RequestMode::Write),
+        "latch-" => (Recipe::CuratorLatch, RequestMode::Exclusive),
+        "lease-" => (Recipe::CuratorSemaphore, RequestMode::Lease),
         _ => return None,
     };
     Some(ChildName { attempt: Some(attempt), ..ChildName::of(recipe, mode) })

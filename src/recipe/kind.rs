@@ -129,12 +129,12 @@ impl Recipe {
     }
 
     /// Which kind of lock the recipe makes.
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> LockKind {
         match self {
-            Self::CuratorReadWrite | Self::KazooReadWrite | Self::Hive | Self::TextbookShared => Kind::ReadWrite,
-            Self::CuratorSemaphore | Self::KazooSemaphore => Kind::Semaphore,
-            Self::CuratorLatch | Self::ZookeeperElection | Self::SolrElection => Kind::Latch,
-            Self::HadoopElector | Self::KafkaController | Self::SingleNode => Kind::SingleNode,
+            Self::CuratorReadWrite | Self::KazooReadWrite | Self::Hive | Self::TextbookShared => LockKind::ReadWrite,
+            Self::CuratorSemaphore | Self::KazooSemaphore => LockKind::Semaphore,
+            Self::CuratorLatch | Self::ZookeeperElection | Self::SolrElection => LockKind::Latch,
+            Self::HadoopElector | Self::KafkaController | Self::SingleNode => LockKind::SingleNode,
             Self::CuratorMutex
             | Self::KazooLock
             | Self::ZookeeperWriteLock
@@ -143,7 +143,7 @@ impl Recipe {
             | Self::TextbookQueue
             | Self::TextbookSessionQueue
             | Self::TextbookNamedQueue
-            | Self::UnknownQueue => Kind::Exclusive,
+            | Self::UnknownQueue => LockKind::Exclusive,
         }
     }
 
@@ -179,7 +179,7 @@ pub enum WaitRule {
 /// What a lock grants.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum LockKind {
     /// One holder.
     Exclusive,
     /// Readers together, or one writer.
@@ -195,7 +195,7 @@ pub enum Kind {
 /// What a contender asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Mode {
+pub enum RequestMode {
     /// To be alone.
     Exclusive,
     /// To share with other readers.

@@ -18,7 +18,7 @@ mod zookeeper;
 #[cfg(test)]
 mod tests;
 
-pub use classifier::{Classifier, Place, Role};
+pub use classifier::{Classification, Classifier, Role};
 pub use ids::is_never_reused;
-pub use kind::{Kind, Mode, Recipe, WaitRule};
+pub use kind::{LockKind, Recipe, RequestMode, WaitRule};
 pub use names::{ChildName, read};

@@ -1,4 +1,4 @@
-use super::{Mode, Recipe, curator, ids, kazoo, other, single, textbook, zookeeper};
+use super::{Recipe, RequestMode, curator, ids, kazoo, other, single, textbook, zookeeper};
 use crate::znode::Sequence;
 
 /// What a contender's name alone tells.
@@ -7,7 +7,7 @@ pub struct ChildName<'a> {
     /// The recipe that makes such names.
     pub recipe: Recipe,
     /// What it asks for.
-    pub mode: Mode,
+    pub mode: RequestMode,
     /// Its number in the queue; `None` for nodes that the server did not number.
     pub sequence: Option<Sequence>,
     /// The part that names the lock, where one parent can hold several.
@@ -19,7 +19,7 @@ pub struct ChildName<'a> {
 
 impl ChildName<'_> {
     /// A name that tells no more than this. The families read what stands before the number; [`read`] adds the number.
-    pub(super) fn of(recipe: Recipe, mode: Mode) -> Self {
+    pub(super) fn of(recipe: Recipe, mode: RequestMode) -> Self {
         Self { recipe, mode, sequence: None, lock_name: None, attempt: None }
     }
 }
@@ -52,5 +52,5 @@ fn unknown<'a>(name: &str, head: &str) -> Option<ChildName<'a>> {
     // registrations are often called so.
     let bare = ids::is_guid(name) || (!head.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()));
     let counted = matches!(head, "qn-" | "leader_election-");
-    (!bare && !counted).then_some(ChildName::of(Recipe::UnknownQueue, Mode::Exclusive))
+    (!bare && !counted).then_some(ChildName::of(Recipe::UnknownQueue, RequestMode::Exclusive))
 }

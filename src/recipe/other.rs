@@ -1,6 +1,6 @@
 //! Clients and servers with one recipe each: go-zookeeper, the Rust crate zookeeper-client, Hive, Solr.
 
-use super::{ChildName, Mode, Recipe, curator, ids};
+use super::{ChildName, Recipe, RequestMode, curator, ids};
 
 /// Go's and Rust's locks, Hive's locks, Solr's election. Curator's own names must have been tried before.
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
@@ -10,7 +10,8 @@ pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
 /// `_c_H-lock-S`: protected as Curator's are, but with a UUID without dashes.
 fn go(head: &str) -> Option<ChildName<'_>> {
     let id = head.strip_prefix("_c_")?.strip_suffix("-lock-")?;
-    ids::is_hex32(id).then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::GoLock, Mode::Exclusive) })
+    ids::is_hex32(id)
+        .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::GoLock, RequestMode::Exclusive) })
 }
 
 /// `_c_<UUID>-<name>S`: Curator's protection with a name of the application's choice. One parent may hold several
@@ -20,15 +21,15 @@ fn rust(head: &str) -> Option<ChildName<'_>> {
     Some(ChildName {
         lock_name: Some(name).filter(|name| !name.is_empty()),
         attempt: Some(attempt),
-        ..ChildName::of(Recipe::RustLock, Mode::Exclusive)
+        ..ChildName::of(Recipe::RustLock, RequestMode::Exclusive)
     })
 }
 
 /// `LOCK-SHARED-S`, `LOCK-SEMI_SHARED-S`, `LOCK-EXCLUSIVE-S`. A semi-shared lock lets readers in beside it.
 fn hive(head: &str) -> Option<ChildName<'_>> {
     let mode = match head {
-        "LOCK-SHARED-" | "LOCK-SEMI_SHARED-" => Mode::Read,
-        "LOCK-EXCLUSIVE-" => Mode::Write,
+        "LOCK-SHARED-" | "LOCK-SEMI_SHARED-" => RequestMode::Read,
+        "LOCK-EXCLUSIVE-" => RequestMode::Write,
         _ => return None,
     };
     Some(ChildName::of(Recipe::Hive, mode))
@@ -42,5 +43,5 @@ fn solr(head: &str) -> Option<ChildName<'_>> {
     let dash = id.match_indices('-').map(|(at, _)| at).find(|&at| at > 0)?;
     let (session, name) = (id.get(..dash)?, id.get(dash + 1..)?);
     (ids::is_decimal_session(session) && !name.is_empty())
-        .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::SolrElection, Mode::Exclusive) })
+        .then_some(ChildName { attempt: Some(id), ..ChildName::of(Recipe::SolrElection, RequestMode::Exclusive) })
 }

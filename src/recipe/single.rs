@@ -1,6 +1,6 @@
 //! Locks that are one node: whoever creates it holds the lock.
 
-use super::{ChildName, Mode, Recipe};
+use super::{ChildName, Recipe, RequestMode};
 
 /// What Hadoop's `ActiveStandbyElector` calls its node (HDFS name nodes, YARN resource managers).
 const HADOOP: &str = "ActiveStandbyElectorLock";
@@ -12,7 +12,7 @@ const WORDS: [&str; 6] = ["lock", "mutex", "leader", "master", "active", "contro
 /// name.
 ///
 /// Only an ephemeral node of such a name is a lock: a persistent `leader` is as often a folder. Kafka's controller is
-/// known by its path, not by its name: [`Shape::place`](super::Shape::place) sees that.
+/// known by its path, not by its name: [`Classifier::classify`](super::Classifier::classify) sees that.
 pub(super) fn read(name: &str) -> Option<ChildName<'_>> {
     let recipe = if name == HADOOP {
         Recipe::HadoopElector
@@ -21,7 +21,7 @@ pub(super) fn read(name: &str) -> Option<ChildName<'_>> {
     } else {
         return None;
     };
-    Some(ChildName::of(recipe, Mode::Exclusive))
+    Some(ChildName::of(recipe, RequestMode::Exclusive))
 }
 
 fn ends_in_word(name: &str, word: &str) -> bool {

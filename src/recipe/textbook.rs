@@ -1,6 +1,6 @@
 //! What applications write themselves after ZooKeeper's page of recipes and the textbooks.
 
-use super::{ChildName, Mode, Recipe, ids};
+use super::{ChildName, Recipe, RequestMode, ids};
 
 /// `lock-S`, `<GUID>-lock-S`, `lock-<session>-S`, `<name>_lock_S`; for reading and writing `read-S`, `write-S` (a
 /// GUID may lead), `<host>-R-S`, `<host>-W-S`, also in lower case.
@@ -9,22 +9,26 @@ pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
 }
 
 fn queue(head: &str) -> Option<ChildName<'_>> {
-    after_guid(head, "lock-", ChildName::of(Recipe::TextbookQueue, Mode::Exclusive))
+    after_guid(head, "lock-", ChildName::of(Recipe::TextbookQueue, RequestMode::Exclusive))
 }
 
 fn session_queue(head: &str) -> Option<ChildName<'_>> {
     let session = head.strip_prefix("lock-")?.strip_suffix('-')?;
-    (ids::is_decimal_session(session) || ids::is_hex_session(session))
-        .then_some(ChildName { attempt: Some(session), ..ChildName::of(Recipe::TextbookSessionQueue, Mode::Exclusive) })
+    (ids::is_decimal_session(session) || ids::is_hex_session(session)).then_some(ChildName {
+        attempt: Some(session),
+        ..ChildName::of(Recipe::TextbookSessionQueue, RequestMode::Exclusive)
+    })
 }
 
 fn named_queue(head: &str) -> Option<ChildName<'_>> {
     let name = head.strip_suffix("_lock_").filter(|name| !name.is_empty())?;
-    Some(ChildName { lock_name: Some(name), ..ChildName::of(Recipe::TextbookNamedQueue, Mode::Exclusive) })
+    Some(ChildName { lock_name: Some(name), ..ChildName::of(Recipe::TextbookNamedQueue, RequestMode::Exclusive) })
 }
 
 fn shared(head: &str) -> Option<ChildName<'_>> {
-    for (word, letters, mode) in [("read-", ["-R-", "-r-"], Mode::Read), ("write-", ["-W-", "-w-"], Mode::Write)] {
+    for (word, letters, mode) in
+        [("read-", ["-R-", "-r-"], RequestMode::Read), ("write-", ["-W-", "-w-"], RequestMode::Write)]
+    {
         if let Some(name) = after_guid(head, word, ChildName::of(Recipe::TextbookShared, mode)) {
             return Some(name);
         }

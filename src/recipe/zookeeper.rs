@@ -1,12 +1,12 @@
 //! The recipes that come with ZooKeeper itself.
 
-use super::{ChildName, Mode, Recipe, ids};
+use super::{ChildName, Recipe, RequestMode, ids};
 
 /// `x-<session>-S` (Java's `WriteLock`: signed decimal; C's `zoo_lock`: 16 hex digits), `n_S` and `<GUID>-n_S`
 /// (leader election, as its code and as its page of recipes names it).
 pub(super) fn read(head: &str) -> Option<ChildName<'_>> {
     let (recipe, attempt) = write_lock(head).or_else(|| election(head))?;
-    Some(ChildName { attempt, ..ChildName::of(recipe, Mode::Exclusive) })
+    Some(ChildName { attempt, ..ChildName::of(recipe, RequestMode::Exclusive) })
 }
 
 fn write_lock(head: &str) -> Option<(Recipe, Option<&str>)> {

@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use super::rfc3339;
 use crate::diagnose::{Facts, TableAt};
-use crate::queue::{Contender, LockQueue, Row, State};
-use crate::recipe::Mode;
+use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use crate::recipe::RequestMode;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// Names listed at most of those whom one contender stands behind. Only the head of a semaphore's queue waits for more
@@ -20,7 +20,7 @@ pub(super) struct ContenderFacts<'a> {
     node: &'a str,
     path: ZnodePath,
     sequence: Option<i32>,
-    mode: Mode,
+    mode: RequestMode,
     state: &'static str,
     /// `null` when no session's end deletes the node.
     session: Option<String>,
@@ -45,9 +45,9 @@ pub(super) struct ContenderFacts<'a> {
 
 impl<'a> ContenderFacts<'a> {
     /// Who holds is only known while the table is live.
-    pub(super) fn new(lock: &'a LockQueue, row: &Row<'a>, sight: TableAt<'a>, now: Timestamp) -> Self {
-        let is_live = sight.table().is_live();
-        let Facts { life, connection, expires_in, watching } = sight.facts(lock, row);
+    pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
+        let is_live = table_at.table().is_live();
+        let Facts { owner: life, connection, expires_in, watching } = table_at.facts(lock, row);
         let contender: &'a Contender = row.contender;
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
@@ -57,7 +57,7 @@ impl<'a> ContenderFacts<'a> {
             path: lock.path_of(contender),
             sequence: contender.sequence.map(|sequence| sequence.0),
             mode: row.mode,
-            state: if is_live { row.state } else { State::Unknown }.id(),
+            state: if is_live { row.state } else { ContenderState::Unknown }.id(),
             session: contender.session.map(|session| session.to_string()),
             ephemeral: contender.session.is_some(),
             created_at: rfc3339(contender.created_at),

@@ -1,6 +1,6 @@
 use serde::Serialize;
 
-use crate::server_view::{AskedBy, MemberView, Mode, ServerView};
+use crate::server_view::{AskedBy, MemberView, ServerMode, ServerView};
 use crate::znode::SessionId;
 
 /// The port of a server whose address names none.
@@ -78,7 +78,7 @@ impl Server {
     fn told(member: &MemberView) -> Self {
         Self {
             address: member.address.clone(),
-            mode: member.mode.map(Mode::name),
+            mode: member.mode.map(ServerMode::name),
             version: member.version.clone(),
             view: match member.asked_by {
                 AskedBy::Words => "words",

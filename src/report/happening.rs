@@ -1,13 +1,13 @@
 use serde::Serialize;
 
 use super::rfc3339;
-use crate::queue::{Event, Happening, WatchEvents};
+use crate::queue::{Happening, LockEvent, WatchEvents};
 
 /// One happening as a line of `lockscope watch`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct HappeningLine<'a> {
     at: Option<String>,
-    event: Event,
+    event: LockEvent,
     /// The lock's path; `null` when it concerns the connection, as are then `queue` and `watch_events`.
     lock: Option<&'a str>,
     /// Which queue, where the lock's parent holds several.
@@ -59,7 +59,7 @@ mod tests {
         let path = ZnodePath::new("/locks/billing").unwrap();
         let happening = Happening {
             at: Timestamp(1_714_574_467_250),
-            event: Event::Acquired,
+            event: LockEvent::Acquired,
             lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
             node: Some("db_lock_0000000042".into()),
             contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
@@ -81,7 +81,7 @@ mod tests {
     fn a_cut_connection_names_its_reason_and_no_lock() {
         let happening = Happening {
             at: Timestamp(0),
-            event: Event::Disconnected,
+            event: LockEvent::Disconnected,
             lock: None,
             node: None,
             contender: None,

@@ -4,22 +4,22 @@ use super::contender::ContenderFacts;
 use super::finding::FindingFacts;
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, WatchEvents};
-use crate::recipe::{Kind, Recipe};
+use crate::recipe::{LockKind, Recipe};
 use crate::znode::Timestamp;
 
 /// One lock and its contenders in queue order. Nothing is computed before it is serialized.
 #[derive(Clone, Copy, Debug)]
 pub struct LockFacts<'a> {
     lock: &'a LockQueue,
-    sight: TableAt<'a>,
+    table_at: TableAt<'a>,
     diagnosis: Option<&'a Diagnosis>,
     now: Timestamp,
 }
 
 impl<'a> LockFacts<'a> {
     /// The facts of one lock; ages are counted up to `now`, by the servers' clock. When its table is not live, nobody's state is known.
-    pub fn new(lock: &'a LockQueue, sight: TableAt<'a>, now: Timestamp) -> Self {
-        Self { lock, sight, diagnosis: None, now }
+    pub fn new(lock: &'a LockQueue, table_at: TableAt<'a>, now: Timestamp) -> Self {
+        Self { lock, table_at, diagnosis: None, now }
     }
 
     /// The same with what is wrong.
@@ -34,7 +34,7 @@ struct Fields<'a> {
     path: &'a str,
     name: Option<&'a str>,
     recipe: Recipe,
-    kind: Kind,
+    kind: LockKind,
     next_sequence: Option<i64>,
     contenders: Contenders<'a>,
     watch_cost: Option<WatchCost>,
@@ -73,8 +73,8 @@ struct Contenders<'a>(LockFacts<'a>);
 
 impl Serialize for Contenders<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let LockFacts { lock, sight, now, .. } = self.0;
-        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, sight, now)))
+        let LockFacts { lock, table_at, now, .. } = self.0;
+        serializer.collect_seq(lock.rows(0..lock.len()).map(|row| ContenderFacts::new(lock, &row, table_at, now)))
     }
 }
 

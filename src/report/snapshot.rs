@@ -15,7 +15,7 @@ pub struct Snapshot<'a> {
     server_time: Timestamp,
     ensemble: &'a Ensemble,
     locks: Vec<&'a LockQueue>,
-    sight: TableAt<'a>,
+    table_at: TableAt<'a>,
     diagnosis: Option<&'a Diagnosis>,
     unreadable: &'a BTreeMap<ZnodePath, String>,
 }
@@ -29,7 +29,7 @@ impl<'a> Snapshot<'a> {
             server_time: table.server_time(taken_at),
             ensemble,
             locks: table.locks().collect(),
-            sight: TableAt::new(table, taken_at),
+            table_at: TableAt::new(table, taken_at),
             diagnosis: None,
             unreadable: table.unreadable(),
         }
@@ -80,7 +80,7 @@ impl Serialize for Locks<'_> {
             self.0
                 .locks
                 .iter()
-                .map(|lock| LockFacts::new(lock, self.0.sight, self.0.server_time).with_diagnosis(self.0.diagnosis)),
+                .map(|lock| LockFacts::new(lock, self.0.table_at, self.0.server_time).with_diagnosis(self.0.diagnosis)),
         )
     }
 }
@@ -105,7 +105,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::queue::{Change, Link};
+    use crate::queue::{Change, ConnectionState};
     use crate::znode::{KEPT_DATA, Node, NodeData, SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_714_574_467_250);
@@ -142,7 +142,7 @@ mod tests {
 
     fn table(changes: Vec<Change>) -> LockTable {
         let mut table = LockTable::new([path("/jobs/nightly")]);
-        let connected = Change::Link(Link::Connected { session: SessionId(-2), recursive: true });
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(-2), recursive: true });
         for change in [connected, Change::Syncing].into_iter().chain(changes).chain([Change::Synced]) {
             table.apply(change, NOW);
         }
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn while_the_link_is_lost_nobody_is_said_to_hold() {
         let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
-        table.apply(Change::Link(Link::Lost { reason: "reset".to_owned() }), NOW);
+        table.apply(Change::Connection(ConnectionState::Lost { reason: "reset".to_owned() }), NOW);
         assert_eq!(reported(&table)["locks"][0]["contenders"][0]["state"], "unknown");
     }
 

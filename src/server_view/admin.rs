@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use super::connection::client_address;
 use super::four_letter::Srvr;
 use super::monitor::Figure;
-use super::{Connection, Expiry, Monitor, Session, WatchTotals, WatchedPath};
+use super::{Connection, Expiry, ListedSession, Monitor, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// Why an answer is none.
@@ -29,14 +29,14 @@ pub enum BadAnswer {
 const LONGEST_ERROR: usize = 200;
 
 #[derive(Deserialize)]
-struct Told<'a> {
+struct MaybeError<'a> {
     #[serde(borrow, default)]
     error: Option<Cow<'a, str>>,
 }
 
 fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, BadAnswer> {
     let foreign = |error: serde_json::Error| BadAnswer::Foreign(error.to_string());
-    let told: Told<'_> = serde_json::from_slice(answer).map_err(foreign)?;
+    let told: MaybeError<'_> = serde_json::from_slice(answer).map_err(foreign)?;
     match told.error {
         Some(error) => Err(BadAnswer::Told(error.chars().take(LONGEST_ERROR).collect())),
         None => serde_json::from_slice(answer).map_err(foreign),
@@ -115,11 +115,11 @@ struct Dump {
 }
 
 /// Reads the sessions in the answer to `dump`. Empty when the server does not know when sessions expire: a follower does not.
-pub fn dump(answer: &[u8]) -> Result<Vec<Session>, BadAnswer> {
+pub fn dump(answer: &[u8]) -> Result<Vec<ListedSession>, BadAnswer> {
     let dump: Dump = read(answer)?;
     let sessions = dump.expiry_time_to_session_ids.into_iter().flat_map(|(millis, ids)| {
         let expiry = Expiry::Monotonic { millis };
-        ids.into_iter().map(move |id| Session { id: SessionId(id), expiry, expires_at: None })
+        ids.into_iter().map(move |id| ListedSession { id: SessionId(id), expiry, expires_at: None })
     });
     Ok(sessions.collect())
 }

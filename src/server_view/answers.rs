@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use super::{AskedBy, Connection, MemberView, ServerView, Session, WatchedPath};
+use super::{AskedBy, Connection, ListedSession, MemberView, ServerView, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// What is known of a session's life.
@@ -60,7 +60,7 @@ impl ServerView {
     }
 
     /// The session in the list of the leader or standalone server; in the newest, when a leader has just lost its place.
-    pub fn session(&self, session: SessionId) -> Option<&Session> {
+    pub fn session(&self, session: SessionId) -> Option<&ListedSession> {
         let listings = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let found = listings.filter_map(|listing| Some((listing.at, listing.with_key(&session).first()?)));
         found.max_by_key(|(at, _)| *at).map(|(_, session)| session)

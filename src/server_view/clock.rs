@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, Session};
+use super::{Connection, ListedSession};
 use crate::znode::{SessionId, Timestamp};
 
 /// When a session expires, as a server wrote it.
@@ -82,7 +82,7 @@ impl ServerClock {
 
     /// Says of each session when it expires by our clock: by comparison with our own session where it is listed too, else by
     /// this clock or by the calendar where they allow it.
-    pub fn date(&self, sessions: &mut [Session], anchor: Option<Anchor>) {
+    pub fn date(&self, sessions: &mut [ListedSession], anchor: Option<Anchor>) {
         let own = anchor.and_then(|anchor| {
             let listed = sessions.iter().find(|session| session.id == anchor.session)?;
             Some((listed.expiry.millis(), anchor.heard.plus(anchor.timeout)))
@@ -104,8 +104,8 @@ impl ServerClock {
 mod tests {
     use super::*;
 
-    fn session(id: i64, expiry: Expiry) -> Session {
-        Session { id: SessionId(id), expiry, expires_at: None }
+    fn session(id: i64, expiry: Expiry) -> ListedSession {
+        ListedSession { id: SessionId(id), expiry, expires_at: None }
     }
 
     fn answered(last_response: i64) -> Vec<Connection> {

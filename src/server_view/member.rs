@@ -1,12 +1,12 @@
 use serde::{Deserialize, Serialize};
 
-use super::{Connection, Listing, Provenance, Session, WatchEventTotals, WatchTotals, WatchedPath};
+use super::{Connection, ListedSession, Listing, Provenance, WatchEventTotals, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp};
 
 /// What a server is within its ensemble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum ServerMode {
     /// It orders the writes, and knows when sessions expire.
     Leader,
     /// It votes.
@@ -19,7 +19,7 @@ pub enum Mode {
     ReadOnly,
 }
 
-impl Mode {
+impl ServerMode {
     /// From the servers' own word for it.
     pub fn named(name: &str) -> Option<Self> {
         match name {
@@ -68,7 +68,7 @@ pub struct MemberView {
     /// `HOST:PORT` for clients, or how the ensemble's config calls it where that does not say.
     pub address: String,
     /// What it is.
-    pub mode: Option<Mode>,
+    pub mode: Option<ServerMode>,
     /// Its version, as it writes it.
     pub version: Option<String>,
     /// How it was asked.
@@ -83,7 +83,7 @@ pub struct MemberView {
     /// Its connections with sessions.
     pub connections: Option<Listing<Connection>>,
     /// All sessions of the ensemble, if it keeps them.
-    pub sessions: Option<Listing<Session>>,
+    pub sessions: Option<Listing<ListedSession>>,
     /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since it is dear.
     pub watched: Option<Listing<WatchedPath>>,
     /// When it was asked for the figures that follow, by our clock: less often than for the rest.

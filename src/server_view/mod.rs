@@ -26,10 +26,10 @@ pub use clock::{Anchor, Expiry, ServerClock};
 pub use config::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 pub use connection::Connection;
 pub use listing::{Keyed, Listing};
-pub use member::{AskedBy, MemberView, Mode};
+pub use member::{AskedBy, MemberView, ServerMode};
 pub use monitor::{Monitor, WatchEventTotals};
 pub use provenance::{Provenance, Transport};
-pub use session::Session;
+pub use session::ListedSession;
 pub use view::{Load, ServerView};
 pub use watches::{WatchTotals, WatchedPath};
 

@@ -5,7 +5,7 @@ use crate::znode::{SessionId, Timestamp};
 
 /// A session, as the leader or a standalone server lists it, connected or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
+pub struct ListedSession {
     /// Its id.
     pub id: SessionId,
     /// When it expires unless its client is heard before, as the server wrote it.
@@ -14,7 +14,7 @@ pub struct Session {
     pub expires_at: Option<Timestamp>,
 }
 
-impl Keyed for Session {
+impl Keyed for ListedSession {
     type Key = SessionId;
 
     fn key(&self) -> &SessionId {

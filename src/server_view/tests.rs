@@ -14,7 +14,7 @@ fn connection(session: SessionId) -> Connection {
     four_letter::cons(&line).with_session.remove(0)
 }
 
-fn member(mode: Mode, sessions: &[SessionId]) -> MemberView {
+fn member(mode: ServerMode, sessions: &[SessionId]) -> MemberView {
     let at = Timestamp(60_000);
     let connections = sessions.iter().map(|session| connection(*session)).collect();
     MemberView {
@@ -26,9 +26,9 @@ fn member(mode: Mode, sessions: &[SessionId]) -> MemberView {
     }
 }
 
-fn listed(sessions: &[SessionId], whole: bool) -> Listing<Session> {
+fn listed(sessions: &[SessionId], whole: bool) -> Listing<ListedSession> {
     let expiry = Expiry::Date { millis: 90_000, utc: true };
-    let session = |id: &SessionId| Session { id: *id, expiry, expires_at: Some(Timestamp(90_000)) };
+    let session = |id: &SessionId| ListedSession { id: *id, expiry, expires_at: Some(Timestamp(90_000)) };
     Listing::new(sessions.iter().map(session).collect(), whole, Timestamp(60_000))
 }
 
@@ -39,16 +39,16 @@ fn view(members: Vec<MemberView>) -> ServerView {
 #[test]
 fn a_session_with_a_connection_anywhere_is_connected_even_if_nobody_else_answers() {
     let silent = MemberView::unasked("zk2:2181".to_owned());
-    let view = view(vec![silent, member(Mode::Follower, &[S])]);
+    let view = view(vec![silent, member(ServerMode::Follower, &[S])]);
     assert_eq!(view.liveness(S), Liveness::Connected);
     assert!(!view.every_member_answered());
 }
 
 #[test]
 fn a_session_without_a_connection_expires_only_if_every_member_says_so() {
-    let mut leader = member(Mode::Leader, &[]);
+    let mut leader = member(ServerMode::Leader, &[]);
     leader.sessions = Some(listed(&[S], true));
-    let all = view(vec![leader.clone(), member(Mode::Follower, &[])]);
+    let all = view(vec![leader.clone(), member(ServerMode::Follower, &[])]);
     let at = Some(Timestamp(90_000));
     assert_eq!(all.liveness(S), Liveness::Disconnected { expires_at: at });
     assert_eq!(all.liveness(S).expires_in(Timestamp(89_000)), Some(std::time::Duration::from_secs(1)));
@@ -64,7 +64,7 @@ fn a_session_without_a_connection_expires_only_if_every_member_says_so() {
 
 #[test]
 fn only_a_whole_list_of_sessions_proves_that_there_is_none() {
-    let mut leader = member(Mode::Leader, &[]);
+    let mut leader = member(ServerMode::Leader, &[]);
     assert_eq!(view(vec![leader.clone()]).liveness(S), Liveness::Unknown);
     leader.sessions = Some(listed(&[SessionId(1)], false));
     assert_eq!(view(vec![leader.clone()]).liveness(S), Liveness::Unknown);
@@ -74,9 +74,9 @@ fn only_a_whole_list_of_sessions_proves_that_there_is_none() {
 
 #[test]
 fn beside_tls_plain_text_proves_no_absence_not_even_with_one_member_so_asked() {
-    let mut leader = member(Mode::Leader, &[SessionId(7)]);
+    let mut leader = member(ServerMode::Leader, &[SessionId(7)]);
     leader.sessions = Some(listed(&[S], true));
-    let plain = MemberView { provenance: Provenance::PlainBesideTls, ..member(Mode::Follower, &[]) };
+    let plain = MemberView { provenance: Provenance::PlainBesideTls, ..member(ServerMode::Follower, &[]) };
     let view = view(vec![leader.clone(), plain.clone()]);
     assert_eq!(view.provenance(), Provenance::PlainBesideTls);
     assert_eq!(view.liveness(S), Liveness::Unproven, "it may be at the follower");
@@ -98,7 +98,7 @@ fn beside_tls_plain_text_proves_no_absence_not_even_with_one_member_so_asked() {
 fn that_a_session_does_not_watch_is_said_by_the_server_that_holds_its_connection() {
     let (p, q) = (path("/lock/a"), path("/lock/ä"));
     let silent = MemberView::unasked("zk2:2181".to_owned());
-    let view = view(vec![member(Mode::Leader, &[S]), silent]);
+    let view = view(vec![member(ServerMode::Leader, &[S]), silent]);
     assert_eq!(view.watches(S, &p), Some(false));
     assert_eq!(view.watches(S, &q), None, "the server may have written another letter");
     assert_eq!(view.watches(SessionId(7), &p), None, "it may be connected to the other one");
@@ -107,14 +107,14 @@ fn that_a_session_does_not_watch_is_said_by_the_server_that_holds_its_connection
 
 #[test]
 fn watches_that_were_listed_before_a_client_came_say_nothing_of_it() {
-    let mut one = member(Mode::Leader, &[S]);
+    let mut one = member(ServerMode::Leader, &[S]);
     one.watched = Some(Listing::new(Vec::new(), true, Timestamp(1_000)));
     assert_eq!(view(vec![one]).watches(S, &path("/lock")), None);
 }
 
 #[test]
 fn watchers_are_found_by_path_and_by_session() {
-    let mut one = member(Mode::Standalone, &[S]);
+    let mut one = member(ServerMode::Standalone, &[S]);
     let (watched, whole) = four_letter::wchp("/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
     one.watched = Some(Listing::new(watched, whole, Timestamp(60_000)));
     let view = view(vec![one]);
@@ -126,17 +126,17 @@ fn watchers_are_found_by_path_and_by_session() {
 
 #[test]
 fn child_watches_are_what_the_servers_do_not_name() {
-    let mut one = member(Mode::Leader, &[]);
+    let mut one = member(ServerMode::Leader, &[]);
     one.watch_count = Some(9);
     one.watch_totals = Some(WatchTotals { connections: 2, paths: 2, watches: 4 });
-    let other = member(Mode::Follower, &[]);
+    let other = member(ServerMode::Follower, &[]);
     assert_eq!(view(vec![one.clone()]).child_watches(), Some(5));
     assert_eq!(view(vec![one, other]).child_watches(), None);
 }
 
 #[test]
 fn a_view_survives_its_way_through_json() {
-    let mut one = member(Mode::Leader, &[SessionId(3), S]);
+    let mut one = member(ServerMode::Leader, &[SessionId(3), S]);
     one.sessions = Some(listed(&[S], true));
     let view = view(vec![one]);
     let text = serde_json::to_string(&view).expect("it can be written");

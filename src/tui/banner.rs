@@ -3,7 +3,7 @@
 use super::app::App;
 use super::widget::figure::{plural, time_of_day};
 use super::widget::text::{Charset, width, wrap_words};
-use crate::queue::Link;
+use crate::queue::ConnectionState;
 
 /// Lines of a reason at the most.
 const MOST_LINES: usize = 3;
@@ -69,12 +69,12 @@ impl Banner {
 /// How bad it is, what happened, and what comes next.
 fn explain(app: &App) -> (Weight, String, String) {
     match app.link() {
-        Link::Refused { reason } => (Weight::Bad, reason.clone(), String::new()),
+        ConnectionState::Refused { reason } => (Weight::Bad, reason.clone(), String::new()),
         _ if !app.is_observing() => {
             (Weight::Bad, "The connection was closed: start lockscope again.".to_owned(), String::new())
         }
-        Link::Lost { reason } => (Weight::Bad, reason.clone(), "reconnecting".to_owned()),
-        Link::Connecting { attempt, reason, next_try } => {
+        ConnectionState::Lost { reason } => (Weight::Bad, reason.clone(), "reconnecting".to_owned()),
+        ConnectionState::Connecting { attempt, reason, next_try } => {
             let next = match next_try {
                 Some(at) if *at > app.clock() => {
                     format!("try {attempt} in {}s", at.since(app.clock()).as_millis().div_ceil(1000))
@@ -86,7 +86,7 @@ fn explain(app: &App) -> (Weight, String, String) {
                 None => (Weight::Busy, "Connecting".to_owned(), String::new()),
             }
         }
-        Link::Connected { .. } => {
+        ConnectionState::Connected { .. } => {
             let table = app.world().table();
             let found = format!(
                 "Reading: {}, {} so far",

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::app::{App, Deletion};
 use super::widget::text::{Charset, Keep, fit, wrap_words};
 use crate::admin::{Action, Confirmation, DeletePlan, Guard, PlannedNode, What};
-use crate::queue::State;
+use crate::queue::ContenderState;
 
 /// Columns of the labels.
 pub const LABEL: usize = 10;
@@ -158,7 +158,7 @@ impl Text {
     fn several(&mut self, nodes: &[PlannedNode], action: Action) {
         for node in nodes {
             self.path(node);
-            let state = node.state.map_or("an empty lock parent", State::id);
+            let state = node.state.map_or("an empty lock parent", ContenderState::id);
             self.say("", &format!("czxid {}, version {}; {state}", node.czxid, node.version), Tone::Plain);
             self.life(node);
         }
@@ -223,9 +223,9 @@ fn state(node: &PlannedNode) -> String {
     let lock = format!("{}{name}, {recipe}", node.lock);
     match (node.what, node.state) {
         (What::EmptyParent, _) | (_, None) => format!("a lock parent, {recipe}"),
-        (_, Some(State::Unknown)) => format!("it may hold {lock}"),
-        (_, Some(State::Holds)) => format!("holds {lock}"),
-        (_, Some(State::Waits)) => format!("waits for {lock}"),
+        (_, Some(ContenderState::Unknown)) => format!("it may hold {lock}"),
+        (_, Some(ContenderState::Holds)) => format!("holds {lock}"),
+        (_, Some(ContenderState::Waits)) => format!("waits for {lock}"),
     }
 }
 

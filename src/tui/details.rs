@@ -5,9 +5,9 @@ use std::time::Duration;
 use super::app::App;
 use super::widget::figure::{count, date_and_time, duration, time_of_day};
 use super::widget::text::{Charset, Keep, fit, wrap_bytes};
-use crate::diagnose::{Facts, Life, Watching};
-use crate::queue::{Held, LockQueue, Row, State};
-use crate::recipe::{Mode, Role};
+use crate::diagnose::{Facts, OwnerState, WatchTarget};
+use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
+use crate::recipe::{RequestMode, Role};
 use crate::server_view::{Connection, Liveness};
 use crate::znode::SessionId;
 
@@ -43,7 +43,7 @@ pub fn lines(app: &App, columns: usize) -> Vec<Detail> {
         return Vec::new();
     };
     let charset = if app.settings().ascii { Charset::Ascii } else { Charset::Unicode };
-    let facts = app.world().sight(app.now()).facts(lock, &row);
+    let facts = app.world().table_at(app.now()).facts(lock, &row);
     let page = Page { app, lock, row, facts, charset, room: columns.saturating_sub(LABEL) };
     let mut lines = vec![page.path(), page.state(), page.session()];
     lines.extend(page.client());
@@ -62,7 +62,7 @@ impl Detail {
 struct Page<'a> {
     app: &'a App,
     lock: &'a LockQueue,
-    row: Row<'a>,
+    row: ContenderRow<'a>,
     facts: Facts<'a>,
     charset: Charset,
     room: usize,
@@ -81,27 +81,29 @@ impl Page<'_> {
     fn state(&self) -> Detail {
         let (now, contender) = (self.app.now(), self.row.contender);
         let asks = match (self.row.mode, contender.role) {
-            (Mode::Exclusive, Role::SingleNode) => "the lock itself",
-            (Mode::Exclusive, _) => "asks to be alone",
-            (Mode::Read, _) => "asks to read",
-            (Mode::Write, _) => "asks to write",
-            (Mode::Lease, _) => "asks for a lease",
+            (RequestMode::Exclusive, Role::SingleNode) => "the lock itself",
+            (RequestMode::Exclusive, _) => "asks to be alone",
+            (RequestMode::Read, _) => "asks to read",
+            (RequestMode::Write, _) => "asks to write",
+            (RequestMode::Lease, _) => "asks for a lease",
         };
         let since =
             |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.app.settings().utc));
         let text = match (self.app.shows_truth(), self.row.state, contender.held()) {
             (false, ..) => format!("not known: not in step with the ensemble; {asks}"),
-            (_, State::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
-            (_, State::Waits, _) => format!(
+            (_, ContenderState::Unknown, _) => {
+                "holds if its thread also holds the write before it; else waits".to_owned()
+            }
+            (_, ContenderState::Waits, _) => format!(
                 "waits for {}; {asks}",
                 since(contender.contends_since(self.app.world().table().clock_ahead_ms()))
             ),
-            (_, State::Holds, Held::Since(time)) => format!("holds for {}; {asks}", since(time)),
-            (_, State::Holds, Held::AtMostSince(time)) => {
+            (_, ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
+            (_, ContenderState::Holds, HeldSince::AtMostSince(time)) => {
                 let held = duration(self.app.server_now().since(time));
                 format!("holds for {held}, at most: it held when this console came")
             }
-            (_, State::Holds, Held::Free) => "holds".to_owned(),
+            (_, ContenderState::Holds, HeldSince::Free) => "holds".to_owned(),
         };
         self.plain("state", &text)
     }
@@ -117,7 +119,7 @@ impl Page<'_> {
     }
 
     fn in_danger(&self) -> bool {
-        matches!(self.facts.life, Life::Expiring | Life::Ghost)
+        matches!(self.facts.owner, OwnerState::Expiring | OwnerState::Ghost)
     }
 
     /// Whether the session lives, as far as the servers told.
@@ -126,17 +128,17 @@ impl Page<'_> {
             let of = connection.timeout().map_or(String::new(), |timeout| format!(" of {}", duration(timeout)));
             connection.last_heard.map(|heard| format!("heard {} ago{of}", duration(self.app.now().since(heard))))
         };
-        match (self.facts.life, self.facts.connection, self.facts.expires_in) {
-            (Life::Live, Some(connection), _) => match heard(connection) {
+        match (self.facts.owner, self.facts.connection, self.facts.expires_in) {
+            (OwnerState::Live, Some(connection), _) => match heard(connection) {
                 Some(heard) => format!("{session}, live: {heard}"),
                 None => format!("{session}, live"),
             },
-            (Life::Expiring, _, Some(left)) => {
+            (OwnerState::Expiring, _, Some(left)) => {
                 let left = left.as_millis().div_ceil(1000);
                 format!("{session}, not connected: expires in {left}s")
             }
-            (Life::Expiring, ..) => format!("{session}, not connected: expires by itself"),
-            (Life::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
+            (OwnerState::Expiring, ..) => format!("{session}, not connected: expires by itself"),
+            (OwnerState::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
             _ if self.says_unproven(session) => {
                 format!("{session}, not seen, by plain text that proves nothing beside TLS")
             }
@@ -163,10 +165,10 @@ impl Page<'_> {
     /// What it watches, where the servers tell.
     fn watches(&self) -> &'static str {
         match self.facts.watching {
-            Watching::Predecessor => ", and watches it",
-            Watching::Parent => ", and watches the parent",
-            Watching::Nothing => ", but watches nothing",
-            Watching::Unknown => "",
+            WatchTarget::Predecessor => ", and watches it",
+            WatchTarget::Parent => ", and watches the parent",
+            WatchTarget::Nothing => ", but watches nothing",
+            WatchTarget::Unknown => "",
         }
     }
 
@@ -175,13 +177,13 @@ impl Page<'_> {
         let more = if nodes.len() > MOST_NAMED { ", and more" } else { "" };
         nodes.truncate(MOST_NAMED);
         let text = match (nodes.is_empty(), self.row.state) {
-            (true, State::Holds) => "nobody".to_owned(),
+            (true, ContenderState::Holds) => "nobody".to_owned(),
             (true, _) => "nobody that is known".to_owned(),
             (false, _) => format!("{}{more}{}", nodes.join(", "), self.watches()),
         };
         let keep = if nodes.len() == 1 { Keep::Ends } else { Keep::Start };
         Detail { text: fit(&text, self.room, keep, self.charset), ..self.plain("waits for", "") }
-            .careful(self.facts.watching == Watching::Nothing)
+            .careful(self.facts.watching == WatchTarget::Nothing)
     }
 
     fn release(&self) -> Detail {

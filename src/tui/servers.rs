@@ -3,7 +3,7 @@
 use super::app::App;
 use super::widget::figure::{count, duration, plural, size};
 use super::widget::text::{Charset, Keep, fit, wrap_words};
-use crate::server_view::{AskedBy, Load, MemberView, Mode, ServerView};
+use crate::server_view::{AskedBy, Load, MemberView, ServerMode, ServerView};
 
 /// Columns that are not text: the border, and a space on either side.
 pub const AROUND: u16 = 4;
@@ -108,7 +108,7 @@ impl Page<'_> {
             // What stands behind the first dash is how it was built.
             fit(version.split('-').next().unwrap_or(version), 16, Keep::Start, self.charset)
         });
-        let parts = [Some(member.address.clone()), member.mode.map(Mode::name).map(str::to_owned), version];
+        let parts = [Some(member.address.clone()), member.mode.map(ServerMode::name).map(str::to_owned), version];
         let parts: Vec<String> = parts.into_iter().flatten().chain([by.to_owned()]).chain(heard).collect();
         let tone = if member.error.is_none() { Tone::Telling } else { Tone::Missing };
         let mut lines = vec![(tone, fit(&parts.join("  "), self.columns, Keep::Start, self.charset))];

@@ -6,7 +6,7 @@ pub mod servers;
 
 use super::app::{App, Event, Key, Settings, Update};
 use crate::observe::Observed;
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// When the tests begin: 14:41:07.250 UTC.
@@ -81,7 +81,7 @@ pub fn gone(parent: &str, number: i32, owner: i64) -> Change {
 
 /// Connected.
 pub fn connected() -> Change {
-    Change::Link(Link::Connected { session: OWN, recursive: true })
+    Change::Connection(ConnectionState::Connected { session: OWN, recursive: true })
 }
 
 /// What an ensemble with a few locks of different recipes is read as, from the connection to the last read.

@@ -3,7 +3,7 @@
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lockscope::observe::Observed;
-use lockscope::queue::{Change, Link};
+use lockscope::queue::{Change, ConnectionState};
 use lockscope::tui::ThemeName;
 use lockscope::tui::app::{App, Event, Key, Settings};
 use lockscope::tui::theme::Theme;
@@ -26,7 +26,10 @@ fn event(now: i64, changes: Vec<Change>) -> Event {
 /// A live console with one long queue and a few short ones.
 fn console(length: i64) -> App {
     let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
-    let mut changes = vec![Change::Link(Link::Connected { session: SessionId(1), recursive: true }), Change::Syncing];
+    let mut changes = vec![
+        Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }),
+        Change::Syncing,
+    ];
     changes.extend((0..length).map(|number| nodes::seen("/locks/long", "lock-", number)));
     for lock in 0..60 {
         changes.extend((0..4).map(|number| nodes::seen(&format!("/locks/short-{lock}"), "lock-", number)));

@@ -1,7 +1,7 @@
 //! What one change costs the table, at three lengths of the queue: it must not follow the length.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
-use lockscope::queue::{Change, Link, LockTable};
+use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::znode::{SessionId, Timestamp};
 
 #[path = "nodes.rs"]
@@ -13,7 +13,7 @@ const LENGTHS: [i64; 3] = [100, 10_000, 100_000];
 fn table(length: i64, kind: fn(i64) -> &'static str) -> LockTable {
     let mut table = LockTable::new([]);
     let now = Timestamp(0);
-    table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }), now);
+    table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }), now);
     table.apply(Change::Syncing, now);
     for number in 0..length {
         table.apply(nodes::seen("/locks/a", kind(number), number), now);

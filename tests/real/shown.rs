@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use lockscope::queue::{LockQueue, State};
+use lockscope::queue::{ContenderState, LockQueue};
 use lockscope::znode::SessionId;
 
 use crate::harness::foreign::Foreign;
@@ -39,7 +39,7 @@ fn shown(lock: &LockQueue) -> Vec<(Option<SessionId>, bool, String, String)> {
     let rows = lock.rows(0..lock.len());
     rows.map(|row| {
         let data = String::from_utf8_lossy(row.contender.data.bytes()).into_owned();
-        (row.contender.session, row.state == State::Holds, row.contender.node.to_string(), data)
+        (row.contender.session, row.state == ContenderState::Holds, row.contender.node.to_string(), data)
     })
     .collect()
 }

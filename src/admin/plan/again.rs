@@ -1,7 +1,7 @@
 //! What was confirmed, and what is true now.
 
 use super::{Action, Confirmation, Life, PlannedNode};
-use crate::queue::State;
+use crate::queue::ContenderState;
 
 /// Why the answer that was given for `before` is none for what is true `now`: the rest of a sentence; `None` when it still is.
 ///
@@ -11,7 +11,7 @@ pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &Pla
         return (!now.revocable)
             .then(|| "its owner cannot be asked any more: it does not hold, or it is gone".to_owned());
     }
-    if before.state == Some(State::Waits) && now.state != Some(State::Waits) {
+    if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
         return Some(format!("it acquired, and its owner is {}", now.life.id()));
     }
     let was_gone = matches!(before.life, Life::Ghost | Life::Expiring { .. } | Life::Suspect);

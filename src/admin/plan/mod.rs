@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::diagnose::TableAt;
-use crate::queue::{LockId, LockTable, State};
+use crate::queue::{ContenderState, LockId, LockTable};
 use crate::recipe::Recipe;
 use crate::znode::{Sequence, SessionId, ZnodePath, Zxid};
 
@@ -134,7 +134,7 @@ pub struct PlannedNode {
     /// How often its data had been changed when it was seen.
     pub version: i32,
     /// Whether it holds; `None` for a parent.
-    pub state: Option<State>,
+    pub state: Option<ContenderState>,
     /// Whether its owner lives.
     pub life: Life,
     /// Its owner's address, where a server knows it.
@@ -225,7 +225,7 @@ impl DeletePlan {
     /// The plan to delete these nodes, each once: contenders by the path of their node
     /// ([`LockQueue::path_of`](crate::queue::LockQueue::path_of)), and empty lock parents by theirs. The work grows with the number
     /// of targets, and with that of the readers who would acquire.
-    pub fn of(sight: &TableAt<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
+    pub fn of(table_at: &TableAt<'_>, targets: &[ZnodePath]) -> Result<Self, NoPlan> {
         let mut seen = HashSet::new();
         let targets: Vec<&ZnodePath> = targets.iter().filter(|path| seen.insert(*path)).collect();
         match targets.len() {
@@ -233,13 +233,14 @@ impl DeletePlan {
             1..=MOST_TARGETS => {}
             many => return Err(NoPlan::TooMany(many)),
         }
-        if !sight.table().is_live() {
+        if !table_at.table().is_live() {
             return Err(NoPlan::Stale);
         }
-        let doomed: HashSet<(LockId, usize)> = targets.iter().filter_map(|path| sight.table().position(path)).collect();
-        let planned = targets.into_iter().map(|path| match sight.table().position(path) {
-            Some((lock, position)) => node::planned(sight, lock, position, &doomed),
-            None => parent::planned(sight, path),
+        let doomed: HashSet<(LockId, usize)> =
+            targets.iter().filter_map(|path| table_at.table().position(path)).collect();
+        let planned = targets.into_iter().map(|path| match table_at.table().position(path) {
+            Some((lock, position)) => node::planned(table_at, lock, position, &doomed),
+            None => parent::planned(table_at, path),
         });
         Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()? })
     }

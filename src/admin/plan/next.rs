@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use super::Next;
-use crate::queue::{LockId, LockQueue, Row, State};
-use crate::recipe::{Kind, Mode};
+use crate::queue::{ContenderRow, ContenderState, LockId, LockQueue};
+use crate::recipe::{LockKind, RequestMode};
 
 /// How many of those who acquire are named.
 const MOST_NAMED: usize = 10;
@@ -24,23 +24,23 @@ pub(super) struct Outlook {
 
 /// Who acquires when these positions are gone from the queue.
 pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Outlook {
-    let is_doomed = |row: &Row<'_>| doomed.contains(&(lock.id(), row.position));
+    let is_doomed = |row: &ContenderRow<'_>| doomed.contains(&(lock.id(), row.position));
     let freed = lock.rows(0..lock.holding()).filter(is_doomed).count();
     // The doomed among them are few, and whoever is left behind a holder decides nothing more.
     let window = lock.holding() + doomed.len() + MOST_READERS;
     let mut left = lock.rows(0..window).filter(|row| !is_doomed(row));
-    let holders: Vec<Row<'_>> = match lock.kind() {
-        Kind::SingleNode => Vec::new(),
-        Kind::Semaphore => left.filter(|row| row.position >= lock.holding()).take(freed).collect(),
-        Kind::ReadWrite => match left.next() {
-            Some(first) if first.mode == Mode::Read => {
-                std::iter::once(first).chain(left.take_while(|row| row.mode == Mode::Read)).collect()
+    let holders: Vec<ContenderRow<'_>> = match lock.kind() {
+        LockKind::SingleNode => Vec::new(),
+        LockKind::Semaphore => left.filter(|row| row.position >= lock.holding()).take(freed).collect(),
+        LockKind::ReadWrite => match left.next() {
+            Some(first) if first.mode == RequestMode::Read => {
+                std::iter::once(first).chain(left.take_while(|row| row.mode == RequestMode::Read)).collect()
             }
             first => first.into_iter().collect(),
         },
-        Kind::Exclusive | Kind::Latch => left.next().into_iter().collect(),
+        LockKind::Exclusive | LockKind::Latch => left.next().into_iter().collect(),
     };
-    let acquire: Vec<&Row<'_>> = holders.iter().filter(|row| row.state != State::Holds).collect();
+    let acquire: Vec<&ContenderRow<'_>> = holders.iter().filter(|row| row.state != ContenderState::Holds).collect();
     Outlook {
         acquires: acquire.iter().take(MOST_NAMED).map(|row| next(row)).collect(),
         more: acquire.len().saturating_sub(MOST_NAMED),
@@ -48,6 +48,6 @@ pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Ou
     }
 }
 
-fn next(row: &Row<'_>) -> Next {
+fn next(row: &ContenderRow<'_>) -> Next {
     Next { node: row.contender.node.clone(), session: row.contender.session }
 }

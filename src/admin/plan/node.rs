@@ -5,22 +5,22 @@ use std::collections::HashSet;
 use super::next::outlook;
 use super::{Confirmation, Life, NoPlan, PlannedNode, What, words};
 use crate::diagnose::{self, TableAt};
-use crate::queue::{Contender, LockId, LockQueue, Row, State};
+use crate::queue::{Contender, ContenderRow, ContenderState, LockId, LockQueue};
 use crate::recipe::{Recipe, Role};
 use crate::server_view::Liveness;
 
 pub(super) fn planned(
-    sight: &TableAt<'_>,
+    table_at: &TableAt<'_>,
     id: LockId,
     position: usize,
     doomed: &HashSet<(LockId, usize)>,
 ) -> Result<PlannedNode, NoPlan> {
-    let lock = sight.table().lock(id).ok_or(NoPlan::Nothing)?;
+    let lock = table_at.table().lock(id).ok_or(NoPlan::Nothing)?;
     let row = lock.row(position).ok_or(NoPlan::Nothing)?;
     let contender = row.contender;
-    let life = life(sight, contender);
+    let life = life(table_at, contender);
     let outlook = outlook(lock, doomed);
-    let connection = contender.session.and_then(|session| sight.view().connection_of(session));
+    let connection = contender.session.and_then(|session| table_at.view().connection_of(session));
     Ok(PlannedNode {
         path: lock.path_of(contender),
         what: What::Contender,
@@ -34,7 +34,7 @@ pub(super) fn planned(
         state: Some(row.state),
         life,
         client: connection.map(|(_, connection)| connection.client.clone()),
-        evidence: words::evidence(sight, lock, &row, life),
+        evidence: words::evidence(table_at, lock, &row, life),
         then: words::then(lock, &row, &outlook),
         acquires_next: outlook.acquires,
         risks: words::risks(lock, &row, life),
@@ -46,15 +46,15 @@ pub(super) fn planned(
     })
 }
 
-/// As [`Sight::life`], and where that does not know, whether there is evidence that the owner is gone.
-fn life(sight: &TableAt<'_>, contender: &Contender) -> Life {
-    match sight.life(contender) {
-        (diagnose::Life::Ghost, _) => Life::Ghost,
-        (diagnose::Life::Ownerless, _) => Life::Ownerless,
-        (diagnose::Life::Expiring, within) => Life::Expiring { within },
-        (diagnose::Life::Live, _) => Life::Live,
-        (diagnose::Life::Unknown, _) => {
-            let liveness = contender.session.map(|session| sight.view().liveness(session));
+/// As [`TableAt::owner_of`], and where that does not know, whether there is evidence that the owner is gone.
+fn life(table_at: &TableAt<'_>, contender: &Contender) -> Life {
+    match table_at.owner_of(contender) {
+        (diagnose::OwnerState::Ghost, _) => Life::Ghost,
+        (diagnose::OwnerState::Ownerless, _) => Life::Ownerless,
+        (diagnose::OwnerState::Expiring, within) => Life::Expiring { within },
+        (diagnose::OwnerState::Live, _) => Life::Live,
+        (diagnose::OwnerState::Unknown, _) => {
+            let liveness = contender.session.map(|session| table_at.view().liveness(session));
             match liveness {
                 Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => Life::Suspect,
                 _ => Life::Unknown,
@@ -64,9 +64,9 @@ fn life(sight: &TableAt<'_>, contender: &Contender) -> Life {
 }
 
 /// More than a yes is asked for whoever may be at work with the lock in hand, and for what only one member may show.
-fn confirmation(row: &Row<'_>, life: Life) -> Confirmation {
+fn confirmation(row: &ContenderRow<'_>, life: Life) -> Confirmation {
     let returned = row.contender.returned_at.is_some();
-    if !returned && (!life.may_work() || row.state == State::Waits) {
+    if !returned && (!life.may_work() || row.state == ContenderState::Waits) {
         return Confirmation::Yes;
     }
     let contender = row.contender;
@@ -77,9 +77,9 @@ fn confirmation(row: &Row<'_>, life: Life) -> Confirmation {
 }
 
 /// Whether Curator's way of asking the owner to release can reach somebody: only a holder of its mutexes looks at its own data.
-fn is_revocable(lock: &LockQueue, row: &Row<'_>, life: Life) -> bool {
+fn is_revocable(lock: &LockQueue, row: &ContenderRow<'_>, life: Life) -> bool {
     matches!(lock.recipe(), Recipe::CuratorMutex | Recipe::CuratorReadWrite)
         && row.contender.role == Role::Queue
-        && row.state != State::Waits
+        && row.state != ContenderState::Waits
         && life.may_work()
 }

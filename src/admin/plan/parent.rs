@@ -8,12 +8,12 @@ use crate::queue::ParentNode;
 use crate::recipe::Recipe;
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
 
-pub(super) fn planned(sight: &TableAt<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
-    let lock = free_lock(sight.table(), path)?;
-    let (Some(lock), Some(node)) = (lock, sight.table().parent(path)) else {
+pub(super) fn planned(table_at: &TableAt<'_>, path: &ZnodePath) -> Result<PlannedNode, NoPlan> {
+    let lock = free_lock(table_at.table(), path)?;
+    let (Some(lock), Some(node)) = (lock, table_at.table().parent(path)) else {
         return Err(NoPlan::NotFound(path.clone()));
     };
-    let age = sight.table().server_time(sight.now()).since(node.created_at);
+    let age = table_at.table().server_time(table_at.now()).since(node.created_at);
     empty(path, node, 0, Some(lock.recipe()), age, lock.next_sequence())
 }
 

@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use super::*;
 use crate::admin::{Refused, confirm};
-use crate::queue::{Change, Link};
-use crate::server_view::{Connection, Expiry, Listing, MemberView, Mode, Provenance, ServerView, Session};
+use crate::queue::{Change, ConnectionState};
+use crate::server_view::{Connection, Expiry, ListedSession, Listing, MemberView, Provenance, ServerMode, ServerView};
 use crate::znode::{Node, NodeData, Timestamp, ZnodeStat};
 
 const NOW: Timestamp = Timestamp(1_000_000);
@@ -31,7 +31,7 @@ fn stat(czxid: i64, owner: Option<i64>) -> ZnodeStat {
 /// A table in step with these nodes, the first created first, and their owners.
 fn table(nodes: &[(&str, Option<i64>)], view: ServerView) -> LockTable {
     let mut table = LockTable::new([]);
-    let link = Change::Link(Link::Connected { session: SessionId(99), recursive: true });
+    let link = Change::Connection(ConnectionState::Connected { session: SessionId(99), recursive: true });
     let mut changes = vec![link, Change::Syncing];
     for (czxid, (name, owner)) in (10..).zip(nodes) {
         let parent = path(name).parent().unwrap();
@@ -65,14 +65,14 @@ fn connection(session: i64) -> Connection {
 
 /// One server that knows these sessions, and these of them as connected.
 fn view(sessions: &[i64], connected: &[i64], whole: bool) -> ServerView {
-    let session = |id: &i64| Session {
+    let session = |id: &i64| ListedSession {
         id: SessionId(*id),
         expiry: Expiry::Monotonic { millis: 0 },
         expires_at: Some(NOW.plus(Duration::from_secs(12))),
     };
     let member = MemberView {
         address: "zk1:2181".to_owned(),
-        mode: Some(Mode::Standalone),
+        mode: Some(ServerMode::Standalone),
         connections: Some(Listing::new(connected.iter().map(|id| connection(*id)).collect(), whole, NOW)),
         sessions: Some(Listing::new(sessions.iter().map(session).collect(), true, NOW)),
         ..MemberView::default()
@@ -240,7 +240,7 @@ fn there_is_no_plan_for_what_is_not_known_now_or_not_empty() {
     assert_eq!(plan(&table, &["/a"]), Err(NoPlan::NotEmpty(path("/a"))));
     let many: Vec<String> = (0..=MOST_TARGETS).map(|number| format!("/a/{number}")).collect();
     assert_eq!(plan(&table, &many.iter().map(String::as_str).collect::<Vec<_>>()), Err(NoPlan::TooMany(101)));
-    table.apply(Change::Link(Link::Lost { reason: "cut".to_owned() }), NOW);
+    table.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), NOW);
     assert_eq!(plan(&table, &[HEAD]), Err(NoPlan::Stale));
 }
 

@@ -7,8 +7,8 @@ use humantime::format_duration;
 use super::next::Outlook;
 use super::{Life, PlannedNode};
 use crate::diagnose::TableAt;
-use crate::queue::{Contender, LockQueue, Row, State};
-use crate::recipe::{Kind, Recipe};
+use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use crate::recipe::{LockKind, Recipe};
 use crate::server_view::{Liveness, ServerView};
 use crate::znode::SessionId;
 
@@ -16,17 +16,17 @@ use crate::znode::SessionId;
 const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
 
 /// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
-pub(super) fn evidence(sight: &TableAt<'_>, lock: &LockQueue, row: &Row<'_>, life: Life) -> String {
-    let mut known = vec![of_owner(sight, row.contender, life)];
-    known.extend(sight.suspicions(lock, row));
+pub(super) fn evidence(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, life: Life) -> String {
+    let mut known = vec![of_owner(table_at, row.contender, life)];
+    known.extend(table_at.suspicions(lock, row));
     known.join("; ")
 }
 
-fn of_owner(sight: &TableAt<'_>, contender: &Contender, life: Life) -> String {
+fn of_owner(table_at: &TableAt<'_>, contender: &Contender, life: Life) -> String {
     let Some(session) = contender.session else {
         return "no session owns it, so that it stays until somebody deletes it".to_owned();
     };
-    let view = sight.view();
+    let view = table_at.view();
     match life {
         Life::Ghost => {
             format!("session {session} is in no server's list, and every server told: nobody can release it")
@@ -74,8 +74,8 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
 }
 
 /// Who acquires.
-pub(super) fn then(lock: &LockQueue, row: &Row<'_>, outlook: &Outlook) -> String {
-    if lock.kind() == Kind::SingleNode {
+pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
+    if lock.kind() == LockKind::SingleNode {
         return "the lock is free then, and whoever creates the node first acquires it".to_owned();
     }
     if let Some(first) = outlook.acquires.first() {
@@ -89,14 +89,14 @@ pub(super) fn then(lock: &LockQueue, row: &Row<'_>, outlook: &Outlook) -> String
     }
     match &outlook.keeps {
         Some(holder) => format!("nobody acquires by that: {} goes on to hold", holder.node),
-        None if row.state == State::Holds => "the lock is free then: nobody waits for it".to_owned(),
+        None if row.state == ContenderState::Holds => "the lock is free then: nobody waits for it".to_owned(),
         None => "nobody acquires by that".to_owned(),
     }
 }
 
 /// What may go wrong.
-pub(super) fn risks(lock: &LockQueue, row: &Row<'_>, life: Life) -> Vec<String> {
-    let waits = row.state == State::Waits;
+pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, life: Life) -> Vec<String> {
+    let waits = row.state == ContenderState::Waits;
     let mut risks = Vec::new();
     let mut say = |risk: &str| risks.push(risk.to_owned());
     match life {

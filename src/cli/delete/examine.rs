@@ -37,8 +37,8 @@ pub(super) async fn plan(
     stat: &ZnodeStat,
 ) -> Result<DeletePlan, CliError> {
     let table = look(settings, path).await?;
-    let sight = TableAt::new(&table, now());
-    let planned = DeletePlan::of(&sight, std::slice::from_ref(path));
+    let table_at = TableAt::new(&table, now());
+    let planned = DeletePlan::of(&table_at, std::slice::from_ref(path));
     if matches!(planned, Err(NoPlan::NotFound(_)))
         && let Some(unreadable) = unreadable(client, settings, path).await
     {
@@ -49,7 +49,7 @@ pub(super) async fn plan(
     }
     match planned {
         Err(NoPlan::NotFound(_)) if stat.ephemeral_owner.is_none() => {
-            let now = table.server_time(sight.now());
+            let now = table.server_time(table_at.now());
             Ok(DeletePlan::of_empty_node(path, stat, now)?)
         }
         Err(NoPlan::NotFound(_)) => Err(CliError::NotDeleted(format!(

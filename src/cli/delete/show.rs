@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::admin::{Action, Confirmation, DeletePlan, Guard, Life, Outcome, PlannedNode, What};
-use crate::queue::State;
+use crate::queue::ContenderState;
 use crate::report::{self, SCHEMA};
 use crate::znode::{ZnodePath, escaped};
 
@@ -109,7 +109,7 @@ impl<'a> NodeObject<'a> {
             name: node.lock_name.as_deref(),
             recipe: node.recipe.map(crate::recipe::Recipe::id),
             sequence: node.sequence.map(|sequence| sequence.0),
-            state: node.state.map(State::id),
+            state: node.state.map(ContenderState::id),
             session: node.session.map(|session| session.to_string()),
             client: node.client.as_deref(),
             czxid: node.czxid.0,
@@ -169,7 +169,7 @@ pub(super) fn table(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
         if let Some(sequence) = node.sequence {
             line("number", &sequence.0.to_string())?;
         }
-        line("state", node.state.map_or("nobody contends", State::id))?;
+        line("state", node.state.map_or("nobody contends", ContenderState::id))?;
         let session = node.session.map_or_else(|| "none".to_owned(), |session| session.to_string());
         match &node.client {
             Some(client) => line("session", &format!("{session}   {client}"))?,

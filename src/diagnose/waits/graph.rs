@@ -3,8 +3,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::diagnose::{TableAt, election};
-use crate::queue::{LockId, LockQueue, LockTable, Row, State};
-use crate::recipe::Kind;
+use crate::queue::{ContenderRow, ContenderState, LockId, LockQueue, LockTable};
+use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp, Zxid};
 
 /// A session's claim on a lock: it holds it, or waits for it.
@@ -49,9 +49,9 @@ pub(super) struct Graph {
 
 impl Graph {
     pub fn of(table: &LockTable) -> Self {
-        let sight = TableAt::new(table, Timestamp::default());
+        let table_at = TableAt::new(table, Timestamp::default());
         let mut graph = Self::default();
-        for contended in table.locks().filter_map(|lock| contended(sight, lock)) {
+        for contended in table.locks().filter_map(|lock| contended(table_at, lock)) {
             let at = graph.locks.len();
             for (place, claim) in contended.holders.iter().enumerate() {
                 graph.holds.entry(claim.session).or_default().push((at, place));
@@ -65,36 +65,36 @@ impl Graph {
     }
 }
 
-fn contended(sight: TableAt<'_>, lock: &LockQueue) -> Option<Contended> {
+fn contended(table_at: TableAt<'_>, lock: &LockQueue) -> Option<Contended> {
     if lock.holding() == 0 || election::by_recipe(lock) || election::is_registry(lock) {
         return None;
     }
-    let waiters = if lock.kind() == Kind::SingleNode { watchers(sight, lock) } else { waiters(lock) };
+    let waiters = if lock.kind() == LockKind::SingleNode { watchers(table_at, lock) } else { waiters(lock) };
     if waiters.is_empty() {
         return None;
     }
     let holders: Vec<Claim> = lock.rows(0..lock.holding()).filter_map(|row| claim(&row, held_since(&row))).collect();
     let one = holders.first().is_some_and(|first| holders.iter().all(|claim| claim.session == first.session));
-    let binds = lock.kind() != Kind::Semaphore || one;
+    let binds = lock.kind() != LockKind::Semaphore || one;
     (!holders.is_empty()).then_some(Contended { id: lock.id(), holders, waiters, binds })
 }
 
 fn waiters(lock: &LockQueue) -> Vec<Claim> {
-    let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == State::Waits);
+    let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == ContenderState::Waits);
     rows.filter_map(|row| claim(&row, row.contender.enqueued_at)).collect()
 }
 
-fn held_since(row: &Row<'_>) -> Option<Timestamp> {
+fn held_since(row: &ContenderRow<'_>) -> Option<Timestamp> {
     row.contender.acquired_at
 }
 
-fn claim(row: &Row<'_>, since: Option<Timestamp>) -> Option<Claim> {
+fn claim(row: &ContenderRow<'_>, since: Option<Timestamp>) -> Option<Claim> {
     let contender = row.contender;
     Some(Claim { session: contender.session?, node: Arc::clone(&contender.node), czxid: Some(contender.czxid), since })
 }
 
-fn watchers(sight: TableAt<'_>, lock: &LockQueue) -> Vec<Claim> {
-    let Some(watchers) = sight.waiters(lock) else { return Vec::new() };
+fn watchers(table_at: TableAt<'_>, lock: &LockQueue) -> Vec<Claim> {
+    let Some(watchers) = table_at.waiters(lock) else { return Vec::new() };
     let node: Arc<str> = lock.path().name().into();
     let claim = |session| Claim { session, node: Arc::clone(&node), czxid: None, since: None };
     watchers.sessions.into_iter().map(claim).collect()

@@ -11,7 +11,7 @@
 //!
 //! **Events.** A created node costs one read when its name can be a contender's, else nothing. A deleted node costs nothing. New
 //! data cost one read where the data matter: contenders, and the node whose data are the maximum of a kazoo semaphore.
-//! A new hint ([`Shape::is_hint`]) makes the parents whose children it regroups be listed again.
+//! A new hint ([`Classifier::is_hint`]) makes the parents whose children it regroups be listed again.
 //!
 //! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
 //! root: one listing a node (names and stat in one request), one read a node that can be a contender. Nothing is kept of other
@@ -238,14 +238,14 @@ impl Follower {
 
     /// A lease was created that is read next: whoever leaves the queue before the answer may have it.
     fn note_lease(&mut self, path: &ZnodePath) {
-        if self.shape.place(path).is_some_and(|place| place.role == Role::Lease) {
+        if self.shape.classify(path).is_some_and(|place| place.role == Role::Lease) {
             self.changes.push(Change::Appeared { path: path.clone() });
         }
     }
 
     /// With one-shot watches a lease may be noticed later than the departure of its owner from the queue, which came after it.
     fn list_leases(&mut self, gone: &ZnodePath) {
-        let place = self.shape.place(gone).filter(|place| place.role == Role::Queue);
+        let place = self.shape.classify(gone).filter(|place| place.role == Role::Queue);
         let Some(place) = place.filter(|_| self.watching == Watching::OneShot && !self.walking) else { return };
         match place.recipe {
             Recipe::CuratorSemaphore => self.book.refresh(Read::List(place.lock.child("leases"))),
@@ -289,7 +289,7 @@ impl Follower {
             Watching::OneShot => {
                 let children: Vec<ZnodePath> =
                     self.children.get(parent).into_iter().flatten().map(|name| parent.child(name)).collect();
-                for child in children.into_iter().filter(|child| self.shape.place(child).is_some()) {
+                for child in children.into_iter().filter(|child| self.shape.classify(child).is_some()) {
                     self.book.refresh(Read::Node(child));
                 }
             }
@@ -298,7 +298,7 @@ impl Follower {
 
     /// Whether the data of a node are worth a read.
     fn data_matter(&self, path: &ZnodePath) -> bool {
-        self.shape.place(path).is_some() || self.holds_maximum(path)
+        self.shape.classify(path).is_some() || self.holds_maximum(path)
     }
 
     /// Whether the node is a semaphore of kazoo's, which keeps its maximum in its data: its children that are called by an id
@@ -307,7 +307,7 @@ impl Follower {
         self.shape.hints().next().is_some()
             && self
                 .shape
-                .place(&path.child("00000000000000000000000000000000"))
+                .classify(&path.child("00000000000000000000000000000000"))
                 .is_some_and(|place| place.role == Role::Lease && place.lock == *path)
     }
 

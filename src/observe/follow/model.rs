@@ -294,7 +294,7 @@ impl Model {
         self.nodes
             .iter()
             .filter(|(at, (_, _, ephemeral))| {
-                let counts = shape.place(at).is_some_and(|place| *ephemeral || !place.needs_ephemeral());
+                let counts = shape.classify(at).is_some_and(|place| *ephemeral || !place.needs_ephemeral());
                 visible(at) && (counts || holds_maximum(&shape, at))
             })
             .map(|(at, (czxid, mzxid, _))| (at.clone(), (*czxid, *mzxid)))
@@ -306,7 +306,7 @@ impl Model {
         let shape = self.shape();
         self.seen
             .iter()
-            .filter(|(at, _)| shape.place(at).is_some() || holds_maximum(&shape, at))
+            .filter(|(at, _)| shape.classify(at).is_some() || holds_maximum(&shape, at))
             .map(|(at, node)| (at.clone(), (node.stat.czxid.0, node.stat.mzxid.0)))
             .collect()
     }
@@ -321,6 +321,6 @@ impl Model {
 }
 
 fn holds_maximum(shape: &Classifier, at: &ZnodePath) -> bool {
-    let lease = shape.place(&at.child(&"0".repeat(32)));
+    let lease = shape.classify(&at.child(&"0".repeat(32)));
     lease.is_some_and(|place| place.role == Role::Lease && place.lock == *at)
 }

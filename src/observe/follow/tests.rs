@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::model::{Model, path};
 use super::pending_reads::UNDER_WAY;
 use super::{Answer, Event, Follower, MANY, NO_SUCH_NODE, Read, Watching, outermost};
-use crate::queue::{Change, Link, LockTable};
+use crate::queue::{Change, ConnectionState, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 const ID: &str = "00112233445566778899aabbccddeeff";
@@ -132,7 +132,7 @@ proptest! {
         model.settle();
         let mut table = LockTable::new([]);
         let recursive = watching == Watching::Recursive;
-        table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive }), Timestamp(0));
+        table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive }), Timestamp(0));
         for (at, change) in (0..).zip(&model.changes) {
             table.apply(change.clone(), Timestamp(at));
             prop_assert!(table.locks().all(|lock| lock.returned() == 0), "by {:?}", change);

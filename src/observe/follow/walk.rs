@@ -19,7 +19,7 @@ impl Follower {
         self.changes.push(Change::Syncing);
         for root in self.roots.clone() {
             // A root that is a contender itself stands in no listing of ours.
-            let read = if self.shape.place(&root).is_some() { Read::Node(root) } else { Read::List(root) };
+            let read = if self.shape.classify(&root).is_some() { Read::Node(root) } else { Read::List(root) };
             self.book.walk(read);
         }
         self.finish_walk();
@@ -61,7 +61,7 @@ impl Follower {
 
     fn node(&mut self, path: &ZnodePath, node: Node, entry: Entry) {
         let stat = node.stat;
-        let place = self.shape.place(path);
+        let place = self.shape.classify(path);
         let maximum = self.holds_maximum(path);
         if maximum || place.as_ref().is_some_and(|place| stat.ephemeral_owner.is_some() || !place.needs_ephemeral()) {
             self.changes.push(Change::Seen { path: path.clone(), node });
@@ -101,7 +101,7 @@ impl Follower {
         let mut plain = Vec::new();
         let mut contenders = false;
         for child in fresh {
-            if self.shape.place(&child).is_some() {
+            if self.shape.classify(&child).is_some() {
                 contenders = true;
                 if !entry.walk {
                     self.note_lease(&child);
@@ -147,7 +147,7 @@ impl Follower {
         }
         let now = names.iter().map(|name| name.as_str().into()).collect();
         let before = self.children.insert(path.clone(), now).unwrap_or_default();
-        let is_reused = |child: &ZnodePath| self.shape.place(child).is_some_and(|place| place.sequence.is_none());
+        let is_reused = |child: &ZnodePath| self.shape.classify(child).is_some_and(|place| place.sequence.is_none());
         let mut fresh = Vec::new();
         for name in names {
             let child = path.child(name);

@@ -1,7 +1,7 @@
 use super::World;
 use super::world::{events, path, said};
-use crate::queue::{Event, Held, State, WatchEvents};
-use crate::recipe::{Kind, Recipe};
+use crate::queue::{ContenderState, HeldSince, LockEvent, WatchEvents};
+use crate::recipe::{LockKind, Recipe};
 
 #[test]
 fn the_lowest_number_holds_and_each_other_waits_for_the_one_before_it() {
@@ -12,12 +12,12 @@ fn the_lowest_number_holds_and_each_other_waits_for_the_one_before_it() {
     let lock = world.lock("/locks/a");
     assert_eq!(
         (lock.recipe(), lock.kind(), lock.len(), lock.waiting()),
-        (Recipe::TextbookQueue, Kind::Exclusive, 3, 2)
+        (Recipe::TextbookQueue, LockKind::Exclusive, 3, 2)
     );
     let said = said(lock);
-    assert_eq!(said[0].state, State::Holds);
+    assert_eq!(said[0].state, ContenderState::Holds);
     assert!(said[0].waits_for.is_empty());
-    assert_eq!((said[2].state, &said[2].waits_for[..]), (State::Waits, &["lock-0000000001".to_owned()][..]));
+    assert_eq!((said[2].state, &said[2].waits_for[..]), (ContenderState::Waits, &["lock-0000000001".to_owned()][..]));
     assert_eq!(lock.next_sequence(), Some(3));
 }
 
@@ -38,14 +38,14 @@ fn a_release_passes_the_lock_on_and_tells_waits_holds_and_costs() {
         world.create("/a/lock-", session);
     }
     let happenings = world.delete(&first);
-    assert_eq!(events(&happenings), [Event::Released, Event::Acquired]);
+    assert_eq!(events(&happenings), [LockEvent::Released, LockEvent::Acquired]);
     assert_eq!(happenings[0].watch_events, WatchEvents { herd: 4, chain: 1 });
     assert_eq!(happenings[0].held_ms, Some(50));
     assert_eq!(happenings[1].waited_ms, Some(40));
     assert_eq!(happenings[1].watch_events, WatchEvents::default());
     assert_eq!(happenings[1].queue, 4);
     assert_eq!(world.lock("/a").watch_cost(), Some(WatchEvents { herd: 3, chain: 1 }));
-    assert!(matches!(world.lock("/a").held(), Held::Since(_)));
+    assert!(matches!(world.lock("/a").held(), HeldSince::Since(_)));
 }
 
 #[test]
@@ -53,7 +53,7 @@ fn a_waiter_that_leaves_promotes_nobody_and_its_follower_waits_for_the_one_befor
     let mut world = World::new();
     let nodes: Vec<_> = (1..=3).map(|session| world.create("/a/lock-", session)).collect();
     let happenings = world.delete(&nodes[1]);
-    assert_eq!(events(&happenings), [Event::Left]);
+    assert_eq!(events(&happenings), [LockEvent::Left]);
     assert_eq!(happenings[0].watch_events, WatchEvents { herd: 1, chain: 1 });
     assert_eq!(said(world.lock("/a"))[1].waits_for, ["lock-0000000000"]);
 }
@@ -73,7 +73,7 @@ fn who_comes_and_holds_at_once_has_not_held_yet() {
     let mut world = World::new();
     let node = world.put_numbered("/a/lock-", 1);
     let happenings = world.apply(world.telling(&node));
-    assert_eq!(events(&happenings), [Event::LockFound, Event::Enqueued, Event::Acquired]);
+    assert_eq!(events(&happenings), [LockEvent::LockFound, LockEvent::Enqueued, LockEvent::Acquired]);
     assert!(happenings.iter().all(|happening| happening.held_ms.is_none()));
 }
 
@@ -95,7 +95,7 @@ fn after_an_overflow_the_newest_node_is_the_head_as_the_libraries_see_it() {
     world.create_plain("/a/lock--2147483648", Some(2));
     let said = said(world.lock("/a"));
     assert_eq!(said[0].node, "lock--2147483648");
-    assert_eq!((said[0].state, said[1].state), (State::Holds, State::Waits));
+    assert_eq!((said[0].state, said[1].state), (ContenderState::Holds, ContenderState::Waits));
 }
 
 #[test]
@@ -103,8 +103,8 @@ fn a_single_node_lock_passes_from_owner_to_owner_under_one_path() {
     let mut world = World::new();
     let node = world.create_plain("/app/lock", Some(1));
     let lock = world.lock("/app/lock");
-    assert_eq!((lock.kind(), lock.waiting(), lock.watch_cost()), (Kind::SingleNode, 0, None));
-    assert_eq!(events(&world.delete(&node)), [Event::Released]);
+    assert_eq!((lock.kind(), lock.waiting(), lock.watch_cost()), (LockKind::SingleNode, 0, None));
+    assert_eq!(events(&world.delete(&node)), [LockEvent::Released]);
     assert!(world.lock("/app/lock").is_empty());
     world.create_plain("/app/lock", Some(2));
     assert_eq!(

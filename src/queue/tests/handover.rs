@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::World;
 use super::world::{path, uuid};
-use crate::queue::{Change, Event, Happening, State};
+use crate::queue::{Change, ContenderState, Happening, LockEvent};
 use crate::znode::{Node, ZnodePath};
 
 /// One who goes through the recipe: where it is.
@@ -196,8 +196,8 @@ impl Scene {
     }
 
     /// What each contender was said to do, in order.
-    fn contenders(&self) -> BTreeMap<String, Vec<Event>> {
-        let mut contenders: BTreeMap<String, Vec<Event>> = BTreeMap::new();
+    fn contenders(&self) -> BTreeMap<String, Vec<LockEvent>> {
+        let mut contenders: BTreeMap<String, Vec<LockEvent>> = BTreeMap::new();
         for line in &self.lines {
             if let Some(contender) = &line.contender {
                 contenders.entry(contender.to_string()).or_default().push(line.event);
@@ -207,13 +207,13 @@ impl Scene {
     }
 }
 
-const WHOLE: [&[Event]; 5] = [
-    &[Event::Enqueued],
-    &[Event::Enqueued, Event::Left],
-    &[Event::Enqueued, Event::Acquired],
-    &[Event::Enqueued, Event::Acquired, Event::Released],
+const WHOLE: [&[LockEvent]; 5] = [
+    &[LockEvent::Enqueued],
+    &[LockEvent::Enqueued, LockEvent::Left],
+    &[LockEvent::Enqueued, LockEvent::Acquired],
+    &[LockEvent::Enqueued, LockEvent::Acquired, LockEvent::Released],
     // Nothing of the hand-over was seen.
-    &[Event::Enqueued, Event::Released],
+    &[LockEvent::Enqueued, LockEvent::Released],
 ];
 
 proptest! {
@@ -251,14 +251,14 @@ proptest! {
             gave_up += usize::from(gives_up && scene.world.table.contender_count() < queued);
         }
         scene.settle();
-        let left = scene.contenders().values().filter(|events| events.ends_with(&[Event::Left])).count();
+        let left = scene.contenders().values().filter(|events| events.ends_with(&[LockEvent::Left])).count();
         prop_assert!(left <= gave_up, "{left} left, and {gave_up} gave up");
         let holding = scene.clients.iter().filter(|(_, at)| matches!(at, At::Lease(_))).count();
         let lock = path(if kazoo { "/k" } else { "/s" });
         let lock = scene.world.table.find(&lock, None).and_then(|id| scene.world.table.lock(id));
         prop_assert_eq!(lock.map_or(0, crate::queue::LockQueue::holding), holding);
         let waits = |state| lock.map_or(0, |lock| lock.rows(0..lock.len()).filter(|row| row.state == state).count());
-        prop_assert_eq!(waits(State::Waits), scene.clients.len() - holding);
+        prop_assert_eq!(waits(ContenderState::Waits), scene.clients.len() - holding);
     }
 }
 
@@ -269,7 +269,10 @@ fn a_lease_that_is_returned_before_it_is_read_was_held() {
         scene.take(&step);
     }
     let contenders = scene.contenders();
-    assert_eq!(contenders.values().collect::<Vec<_>>(), [&vec![Event::Enqueued, Event::Acquired, Event::Released]]);
+    assert_eq!(
+        contenders.values().collect::<Vec<_>>(),
+        [&vec![LockEvent::Enqueued, LockEvent::Acquired, LockEvent::Released]]
+    );
 }
 
 #[test]
@@ -285,7 +288,7 @@ fn who_queued_before_anybody_watched_has_waited_since_it_came_by_the_servers_clo
         scene.take(&step);
     }
     let acquired = scene.lines.last().expect("it acquired");
-    assert_eq!((acquired.event, acquired.waited_ms), (Event::Acquired, Some(60_030)));
+    assert_eq!((acquired.event, acquired.waited_ms), (LockEvent::Acquired, Some(60_030)));
     assert!(acquired.contender.as_ref().is_some_and(|contender| contender.node.contains("-lock-")));
 }
 

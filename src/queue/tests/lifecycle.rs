@@ -1,6 +1,6 @@
 use super::World;
 use super::world::{events, path, running_out, said};
-use crate::queue::{Change, Event, Held, Link, LockTable};
+use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
 use crate::server_view::{Provenance, ServerView};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -12,9 +12,9 @@ fn what_was_there_at_the_start_is_found_and_did_not_just_happen() {
     }
     let mut table = LockTable::new([]);
     let happenings: Vec<_> = world.walk().into_iter().flat_map(|change| table.apply(change, world.now)).collect();
-    assert_eq!(events(&happenings), [Event::LockFound]);
+    assert_eq!(events(&happenings), [LockEvent::LockFound]);
     let lock = table.locks().next().expect("a lock");
-    assert!(matches!(lock.held(), Held::AtMostSince(_)));
+    assert!(matches!(lock.held(), HeldSince::AtMostSince(_)));
     assert_eq!(table.totals().acquisitions, 0);
 }
 
@@ -29,12 +29,19 @@ fn what_was_missed_is_told_after_a_reconnect_without_inventing_times_or_costs() 
     let happenings = world.reconnect();
     assert_eq!(
         events(&happenings),
-        [Event::Disconnected, Event::Reconnected, Event::Enqueued, Event::Released, Event::Acquired, Event::Resynced]
+        [
+            LockEvent::Disconnected,
+            LockEvent::Reconnected,
+            LockEvent::Enqueued,
+            LockEvent::Released,
+            LockEvent::Acquired,
+            LockEvent::Resynced
+        ]
     );
     assert_eq!(happenings[4].waited_ms, None);
     assert_eq!(world.table.totals().watch_events, before.watch_events);
     assert_eq!(said(world.lock("/a")).len(), 2);
-    assert!(matches!(world.lock("/a").held(), Held::AtMostSince(_)));
+    assert!(matches!(world.lock("/a").held(), HeldSince::AtMostSince(_)));
 }
 
 #[test]
@@ -43,10 +50,10 @@ fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
     world.create("/a/lock-", 1);
     assert!(world.table.is_live());
     let made = world.now;
-    world.apply(Change::Link(Link::Lost { reason: "cut".into() }));
+    world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
     assert!(!world.table.is_live());
     assert_eq!(world.table.last_true(), Some(made));
-    world.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }));
+    world.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
     assert!(!world.table.is_live(), "connected is not yet in step");
 }
 
@@ -54,7 +61,7 @@ fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
 fn what_is_shown_is_as_of_the_last_sign_of_life_and_not_of_when_its_end_was_noticed() {
     let live = || {
         let mut table = LockTable::new([]);
-        let connected = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
         for change in [connected, Change::Syncing, Change::Synced] {
             table.apply(change, Timestamp(1_000));
         }
@@ -62,7 +69,7 @@ fn what_is_shown_is_as_of_the_last_sign_of_life_and_not_of_when_its_end_was_noti
     };
     let deleted = || Change::Deleted { path: path("/gone"), zxid: None };
     let surveyed = || Change::Surveyed { view: std::sync::Arc::default() };
-    let lost = || Change::Link(Link::Lost { reason: "silent".into() });
+    let lost = || Change::Connection(ConnectionState::Lost { reason: "silent".into() });
     let heard = |at| Change::Heard { at: Timestamp(at) };
     let as_of = |changes: Vec<(Change, i64)>| {
         let mut table = live();
@@ -83,11 +90,11 @@ fn what_is_shown_is_as_of_the_last_sign_of_life_and_not_of_when_its_end_was_noti
 #[test]
 fn a_connection_that_is_cut_during_the_first_reading_is_told_to_be_back() {
     let mut table = LockTable::new([]);
-    let connected = || Change::Link(Link::Connected { session: SessionId(1), recursive: true });
-    let lost = || Change::Link(Link::Lost { reason: "cut".into() });
+    let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
+    let lost = || Change::Connection(ConnectionState::Lost { reason: "cut".into() });
     let changes = [lost(), connected(), Change::Syncing, lost(), lost(), connected(), Change::Syncing, Change::Synced];
     let happenings: Vec<_> = changes.into_iter().flat_map(|change| table.apply(change, Timestamp(1))).collect();
-    assert_eq!(events(&happenings), [Event::Disconnected, Event::Reconnected]);
+    assert_eq!(events(&happenings), [LockEvent::Disconnected, LockEvent::Reconnected]);
 }
 
 #[test]
@@ -96,7 +103,7 @@ fn a_node_that_vanishes_with_an_expired_session_expired() {
     let holder = world.create("/a/lock-", 1);
     world.create("/a/lock-", 2);
     world.apply(running_out(1));
-    assert_eq!(events(&world.delete(&holder)), [Event::Expired, Event::Acquired]);
+    assert_eq!(events(&world.delete(&holder)), [LockEvent::Expired, LockEvent::Acquired]);
 }
 
 #[test]
@@ -108,7 +115,7 @@ fn beside_tls_plain_text_does_not_make_an_end_of_a_session_out_of_a_release() {
     let mut view = ServerView::clone(&view);
     view.members[0].provenance = Provenance::PlainBesideTls;
     world.apply(Change::Surveyed { view: view.into() });
-    assert_eq!(events(&world.delete(&holder)), [Event::Released, Event::Acquired]);
+    assert_eq!(events(&world.delete(&holder)), [LockEvent::Released, LockEvent::Acquired]);
 }
 
 #[test]
@@ -117,8 +124,8 @@ fn an_emptied_lock_stays_until_its_parent_goes() {
     let node = world.create("/a/lock-", 1);
     world.delete(&node);
     assert!(world.lock("/a").is_empty());
-    assert_eq!(world.lock("/a").held(), Held::Free);
-    assert_eq!(events(&world.delete(&path("/a"))), [Event::LockGone]);
+    assert_eq!(world.lock("/a").held(), HeldSince::Free);
+    assert_eq!(events(&world.delete(&path("/a"))), [LockEvent::LockGone]);
     assert_eq!(world.table.lock_count(), 0);
 }
 
@@ -127,7 +134,7 @@ fn a_parent_that_goes_takes_its_contenders_along_though_their_deletion_was_misse
     let mut world = World::new();
     world.create("/a/lock-", 1);
     let happenings = world.delete(&path("/a"));
-    assert_eq!(events(&happenings), [Event::Released, Event::LockGone]);
+    assert_eq!(events(&happenings), [LockEvent::Released, LockEvent::LockGone]);
     assert_eq!(world.table.contender_count(), 0);
 }
 
@@ -148,12 +155,12 @@ fn the_same_change_twice_and_an_older_read_change_nothing() {
 fn what_may_no_longer_be_read_leaves_the_table_without_a_claim_that_it_left_the_queue() {
     let mut world = World::new();
     world.create("/a/lock-", 1);
-    world.apply(Change::Link(Link::Lost { reason: "cut".into() }));
-    world.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }));
+    world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    world.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
     world.apply(Change::Syncing);
     world.apply(Change::Unreadable { path: path("/a"), why: "no".into() });
     let happenings = world.apply(Change::Synced);
-    assert_eq!(events(&happenings), [Event::LockGone, Event::Resynced]);
+    assert_eq!(events(&happenings), [LockEvent::LockGone, LockEvent::Resynced]);
     assert_eq!(world.table.unreadable().len(), 1);
 }
 
@@ -185,7 +192,7 @@ fn a_free_single_node_is_forgotten_with_the_directory_that_held_it() {
     let other = world.create_plain("/application/lock", Some(1));
     world.delete(&node);
     world.delete(&other);
-    assert_eq!(events(&world.delete(&path("/app"))), [Event::LockGone]);
+    assert_eq!(events(&world.delete(&path("/app"))), [LockEvent::LockGone]);
     assert_eq!(world.table.lock_count(), 1);
 }
 

@@ -6,8 +6,8 @@ use proptest::prelude::*;
 
 use super::World;
 use super::world::{Said, path, running_out, said, uuid};
-use crate::queue::{Change, LockTable, State};
-use crate::recipe::{Classifier, Kind, Mode, Recipe, WaitRule};
+use crate::queue::{Change, ContenderState, LockTable};
+use crate::recipe::{Classifier, LockKind, Recipe, RequestMode, WaitRule};
 use crate::znode::{Sequence, SessionId, ZnodePath};
 
 #[derive(Clone, Debug)]
@@ -196,12 +196,12 @@ proptest! {
         for (at, row) in said.iter().enumerate() {
             let expected: Vec<String> = awaited(at).map(|other| said[other].node.clone()).into_iter().collect();
             prop_assert_eq!(&row.waits_for, &expected);
-            prop_assert_eq!(row.state == State::Holds, naive_holds(&writers, at));
+            prop_assert_eq!(row.state == ContenderState::Holds, naive_holds(&writers, at));
             let watchers = (0..said.len()).filter(|other| awaited(*other) == Some(at)).count();
             prop_assert_eq!(lock.cost_of_removal(at).chain, watchers as u64, "of {}", at);
-            prop_assert_eq!(row.mode == Mode::Read, !writers[at]);
+            prop_assert_eq!(row.mode == RequestMode::Read, !writers[at]);
         }
-        prop_assert_eq!(lock.kind(), Kind::ReadWrite);
+        prop_assert_eq!(lock.kind(), LockKind::ReadWrite);
     }
 }
 

@@ -3,10 +3,10 @@
 use super::World;
 use super::world::{events, path, said};
 use crate::queue::deleted::MAX_DELETED;
-use crate::queue::{Change, Event, Link, State};
+use crate::queue::{Change, ConnectionState, ContenderState, LockEvent};
 use crate::znode::{Node, SessionId, ZnodePath};
 
-const QUIET: [Event; 3] = [Event::Disconnected, Event::Reconnected, Event::Resynced];
+const QUIET: [LockEvent; 3] = [LockEvent::Disconnected, LockEvent::Reconnected, LockEvent::Resynced];
 
 /// Deletes a node, and brings it back as it was behind the table's back.
 fn delete_and_return(world: &mut World, at: &ZnodePath) -> Node {
@@ -31,7 +31,7 @@ fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over
     assert_eq!(events(&world.reconnect()), QUIET);
     let lock = world.lock("/a");
     let row = lock.row(0).expect("it is shown");
-    assert_eq!((lock.returned(), row.contender.id(), row.state), (1, id, State::Holds));
+    assert_eq!((lock.returned(), row.contender.id(), row.state), (1, id, ContenderState::Holds));
     assert!(row.contender.returned_at.is_some());
 
     assert_eq!(events(&world.delete(&head)), [], "it was reported before that it released, and who acquired then");
@@ -39,7 +39,7 @@ fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over
     let holder = world.lock("/a").first_holder().cloned().expect("the second");
     assert!(holder.acquired_at.is_some(), "since when it holds is not forgotten");
     let second = path("/a").child(&holder.node);
-    assert_eq!(events(&world.delete(&second)), [Event::Released, Event::Acquired]);
+    assert_eq!(events(&world.delete(&second)), [LockEvent::Released, LockEvent::Acquired]);
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_holder_behind_a_returned_node_releases_what_it_held() {
     let second = world.create("/a/lock-", 2);
     delete_and_return(&mut world, &head);
     world.reconnect();
-    assert_eq!(events(&world.delete(&second)), [Event::Released]);
+    assert_eq!(events(&world.delete(&second)), [LockEvent::Released]);
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn what_could_not_be_read_was_not_deleted() {
 fn without_recursive_watches_a_deletion_is_inferred_and_proves_nothing() {
     let mut world = World::new();
     let head = world.create("/a/lock-", 1);
-    world.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: false }));
+    world.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: false }));
     delete_and_return(&mut world, &head);
     world.reconnect();
     assert_eq!(returned(&world), 0);
@@ -141,6 +141,6 @@ fn only_so_many_deletions_are_remembered() {
         world.delete(&at);
     }
     let happenings = world.reconnect();
-    assert_eq!(events(&happenings).iter().filter(|event| **event == Event::Enqueued).count(), 1, "the oldest");
+    assert_eq!(events(&happenings).iter().filter(|event| **event == LockEvent::Enqueued).count(), 1, "the oldest");
     assert_eq!(returned(&world), 1);
 }

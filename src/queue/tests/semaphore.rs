@@ -1,7 +1,7 @@
 use super::World;
 use super::world::{events, path, said, uuid};
-use crate::queue::{Change, Event, State};
-use crate::recipe::{Kind, Recipe};
+use crate::queue::{Change, ContenderState, LockEvent};
+use crate::recipe::{LockKind, Recipe};
 
 fn queue(number: u32) -> String {
     format!("/s/locks/_c_{}-lock-", uuid(number))
@@ -30,7 +30,7 @@ fn a_semaphore_is_one_lock_at_its_own_path_with_its_leases_before_its_queue() {
     let lock = world.lock("/s");
     assert_eq!(
         (lock.recipe(), lock.kind(), lock.holding(), lock.waiting()),
-        (Recipe::CuratorSemaphore, Kind::Semaphore, 2, 2)
+        (Recipe::CuratorSemaphore, LockKind::Semaphore, 2, 2)
     );
     let said = said(lock);
     assert!(said[0].node.contains("lease") && said[2].node.contains("lock"));
@@ -47,10 +47,10 @@ fn a_lease_whose_session_still_heads_the_queue_waits_and_its_session_stands_ther
     world.create(&lease(2), 2);
     let lock = world.lock("/s");
     let rows = said(lock);
-    assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [State::Holds, State::Waits]);
+    assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [ContenderState::Holds, ContenderState::Waits]);
     assert_eq!(rows[1].waits_for, [rows[0].node.clone()]);
     let happenings = world.delete(&node);
-    assert_eq!(events(&happenings), [Event::Acquired]);
+    assert_eq!(events(&happenings), [LockEvent::Acquired]);
     assert_eq!(happenings[0].waited_ms, Some(20), "from when it came to queue");
     assert_eq!(world.lock("/s").holding(), 2);
 }
@@ -62,7 +62,7 @@ fn an_older_lease_of_the_same_session_is_not_taken_for_the_one_it_queues_for() {
     acquire(&mut world, 1);
     world.create(&queue(1), 1);
     let rows = said(world.lock("/s"));
-    assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [State::Holds, State::Waits]);
+    assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [ContenderState::Holds, ContenderState::Waits]);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn who_leaves_the_queue_with_a_lease_that_is_read_later_did_not_leave() {
     world.apply(Change::Appeared { path: lease.clone() });
     assert_eq!(events(&world.delete(&node)), []);
     let happenings = world.apply(world.telling(&lease));
-    assert_eq!(events(&happenings), [Event::Acquired]);
+    assert_eq!(events(&happenings), [LockEvent::Acquired]);
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn who_leaves_the_queue_without_a_lease_left() {
     world.create_plain("/s/leases", None);
     let node = world.create(&queue(1), 1);
     let happenings = world.delete(&node);
-    assert_eq!(events(&happenings), [Event::Left]);
+    assert_eq!(events(&happenings), [LockEvent::Left]);
     assert_eq!(happenings[0].session.map(|session| session.0), Some(1));
 }
 

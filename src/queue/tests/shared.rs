@@ -1,9 +1,9 @@
 use super::World;
 use super::world::{Said, events, said, uuid};
-use crate::queue::{Event, State, WatchEvents};
-use crate::recipe::{Mode, Recipe};
+use crate::queue::{ContenderState, LockEvent, WatchEvents};
+use crate::recipe::{Recipe, RequestMode};
 
-fn states(said: &[Said]) -> Vec<State> {
+fn states(said: &[Said]) -> Vec<ContenderState> {
     said.iter().map(|said| said.state).collect()
 }
 
@@ -14,7 +14,10 @@ fn readers_share_and_a_writer_waits_for_the_last_of_them() {
         world.create(&format!("/rw/{kind}"), i64::try_from(session).expect("small"));
     }
     let said = said(world.lock("/rw"));
-    assert_eq!(states(&said), [State::Holds, State::Holds, State::Waits, State::Waits]);
+    assert_eq!(
+        states(&said),
+        [ContenderState::Holds, ContenderState::Holds, ContenderState::Waits, ContenderState::Waits]
+    );
     assert_eq!(said[2].waits_for, [said[1].node.clone()]);
     assert_eq!(said[3].waits_for, [said[2].node.clone()]);
     assert_eq!(world.lock("/rw").watch_cost(), Some(WatchEvents { herd: 2, chain: 1 }));
@@ -30,7 +33,10 @@ fn when_a_writer_goes_all_readers_behind_it_acquire_at_once() {
     world.create("/rw/write-", 5);
     assert_eq!(world.lock("/rw").watch_cost(), Some(WatchEvents { herd: 4, chain: 3 }));
     let happenings = world.delete(&writer);
-    assert_eq!(events(&happenings), [Event::Released, Event::Acquired, Event::Acquired, Event::Acquired]);
+    assert_eq!(
+        events(&happenings),
+        [LockEvent::Released, LockEvent::Acquired, LockEvent::Acquired, LockEvent::Acquired]
+    );
     assert_eq!(happenings[0].watch_events, WatchEvents { herd: 4, chain: 3 });
     assert_eq!(world.lock("/rw").holding(), 3);
 }
@@ -57,9 +63,15 @@ fn kazoos_lock_is_a_writer_as_soon_as_a_reader_stands_beside_it() {
     let node = |number: u32, kind: &str| format!("/k/{number:032x}__{kind}__");
     world.create(&node(1, "lock"), 1);
     world.create(&node(2, "lock"), 2);
-    assert_eq!((world.lock("/k").recipe(), said(world.lock("/k"))[1].mode), (Recipe::KazooLock, Mode::Exclusive));
+    assert_eq!(
+        (world.lock("/k").recipe(), said(world.lock("/k"))[1].mode),
+        (Recipe::KazooLock, RequestMode::Exclusive)
+    );
     let reader = world.create(&node(3, "rlock"), 3);
-    assert_eq!((world.lock("/k").recipe(), said(world.lock("/k"))[1].mode), (Recipe::KazooReadWrite, Mode::Write));
+    assert_eq!(
+        (world.lock("/k").recipe(), said(world.lock("/k"))[1].mode),
+        (Recipe::KazooReadWrite, RequestMode::Write)
+    );
     world.delete(&reader);
     assert_eq!(world.lock("/k").recipe(), Recipe::KazooLock);
 }
@@ -71,9 +83,9 @@ fn a_writer_of_curators_that_also_reads_holds_both_and_keeps_the_read_when_it_do
     world.create(&format!("/c/_c_{}-__READ__", uuid(2)), 2);
     let own_read = format!("/c/_c_{}-__READ__0000000000", uuid(3));
     world.create_plain(&own_read, Some(1));
-    assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Holds, State::Waits]);
+    assert_eq!(states(&said(world.lock("/c"))), [ContenderState::Holds, ContenderState::Holds, ContenderState::Waits]);
     world.delete(&writer);
-    assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Holds]);
+    assert_eq!(states(&said(world.lock("/c"))), [ContenderState::Holds, ContenderState::Holds]);
 }
 
 #[test]
@@ -85,7 +97,10 @@ fn a_writer_that_queues_behind_a_write_and_its_own_read_stands_behind_the_write(
     let read = world.create_plain(&format!("{}0000000000", name("READ", 3)), Some(1));
     world.create(&name("READ", 4), 4);
     let rows = said(world.lock("/c"));
-    assert_eq!(states(&rows), [State::Holds, State::Holds, State::Waits, State::Waits]);
+    assert_eq!(
+        states(&rows),
+        [ContenderState::Holds, ContenderState::Holds, ContenderState::Waits, ContenderState::Waits]
+    );
     assert_eq!([&rows[2].waits_for, &rows[3].waits_for], [&[write.name()], &[write.name()]]);
     let costs: Vec<u64> = (0..4).map(|at| world.lock("/c").cost_of_removal(at).chain).collect();
     assert_eq!(costs, [2, 0, 0, 0], "the writer and the reader watch the write, and nobody the read under it");
@@ -103,5 +118,8 @@ fn whether_a_read_behind_the_write_of_its_own_session_holds_is_not_claimed_to_be
     world.create(&format!("/c/_c_{}-__WRIT__", uuid(1)), 1);
     world.create(&format!("/c/_c_{}-__READ__", uuid(2)), 1);
     world.create(&format!("/c/_c_{}-__READ__", uuid(3)), 2);
-    assert_eq!(states(&said(world.lock("/c"))), [State::Holds, State::Unknown, State::Waits]);
+    assert_eq!(
+        states(&said(world.lock("/c"))),
+        [ContenderState::Holds, ContenderState::Unknown, ContenderState::Waits]
+    );
 }

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::queue::{Change, Event, Happening, Link, LockQueue, LockTable, State};
-use crate::recipe::{Classifier, Mode};
-use crate::server_view::{Expiry, Listing, MemberView, ServerView, Session};
+use crate::queue::{Change, ConnectionState, ContenderState, Happening, LockEvent, LockQueue, LockTable};
+use crate::recipe::{Classifier, RequestMode};
+use crate::server_view::{Expiry, ListedSession, Listing, MemberView, ServerView};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 pub fn path(text: &str) -> ZnodePath {
@@ -18,8 +18,8 @@ pub struct Said {
     pub node: String,
     pub czxid: i64,
     pub data: Vec<u8>,
-    pub mode: Mode,
-    pub state: State,
+    pub mode: RequestMode,
+    pub state: ContenderState,
     pub waits_for: Vec<String>,
 }
 
@@ -36,7 +36,7 @@ impl World {
     pub fn new() -> Self {
         let mut table = LockTable::new([]);
         let now = Timestamp(1_000_000);
-        table.apply(Change::Link(Link::Connected { session: SessionId(1), recursive: true }), now);
+        table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }), now);
         table.apply(Change::Syncing, now);
         table.apply(Change::Synced, now);
         Self { tree: BTreeMap::new(), counters: BTreeMap::new(), zxid: 100, now, table }
@@ -139,8 +139,8 @@ impl World {
 
     pub fn reconnect(&mut self) -> Vec<Happening> {
         let session = SessionId(1);
-        let mut out = self.apply(Change::Link(Link::Lost { reason: "cut".into() }));
-        out.extend(self.apply(Change::Link(Link::Connected { session, recursive: true })));
+        let mut out = self.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+        out.extend(self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true })));
         for change in self.walk() {
             out.extend(self.apply(change));
         }
@@ -175,7 +175,7 @@ pub fn said(lock: &LockQueue) -> Vec<Said> {
         .collect()
 }
 
-pub fn events(happenings: &[Happening]) -> Vec<Event> {
+pub fn events(happenings: &[Happening]) -> Vec<LockEvent> {
     happenings.iter().map(|happening| happening.event).collect()
 }
 
@@ -189,7 +189,7 @@ pub fn running_out(session: i64) -> Change {
     let id = SessionId(session);
     let at = Timestamp(1_000_000);
     let expiry = Expiry::Monotonic { millis: 0 };
-    let session = Session { id, expiry, expires_at: Some(at) };
+    let session = ListedSession { id, expiry, expires_at: Some(at) };
     let member = MemberView {
         connections: Some(Listing::new(Vec::new(), true, at)),
         sessions: Some(Listing::new(vec![session], true, at)),

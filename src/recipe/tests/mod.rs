@@ -4,7 +4,7 @@ mod hostile;
 mod neighbours;
 mod rows;
 
-use super::{Classifier, Kind, Place, Recipe, read};
+use super::{Classification, Classifier, LockKind, Recipe, read};
 use crate::znode::ZnodePath;
 
 fn path(text: &str) -> ZnodePath {
@@ -19,8 +19,8 @@ fn shape(hints: &[&str]) -> Classifier {
     shape
 }
 
-fn place(text: &str, hints: &[&str]) -> Option<Place> {
-    shape(hints).place(&path(text))
+fn place(text: &str, hints: &[&str]) -> Option<Classification> {
+    shape(hints).classify(&path(text))
 }
 
 #[test]
@@ -34,7 +34,10 @@ fn every_recipe_has_the_id_that_other_programs_build_on_and_a_title_that_fits() 
     for recipe in Recipe::ALL {
         assert!((1..=16).contains(&recipe.title().len()) && recipe.title().is_ascii(), "{}", recipe.title());
         assert_eq!(serde_json::to_value(recipe).unwrap(), recipe.id());
-        assert!(!recipe.needs_ephemeral() || matches!(recipe.kind(), Kind::SingleNode | Kind::Exclusive), "{recipe:?}");
+        assert!(
+            !recipe.needs_ephemeral() || matches!(recipe.kind(), LockKind::SingleNode | LockKind::Exclusive),
+            "{recipe:?}"
+        );
     }
     let titles: std::collections::BTreeSet<_> = Recipe::ALL.iter().map(|recipe| recipe.title()).collect();
     assert_eq!(titles.len(), Recipe::ALL.len(), "no two recipes look the same on the screen");

@@ -1,9 +1,9 @@
 //! Every row of the table of recipes, as data.
 
 use super::place;
-use crate::recipe::Kind::{self, Exclusive as ExclusiveLock, Latch, ReadWrite, Semaphore, SingleNode as OneNode};
-use crate::recipe::Mode::{self, Exclusive, Lease, Read, Write};
+use crate::recipe::LockKind::{self, Exclusive as ExclusiveLock, Latch, ReadWrite, Semaphore, SingleNode as OneNode};
 use crate::recipe::Recipe::{self, *};
+use crate::recipe::RequestMode::{self, Exclusive, Lease, Read, Write};
 use crate::recipe::Role::{self, Lease as LeaseRole, Queue, SingleNode as Single};
 use crate::recipe::read;
 use crate::znode::ZnodePath;
@@ -14,7 +14,7 @@ const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
 /// `{U}` and `{H}` stand for ids. What is `None` in the last two: no name separates the locks; no attempt is named.
 type Row = (
     (&'static str, &'static [&'static str]),
-    (Recipe, Kind, Mode, Role),
+    (Recipe, LockKind, RequestMode, Role),
     &'static str,
     Option<i32>,
     (Option<&'static str>, Option<&'static str>),

@@ -1,14 +1,14 @@
 use chrono::NaiveDateTime;
 
 use super::{Read, session, whole_lines};
-use crate::server_view::{Expiry, Session};
+use crate::server_view::{Expiry, ListedSession};
 
 /// What starts the list of sessions with the times at which they expire.
 const SETS: &str = "Session Sets (";
 
 /// Reads the sessions in the answer to `dump` of a leader or standalone server: `4 expire at DATE:`, then a line with a tab for each
 /// session. `None` when the server does not know when sessions expire: a follower does not.
-pub fn dump(answer: &str) -> Option<Read<Session>> {
+pub fn dump(answer: &str) -> Option<Read<ListedSession>> {
     let mut lines = whole_lines(answer).skip_while(|line| !line.starts_with(SETS));
     // `Session Sets (2)/(4):` counts the times and the sessions.
     let promised = lines.next()?.strip_suffix("):")?.rsplit_once('(')?.1.parse::<usize>().ok()?;
@@ -19,7 +19,7 @@ pub fn dump(answer: &str) -> Option<Read<Session>> {
             break;
         } else if let Some(text) = line.strip_prefix('\t') {
             match (session(text), &expiry) {
-                (Some(id), Some(expiry)) => found.push(Session { id, expiry: *expiry, expires_at: None }),
+                (Some(id), Some(expiry)) => found.push(ListedSession { id, expiry: *expiry, expires_at: None }),
                 _ => understood = false,
             }
         } else if let Some((_, date)) = line.split_once(" expire at ") {

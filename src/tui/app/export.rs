@@ -7,7 +7,7 @@ use serde::Serialize;
 use self::waiting::{SessionFacts, WaitFacts};
 use super::{App, Effect, Rows, Screen, TimelineEntry, Update};
 use crate::contend::FleetOutcome;
-use crate::queue::Link;
+use crate::queue::ConnectionState;
 use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, json, rfc3339};
 
 /// The timeline as one object.
@@ -111,8 +111,8 @@ impl App {
 
     fn exported(&self) -> Result<Option<String>, serde_json::Error> {
         let (world, now) = (self.world(), self.now());
-        let session = match world.table().link() {
-            Link::Connected { session, .. } => Some(*session),
+        let session = match world.table().connection() {
+            ConnectionState::Connected { session, .. } => Some(*session),
             _ => None,
         };
         let ensemble = Ensemble::new(&self.settings().connect, session).with_view(world.table().view());
@@ -139,8 +139,8 @@ impl App {
                 json::to_string_pretty(&exported).map(Some)
             }
             Screen::Sessions => {
-                let sight = world.sight(now);
-                let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, sight)).collect();
+                let table_at = world.table_at(now);
+                let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, table_at)).collect();
                 let exported = Listed { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
                 json::to_string_pretty(&exported).map(Some)
             }

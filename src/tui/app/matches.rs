@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use super::TimelineEntry;
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::queue::{Change, Contender, LockId, LockQueue, LockTable, Row, Timeline};
+use crate::queue::{Change, Contender, ContenderRow, LockId, LockQueue, LockTable, Timeline};
 use crate::recipe::{Classifier, Role};
 use crate::znode::{ZnodePath, Zxid};
 
@@ -137,7 +137,7 @@ impl From<&Change> for Changed {
             | Change::Surveyed { .. }
             | Change::Unreadable { .. }
             | Change::Heard { .. }
-            | Change::Link(_)
+            | Change::Connection(_)
             | Change::Syncing => Self::Nothing,
         }
     }
@@ -158,7 +158,7 @@ impl<'a> QueueRows<'a> {
     }
 
     /// The row with this rank.
-    pub fn row(&self, rank: usize) -> Option<Row<'a>> {
+    pub fn row(&self, rank: usize) -> Option<ContenderRow<'a>> {
         let queue = self.queue?;
         if self.matches.filter.is_empty() {
             return queue.row(rank);

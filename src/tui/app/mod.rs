@@ -58,7 +58,7 @@ pub use world::World;
 use crate::contend::ClientId;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
-use crate::queue::{Change, Link, LockId, LockName};
+use crate::queue::{Change, ConnectionState, LockId, LockName};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -302,7 +302,7 @@ impl App {
             return true;
         }
         if !self.is_live() {
-            return matches!(self.link(), Link::Connecting { next_try: Some(_), .. });
+            return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
         }
         match self.screen {
             Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),

@@ -4,9 +4,9 @@ use rustc_hash::FxHashMap;
 
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::diagnose::{Life, TableAt, Watching};
-use crate::queue::{LockId, State};
-use crate::recipe::Kind;
+use crate::diagnose::{OwnerState, TableAt, WatchTarget};
+use crate::queue::{ContenderState, LockId};
+use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A session that holds a lock or waits for one.
@@ -53,22 +53,20 @@ const MOST_LOOKED_AT: usize = 4;
 
 impl SessionRow {
     /// How it waits; `None` when it does not.
-    pub fn style(&self, sight: TableAt<'_>) -> Option<Style> {
+    pub fn style(&self, table_at: TableAt<'_>) -> Option<Style> {
         let mut found = None;
         for (lock, node) in self.awaits.iter().take(MOST_LOOKED_AT) {
             let Some(node) = node else { return Some(Style::Herd) };
-            let Some((queue, row)) =
-                sight.table().lock(*lock).zip(sight.table().position(node)).and_then(|(queue, (id, position))| {
-                    (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten()
-                })
-            else {
+            let Some((queue, row)) = table_at.table().lock(*lock).zip(table_at.table().position(node)).and_then(
+                |(queue, (id, position))| (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten(),
+            ) else {
                 continue;
             };
-            match sight.facts(queue, &row).watching {
-                Watching::Predecessor => return Some(Style::Chain),
-                Watching::Parent => return Some(Style::Herd),
-                Watching::Nothing => found = Some(Style::Nothing),
-                Watching::Unknown => found = found.or(Some(Style::Unknown)),
+            match table_at.facts(queue, &row).watching {
+                WatchTarget::Predecessor => return Some(Style::Chain),
+                WatchTarget::Parent => return Some(Style::Herd),
+                WatchTarget::Nothing => found = Some(Style::Nothing),
+                WatchTarget::Unknown => found = found.or(Some(Style::Unknown)),
             }
         }
         found
@@ -176,25 +174,25 @@ impl Sessions {
     }
 
     /// Lists them anew. Work follows the number of contenders, so it is done once a second and only while they are shown.
-    pub fn list(&mut self, sight: TableAt<'_>) {
-        let found = found(sight);
+    pub fn list(&mut self, table_at: TableAt<'_>) {
+        let found = found(table_at);
         self.all = found.len();
-        self.rows = found.into_values().filter(|row| self.takes(row, sight)).collect();
+        self.rows = found.into_values().filter(|row| self.takes(row, table_at)).collect();
         let by = self.by;
-        self.rows.sort_by_cached_key(|row| (key(by, row, sight), row.session.0.cast_unsigned()));
+        self.rows.sort_by_cached_key(|row| (key(by, row, table_at), row.session.0.cast_unsigned()));
         if self.reversed {
             self.rows.reverse();
         }
         self.ranks = self.rows.iter().enumerate().map(|(rank, row)| (row.session, rank)).collect();
     }
 
-    fn takes(&self, row: &SessionRow, sight: TableAt<'_>) -> bool {
+    fn takes(&self, row: &SessionRow, table_at: TableAt<'_>) -> bool {
         if self.filter.is_empty() {
             return true;
         }
         let locks = row.holds.iter().chain(row.awaits.iter().map(|(lock, _)| lock));
-        let mut paths = locks.filter_map(|id| sight.table().lock(*id)).map(|lock| lock.path().as_str());
-        let client = sight.view().connection_of(row.session).map(|(_, connection)| connection.client.as_str());
+        let mut paths = locks.filter_map(|id| table_at.table().lock(*id)).map(|lock| lock.path().as_str());
+        let client = table_at.view().connection_of(row.session).map(|(_, connection)| connection.client.as_str());
         self.filter.takes_session(row.session)
             || client.is_some_and(|client| self.filter.is_in(client))
             || paths.any(|path| self.filter.is_in(path))
@@ -216,23 +214,23 @@ impl Rows<SessionId> for Sessions {
 }
 
 /// Every session that holds or waits.
-fn found(sight: TableAt<'_>) -> FxHashMap<SessionId, SessionRow> {
+fn found(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionRow> {
     let mut found: FxHashMap<SessionId, SessionRow> = FxHashMap::default();
-    let table = sight.table();
+    let table = table_at.table();
     for lock in table.locks() {
         for row in lock.rows(0..lock.len()) {
             let Some(session) = row.contender.session else { continue };
             let since = row.contender.contends_since(table.clock_ahead_ms());
             let entry = entry(&mut found, session, since);
-            if row.state == State::Holds {
+            if row.state == ContenderState::Holds {
                 entry.holds.push(lock.id());
             } else {
                 entry.awaits.push((lock.id(), Some(lock.path_of(row.contender))));
             }
         }
-        if lock.kind() == Kind::SingleNode {
-            for session in sight.waiters(lock).into_iter().flat_map(|watchers| watchers.sessions) {
-                entry(&mut found, session, sight.now()).awaits.push((lock.id(), None));
+        if lock.kind() == LockKind::SingleNode {
+            for session in table_at.waiters(lock).into_iter().flat_map(|watchers| watchers.sessions) {
+                entry(&mut found, session, table_at.now()).awaits.push((lock.id(), None));
             }
         }
     }
@@ -250,15 +248,15 @@ fn entry(found: &mut FxHashMap<SessionId, SessionRow>, session: SessionId, since
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Key(i64, Option<Reverse<usize>>, String);
 
-fn key(by: SessionsBy, row: &SessionRow, sight: TableAt<'_>) -> Key {
+fn key(by: SessionsBy, row: &SessionRow, table_at: TableAt<'_>) -> Key {
     let most = |count: usize| Key(0, Some(Reverse(count)), String::new());
-    let connection = || sight.view().connection_of(row.session).map(|(_, connection)| connection);
+    let connection = || table_at.view().connection_of(row.session).map(|(_, connection)| connection);
     match by {
         SessionsBy::Liveness => {
-            let danger = match sight.life_of(row.session, row.since).0 {
-                Life::Ghost => 0,
-                Life::Expiring => 1,
-                Life::Ownerless | Life::Unknown | Life::Live => 2,
+            let danger = match table_at.owner_state(row.session, row.since).0 {
+                OwnerState::Ghost => 0,
+                OwnerState::Expiring => 1,
+                OwnerState::Ownerless | OwnerState::Unknown | OwnerState::Live => 2,
             };
             Key(danger, Some(Reverse(row.holds.len() + row.awaits.len())), String::new())
         }

@@ -2,7 +2,7 @@
 
 use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
 use crate::diagnose::Severity;
-use crate::queue::{Link, LockId, LockName};
+use crate::queue::{ConnectionState, LockId, LockName};
 use crate::tui::banner::Banner;
 use crate::tui::{caption, overlaps};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
@@ -34,8 +34,8 @@ impl App {
     }
 
     /// The way to the ensemble, paused or not.
-    pub fn link(&self) -> &Link {
-        self.live.table().link()
+    pub fn link(&self) -> &ConnectionState {
+        self.live.table().connection()
     }
 
     /// Whether what is known is true now, paused or not.

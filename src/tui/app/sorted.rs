@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::cursor::Rows;
 use super::filter::Filter;
 use crate::diagnose::{Diagnosis, Severity};
-use crate::queue::{Held, LockId, LockQueue, LockTable};
+use crate::queue::{HeldSince, LockId, LockQueue, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A column of Locks that it can be sorted by.
@@ -232,8 +232,8 @@ impl SortedLocks {
             SortBy::Recipe => Some(lock.recipe() as i64),
             SortBy::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
             SortBy::Held => match lock.held() {
-                Held::Free => None,
-                Held::Since(Timestamp(time)) | Held::AtMostSince(Timestamp(time)) => Some(time),
+                HeldSince::Free => None,
+                HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),
             },
             SortBy::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
             SortBy::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),

@@ -2,8 +2,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Rows;
 use crate::diagnose::{Blocker, Cycle, TableAt, Wait, Waits};
-use crate::queue::{LockId, LockQueue, State};
-use crate::recipe::Kind;
+use crate::queue::{ContenderState, LockId, LockQueue};
+use crate::recipe::LockKind;
 use crate::znode::SessionId;
 
 /// Rows that are drawn of the graph at most.
@@ -88,9 +88,9 @@ impl WaitRows {
     }
 
     /// Draws it anew. Work follows the number of contenders, so it is done once a second and only while it is shown.
-    pub fn draw(&mut self, sight: TableAt<'_>) {
-        self.waits = Waits::of(sight.table());
-        let mut drawing = Drawing::new(sight);
+    pub fn draw(&mut self, table_at: TableAt<'_>) {
+        self.waits = Waits::of(table_at.table());
+        let mut drawing = Drawing::new(table_at);
         for cycle in self.waits.cycles() {
             drawing.cycle(cycle);
         }
@@ -140,7 +140,7 @@ impl Rows<WaitId> for WaitRows {
 
 /// The rows under way.
 struct Drawing<'a> {
-    sight: TableAt<'a>,
+    table_at: TableAt<'a>,
     /// The locks that a session holds while others wait for them.
     held: FxHashMap<SessionId, Vec<LockId>>,
     /// What stands somewhere already.
@@ -150,11 +150,11 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn new(sight: TableAt<'a>) -> Self {
+    fn new(table_at: TableAt<'a>) -> Self {
         let mut held: FxHashMap<SessionId, Vec<LockId>> = FxHashMap::default();
-        for lock in sight.table().locks() {
+        for lock in table_at.table().locks() {
             let waited = match lock.kind() {
-                Kind::SingleNode => sight.waiters(lock).is_some_and(|watchers| !watchers.sessions.is_empty()),
+                LockKind::SingleNode => table_at.waiters(lock).is_some_and(|watchers| !watchers.sessions.is_empty()),
                 _ => lock.waiting() > 0,
             };
             if waited {
@@ -163,7 +163,7 @@ impl<'a> Drawing<'a> {
                 }
             }
         }
-        Self { sight, held, drawn: FxHashSet::default(), rows: Vec::new(), root: 0 }
+        Self { table_at, held, drawn: FxHashSet::default(), rows: Vec::new(), root: 0 }
     }
 
     fn is_full(&self) -> bool {
@@ -212,7 +212,7 @@ impl<'a> Drawing<'a> {
         let locks = self.held.get(&session).cloned().unwrap_or_default();
         let fresh: Vec<_> = locks.into_iter().filter(|lock| self.drawn.insert((session, *lock))).collect();
         for (at, lock) in fresh.iter().enumerate() {
-            if let Some(queue) = self.sight.table().lock(*lock) {
+            if let Some(queue) = self.table_at.table().lock(*lock) {
                 follows.push(at + 1 < fresh.len());
                 self.waiters(session, queue, follows);
                 follows.pop();
@@ -221,10 +221,10 @@ impl<'a> Drawing<'a> {
     }
 
     fn waiters(&mut self, holder: SessionId, lock: &LockQueue, follows: &mut Vec<bool>) {
-        let waiting: Vec<SessionId> = if lock.kind() == Kind::SingleNode {
-            self.sight.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default()
+        let waiting: Vec<SessionId> = if lock.kind() == LockKind::SingleNode {
+            self.table_at.waiters(lock).map(|watchers| watchers.sessions).unwrap_or_default()
         } else {
-            let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == State::Waits);
+            let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == ContenderState::Waits);
             rows.filter_map(|row| row.contender.session).filter(|session| *session != holder).collect()
         };
         self.push(WaitKind::Lock(waiting.len()), Some(holder), Some(lock.id()), follows);

@@ -66,7 +66,7 @@ impl World {
     }
 
     /// The table and what the servers told, as of a time.
-    pub fn sight(&self, now: Timestamp) -> TableAt<'_> {
+    pub fn table_at(&self, now: Timestamp) -> TableAt<'_> {
         TableAt::new(&self.table, now)
     }
 

@@ -4,7 +4,7 @@ use super::{NOW, at, ensemble, seen, session, settings};
 use crate::admin::audit::{Entry, History, Subject, Told};
 use crate::admin::{DeletePlan, Ending, Guard, Outcome, Permitted, PlannedNode, Who};
 use crate::queue::Change;
-use crate::server_view::{AskedBy, Connection, Expiry, Listing, MemberView, Mode, ServerView, Session};
+use crate::server_view::{AskedBy, Connection, Expiry, ListedSession, Listing, MemberView, ServerMode, ServerView};
 use crate::tui::app::{App, AuditTold, Effect, Event, Settings, Update};
 use crate::znode::Timestamp;
 
@@ -58,10 +58,10 @@ pub fn told(connected: &[i64], expiring: &[(i64, i64)], now: Timestamp) -> Chang
     let sessions = ends.map(|(owner, seconds)| {
         let end = Timestamp(now.0 + seconds * 1000);
         let expiry = Expiry::Date { millis: end.0, utc: true };
-        Session { id: session(owner), expiry, expires_at: Some(end) }
+        ListedSession { id: session(owner), expiry, expires_at: Some(end) }
     });
     let member = MemberView {
-        mode: Some(Mode::Standalone),
+        mode: Some(ServerMode::Standalone),
         version: Some("3.8.0".to_owned()),
         asked_by: AskedBy::Words,
         answered_at: Some(now),

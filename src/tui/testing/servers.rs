@@ -6,8 +6,8 @@ use std::time::Duration;
 use super::{NOW, ago, at, curator, live, path, seen, session};
 use crate::queue::Change;
 use crate::server_view::{
-    AskedBy, Connection, Expiry, Listing, Load, MemberView, Mode, ServerView, Session, WatchEventTotals, WatchTotals,
-    WatchedPath,
+    AskedBy, Connection, Expiry, ListedSession, Listing, Load, MemberView, ServerMode, ServerView, WatchEventTotals,
+    WatchTotals, WatchedPath,
 };
 use crate::tui::app::{App, Event};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
@@ -35,7 +35,7 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
     let sessions = clients.connected.iter().map(|owner| (*owner, 20)).chain(clients.expiring.iter().copied());
     let sessions = sessions.map(|(owner, left)| listed(owner, Timestamp(at.0 + left * 1000))).collect();
     let member = MemberView {
-        mode: Some(Mode::Standalone),
+        mode: Some(ServerMode::Standalone),
         version: Some("3.8.0-5a02a05eddb59aee6ac762f7ea82e92a68eb9c0f".to_owned()),
         asked_by: AskedBy::Words,
         answered_at: Some(at),
@@ -58,11 +58,11 @@ pub fn told(at: Timestamp, clients: &Clients) -> Change {
 /// Three servers, of which one tells everything, one less, and one nothing.
 pub fn motley(at: Timestamp, clients: &Clients) -> Change {
     let Change::Surveyed { view: alone } = told(at, clients) else { unreachable!("told makes Surveyed") };
-    let whole = MemberView { mode: Some(Mode::Leader), ..alone.members[0].clone() };
+    let whole = MemberView { mode: Some(ServerMode::Leader), ..alone.members[0].clone() };
     let error =
         "`cons` and `dump` are not allowed at zk2:2181: add 4lw.commands.whitelist=cons,dump,srvr to its zoo.cfg";
     let less = MemberView {
-        mode: Some(Mode::Follower),
+        mode: Some(ServerMode::Follower),
         version: whole.version.clone(),
         asked_by: AskedBy::Words,
         answered_at: Some(at),
@@ -96,9 +96,9 @@ fn connection(owner: i64, at: Timestamp) -> Connection {
     }
 }
 
-fn listed(owner: i64, expires_at: Timestamp) -> Session {
+fn listed(owner: i64, expires_at: Timestamp) -> ListedSession {
     let expiry = Expiry::Date { millis: expires_at.0, utc: true };
-    Session { id: session(owner), expiry, expires_at: Some(expires_at) }
+    ListedSession { id: session(owner), expiry, expires_at: Some(expires_at) }
 }
 
 fn watched(path: &ZnodePath, owner: i64) -> WatchedPath {

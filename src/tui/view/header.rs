@@ -6,7 +6,7 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use crate::admin::Action;
-use crate::queue::Link;
+use crate::queue::ConnectionState;
 use crate::report::Ensemble;
 use crate::tui::app::Screen;
 use crate::tui::keymap::{COMMANDS, Command};
@@ -26,18 +26,20 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let signs = &theme.signs;
     let (state, style) = match app.link() {
         _ if app.is_live() => live(view, area.width >= ROOMY),
-        Link::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
-        Link::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
-        Link::Connecting { reason: None, .. } if app.is_observing() => {
+        ConnectionState::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
+        ConnectionState::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
+        ConnectionState::Connecting { reason: None, .. } if app.is_observing() => {
             (format!("{} connecting", signs.busy), theme.wait)
         }
-        Link::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
+        ConnectionState::Connecting { .. } => (format!("{} no connection", signs.bad), theme.bad),
         _ => (format!("{} cut off", signs.bad), theme.bad),
     };
     let roomy = area.width >= ROOMY;
     let own = match app.link() {
-        Link::Connected { session: id, .. } if roomy => format!("session {}", session(*id, 18, signs.charset)),
-        Link::Connected { session: id, .. } => session(*id, SESSION, signs.charset),
+        ConnectionState::Connected { session: id, .. } if roomy => {
+            format!("session {}", session(*id, 18, signs.charset))
+        }
+        ConnectionState::Connected { session: id, .. } => session(*id, SESSION, signs.charset),
         _ => String::new(),
     };
     let gap = if roomy { "   " } else { "  " };

@@ -12,8 +12,8 @@ use ratatui::style::Style;
 use super::who::{lifetime, who};
 use super::{View, filter_title, window};
 use crate::diagnose::Code;
-use crate::queue::{Held, LockQueue};
-use crate::recipe::Kind;
+use crate::queue::{HeldSince, LockQueue};
+use crate::recipe::LockKind;
 use crate::tui::app::{Rows, Screen, SortBy};
 use crate::tui::widget::figure::{duration, plural, rate, size};
 use crate::tui::widget::panel::Panel;
@@ -144,14 +144,14 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
             Cell::new(signs.unknown, theme.unsure)
         }
         // Who waits for a single node is not in the tree.
-        Key::Waiting if lock.kind() == Kind::SingleNode => match view.app.world().sight(now).waiters(lock) {
+        Key::Waiting if lock.kind() == LockKind::SingleNode => match view.app.world().table_at(now).waiters(lock) {
             Some(watchers) if watchers.whole => {
                 let count = watchers.sessions.len();
                 Cell::new(size(count), faint(count, theme.dim, view.data(theme.wait)))
             }
             _ => Cell::new(signs.unknown, theme.dim),
         },
-        Key::Oldest if lock.kind() == Kind::SingleNode => Cell::new(signs.unknown, theme.dim),
+        Key::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
         Key::Mark => Cell::new(" ", plain),
         Key::Lock => {
             let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
@@ -170,9 +170,9 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
             Cell::new(data.unwrap_or_default(), plain)
         }
         Key::Held => match lock.held() {
-            Held::Free => Cell::new("-", theme.dim),
-            Held::Since(time) => Cell::new(duration(now.since(time)), plain),
-            Held::AtMostSince(time) => {
+            HeldSince::Free => Cell::new("-", theme.dim),
+            HeldSince::Since(time) => Cell::new(duration(now.since(time)), plain),
+            HeldSince::AtMostSince(time) => {
                 Cell::new(format!("{}{}", signs.at_most, duration(server_now.since(time))), plain)
             }
         },
@@ -195,7 +195,7 @@ fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
     let told = match (worst.code, lock.first_holder()) {
         (Code::ExpiringHolder, Some(holder)) => {
-            lifetime(world.sight(view.app.now()).life(holder)).unwrap_or_else(|| worst.code.to_string())
+            lifetime(world.table_at(view.app.now()).owner_of(holder)).unwrap_or_else(|| worst.code.to_string())
         }
         _ => worst.code.to_string(),
     };

@@ -11,9 +11,9 @@ use ratatui::style::Style;
 
 use super::who::{client, life};
 use super::{View, filter_title, window};
-use crate::diagnose::{Facts, Watching};
-use crate::queue::{Contender, Held, LockQueue, Row, State};
-use crate::recipe::{Kind, Mode};
+use crate::diagnose::{Facts, WatchTarget};
+use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, LockQueue};
+use crate::recipe::{LockKind, RequestMode};
 use crate::tui::app::{Pane, Rows};
 use crate::tui::widget::figure::{date_and_time, duration, plural, size};
 use crate::tui::widget::panel::Panel;
@@ -95,7 +95,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let cursor = app.contender_cursor();
     for (rank, line) in window(cursor.top(), rows.len(), list) {
         if let Some(contender) = rows.row(rank) {
-            let facts = app.world().sight(app.now()).facts(lock, &contender);
+            let facts = app.world().table_at(app.now()).facts(lock, &contender);
             row(buffer, line, &placed, |column| cell(view, lock, (&contender, &facts, marks), column));
         }
         if rank == cursor.rank() {
@@ -117,8 +117,8 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 /// Below a single node's holder: who watches the node. They are not in the tree, so they cannot be selected.
 fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Key>]), buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
-    let sight = app.world().sight(app.now());
-    let Some(watchers) = sight.waiters(lock).filter(|_| app.shows_truth()) else { return };
+    let table_at = app.world().table_at(app.now());
+    let Some(watchers) = table_at.waiters(lock).filter(|_| app.shows_truth()) else { return };
     let height = usize::from(area.height);
     let all = watchers.sessions.len();
     let shown = if all > height { height.saturating_sub(1) } else { all };
@@ -136,7 +136,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Ke
                 }
                 // Since when it waits is told by nobody.
                 Key::Life => {
-                    let (text, style) = life(view, sight.life_of(*id, app.now()));
+                    let (text, style) = life(view, table_at.owner_state(*id, app.now()));
                     Cell::new(view.fit(&text, width, Keep::Start), style)
                 }
                 Key::WaitsFor => Cell::new(view.fit("watches it", width, Keep::Start), plain),
@@ -168,13 +168,15 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     left.extend(filter_title(view, app.world().queue_rows().len(), lock.len()));
     left.push((lock.recipe().title().to_owned(), theme.text));
     let held = match lock.held() {
-        Held::Free => "free".to_owned(),
-        Held::Since(time) => format!("held {}", duration(app.now().since(time))),
-        Held::AtMostSince(time) => format!("held {}{}", theme.signs.at_most, duration(app.server_now().since(time))),
+        HeldSince::Free => "free".to_owned(),
+        HeldSince::Since(time) => format!("held {}", duration(app.now().since(time))),
+        HeldSince::AtMostSince(time) => {
+            format!("held {}{}", theme.signs.at_most, duration(app.server_now().since(time)))
+        }
     };
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
-        Kind::SingleNode => match app.world().sight(app.now()).waiters(lock) {
+        LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
             Some(watchers) if watchers.whole => format!("{} waiting", size(watchers.sessions.len())),
             Some(watchers) => format!("{} waiting or more", size(watchers.sessions.len())),
             None => "waiters not in the tree".to_owned(),
@@ -182,7 +184,7 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
         _ => format!("{} waiting", size(lock.waiting())),
     };
     let mut right = format!("{waiting} {dot} {held}");
-    if lock.kind() == Kind::Semaphore {
+    if lock.kind() == LockKind::Semaphore {
         let most = lock.maximum().map_or(String::new(), |most| format!(" of {most}"));
         right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
     }
@@ -213,7 +215,7 @@ fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
 fn cell(
     view: View<'_>,
     lock: &LockQueue,
-    (row, facts, marks): (&Row<'_>, &Facts<'_>, bool),
+    (row, facts, marks): (&ContenderRow<'_>, &Facts<'_>, bool),
     column: Placed<Key>,
 ) -> Cell {
     let theme = view.theme;
@@ -228,9 +230,9 @@ fn cell(
         Key::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
         Key::State => match row.state {
             _ if !view.app.shows_truth() => Cell::new(format!("{} {}", signs.unknown, "unknown"), theme.unsure),
-            State::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
-            State::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
-            State::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+            ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
+            ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
+            ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
         },
         Key::Session => match contender.session {
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
@@ -241,7 +243,7 @@ fn cell(
             None => Cell::new(signs.unknown, theme.dim),
         },
         Key::Life => {
-            let (text, style) = life(view, (facts.life, facts.expires_in));
+            let (text, style) = life(view, (facts.owner, facts.expires_in));
             Cell::new(view.fit(&text, width, Keep::Start), style)
         }
         Key::Watches => match watches(view, row, facts) {
@@ -253,7 +255,7 @@ fn cell(
         Key::WaitsFor => match watches(view, row, facts).filter(|_| marks) {
             Some((sign, _, style)) => {
                 let shown = view.fit(&waits_for(view, lock, row), width.saturating_sub(2), Keep::Start);
-                let style = if facts.watching == Watching::Nothing { style } else { plain };
+                let style = if facts.watching == WatchTarget::Nothing { style } else { plain };
                 Cell::new(format!("{shown} {sign}"), style)
             }
             None => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
@@ -268,31 +270,31 @@ fn number(sequence: Option<Sequence>) -> String {
     sequence.map_or_else(|| "-".to_owned(), |Sequence(number)| number.to_string())
 }
 
-fn letter(mode: Mode) -> &'static str {
+fn letter(mode: RequestMode) -> &'static str {
     match mode {
-        Mode::Exclusive => "",
-        Mode::Read => "R",
-        Mode::Write => "W",
-        Mode::Lease => "L",
+        RequestMode::Exclusive => "",
+        RequestMode::Read => "R",
+        RequestMode::Write => "W",
+        RequestMode::Lease => "L",
     }
 }
 
 /// What a waiter watches: a sign, words, and how they look; `None` for who holds.
-fn watches(view: View<'_>, row: &Row<'_>, facts: &Facts<'_>) -> Option<(&'static str, &'static str, Style)> {
+fn watches(view: View<'_>, row: &ContenderRow<'_>, facts: &Facts<'_>) -> Option<(&'static str, &'static str, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
-    if row.state != State::Waits || !view.app.shows_truth() {
+    if row.state != ContenderState::Waits || !view.app.shows_truth() {
         return None;
     }
     Some(match facts.watching {
-        Watching::Predecessor => (signs.good, "its predecessor", view.data(theme.good)),
-        Watching::Parent => (signs.herd, "the parent: herd", view.data(theme.wait)),
-        Watching::Nothing => (signs.nothing, "nothing: lost wake-up", view.data(theme.bad)),
-        Watching::Unknown => (signs.unknown, "not known", theme.dim),
+        WatchTarget::Predecessor => (signs.good, "its predecessor", view.data(theme.good)),
+        WatchTarget::Parent => (signs.herd, "the parent: herd", view.data(theme.wait)),
+        WatchTarget::Nothing => (signs.nothing, "nothing: lost wake-up", view.data(theme.bad)),
+        WatchTarget::Unknown => (signs.unknown, "not known", theme.dim),
     })
 }
 
 /// An arrow to whom it waits for: a short one when that is the row above.
-fn waits_for(view: View<'_>, lock: &LockQueue, row: &Row<'_>) -> String {
+fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>) -> String {
     let signs = &view.theme.signs;
     let awaited = lock.waits_for(row.position, 2);
     let Some(first) = awaited.first() else { return String::new() };

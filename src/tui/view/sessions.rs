@@ -104,11 +104,11 @@ fn why_empty(view: View<'_>) -> Vec<String> {
 
 fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
     let (theme, now) = (view.theme, view.app.now());
-    let sight = view.app.world().sight(now);
+    let table_at = view.app.world().table_at(now);
     let columns = usize::from(column.width);
     let plain = view.data(theme.text);
     let unknown = || Cell::new(theme.signs.unknown, theme.dim);
-    let connection = sight.view().connection_of(row.session);
+    let connection = table_at.view().connection_of(row.session);
     match column.key {
         Key::Mark => Cell::new(" ", plain),
         Key::Session => Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong)),
@@ -117,7 +117,7 @@ fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
             None => unknown(),
         },
         Key::Life => {
-            let (text, style) = life(view, sight.life_of(row.session, row.since));
+            let (text, style) = life(view, table_at.owner_state(row.session, row.since));
             Cell::new(view.fit(&text, columns, Keep::Start), style)
         }
         Key::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {
@@ -128,7 +128,7 @@ fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
             Some(timeout) => Cell::new(duration(timeout), plain),
             None => unknown(),
         },
-        Key::Expires => match sight.view().session(row.session).and_then(|found| found.expires_at) {
+        Key::Expires => match table_at.view().session(row.session).and_then(|found| found.expires_at) {
             Some(at) => Cell::new(countdown(at.since(now)), plain),
             None => unknown(),
         },
@@ -138,7 +138,7 @@ fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
             let more = row.awaits.len().saturating_sub(awaited.len());
             Cell::new(named(view, awaited.first(), awaited.len() + more, columns), view.data(theme.wait))
         }
-        Key::Style => match row.style(sight) {
+        Key::Style => match row.style(table_at) {
             Some(Style::Unknown) => unknown(),
             Some(style @ Style::Nothing) => Cell::new(style.id(), view.data(theme.bad)),
             Some(style) => Cell::new(style.id(), plain),

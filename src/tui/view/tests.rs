@@ -14,7 +14,7 @@ use ratatui::buffer::Buffer;
 use ratatui::style::{Color, Modifier};
 
 use super::draw;
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
@@ -78,8 +78,8 @@ fn busy(size: (u16, u16)) -> App {
     app
 }
 
-fn link(change: Link) -> Event {
-    at(second(4), vec![Change::Link(change)])
+fn link(change: ConnectionState) -> Event {
+    at(second(4), vec![Change::Connection(change)])
 }
 
 #[test]
@@ -137,13 +137,13 @@ fn trouble_with_the_connection_looks() {
     show("no-connection", |size| {
         let mut app = app(size);
         let reason = Some("connection refused by zk1:2181; are the servers running?".to_owned());
-        app.update(link(Link::Connecting { attempt: 4, reason, next_try: Some(second(7)) }), second(4));
+        app.update(link(ConnectionState::Connecting { attempt: 4, reason, next_try: Some(second(7)) }), second(4));
         app
     });
     show("refused", |size| {
         let mut app = app(size);
         let reason = "The server refused the credentials: check the file given with --auth-file.".to_owned();
-        app.update(link(Link::Refused { reason }), second(4));
+        app.update(link(ConnectionState::Refused { reason }), second(4));
         app.update(Event::ObserverEnded, second(4));
         app
     });
@@ -157,7 +157,7 @@ fn trouble_with_the_connection_looks() {
     show("lost", |size| {
         let mut app = after(live(size), "\n");
         app.update(at(second(4), vec![Change::Heard { at: second(4) }]), second(4));
-        app.update(link(Link::Lost { reason: "connection reset by peer".to_owned() }), second(4));
+        app.update(link(ConnectionState::Lost { reason: "connection reset by peer".to_owned() }), second(4));
         app.update(Event::Tick, second(9));
         app
     });
@@ -262,7 +262,7 @@ fn without_colours_there_is_none_anywhere() {
 #[test]
 fn data_that_is_not_true_any_more_is_dim_and_no_state_is_claimed() {
     let mut app = after(live((80, 24)), "\n");
-    app.update(link(Link::Lost { reason: "gone".to_owned() }), second(4));
+    app.update(link(ConnectionState::Lost { reason: "gone".to_owned() }), second(4));
     let buffer = drawn(&app, (80, 24), &Theme::new(ThemeName::Terminal, false));
     let row = app.layout().unwrap().rows().0 + 1;
     let shown: String = (0..80).map(|x| buffer[(x, row)].symbol()).collect();

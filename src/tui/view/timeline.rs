@@ -7,7 +7,7 @@ use ratatui::style::Style;
 use super::{View, filter_title, window};
 use crate::admin::Ending;
 use crate::diagnose::Finding;
-use crate::queue::{Event, Happening, LockName};
+use crate::queue::{Happening, LockEvent, LockName};
 use crate::tui::app::{Rows, TimelineEntry};
 use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
 use crate::tui::widget::panel::Panel;
@@ -125,7 +125,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
         }
         Key::Waited => Cell::new(span(happening.waited_ms), theme.wait),
         // Who gets the lock as soon as it comes has held it for no time: that tells nothing.
-        Key::Held if happening.event != Event::Enqueued => Cell::new(span(happening.held_ms), theme.good),
+        Key::Held if happening.event != LockEvent::Enqueued => Cell::new(span(happening.held_ms), theme.good),
         Key::Queue if has_lock => Cell::new(size(happening.queue), theme.text),
         Key::Herd if has_lock => cost(happening.watch_events.herd),
         Key::Chain if has_lock => cost(happening.watch_events.chain),
@@ -209,18 +209,18 @@ impl Sentence {
 }
 
 /// Its sign and its name.
-fn event(view: View<'_>, event: Event) -> Cell {
+fn event(view: View<'_>, event: LockEvent) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let (sign, style): (&str, Style) = match event {
-        Event::Enqueued => ("+", theme.wait),
-        Event::Acquired => (signs.holds, theme.good),
-        Event::Released => ("-", theme.text),
-        Event::Left => ("-", theme.dim),
-        Event::Expired => (signs.warning, theme.bad),
-        Event::LockFound | Event::LockGone => (" ", theme.dim),
-        Event::Disconnected => (signs.bad, theme.bad),
-        Event::Reconnected | Event::Resynced => (" ", theme.unsure),
+        LockEvent::Enqueued => ("+", theme.wait),
+        LockEvent::Acquired => (signs.holds, theme.good),
+        LockEvent::Released => ("-", theme.text),
+        LockEvent::Left => ("-", theme.dim),
+        LockEvent::Expired => (signs.warning, theme.bad),
+        LockEvent::LockFound | LockEvent::LockGone => (" ", theme.dim),
+        LockEvent::Disconnected => (signs.bad, theme.bad),
+        LockEvent::Reconnected | LockEvent::Resynced => (" ", theme.unsure),
     };
     Cell::new(format!("{sign} {}", event.id()), style)
 }

@@ -137,7 +137,7 @@ fn short(view: View<'_>, session: SessionId) -> String {
 fn alive(view: View<'_>, session: SessionId) -> Option<String> {
     let now = view.app.now();
     // It holds a lock, so it was there at some time; when, does not matter for who is about to end.
-    lifetime(view.app.world().sight(now).life_of(session, Timestamp(0)))
+    lifetime(view.app.world().table_at(now).owner_state(session, Timestamp(0)))
 }
 
 fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use ratatui::style::Style;
 
 use super::View;
-use crate::diagnose::Life;
+use crate::diagnose::OwnerState;
 use crate::tui::widget::figure::duration;
 use crate::tui::widget::text::{Keep, session, width};
 use crate::znode::SessionId;
@@ -36,10 +36,10 @@ fn host(address: &str) -> &str {
 }
 
 /// That somebody does not live, or how long it will; `None` for who lives, and where that is not known.
-pub fn lifetime((life, expires_in): (Life, Option<Duration>)) -> Option<String> {
+pub fn lifetime((life, expires_in): (OwnerState, Option<Duration>)) -> Option<String> {
     match (life, expires_in) {
-        (Life::Live | Life::Unknown, _) => None,
-        (Life::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
+        (OwnerState::Live | OwnerState::Unknown, _) => None,
+        (OwnerState::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
         (life, _) => Some(life.id().to_owned()),
     }
 }
@@ -53,12 +53,12 @@ pub fn countdown(left: Duration) -> String {
 }
 
 /// How somebody's life looks: with a sign where it is in danger.
-pub fn life(view: View<'_>, known: (Life, Option<Duration>)) -> (String, Style) {
+pub fn life(view: View<'_>, known: (OwnerState, Option<Duration>)) -> (String, Style) {
     let theme = view.theme;
     match known.0 {
-        Life::Live => ("live".to_owned(), view.data(theme.good)),
-        Life::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
-        Life::Expiring | Life::Ownerless => (lifetime(known).unwrap_or_default(), view.data(theme.wait)),
-        Life::Ghost => (lifetime(known).unwrap_or_default(), view.data(theme.bad)),
+        OwnerState::Live => ("live".to_owned(), view.data(theme.good)),
+        OwnerState::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
+        OwnerState::Expiring | OwnerState::Ownerless => (lifetime(known).unwrap_or_default(), view.data(theme.wait)),
+        OwnerState::Ghost => (lifetime(known).unwrap_or_default(), view.data(theme.bad)),
     }
 }

@@ -4,7 +4,7 @@ use tokio::time::Instant;
 
 use super::told::{Figures, Timed, Told, Wanted};
 use crate::server_view::admin::{self, BadAnswer};
-use crate::server_view::{AskedBy, Load, Mode, Transport};
+use crate::server_view::{AskedBy, Load, ServerMode, Transport};
 use crate::zk::admin::{AdminError, AdminUrl, Reply, get_from};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::Limits;
@@ -44,8 +44,8 @@ pub(super) async fn by_http(
 
 impl ByHttp<'_> {
     async fn the_rest(&mut self, wanted: Wanted) {
-        let mode = self.told.what.mode.as_deref().and_then(Mode::named);
-        let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
+        let mode = self.told.what.mode.as_deref().and_then(ServerMode::named);
+        let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
         let (connections, sessions, monitor, totals, watched) = tokio::join!(
             self.ask("connections"),

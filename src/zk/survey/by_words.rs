@@ -4,7 +4,7 @@ use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
 use super::told::{Figures, Timed, Told, Wanted};
-use crate::server_view::{AskedBy, Load, Mode, Transport, WatchedPath, four_letter};
+use crate::server_view::{AskedBy, Load, ServerMode, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::{Answer, AskError, Limits, Word, ask_over};
 
@@ -50,8 +50,8 @@ pub(super) async fn by_words(
 
 impl ByWords<'_> {
     async fn the_rest(&mut self, wanted: Wanted) {
-        let mode = self.told.what.mode.as_deref().and_then(Mode::named);
-        let keeps_sessions = mode.is_some_and(Mode::keeps_sessions);
+        let mode = self.told.what.mode.as_deref().and_then(ServerMode::named);
+        let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         // Alone, so that no other word's connection makes up for one that it does not list.
         let connections = self.ask(Word::Cons).await;
         self.take_connections(connections).await;

@@ -10,7 +10,7 @@ use super::roster::MemberAddress;
 use super::told::{Timed, Told, Wanted};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{
-    AskedBy, Keyed, Listing, Load, MemberView, Mode, Provenance, ServerClock, Transport, WatchedPath,
+    AskedBy, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, Transport, WatchedPath,
 };
 use crate::zk::connect_string::ConnectString;
 use crate::zk::four_letter::AskError;
@@ -117,7 +117,7 @@ impl Member {
         self.way = told.asked_by;
         view.asked_by = told.asked_by;
         view.provenance = Provenance::of(told.transport, self.session);
-        view.mode = told.what.mode.as_deref().and_then(Mode::named);
+        view.mode = told.what.mode.as_deref().and_then(ServerMode::named);
         view.version = told.what.version;
         view.connections = listing(told.connections, at);
         view.sessions = listing(told.sessions, at);

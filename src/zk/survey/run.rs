@@ -8,7 +8,7 @@ use super::member::Member;
 use super::own::{Own, now};
 use super::roster::{MemberAddress, Roster, roster};
 use super::{SurveyOptions, ViewBy};
-use crate::server_view::{Load, MemberView, Mode, ServerView};
+use crate::server_view::{Load, MemberView, ServerMode, ServerView};
 use crate::zk::connect_string::ConnectString;
 
 /// Reports that may wait: more than any ensemble has members.
@@ -136,7 +136,7 @@ async fn keep_asking(
 /// The view of these members.
 pub(super) fn assemble(members: Vec<MemberView>, own: &Own, asked: Load) -> ServerView {
     // A standalone server has no config, and no other members.
-    let alone = matches!(&*members, [member] if member.mode == Some(Mode::Standalone));
+    let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
     let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;
     ServerView { at: now(), members, members_known, own_session: own.session(), asked }
 }

@@ -1,7 +1,7 @@
 use std::time::Duration;
 
 use crate::server_view::four_letter::Srvr;
-use crate::server_view::{AskedBy, Connection, Session, Transport, WatchEventTotals, WatchTotals, WatchedPath};
+use crate::server_view::{AskedBy, Connection, ListedSession, Transport, WatchEventTotals, WatchTotals, WatchedPath};
 
 /// What is asked besides who is connected.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +23,7 @@ pub(super) struct Told {
     pub(super) transport: Transport,
     pub(super) what: Srvr,
     pub(super) connections: Option<Found<Connection>>,
-    pub(super) sessions: Option<Found<Session>>,
+    pub(super) sessions: Option<Found<ListedSession>>,
     /// `None` when that was not asked.
     pub(super) figures: Option<Timed<Figures>>,
     pub(super) watched: Option<Timed<Option<Found<WatchedPath>>>>,

@@ -6,7 +6,7 @@ use lockscope::admin::{DeletePlan, Ending, Outcome, Permission, Who, execute, fi
 use lockscope::diagnose::TableAt;
 use lockscope::examine::{Examiner, survey};
 use lockscope::observe::ObserveOptions;
-use lockscope::queue::{Change, Link, LockTable};
+use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::zk::ConnectOptions;
 use lockscope::zk::survey::SurveyOptions;
 use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
@@ -38,7 +38,7 @@ fn now() -> Timestamp {
 /// The plan to delete these nodes of a queue, with what the servers say of their owners.
 async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> DeletePlan {
     let mut table = LockTable::new([]);
-    let link = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+    let link = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
     let mut changes = vec![link, Change::Syncing];
     for name in client.list_children(lock).await.expect("it is there") {
         let name = format!("{lock}/{name}");

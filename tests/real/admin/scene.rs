@@ -7,7 +7,7 @@ use lockscope::admin::{
     find_guards,
 };
 use lockscope::diagnose::TableAt;
-use lockscope::queue::{Change, Link, LockTable};
+use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -57,7 +57,7 @@ pub fn stat_of(stat: &Stat) -> ZnodeStat {
 /// The plan to delete these nodes, as they stand now.
 pub async fn plan(client: &Client, nodes: &[&str]) -> DeletePlan {
     let mut table = LockTable::new([]);
-    let link = Change::Link(Link::Connected { session: SessionId(1), recursive: true });
+    let link = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
     let mut changes = vec![link, Change::Syncing];
     for name in nodes {
         let (data, stat) = client.get_data(name).await.unwrap_or_else(|error| panic!("{name}: {error}"));

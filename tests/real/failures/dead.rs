@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Life, Severity, Thresholds};
+use lockscope::diagnose::{Code, OwnerState, Severity, Thresholds};
 use zookeeper_client::Client;
 
 use super::doctor::{Doctor, hasty};
@@ -37,13 +37,13 @@ async fn a_killed_holder_is_told_with_its_countdown_until_its_session_expires() 
     let (holder, mut waiter, node) = kazoo_holds_and_waits(&server).await;
     doctor.until_contenders(2).await;
     let path = format!("/lock/{node}");
-    doctor.until("a live owner", |doctor| doctor.life(&path) == Life::Live).await;
+    doctor.until("a live owner", |doctor| doctor.life(&path) == OwnerState::Live).await;
     assert!(doctor.suspicions(&path).is_empty());
     signal(&holder, "KILL");
     let found = doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     assert!(found.summary.contains("expires in "), "{}", found.summary);
-    assert_eq!(doctor.life(&path), Life::Expiring);
+    assert_eq!(doctor.life(&path), OwnerState::Expiring);
     doctor.until_contenders(1).await;
     doctor.clears(Code::ExpiringHolder).await;
     waiter.held("second").await;
@@ -106,8 +106,8 @@ async fn a_holder_that_only_sends_heartbeats_is_told_until_it_goes_on() {
     java.start("a", "first", "mutex", "/lock").await;
     let node = java.held("first").await;
     java.start("b", "second", "mutex", "/lock").await;
-    let found = doctor.finds_within(&[0, 5], Code::HungHolder, Severity::Warning).await;
+    let found = doctor.finds_within(&[0, 5], Code::IdleHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     java.release("first").await;
-    doctor.clears(Code::HungHolder).await;
+    doctor.clears(Code::IdleHolder).await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Diagnosis, Finding, Life, Severity, TableAt, Thresholds};
+use lockscope::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
 use lockscope::observe::{ObserveOptions, Observer};
 use lockscope::queue::{Change, LockTable};
 use lockscope::server_view::ServerView;
@@ -200,11 +200,11 @@ impl Doctor {
     }
 
     /// Whether the owner of a node lives.
-    pub fn life(&self, node: &str) -> Life {
+    pub fn life(&self, node: &str) -> OwnerState {
         let path = ZnodePath::new(node).expect("a path");
         let (id, position) = self.table.position(&path).expect("it contends");
         let row = self.table.lock(id).and_then(|lock| lock.row(position)).expect("it is there");
-        TableAt::new(&self.table, now()).life(row.contender).0
+        TableAt::new(&self.table, now()).owner_of(row.contender).0
     }
 
     /// What speaks against a node.
@@ -216,11 +216,11 @@ impl Doctor {
     }
 
     fn queues(&self) -> String {
-        let sight = TableAt::new(&self.table, now());
+        let table_at = TableAt::new(&self.table, now());
         let told = self.table.locks().flat_map(|lock| {
             lock.rows(0..lock.len().min(5)).map(move |row| {
-                let facts = sight.facts(lock, &row);
-                format!("{} {:?} {:?} {:?}", lock.path_of(row.contender), row.state, facts.life, facts.watching)
+                let facts = table_at.facts(lock, &row);
+                format!("{} {:?} {:?} {:?}", lock.path_of(row.contender), row.state, facts.owner, facts.watching)
             })
         });
         told.collect::<Vec<_>>().join("\n")

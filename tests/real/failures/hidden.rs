@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::io;
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Life, Severity};
+use lockscope::diagnose::{Code, OwnerState, Severity};
 use lockscope::znode::SessionId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, copy_bidirectional};
 use tokio::net::{TcpListener, TcpStream};
@@ -90,11 +90,11 @@ async fn a_node_whose_session_is_in_no_list_is_a_ghost_until_it_is_deleted() {
     let _watch = watch_node(&waiter, &head).await;
     drop(owner);
     doctor.until_contenders(2).await;
-    doctor.until("an end of its connection", |doctor| doctor.life(&head) == Life::Expiring).await;
+    doctor.until("an end of its connection", |doctor| doctor.life(&head) == OwnerState::Expiring).await;
     mask.hidden.send_replace(Some(session));
     let found = doctor.finds_within(&[2, 4], Code::Ghost, Severity::Critical).await;
     assert_eq!(found.node.as_deref(), head.strip_prefix("/lock/"));
-    assert_eq!(doctor.life(&head), Life::Ghost);
+    assert_eq!(doctor.life(&head), OwnerState::Ghost);
     waiter.delete(&head, None).await.expect("it is there");
     doctor.clears(Code::Ghost).await;
 }

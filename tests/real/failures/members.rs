@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Life, Severity, Thresholds};
+use lockscope::diagnose::{OwnerState, Severity, Thresholds};
 use tokio::time::sleep;
 use zookeeper_client::Client;
 
@@ -46,7 +46,7 @@ async fn clients_that_move_from_a_stopped_member_to_another_are_not_accused() {
         ensemble.start_again(stopped);
         doctor.during(sleep(Duration::from_secs(5))).await;
     }
-    let alive = |doctor: &Doctor| nodes.iter().all(|node| doctor.life(node) == Life::Live);
+    let alive = |doctor: &Doctor| nodes.iter().all(|node| doctor.life(node) == OwnerState::Live);
     doctor.until("all clients alive", |doctor| doctor.table.is_live() && alive(doctor)).await;
     assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
 }

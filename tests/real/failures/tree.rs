@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::diagnose::{Code, Life, Severity, Thresholds};
+use lockscope::diagnose::{Code, OwnerState, Severity, Thresholds};
 use zookeeper_client::{Client, CreateMode};
 
 use super::doctor::{Doctor, hasty};
@@ -60,7 +60,7 @@ async fn a_persistent_contender_is_told_until_it_is_deleted() {
     let node = format!("{prefix}{}", made.1);
     let found = doctor.finds_within(&[0], Code::PersistentContender, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), node.strip_prefix("/lock/"));
-    assert_eq!(doctor.life(&node), Life::Ownerless);
+    assert_eq!(doctor.life(&node), OwnerState::Ownerless);
     client.delete(&node, None).await.expect("it is there");
     doctor.clears(Code::PersistentContender).await;
 }

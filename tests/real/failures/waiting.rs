@@ -73,7 +73,7 @@ async fn a_lease_that_never_moves_is_told_while_others_wait() {
     let began = tokio::time::Instant::now();
     doctor
         .until("a stuck lease", |doctor| {
-            doctor.standing(Code::StuckLease).or(doctor.standing(Code::HungHolder)).is_some()
+            doctor.standing(Code::StuckLease).or(doctor.standing(Code::IdleHolder)).is_some()
         })
         .await;
     assert!(began.elapsed() < Duration::from_secs(15), "{:?}", began.elapsed());

@@ -54,7 +54,7 @@ async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
     assert!(!not_seen.contains(&"persistent-contender"), "{told}");
     let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
     assert!(
-        table.contains("Not looked for, in so short a time: ghost, member-disagrees, hung-holder, stuck, "),
+        table.contains("Not looked for, in so short a time: ghost, member-disagrees, idle-holder, stuck, "),
         "{table}"
     );
     assert!(!table.contains("deadlock"), "{table}");

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::queue::Link;
+use lockscope::queue::ConnectionState;
 use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
 use lockscope::znode::ZnodePath;
 use zookeeper_client::CreateMode;
@@ -53,7 +53,7 @@ async fn a_missing_chroot_is_named_and_waited_for() {
     let mut watched = Watched::with(options, &[]);
     watched
         .until("the reason", |watched| {
-            matches!(watched.links.last(), Some(Link::Connecting { reason: Some(reason), .. }) if reason.contains("chroot")
+            matches!(watched.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. }) if reason.contains("chroot")
                 && reason.ends_with("waiting until it is there"))
         })
         .await;
@@ -94,7 +94,7 @@ async fn credentials_open_what_is_closed_and_wrong_ones_end_the_observer() {
     assert!(!error.to_string().contains("wrong"), "{error}");
 
     let mut watched = Watched::with(login(b"alice:wrong"), &[]);
-    watched.until("the refusal", |watched| matches!(watched.links.last(), Some(Link::Refused { .. }))).await;
+    watched.until("the refusal", |watched| matches!(watched.links.last(), Some(ConnectionState::Refused { .. }))).await;
     assert!(watched.observer.next().await.is_none());
 
     let unknown = Auth { scheme: "no-such-scheme".to_owned(), credentials: b"x".to_vec() };

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::queue::Link;
+use lockscope::queue::ConnectionState;
 use lockscope::zk::ConnectOptions;
 use lockscope::znode::Timestamp;
 use tokio_util::sync::CancellationToken;
@@ -65,7 +65,7 @@ async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
         relay.cut().await;
         let syncs = watched.how_many("syncing");
         watched.until("another reading", |watched| watched.how_many("syncing") > syncs).await;
-        assert!(watched.links.iter().any(|link| matches!(link, Link::Lost { .. })), "round {round}");
+        assert!(watched.links.iter().any(|link| matches!(link, ConnectionState::Lost { .. })), "round {round}");
     }
     stop.cancel();
     // Stands still: two readings in a row are the same.
@@ -93,7 +93,7 @@ async fn a_server_that_dies_and_comes_back_is_followed_again_and_the_reason_is_t
     server.stop();
     watched
         .until("the reason", |watched| match watched.links.last() {
-            Some(Link::Lost { reason } | Link::Connecting { reason: Some(reason), .. }) => {
+            Some(ConnectionState::Lost { reason } | ConnectionState::Connecting { reason: Some(reason), .. }) => {
                 reason.contains("refused the connection")
             }
             _ => false,
@@ -122,7 +122,9 @@ async fn an_expired_session_is_followed_by_a_new_one() {
     let first = watched.session();
 
     relay.refuse().await;
-    watched.until("a new attempt", |watched| matches!(watched.links.last(), Some(Link::Connecting { .. }))).await;
+    watched
+        .until("a new attempt", |watched| matches!(watched.links.last(), Some(ConnectionState::Connecting { .. })))
+        .await;
     relay.heal();
     let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
@@ -168,7 +170,9 @@ async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
     relay.pause();
     let silent = Timestamp(chrono::Utc::now().timestamp_millis());
     watched
-        .until("that the silence is noticed", |watched| matches!(watched.links.last(), Some(Link::Lost { .. })))
+        .until("that the silence is noticed", |watched| {
+            matches!(watched.links.last(), Some(ConnectionState::Lost { .. }))
+        })
         .await;
     let noticed = Timestamp(chrono::Utc::now().timestamp_millis());
     let shown = watched.table.last_true().expect("it was read");

@@ -1,6 +1,6 @@
 //! Servers that know no recursive watch: they say so, or close the connection.
 
-use lockscope::queue::Link;
+use lockscope::queue::ConnectionState;
 use zookeeper_client::CreateMode;
 
 use super::watched::{Watched, curator, path};
@@ -19,8 +19,9 @@ async fn one_shot_watches_follow_queues_single_nodes_and_new_parents() {
 
     let mut watched = Watched::start(&relay.connect_string());
     watched.until_live().await;
-    let connected: Vec<&Link> = watched.links.iter().filter(|link| matches!(link, Link::Connected { .. })).collect();
-    assert!(matches!(connected[..], [Link::Connected { recursive: false, .. }]), "{:?}", watched.links);
+    let connected: Vec<&ConnectionState> =
+        watched.links.iter().filter(|link| matches!(link, ConnectionState::Connected { .. })).collect();
+    assert!(matches!(connected[..], [ConnectionState::Connected { recursive: false, .. }]), "{:?}", watched.links);
 
     let wishes = (0..20).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;

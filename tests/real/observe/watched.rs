@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use lockscope::observe::{ObserveOptions, Observer};
-use lockscope::queue::{Change, Link, LockTable};
+use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::zk::ConnectOptions;
 use lockscope::znode::{SessionId, ZnodePath};
 use tokio::time::timeout;
@@ -35,7 +35,7 @@ pub struct Watched {
     /// How often each kind of change came.
     pub counts: BTreeMap<&'static str, usize>,
     /// What was said of the connection, in order.
-    pub links: Vec<Link>,
+    pub links: Vec<ConnectionState>,
 }
 
 impl Watched {
@@ -77,7 +77,7 @@ impl Watched {
     /// The session on which it observes now.
     pub fn session(&self) -> SessionId {
         match self.links.last() {
-            Some(Link::Connected { session, .. }) => *session,
+            Some(ConnectionState::Connected { session, .. }) => *session,
             other => panic!("not connected: {other:?}"),
         }
     }
@@ -93,7 +93,7 @@ impl Watched {
             Change::Surveyed { .. } => "surveyed",
             Change::Syncing => "syncing",
             Change::Synced => "synced",
-            Change::Link(link) => {
+            Change::Connection(link) => {
                 self.links.push(link.clone());
                 "link"
             }

@@ -1,6 +1,6 @@
 use std::time::{Duration, Instant};
 
-use lockscope::server_view::{AskedBy, Liveness, Mode, ServerView};
+use lockscope::server_view::{AskedBy, Liveness, ServerMode, ServerView};
 use lockscope::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use lockscope::znode::ZnodePath;
 use zookeeper_client::Client;
@@ -56,7 +56,7 @@ async fn each_client_is_found_at_its_member_by_words_and_by_admin_server() {
         }
         for member in &view.members {
             assert_eq!(member.asked_by, asked_by);
-            let expected = if member.address == leader { Mode::Leader } else { Mode::Follower };
+            let expected = if member.address == leader { ServerMode::Leader } else { ServerMode::Follower };
             assert_eq!(member.mode, Some(expected));
             assert_eq!(member.sessions.is_some(), member.address == leader);
         }
@@ -134,7 +134,7 @@ async fn after_the_leaders_death_its_successor_tells_of_the_sessions() {
     let killed = ensemble.kill_leader();
     let dead = ensemble.address(killed);
     let led_by_another = |view: &ServerView| {
-        let leader = view.members.iter().find(|member| member.mode == Some(Mode::Leader));
+        let leader = view.members.iter().find(|member| member.mode == Some(ServerMode::Leader));
         leader.is_some_and(|leader| leader.address != dead)
             && view.session(session).is_some()
             && view.liveness(session) == Liveness::Connected

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use lockscope::server_view::{AskedBy, Liveness, Mode, Provenance, ServerView};
+use lockscope::server_view::{AskedBy, Liveness, Provenance, ServerMode, ServerView};
 use lockscope::zk::TlsFiles;
 use lockscope::zk::survey::{Surveyor, ViewBy};
 use lockscope::znode::{SessionId, Timestamp, ZnodePath};
@@ -39,7 +39,7 @@ async fn two_clients(connect: &str) -> (Client, Client, Vec<OneshotWatcher>) {
 fn check_clients(view: &ServerView, one: SessionId, other: SessionId) {
     assert!(view.every_member_answered(), "{view:#?}");
     let member = &view.members[0];
-    assert_eq!((member.mode, member.error.as_deref()), (Some(Mode::Standalone), None));
+    assert_eq!((member.mode, member.error.as_deref()), (Some(ServerMode::Standalone), None));
     assert!(member.version.as_deref().is_some_and(|version| version.starts_with("3.8.0")));
     for session in [one, other] {
         assert_eq!(view.liveness(session), Liveness::Connected);
@@ -86,7 +86,7 @@ async fn a_server_that_allows_only_srvr_is_told_what_to_change() {
     let client = zk::connect(&server.connect_string()).await;
     let view = once(&options(&server.connect_string(), ViewBy::Words)).await;
     let member = &view.members[0];
-    assert_eq!((member.mode, member.asked_by), (Some(Mode::Standalone), AskedBy::Words));
+    assert_eq!((member.mode, member.asked_by), (Some(ServerMode::Standalone), AskedBy::Words));
     let error = member.error.as_deref().expect("a sentence");
     assert!(error.contains("4lw.commands.whitelist=cons,dump,mntr,srvr,wchp,wchs"), "{error}");
     assert!(error.contains(&server.connect_string()), "{error}");

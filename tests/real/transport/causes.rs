@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockscope::queue::Link;
+use lockscope::queue::ConnectionState;
 use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
 use zookeeper_client::CreateMode;
 
@@ -122,7 +122,7 @@ async fn a_member_that_is_alone_and_serves_reads_is_told_as_that_and_waited_for(
     let mut watched = Watched::with(options(&at), &[]);
     watched
         .until("the reason", |watched| {
-            matches!(watched.links.last(), Some(Link::Connecting { reason: Some(reason), .. })
+            matches!(watched.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. })
                 if reason.contains(&alone) && reason.ends_with("; waiting for a majority"))
         })
         .await;

@@ -15,7 +15,7 @@ pub use tags::Tags;
 use super::{App, Effect, Prompt, Purpose, Screen, Update};
 use crate::admin::{Action, Confirmation, DeletePlan, Life, NoPlan, What};
 use crate::diagnose::TableAt;
-use crate::queue::{LockQueue, LockTable, State};
+use crate::queue::{ContenderState, LockQueue, LockTable};
 use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
 
 /// Why nothing is deleted.
@@ -166,7 +166,7 @@ fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a Znod
 }
 
 /// What an answer depends on.
-fn gist(plan: &DeletePlan) -> Vec<(&'static str, Option<State>, Confirmation)> {
+fn gist(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderState>, Confirmation)> {
     let gist = |life: Life| life.id();
     plan.nodes().iter().map(|node| (gist(node.life), node.state, node.confirmation.clone())).collect()
 }

@@ -24,11 +24,11 @@ pub(super) struct SessionFacts<'a> {
 }
 
 impl<'a> SessionFacts<'a> {
-    pub(super) fn new(row: &SessionRow, sight: TableAt<'a>) -> Self {
-        let found = sight.view().connection_of(row.session);
+    pub(super) fn new(row: &SessionRow, table_at: TableAt<'a>) -> Self {
+        let found = table_at.view().connection_of(row.session);
         let connection = found.map(|(_, connection)| connection);
-        let (life, expires_in) = sight.life_of(row.session, row.since);
-        let path = |lock: &LockId| path(*lock, sight.table());
+        let (life, expires_in) = table_at.owner_state(row.session, row.since);
+        let path = |lock: &LockId| path(*lock, table_at.table());
         Self {
             session: row.session.to_string(),
             client: connection.map(|connection| connection.client.as_str()),
@@ -37,7 +37,7 @@ impl<'a> SessionFacts<'a> {
             last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
             expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             liveness: life.id(),
-            style: row.style(sight).map(super::super::Style::id),
+            style: row.style(table_at).map(super::super::Style::id),
             holds: row.holds.iter().filter_map(path).collect(),
             waits_for: row.awaits.iter().filter_map(|(lock, _)| path(lock)).collect(),
         }

@@ -1,7 +1,7 @@
 //! What is true, what is old, what stands still.
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::tui::app::{Event, SortBy};
 use crate::tui::testing::{NOW, app, at, connected, ensemble, gone, live, press};
 
@@ -59,7 +59,8 @@ fn seconds_are_counted_only_while_something_ages() {
     let mut app = app(SIZE);
     assert!(!app.ticks(), "nothing is known yet");
     let next_try = Some(later(3));
-    let waiting = Change::Link(Link::Connecting { attempt: 2, reason: Some("refused".to_owned()), next_try });
+    let waiting =
+        Change::Connection(ConnectionState::Connecting { attempt: 2, reason: Some("refused".to_owned()), next_try });
     app.update(at(NOW, vec![waiting]), NOW);
     assert!(app.ticks(), "the next try is counted down");
     app.update(at(NOW, vec![connected(), Change::Syncing, Change::Synced]), NOW);

@@ -14,7 +14,7 @@ mod tour;
 use std::time::Duration;
 
 use super::{App, Rows};
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::tui::testing::NOW;
 use crate::znode::{Timestamp, ZnodePath};
 
@@ -45,5 +45,5 @@ fn number(path: Option<ZnodePath>) -> i32 {
 }
 
 fn lost() -> Change {
-    Change::Link(Link::Lost { reason: "reset by peer".to_owned() })
+    Change::Connection(ConnectionState::Lost { reason: "reset by peer".to_owned() })
 }

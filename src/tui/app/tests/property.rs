@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::{SIZE, later};
-use crate::queue::{Change, Link};
+use crate::queue::{Change, ConnectionState};
 use crate::tui::app::{App, Event, Rows, SortBy};
 use crate::tui::testing::{at, connected, listed, live, path, press, seen};
 
@@ -30,7 +30,7 @@ fn change() -> impl Strategy<Value = Vec<Change>> {
             .prop_map(|parent| vec![listed(parent, 30)]),
         1 => prop::sample::select(vec!["/m", "/rw", "/s/locks"])
             .prop_map(|parent| vec![Change::Deleted { path: path(parent), zxid: None }]),
-        1 => Just(vec![Change::Link(Link::Lost { reason: "cut".to_owned() }), connected(), Change::Syncing]),
+        1 => Just(vec![Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), connected(), Change::Syncing]),
         1 => Just(vec![Change::Synced]),
     ]
 }

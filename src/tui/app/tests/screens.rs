@@ -1,7 +1,7 @@
 //! The timeline, the command line, the way around, and what is taken along.
 
 use super::{SIZE, later, lock_paths, number, selected_contender};
-use crate::queue::{Change, Event as Kind};
+use crate::queue::{Change, LockEvent as Kind};
 use crate::tui::app::{App, Effect, Event, Key, Rows, Screen};
 use crate::tui::testing::{NOW, app, at, connected, gone, live, press};
 

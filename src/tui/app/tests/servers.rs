@@ -130,7 +130,7 @@ fn a_sessions_style_is_told_by_what_it_watches() {
     let style = |owner: i64| {
         let world = app.world();
         let rank = world.sessions().rank(&session(owner)).expect("it is listed");
-        world.sessions().row(rank).unwrap().style(world.sight(app.now()))
+        world.sessions().row(rank).unwrap().style(world.table_at(app.now()))
     };
     assert_eq!(style(9), Some(Style::Chain));
     assert_eq!(style(12), Some(Style::Nothing));
@@ -194,8 +194,8 @@ fn without_the_servers_nothing_is_claimed() {
     press(&mut app, "3");
     let (world, now) = (app.world(), app.now());
     for row in world.sessions().rows() {
-        assert_eq!(world.sight(now).life_of(row.session, row.since).0, crate::diagnose::Life::Unknown);
-        assert!(matches!(row.style(world.sight(now)), None | Some(Style::Unknown)));
+        assert_eq!(world.table_at(now).owner_state(row.session, row.since).0, crate::diagnose::OwnerState::Unknown);
+        assert!(matches!(row.style(world.table_at(now)), None | Some(Style::Unknown)));
     }
     assert_eq!(world.fired().seconds(), None);
 }

@@ -4,8 +4,8 @@ use crate::znode::{SessionId, Timestamp};
 
 /// The way to the ensemble: whether what the table says is true now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "link", rename_all = "kebab-case")]
-pub enum Link {
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum ConnectionState {
     /// No session yet, or none any more: trying.
     Connecting {
         /// Which try this is, from 1.

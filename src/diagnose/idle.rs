@@ -3,7 +3,7 @@
 use super::checks::{LockContext, NodeKey, RoundMemory};
 use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, election};
-use crate::queue::Row;
+use crate::queue::ContenderRow;
 use crate::znode::{Timestamp, escaped};
 
 /// Holders looked at most: readers hold together by the thousand.
@@ -13,39 +13,39 @@ const REMEDY: &str =
     "look at that process first, and stop it if it hangs; deleting the node of a process that goes on lets two in";
 
 /// Since when a holder's client has sent no request, as long as it holds by the same node.
-pub(super) type Memory = RoundMemory<NodeKey, Silence>;
+pub(super) type Memory = RoundMemory<NodeKey, LastRequest>;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Silence {
+pub(super) struct LastRequest {
     cxid: i64,
     established: Option<Timestamp>,
     since: Timestamp,
 }
 
-pub(super) fn check(scene: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = scene.lock;
-    if scene.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
+pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
+    let lock = context.lock;
+    if context.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
         return;
     }
     for row in lock.rows(0..lock.holding().min(MOST_HOLDERS)) {
-        found.extend(suspicion(scene, &row, memory));
+        found.extend(suspicion(context, &row, memory));
     }
 }
 
 /// Heartbeats don't move the number of a client's last request.
-fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, memory: &mut Memory) -> Option<Suspicion> {
+fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, memory: &mut Memory) -> Option<Suspicion> {
     let session = row.contender.session?;
-    let (member, connection) = scene.sight.view().connection_of(session)?;
+    let (member, connection) = context.table_at.view().connection_of(session)?;
     let gathered = member.connections.as_ref()?.at;
     let (cxid, heard) = (connection.last_cxid?, connection.last_heard?);
-    let fresh = Silence { cxid, established: connection.established, since: gathered };
-    let silence = memory.see((scene.lock.id(), row.contender.czxid.0), || fresh);
+    let fresh = LastRequest { cxid, established: connection.established, since: gathered };
+    let silence = memory.see((context.lock.id(), row.contender.czxid.0), || fresh);
     if (silence.cxid, silence.established) != (cxid, connection.established) {
         *silence = fresh;
     }
     let silent = gathered.since(silence.since);
-    let least = scene.thresholds.stuck_after;
-    if silent < least || heard <= silence.since || scene.first_waits()? < least {
+    let least = context.thresholds.stuck_after;
+    if silent < least || heard <= silence.since || context.first_waits()? < least {
         return None;
     }
     let summary = format!(
@@ -54,7 +54,7 @@ fn suspicion(scene: &LockContext<'_>, row: &Row<'_>, memory: &mut Memory) -> Opt
         silent.as_secs()
     );
     let finding =
-        finding(Code::HungHolder, Severity::Warning, scene.lock, Some(&row.contender.node)).because(summary, REMEDY);
+        finding(Code::IdleHolder, Severity::Warning, context.lock, Some(&row.contender.node)).because(summary, REMEDY);
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 
@@ -75,10 +75,10 @@ mod tests {
         let mut world = held("/l");
         assert_eq!(world.pass(60).0, []);
         world.pass(5);
-        assert_eq!(world.codes(Severity::Info), [Code::HungHolder], "that it is stuck says no more");
+        assert_eq!(world.codes(Severity::Info), [Code::IdleHolder], "that it is stuck says no more");
         world.client(1).cxid += 1;
         world.pass(1);
-        assert_eq!(world.found(Code::HungHolder), None);
+        assert_eq!(world.found(Code::IdleHolder), None);
     }
 
     #[test]
