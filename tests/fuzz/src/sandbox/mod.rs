@@ -1,5 +1,7 @@
 //! The pure parts, as the crate has them.
 
+#[path = "../../../../src/sandbox/four_letter/mod.rs"]
+pub mod four_letter;
 #[path = "../../../../src/sandbox/machine/mod.rs"]
 pub mod machine;
 #[path = "../../../../src/sandbox/options.rs"]
@@ -12,8 +14,6 @@ pub mod tree;
 pub mod watch;
 #[path = "../../../../src/sandbox/wire/mod.rs"]
 pub mod wire;
-#[path = "../../../../src/sandbox/words/mod.rs"]
-pub mod words;
 
 /// Panics when the state cannot be.
 pub fn check(machine: &machine::Machine) {

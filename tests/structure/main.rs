@@ -1,0 +1,158 @@
+//! Holds the structure of the crate: which module may use which, and that no files import each other in a circle.
+
+mod circles;
+mod imports;
+mod layers;
+mod source;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use circles::circles;
+use imports::{Imports, Reading};
+use layers::{CLOCKS, IMPURE_CRATES, LAYERS, PURE, TUI, TUI_RUNTIME, belongs};
+use source::{Module, Names, Source};
+
+/// The folders in which files still import each other in a circle, when a path leads to the module that it names.
+const CIRCLES_AS_NAMED: &[&str] = &["cli", "diagnose", "sandbox", "sandbox/serve", "tui", "zk/transport"];
+/// And when it leads to the file that defines the item, past those that hand it on.
+const CIRCLES_AS_DEFINED: &[&str] = &[
+    "contend",
+    "diagnose",
+    "queue",
+    "recipe",
+    "report",
+    "sandbox",
+    "sandbox/serve",
+    "server_view",
+    "tui",
+    "zk/transport",
+];
+
+static SOURCE: LazyLock<Source> = LazyLock::new(|| Source::read(&src()));
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// The modules below one, which is given by its path relative to `src`. There must be some.
+fn modules(of: &str) -> Vec<&'static Module> {
+    let found: Vec<_> = SOURCE.modules.values().filter(|module| belongs(&module.file, of)).collect();
+    assert!(!found.is_empty(), "the module {of} is empty: mend the rules in tests/structure/layers.rs");
+    found
+}
+
+/// Whether a path names something of a crate or module, which is written as in `std::fs`.
+fn is_of(path: &Names, module: &str) -> bool {
+    let module: Vec<&str> = module.split("::").collect();
+    path.len() >= module.len() && path.iter().zip(module).all(|(name, part)| name == part)
+}
+
+#[test]
+fn every_module_uses_only_those_below_it() {
+    let imports = Imports::of(&SOURCE, Reading::AsNamed);
+    let layer_of = |file: &str| LAYERS.iter().find(|(layer, _)| belongs(file, layer));
+    let mut broken = Vec::new();
+    for file in imports.importers() {
+        for (used, names) in imports.from(file) {
+            if let (Some((layer, allowed)), Some((below, _))) = (layer_of(file), layer_of(used))
+                && layer != below
+                && !allowed.contains(below)
+            {
+                broken.push(format!("{file} uses {names:?} of {used}"));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn every_folder_of_src_has_rules() {
+    for entry in fs::read_dir(src()).expect("src") {
+        let path = entry.expect("an entry").path();
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let known = LAYERS.iter().any(|(layer, _)| *layer == name) || ["lib", "main"].contains(&&*name);
+        assert!(known, "{name} has no rules yet: say in tests/structure/layers.rs which modules it may use");
+    }
+    for (layer, _) in LAYERS {
+        modules(layer);
+    }
+}
+
+#[test]
+fn the_map_in_the_crate_docs_names_every_module() {
+    let docs = fs::read_to_string(src().join("lib.rs")).expect("lib.rs");
+    for (layer, _) in LAYERS {
+        assert!(docs.contains(&format!("| [`{layer}`]")), "{layer} is not on the map of lib.rs");
+    }
+}
+
+#[test]
+fn the_pure_modules_know_no_runtime_no_screen_no_client_and_no_clock() {
+    let mut broken = Vec::new();
+    for module in PURE.iter().flat_map(|pure| modules(pure)) {
+        for path in module.paths() {
+            let reads_a_clock = CLOCKS.iter().any(|clock| path.ends_with(&clock.map(str::to_owned)));
+            if reads_a_clock || IMPURE_CRATES.iter().any(|name| is_of(&path, name)) {
+                broken.push(format!("{}: {}", module.file, path.join("::")));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn each_part_of_the_screen_knows_only_what_it_needs() {
+    let imports = Imports::of(&SOURCE, Reading::AsNamed);
+    let mut broken = Vec::new();
+    for (part, forbidden_modules, forbidden_paths) in TUI {
+        for module in modules(part) {
+            let used = imports.from(&module.file);
+            let used = used.filter(|(used, _)| forbidden_modules.iter().any(|module| belongs(used, module)));
+            broken.extend(used.map(|(used, names)| format!("{} uses {names:?} of {used}", module.file)));
+            let paths = module.paths().filter(|path| forbidden_paths.iter().any(|module| is_of(path, module)));
+            broken.extend(paths.map(|path| format!("{}: {}", module.file, path.join("::"))));
+        }
+    }
+    for part in TUI_RUNTIME {
+        modules(part);
+    }
+    for module in modules("tui") {
+        let is_runtime = TUI_RUNTIME.iter().any(|part| belongs(&module.file, part));
+        if !is_runtime && module.paths().any(|path| is_of(&path, "tokio") || is_of(&path, "tokio_util")) {
+            broken.push(format!("{} uses tokio", module.file));
+        }
+    }
+    assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+/// The constants name what is left to do: whoever opens a circle takes its folder out.
+#[test]
+fn no_files_import_each_other_in_a_circle() {
+    for (reading, known) in [(Reading::AsNamed, CIRCLES_AS_NAMED), (Reading::AsDefined, CIRCLES_AS_DEFINED)] {
+        let found = circles(&Imports::of(&SOURCE, reading));
+        let is_new = |circle: &&circles::Circle| !known.contains(&&*circle.folder());
+        let new: Vec<String> = found.iter().filter(is_new).map(ToString::to_string).collect();
+        assert!(new.is_empty(), "{reading:?}: {}", new.join("\n"));
+        let left: BTreeSet<String> = found.iter().map(circles::Circle::folder).collect();
+        let gone: Vec<_> = known.iter().filter(|folder| !left.contains(**folder)).collect();
+        assert!(gone.is_empty(), "{reading:?}: no circle is left in {gone:?}: take it out of the list");
+    }
+}
+
+#[test]
+fn json_is_written_in_one_place_which_escapes_what_a_terminal_could_obey() {
+    let writers =
+        ["to_string", "to_string_pretty", "to_writer", "to_writer_pretty", "to_vec", "to_vec_pretty", "Serializer"];
+    let mut broken = Vec::new();
+    for module in SOURCE.modules.values().filter(|module| module.file != "report/json.rs") {
+        for path in module.paths() {
+            if is_of(&path, "serde_json") && path[1..].iter().any(|name| writers.contains(&name.as_str())) {
+                broken.push(format!("{}: {}", module.file, path.join("::")));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "use report::json: {}", broken.join("\n"));
+}

@@ -1,0 +1,229 @@
+//! Reads source files: which modules there are, and what each defines, imports and names.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use syn::visit::{self, Visit};
+use syn::{Attribute, ImplItem, Item, UseTree, Visibility};
+
+/// The names of a path such as `crate::queue::LockTable`, as written.
+pub type Names = Vec<String>;
+
+/// One module: a file, or a block in one.
+#[derive(Debug, Default)]
+pub struct Module {
+    /// The file that holds it, relative to `src`.
+    pub file: String,
+    /// What it defines.
+    pub items: BTreeSet<String>,
+    /// What it brings into scope: the name here, and the path that it stands for.
+    pub imports: BTreeMap<String, Names>,
+    /// What it imports for itself; the rest of `imports` it only hands on.
+    pub private_imports: Vec<Names>,
+    /// The modules of which it imports everything.
+    pub globs: Vec<Names>,
+    /// The paths in its code, the imports aside.
+    pub mentions: Vec<Names>,
+}
+
+impl Module {
+    /// The paths in its code and its imports, those that begin with an imported name written out.
+    pub fn paths(&self) -> impl Iterator<Item = Names> {
+        let mentioned = self.mentions.iter().map(|path| {
+            let (name, after) = path.split_first().expect("a path of at least one name");
+            self.imports.get(name).map_or(path.clone(), |import| import.iter().chain(after).cloned().collect())
+        });
+        mentioned.chain(self.imports.values().cloned()).chain(self.globs.iter().cloned())
+    }
+}
+
+/// The modules of a crate without its tests, by their path from the root of the crate.
+#[derive(Debug, Default)]
+pub struct Source {
+    /// The modules.
+    pub modules: BTreeMap<Names, Module>,
+    /// Modules that are compiled for tests alone.
+    test_modules: BTreeSet<Names>,
+}
+
+impl Source {
+    /// Reads every file below `root`, the folder of `lib.rs`.
+    pub fn read(root: &Path) -> Self {
+        let mut files = Vec::new();
+        let mut open = vec![root.to_path_buf()];
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(root).expect("a path below the root").to_string_lossy().into_owned();
+                files.push((name, fs::read_to_string(&path).expect("a readable source file")));
+            }
+        }
+        Self::parse(files.iter().map(|(name, text)| (name.as_str(), text.as_str())))
+    }
+
+    /// Reads files that are given by their name, relative to `src`, and their text.
+    pub fn parse<'t>(files: impl IntoIterator<Item = (&'t str, &'t str)>) -> Self {
+        let mut source = Self::default();
+        for (name, text) in files {
+            let parsed = syn::parse_file(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let at = module_of(name);
+            source.modules.insert(at.clone(), Module { file: name.to_owned(), ..Module::default() });
+            Reader { source: &mut source, at }.visit_file(&parsed);
+        }
+        let tests = source.test_modules.clone();
+        source.modules.retain(|at, _| !(1..=at.len()).any(|length| tests.contains(&at[..length])));
+        source
+    }
+}
+
+/// The module that a file holds: `queue/apply.rs` is `queue::apply`, and so is `queue/apply/mod.rs`.
+fn module_of(file: &str) -> Names {
+    let mut names: Names = file.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+    if matches!(names.last().map(String::as_str), Some("mod" | "lib")) {
+        names.pop();
+    }
+    names
+}
+
+struct Reader<'s> {
+    source: &'s mut Source,
+    at: Names,
+}
+
+impl Reader<'_> {
+    fn module(&mut self) -> &mut Module {
+        self.source.modules.get_mut(&self.at).expect("the module that is read")
+    }
+
+    fn import(&mut self, tree: &UseTree, before: &Names, is_private: bool) {
+        let with = |name: &syn::Ident| before.iter().cloned().chain([name.to_string()]).collect::<Names>();
+        match tree {
+            UseTree::Path(path) => self.import(&path.tree, &with(&path.ident), is_private),
+            UseTree::Group(group) => group.items.iter().for_each(|tree| self.import(tree, before, is_private)),
+            UseTree::Name(name) if name.ident == "self" => {
+                self.bring(before.last().cloned(), before.clone(), is_private);
+            }
+            UseTree::Name(name) => self.bring(Some(name.ident.to_string()), with(&name.ident), is_private),
+            UseTree::Rename(rename) if rename.ident == "self" => {
+                self.bring(Some(rename.rename.to_string()), before.clone(), is_private);
+            }
+            UseTree::Rename(rename) => self.bring(Some(rename.rename.to_string()), with(&rename.ident), is_private),
+            UseTree::Glob(_) => self.module().globs.push(before.clone()),
+        }
+    }
+
+    /// Notes that `path` can be named `name` from here on.
+    fn bring(&mut self, name: Option<String>, path: Names, is_private: bool) {
+        let module = self.module();
+        if is_private {
+            module.private_imports.push(path.clone());
+        }
+        module.imports.extend(name.map(|name| (name, path)));
+    }
+
+    /// Notes the paths in the arguments of a macro or an attribute, which are no syntax before it is expanded.
+    fn mention_tokens(&mut self, tokens: &str) {
+        let is_part = |c: char| c.is_alphanumeric() || c == '_' || c == ':';
+        let joined = tokens.replace(" :: ", "::").replace(":: ", "::").replace(" ::", "::");
+        for word in joined.split(|c: char| !is_part(c)) {
+            let path: Names = word.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect();
+            if path.first().is_some_and(|name| !name.starts_with(|c: char| c.is_ascii_digit())) {
+                self.module().mentions.push(path);
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Reader<'_> {
+    fn visit_item(&mut self, item: &'ast Item) {
+        if !is_for_tests(attributes(item)) {
+            self.module().items.extend(name(item));
+            visit::visit_item(self, item);
+        } else if let Item::Mod(module) = item {
+            let test = self.at.iter().cloned().chain([module.ident.to_string()]).collect();
+            self.source.test_modules.insert(test);
+        }
+    }
+
+    fn visit_impl_item(&mut self, item: &'ast ImplItem) {
+        if !matches!(item, ImplItem::Fn(function) if is_for_tests(&function.attrs)) {
+            visit::visit_impl_item(self, item);
+        }
+    }
+
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        let Some((_, items)) = &module.content else {
+            return;
+        };
+        let file = self.module().file.clone();
+        self.at.push(module.ident.to_string());
+        self.source.modules.insert(self.at.clone(), Module { file, ..Module::default() });
+        for item in items {
+            self.visit_item(item);
+        }
+        self.at.pop();
+    }
+
+    fn visit_item_use(&mut self, import: &'ast syn::ItemUse) {
+        self.import(&import.tree, &Names::new(), matches!(import.vis, Visibility::Inherited));
+    }
+
+    fn visit_path(&mut self, path: &'ast syn::Path) {
+        let names = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
+        self.module().mentions.push(names);
+        visit::visit_path(self, path);
+    }
+
+    fn visit_macro(&mut self, called: &'ast syn::Macro) {
+        visit::visit_macro(self, called);
+        self.mention_tokens(&called.tokens.to_string());
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast Attribute) {
+        if let syn::Meta::List(list) = &attribute.meta {
+            self.mention_tokens(&list.tokens.to_string());
+        }
+    }
+}
+
+fn is_for_tests(attributes: &[Attribute]) -> bool {
+    attributes.iter().any(|attribute| match &attribute.meta {
+        syn::Meta::List(list) => list.path.is_ident("cfg") && list.tokens.to_string() == "test",
+        _ => false,
+    })
+}
+
+fn attributes(item: &Item) -> &[Attribute] {
+    match item {
+        Item::Const(item) => &item.attrs,
+        Item::Enum(item) => &item.attrs,
+        Item::Fn(item) => &item.attrs,
+        Item::Impl(item) => &item.attrs,
+        Item::Macro(item) => &item.attrs,
+        Item::Mod(item) => &item.attrs,
+        Item::Static(item) => &item.attrs,
+        Item::Struct(item) => &item.attrs,
+        Item::Trait(item) => &item.attrs,
+        Item::Type(item) => &item.attrs,
+        Item::Use(item) => &item.attrs,
+        _ => &[],
+    }
+}
+
+/// The name that an item is defined by; a module is known by its own entry.
+fn name(item: &Item) -> Option<String> {
+    let ident = match item {
+        Item::Const(item) => &item.ident,
+        Item::Enum(item) => &item.ident,
+        Item::Fn(item) => &item.sig.ident,
+        Item::Macro(item) => item.ident.as_ref()?,
+        Item::Static(item) => &item.ident,
+        Item::Struct(item) => &item.ident,
+        Item::Trait(item) => &item.ident,
+        Item::Type(item) => &item.ident,
+        _ => return None,
+    };
+    Some(ident.to_string())
+}
