@@ -12,7 +12,7 @@ use zookeeper_client::Client as Session;
 use super::link::Link;
 use super::tally::Tally;
 use super::{ClientId, ClientState, Scenario};
-use crate::lock::{Lock, LockError, Options, Probe};
+use crate::lock::{CostCounter, Lock, LockError, LockOptions};
 use crate::zk::{ConnectOptions, connect_through};
 use crate::znode::SessionId;
 
@@ -55,7 +55,7 @@ impl FleetShared {
 pub(super) struct ClientHandle {
     pub(super) id: ClientId,
     pub(super) link: Link,
-    pub(super) probe: Probe,
+    pub(super) probe: CostCounter,
     /// Requests that made the sessions, not the locks.
     pub(super) connect_requests: AtomicU64,
     /// Whether its process is stopped.
@@ -161,10 +161,10 @@ impl Client {
     async fn contend(&mut self, session: &Session) -> Option<ClientState> {
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
         let scenario = &fleet.scenario;
-        let options = Options::default()
+        let options = LockOptions::default()
             .naming(scenario.naming.clone())
             .data(format!("lockscope test client {}", handle.id))
-            .probe(handle.probe.clone());
+            .counter(handle.probe.clone());
         let lock = match Lock::with(session, scenario.path.as_str(), scenario.algorithm, options) {
             Ok(lock) => lock,
             Err(error) => {

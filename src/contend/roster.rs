@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::client::{Client, ClientHandle, FleetShared};
 use super::link::{Link, Passed, state_of};
 use super::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
-use crate::lock::{Cost, Probe};
+use crate::lock::{Cost, CostCounter};
 use crate::zk::{Dialer, Flow};
 use crate::znode::{SessionId, ZnodePath};
 
@@ -53,7 +53,7 @@ impl Roster {
             let handle = Arc::new(ClientHandle {
                 id,
                 link,
-                probe: Probe::default(),
+                probe: CostCounter::default(),
                 connect_requests: 0.into(),
                 frozen: watch::Sender::new(false),
                 killed: CancellationToken::new(),

@@ -6,48 +6,48 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::node::{Maker, OwnNode};
-use super::probe::Meter;
-use super::spec::Spec;
-use super::wire::{Watch, Wire};
+use super::cost::AttemptMeter;
+use super::node::{NodeCreator, OwnNode};
+use super::retrying_client::{OneShotWatch, RetryingClient};
+use super::spec::LockSpec;
 
 /// What an attempt has when it has the lock.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLock {
     pub(super) own: OwnNode,
     /// A node that only served on the way here, to be deleted while the lock is held already.
-    pub(super) leave: Option<OwnNode>,
+    pub(super) queue_node: Option<OwnNode>,
     /// A watch that was set on the way here and has not fired.
-    pub(super) kept: Option<Watch>,
+    pub(super) unfired_watch: Option<OneShotWatch>,
     /// When to ask after the own node once, where the lock was had without seeing it.
-    pub(super) look: Option<Instant>,
+    pub(super) check_node_at: Option<Instant>,
     /// Whether the own node is to be watched from the start, since others may make one with the same path.
     pub(super) name_is_reused: bool,
 }
 
-impl Held {
+impl HeldLock {
     pub(super) fn new(own: OwnNode) -> Self {
-        Self { own, leave: None, kept: None, look: None, name_is_reused: false }
+        Self { own, queue_node: None, unfired_watch: None, check_node_at: None, name_is_reused: false }
     }
 }
 
 /// One attempt.
 #[derive(Debug)]
 pub(super) struct Attempt {
-    pub(super) spec: Arc<Spec>,
-    pub(super) wire: Wire,
+    pub(super) spec: Arc<LockSpec>,
+    pub(super) client: RetryingClient,
     pub(super) id: Uuid,
     pub(super) waits: bool,
 }
 
 impl Attempt {
-    pub(super) fn new(spec: Arc<Spec>, waits: bool, cancel: CancellationToken) -> Self {
-        let meter = Meter::of(&spec.options.probe);
-        let wire = Wire { client: spec.client.clone(), meter, lock: spec.path.clone(), cancel };
-        Self { spec, wire, id: Uuid::new_v4(), waits }
+    pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
+        let meter = AttemptMeter::of(&spec.options.counter);
+        let wire = RetryingClient { raw: spec.client.clone(), meter, lock: spec.path.clone(), cancel };
+        Self { spec, client: wire, id: Uuid::new_v4(), waits }
     }
 
-    pub(super) fn maker(&self) -> Maker<'_> {
-        Maker { wire: &self.wire, options: &self.spec.options, id: self.id }
+    pub(super) fn creator(&self) -> NodeCreator<'_> {
+        NodeCreator { client: &self.client, options: &self.spec.options, id: self.id }
     }
 }

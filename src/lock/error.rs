@@ -123,14 +123,14 @@ impl fmt::Display for Loss {
 
 /// Whether an error leaves open what became of the request, or asks to send it again. As long as its session lives,
 /// the next request waits by itself for the next connection.
-pub(super) fn is_passing(error: &Error) -> bool {
+pub(super) fn is_transient(error: &Error) -> bool {
     // A connection that ends with an error of the operating system gives that error, as a custom one, to all that is
     // outstanding.
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
 /// What an error that is not passing means to the lock at `lock`, which wanted to `act` at `path`.
-pub(super) fn judge(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
+pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
     let lock = lock.clone();
     match error {
         Error::SessionExpired => LockError::SessionExpired { path: lock },
@@ -145,7 +145,7 @@ pub(super) fn judge(error: Error, lock: &ZnodePath, act: &'static str, path: &Zn
 }
 
 /// What the end of a session means to the lock at `lock`.
-pub(super) fn ended(state: SessionState, lock: &ZnodePath) -> LockError {
+pub(super) fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError {
     match state {
         SessionState::Expired => LockError::SessionExpired { path: lock.clone() },
         _ => LockError::Closed { path: lock.clone() },
@@ -154,7 +154,7 @@ pub(super) fn ended(state: SessionState, lock: &ZnodePath) -> LockError {
 
 /// Why an attempt ended without the lock.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(super) enum NotAcquired {
     /// The handle was dropped or its time is over.
     Cancelled,
     /// Others hold the lock, and the attempt does not wait.
@@ -163,7 +163,7 @@ pub(super) enum Stop {
     Failed(LockError),
 }
 
-impl From<LockError> for Stop {
+impl From<LockError> for NotAcquired {
     fn from(error: LockError) -> Self {
         Self::Failed(error)
     }

@@ -3,8 +3,8 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::node::OwnNode;
-use super::task::Order;
-use super::{Cost, LockError, Loss, Probe};
+use super::task::GuardRequest;
+use super::{Cost, CostCounter, LockError, Loss};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
 /// A held lock. Dropping it deletes the node in the background; [`release`](Self::release) does it and tells how it went.
@@ -24,9 +24,9 @@ pub(super) struct Handle {
     /// Gives the result of the release.
     pub(super) task: Option<JoinHandle<Result<(), LockError>>>,
     pub(super) cancel: CancellationToken,
-    pub(super) orders: mpsc::Sender<Order>,
+    pub(super) requests: mpsc::Sender<GuardRequest>,
     pub(super) loss: watch::Receiver<Option<Loss>>,
-    pub(super) probe: Probe,
+    pub(super) counter: CostCounter,
 }
 
 impl Drop for Handle {
@@ -65,7 +65,7 @@ impl Guard {
 
     /// What the attempt has cost so far, from its first request.
     pub fn cost(&self) -> Cost {
-        self.handle.probe.cost()
+        self.handle.counter.cost()
     }
 
     /// How the lock was lost, as far as is known. That somebody else deleted the node is only known when
@@ -79,7 +79,7 @@ impl Guard {
     /// The first poll sets a watch on the own node: one request, and one event at the release.
     pub async fn lost(&self) -> Loss {
         // The attempt has ended where this fails, and what it said last is there.
-        let _ = self.handle.orders.send(Order::Watch).await;
+        let _ = self.handle.requests.send(GuardRequest::Watch).await;
         self.expired().await
     }
 
@@ -97,7 +97,7 @@ impl Guard {
     /// On an error the lock is released in the background. So it is when this is cancelled.
     pub async fn downgrade(mut self) -> Result<Self, LockError> {
         let (reply, stepped) = oneshot::channel();
-        let _ = self.handle.orders.send(Order::Downgrade(reply)).await;
+        let _ = self.handle.requests.send(GuardRequest::Downgrade(reply)).await;
         match stepped.await {
             Ok(path) => self.own.path = path?,
             // The attempt has ended instead.

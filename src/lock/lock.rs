@@ -7,18 +7,18 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, SessionState};
 
 use super::attempt::Attempt;
-use super::error::Stop;
+use super::error::NotAcquired;
 use super::guard::{Guard, Handle};
-use super::naming::Names;
+use super::naming::QueueNames;
 use super::node::OwnNode;
-use super::spec::Spec;
-use super::task::Ends;
-use super::{Algorithm, Cost, LockError, Options, Probe};
+use super::spec::LockSpec;
+use super::task::AttemptChannels;
+use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
 use crate::znode::ZnodePath;
 
 /// How long an attempt whose time is over may take to delete its node before its caller is told all the same. The
 /// deletion goes on without it.
-const GRACE: Duration = Duration::from_secs(2);
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A lock at a path of the ensemble: the way to [`Guard`]s. Making one asks the server nothing; clones are the same lock.
 ///
@@ -42,7 +42,7 @@ const GRACE: Duration = Duration::from_secs(2);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Lock {
-    spec: Arc<Spec>,
+    spec: Arc<LockSpec>,
 }
 
 impl Lock {
@@ -50,11 +50,11 @@ impl Lock {
     ///
     /// The path is absolute, from the client's chroot; the root itself cannot be a lock.
     pub fn new(client: &Client, path: &str, algorithm: Algorithm) -> Result<Self, LockError> {
-        Self::with(client, path, algorithm, Options::default())
+        Self::with(client, path, algorithm, LockOptions::default())
     }
 
     /// A lock.
-    pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: Options) -> Result<Self, LockError> {
+    pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: LockOptions) -> Result<Self, LockError> {
         let path = ZnodePath::new(path)?;
         if path.is_root() {
             return Err(LockError::Unusable { path, why: "the root is no place for a lock, name a node below it" });
@@ -62,8 +62,8 @@ impl Lock {
         if options.acls.is_empty() {
             return Err(LockError::BadOptions("without any ACL nobody could use its nodes"));
         }
-        let names = Names::of(&options.naming, algorithm)?;
-        Ok(Self { spec: Arc::new(Spec { client: client.clone(), path, algorithm, names, options }) })
+        let names = QueueNames::of(&options.naming, algorithm)?;
+        Ok(Self { spec: Arc::new(LockSpec { client: client.clone(), path, algorithm, names, options }) })
     }
 
     /// Its path.
@@ -79,20 +79,20 @@ impl Lock {
     /// The same lock with another access, counted by the same probe. Itself where there is no access to choose.
     #[must_use]
     pub fn with_access(&self, access: super::Access) -> Self {
-        let Spec { client, path, algorithm, names, options } = &*self.spec;
+        let LockSpec { client, path, algorithm, names, options } = &*self.spec;
         let algorithm = algorithm.with_access(access);
         let (client, path, names, options) = (client.clone(), path.clone(), names.clone(), options.clone());
-        Self { spec: Arc::new(Spec { client, path, algorithm, names, options }) }
+        Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options }) }
     }
 
     /// Who counts the cost of its attempts.
-    pub fn probe(&self) -> &Probe {
-        &self.spec.options.probe
+    pub fn counter(&self) -> &CostCounter {
+        &self.spec.options.counter
     }
 
     /// What its attempts have cost so far.
     pub fn cost(&self) -> Cost {
-        self.probe().cost()
+        self.counter().cost()
     }
 
     /// Waits for the lock as long as it takes, over lost connections, until the session ends.
@@ -106,7 +106,7 @@ impl Lock {
     pub async fn acquire(&self) -> Result<Guard, LockError> {
         let mut start = self.start(true);
         let granted = (&mut start.granted).await;
-        self.guard(start, granted.unwrap_or(Err(Stop::Cancelled)))
+        self.guard(start, granted.unwrap_or(Err(NotAcquired::Cancelled)))
     }
 
     /// Takes the lock when it is free now; `None` when others hold it or wait for it, and then no node is left when
@@ -122,10 +122,10 @@ impl Lock {
         let mut start = self.start(false);
         let granted = tokio::select! {
             biased;
-            granted = &mut start.granted => granted.unwrap_or(Err(Stop::Cancelled)),
-            () = self.cut() => return Err(LockError::ConnectionLost { path: self.spec.path.clone() }),
+            granted = &mut start.granted => granted.unwrap_or(Err(NotAcquired::Cancelled)),
+            () = self.disconnected() => return Err(LockError::ConnectionLost { path: self.spec.path.clone() }),
         };
-        if matches!(granted, Err(Stop::NotFree)) {
+        if matches!(granted, Err(NotAcquired::NotFree)) {
             return Ok(None);
         }
         self.guard(start, granted).map(Some)
@@ -146,32 +146,32 @@ impl Lock {
         let deadline = Instant::now() + within.min(Duration::from_secs(3_000_000_000));
         let granted = tokio::select! {
             biased;
-            granted = &mut start.granted => granted.unwrap_or(Err(Stop::Cancelled)),
+            granted = &mut start.granted => granted.unwrap_or(Err(NotAcquired::Cancelled)),
             () = sleep_until(deadline) => {
                 start.handle.cancel.cancel();
-                return Err(self.overdue(start, within).await);
+                return Err(self.give_up(start, within).await);
             }
         };
         self.guard(start, granted)
     }
 
     /// Sees a cancelled attempt off, and says what has become of it. A lock that came in the last moment is given back.
-    async fn overdue(&self, mut start: Start, within: Duration) -> LockError {
+    async fn give_up(&self, mut start: StartedAttempt, within: Duration) -> LockError {
         if let Some(task) = start.handle.task.take() {
             tokio::select! {
                 biased;
-                _ = timeout(GRACE, task) => {}
-                () = self.cut() => return LockError::ConnectionLost { path: self.spec.path.clone() },
+                _ = timeout(CLEAN_UP_TIMEOUT, task) => {}
+                () = self.disconnected() => return LockError::ConnectionLost { path: self.spec.path.clone() },
             }
         }
         match start.granted.try_recv() {
-            Ok(Err(Stop::Failed(error))) => error,
+            Ok(Err(NotAcquired::Failed(error))) => error,
             _ => LockError::TimedOut { path: self.spec.path.clone(), within },
         }
     }
 
     /// Ends when there is no connection.
-    async fn cut(&self) {
+    async fn disconnected(&self) {
         let mut states = self.spec.client.state_watcher();
         let mut state = states.peek_state();
         while state != SessionState::Disconnected {
@@ -179,30 +179,35 @@ impl Lock {
         }
     }
 
-    fn start(&self, waits: bool) -> Start {
+    fn start(&self, waits: bool) -> StartedAttempt {
         let cancel = CancellationToken::new();
         let attempt = Attempt::new(Arc::clone(&self.spec), waits, cancel.clone());
-        let probe = attempt.wire.meter.attempt.clone();
+        let probe = attempt.client.meter.attempt.clone();
         let (granted_sender, granted) = oneshot::channel();
-        let (orders, orders_receiver) = mpsc::channel(1);
+        let (requests, requests_receiver) = mpsc::channel(1);
         let (loss_sender, loss) = watch::channel(None);
-        let task =
-            tokio::spawn(attempt.run(Ends { granted: granted_sender, orders: orders_receiver, loss: loss_sender }));
-        Start { granted, handle: Handle { task: Some(task), cancel, orders, loss, probe } }
+        let task = tokio::spawn(attempt.run(AttemptChannels {
+            granted: granted_sender,
+            requests: requests_receiver,
+            loss: loss_sender,
+        }));
+        StartedAttempt { granted, handle: Handle { task: Some(task), cancel, requests, loss, counter: probe } }
     }
 
-    fn guard(&self, start: Start, granted: Result<OwnNode, Stop>) -> Result<Guard, LockError> {
+    fn guard(&self, start: StartedAttempt, granted: Result<OwnNode, NotAcquired>) -> Result<Guard, LockError> {
         match granted {
             Ok(own) => Ok(Guard::new(self.spec.path.clone(), own, start.handle)),
-            Err(Stop::Failed(error)) => Err(error),
+            Err(NotAcquired::Failed(error)) => Err(error),
             // Only the end of the runtime takes a task away from its handle.
-            Err(Stop::Cancelled | Stop::NotFree) => Err(LockError::Closed { path: self.spec.path.clone() }),
+            Err(NotAcquired::Cancelled | NotAcquired::NotFree) => {
+                Err(LockError::Closed { path: self.spec.path.clone() })
+            }
         }
     }
 }
 
 /// An attempt under way.
-struct Start {
-    granted: oneshot::Receiver<Result<OwnNode, Stop>>,
+struct StartedAttempt {
+    granted: oneshot::Receiver<Result<OwnNode, NotAcquired>>,
     handle: Handle,
 }

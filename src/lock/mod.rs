@@ -68,6 +68,7 @@
 
 mod algorithm;
 mod attempt;
+mod cost;
 mod downgrade;
 mod error;
 mod guard;
@@ -78,21 +79,20 @@ mod mutex;
 mod naming;
 mod node;
 mod options;
-mod probe;
+mod position;
 mod queue;
 mod reentrant;
+mod retrying_client;
 mod semaphore;
 mod spec;
 mod task;
-mod turn;
-mod wire;
 
 pub use algorithm::{Access, Algorithm};
+pub use cost::{Cost, CostCounter};
 pub use error::{LockError, Loss};
 pub use guard::Guard;
 pub use lock::Lock;
 pub use multi::{Multi, MultiGuard};
 pub use naming::Naming;
-pub use options::{Options, Parents};
-pub use probe::{Cost, Probe};
-pub use reentrant::{Entry, Reentrant};
+pub use options::{LockOptions, Parents};
+pub use reentrant::{Reentrant, ReentrantGuard};

@@ -45,15 +45,15 @@ impl Naming {
 
     /// Whether the nodes of a lock that works so can be called so; [`LockError::BadOptions`] says why not.
     pub fn check(&self, algorithm: Algorithm) -> Result<(), LockError> {
-        Names::of(self, algorithm).map(drop)
+        QueueNames::of(self, algorithm).map(drop)
     }
 }
 
 /// What a contender's node asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ask {
+pub(super) enum RequestMode {
     /// To be alone; it is the writer of a shared lock too.
-    Alone,
+    Exclusive,
     /// To be with other readers.
     Read,
     /// One of several leases.
@@ -62,22 +62,22 @@ pub(super) enum Ask {
 
 /// One queue: how its nodes are called.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Names {
+pub(super) struct QueueNames {
     naming: Naming,
-    queue: Queue,
+    queue: QueueKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Queue {
+enum QueueKind {
     Exclusive,
     Shared,
     Leases,
 }
 
-impl Names {
+impl QueueNames {
     /// The names for an algorithm's queue; that of a semaphore is the one in which its lock is queued for.
     pub(super) fn of(naming: &Naming, algorithm: Algorithm) -> Result<Self, LockError> {
-        let queue = if algorithm.access().is_some() { Queue::Shared } else { Queue::Exclusive };
+        let queue = if algorithm.access().is_some() { QueueKind::Shared } else { QueueKind::Exclusive };
         match (naming, algorithm) {
             (Naming::Named(name), _) if name.is_empty() || name.contains(['/', '\0']) => {
                 return Err(LockError::BadOptions("the name of the queue is empty or has a slash in it"));
@@ -95,20 +95,20 @@ impl Names {
 
     /// The names of a semaphore's leases.
     pub(super) fn leases() -> Self {
-        Self { naming: Naming::Curator, queue: Queue::Leases }
+        Self { naming: Naming::Curator, queue: QueueKind::Leases }
     }
 
     /// What the server shall put a number behind.
-    pub(super) fn prefix(&self, ask: Ask, id: Uuid, session: SessionId) -> String {
+    pub(super) fn prefix(&self, ask: RequestMode, id: Uuid, session: SessionId) -> String {
         match (&self.naming, self.queue) {
-            (Naming::Curator, Queue::Exclusive) => format!("_c_{id}-lock-"),
-            (Naming::Curator, Queue::Leases) => format!("_c_{id}-lease-"),
-            (Naming::Curator, Queue::Shared) if ask == Ask::Read => format!("_c_{id}-__READ__"),
-            (Naming::Curator, Queue::Shared) => format!("_c_{id}-__WRIT__"),
-            (Naming::Kazoo, _) if ask == Ask::Read => format!("{}__rlock__", id.simple()),
+            (Naming::Curator, QueueKind::Exclusive) => format!("_c_{id}-lock-"),
+            (Naming::Curator, QueueKind::Leases) => format!("_c_{id}-lease-"),
+            (Naming::Curator, QueueKind::Shared) if ask == RequestMode::Read => format!("_c_{id}-__READ__"),
+            (Naming::Curator, QueueKind::Shared) => format!("_c_{id}-__WRIT__"),
+            (Naming::Kazoo, _) if ask == RequestMode::Read => format!("{}__rlock__", id.simple()),
             (Naming::Kazoo, _) => format!("{}__lock__", id.simple()),
-            (Naming::Session, Queue::Shared) if ask == Ask::Read => format!("{session}-R-"),
-            (Naming::Session, Queue::Shared) => format!("{session}-W-"),
+            (Naming::Session, QueueKind::Shared) if ask == RequestMode::Read => format!("{session}-R-"),
+            (Naming::Session, QueueKind::Shared) => format!("{session}-W-"),
             (Naming::Session, _) => format!("lock-{session}-"),
             (Naming::WriteLock, _) => format!("x-{}-", session.0),
             (Naming::Named(name), _) => format!("{name}_lock_"),
@@ -121,37 +121,37 @@ impl Names {
     }
 
     /// Whether a holder can step down from writing to reading, and so make a node with the number of its first one.
-    pub(super) fn step_down(&self) -> bool {
-        self.queue == Queue::Shared
+    pub(super) fn allow_downgrade(&self) -> bool {
+        self.queue == QueueKind::Shared
     }
 
     /// Reads a child's name; `None` when it does not stand in this queue.
-    pub(super) fn read(&self, name: &str) -> Option<(Sequence, Ask)> {
+    pub(super) fn read(&self, name: &str) -> Option<(Sequence, RequestMode)> {
         let (head, sequence) = Sequence::split(name)?;
         let one_of = |read: &[&str], write: &[&str]| {
             let ends = |marks: &[&str]| marks.iter().any(|mark| head.ends_with(mark));
-            if ends(read) { Some(Ask::Read) } else { ends(write).then_some(Ask::Alone) }
+            if ends(read) { Some(RequestMode::Read) } else { ends(write).then_some(RequestMode::Exclusive) }
         };
         let ask = match (&self.naming, self.queue) {
-            (Naming::Curator, Queue::Exclusive) => one_of(&[], &["lock-"]),
-            (Naming::Curator, Queue::Leases) => head.ends_with("lease-").then_some(Ask::Lease),
-            (Naming::Curator, Queue::Shared) => one_of(&["__READ__"], &["__WRIT__"]),
-            (Naming::Kazoo, Queue::Shared) => one_of(&["__rlock__"], &["__lock__"]),
+            (Naming::Curator, QueueKind::Exclusive) => one_of(&[], &["lock-"]),
+            (Naming::Curator, QueueKind::Leases) => head.ends_with("lease-").then_some(RequestMode::Lease),
+            (Naming::Curator, QueueKind::Shared) => one_of(&["__READ__"], &["__WRIT__"]),
+            (Naming::Kazoo, QueueKind::Shared) => one_of(&["__rlock__"], &["__lock__"]),
             (Naming::Kazoo, _) => one_of(&[], &["__lock__"]),
-            (Naming::Session, Queue::Shared) => one_of(&["-R-", "-r-"], &["-W-", "-w-"]),
-            (Naming::Session, _) => head.starts_with("lock-").then_some(Ask::Alone),
-            (Naming::WriteLock, _) => head.starts_with("x-").then_some(Ask::Alone),
-            (Naming::Named(own), _) => (head.strip_suffix("_lock_") == Some(own)).then_some(Ask::Alone),
+            (Naming::Session, QueueKind::Shared) => one_of(&["-R-", "-r-"], &["-W-", "-w-"]),
+            (Naming::Session, _) => head.starts_with("lock-").then_some(RequestMode::Exclusive),
+            (Naming::WriteLock, _) => head.starts_with("x-").then_some(RequestMode::Exclusive),
+            (Naming::Named(own), _) => (head.strip_suffix("_lock_") == Some(own)).then_some(RequestMode::Exclusive),
         }?;
         Some((sequence, ask))
     }
 }
 
-impl From<Access> for Ask {
+impl From<Access> for RequestMode {
     fn from(access: Access) -> Self {
         match access {
             Access::Read => Self::Read,
-            Access::Write => Self::Alone,
+            Access::Write => Self::Exclusive,
         }
     }
 }
@@ -163,8 +163,8 @@ mod tests {
 
     const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
 
-    fn made(naming: &Naming, algorithm: Algorithm, ask: Ask) -> String {
-        let names = Names::of(naming, algorithm).expect("they fit");
+    fn made(naming: &Naming, algorithm: Algorithm, ask: RequestMode) -> String {
+        let names = QueueNames::of(naming, algorithm).expect("they fit");
         let name = names.prefix(ask, Uuid::from_u128(7), SESSION) + "0000000042";
         assert_eq!(names.read(&name), Some((Sequence(42), ask)), "{name}");
         assert_eq!(names.carry_id(), recipe::read(&name).expect("a lock").attempt.is_some_and(|id| id.len() >= 32));
@@ -175,27 +175,27 @@ mod tests {
     fn each_naming_is_recognised_as_what_it_imitates() {
         let read_write = Algorithm::SharedChain(Access::Write);
         for (naming, algorithm, ask, recipe) in [
-            (Naming::Curator, Algorithm::Chain, Ask::Alone, Recipe::CuratorMutex),
-            (Naming::Kazoo, Algorithm::Chain, Ask::Alone, Recipe::KazooLock),
-            (Naming::WriteLock, Algorithm::Chain, Ask::Alone, Recipe::ZookeeperWriteLock),
-            (Naming::Session, Algorithm::Herd, Ask::Alone, Recipe::TextbookSessionQueue),
-            (Naming::Named("red".to_owned()), Algorithm::Chain, Ask::Alone, Recipe::TextbookNamedQueue),
-            (Naming::Curator, read_write, Ask::Read, Recipe::CuratorReadWrite),
-            (Naming::Curator, read_write, Ask::Alone, Recipe::CuratorReadWrite),
-            (Naming::Kazoo, read_write, Ask::Read, Recipe::KazooReadWrite),
-            (Naming::Session, read_write, Ask::Read, Recipe::TextbookShared),
-            (Naming::Session, read_write, Ask::Alone, Recipe::TextbookShared),
+            (Naming::Curator, Algorithm::Chain, RequestMode::Exclusive, Recipe::CuratorMutex),
+            (Naming::Kazoo, Algorithm::Chain, RequestMode::Exclusive, Recipe::KazooLock),
+            (Naming::WriteLock, Algorithm::Chain, RequestMode::Exclusive, Recipe::ZookeeperWriteLock),
+            (Naming::Session, Algorithm::Herd, RequestMode::Exclusive, Recipe::TextbookSessionQueue),
+            (Naming::Named("red".to_owned()), Algorithm::Chain, RequestMode::Exclusive, Recipe::TextbookNamedQueue),
+            (Naming::Curator, read_write, RequestMode::Read, Recipe::CuratorReadWrite),
+            (Naming::Curator, read_write, RequestMode::Exclusive, Recipe::CuratorReadWrite),
+            (Naming::Kazoo, read_write, RequestMode::Read, Recipe::KazooReadWrite),
+            (Naming::Session, read_write, RequestMode::Read, Recipe::TextbookShared),
+            (Naming::Session, read_write, RequestMode::Exclusive, Recipe::TextbookShared),
         ] {
             let name = made(&naming, algorithm, ask);
             assert_eq!(recipe::read(&name).map(|child| child.recipe), Some(recipe), "{name}");
         }
-        let lease = Names::leases().prefix(Ask::Lease, Uuid::from_u128(7), SESSION) + "0000000001";
+        let lease = QueueNames::leases().prefix(RequestMode::Lease, Uuid::from_u128(7), SESSION) + "0000000001";
         assert_eq!(recipe::read(&lease).map(|child| child.recipe), Some(Recipe::CuratorSemaphore));
     }
 
     #[test]
     fn children_of_other_queues_and_of_no_queue_do_not_count() {
-        let queue = |naming: Naming| Names::of(&naming, Algorithm::Chain).expect("they fit");
+        let queue = |naming: Naming| QueueNames::of(&naming, Algorithm::Chain).expect("they fit");
         for (naming, other) in [
             (Naming::Curator, "_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-latch-0000000001"),
             (Naming::Curator, "lock-1"),
@@ -219,7 +219,7 @@ mod tests {
             (Naming::WriteLock, Algorithm::SharedChain(Access::Read)),
             (Naming::Kazoo, Algorithm::Semaphore(std::num::NonZeroU32::MIN)),
         ] {
-            assert!(matches!(Names::of(&naming, algorithm), Err(LockError::BadOptions(_))), "{naming:?}");
+            assert!(matches!(QueueNames::of(&naming, algorithm), Err(LockError::BadOptions(_))), "{naming:?}");
         }
     }
 }

@@ -4,15 +4,15 @@ use futures::future::{join, join_all};
 use uuid::Uuid;
 use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
 
-use super::error::Stop;
-use super::error::{is_passing, judge};
-use super::naming::{Ask, Names};
-use super::wire::{Listing, Pause, Wire};
-use super::{LockError, Options, Parents};
+use super::error::NotAcquired;
+use super::error::{is_transient, lock_error};
+use super::naming::{QueueNames, RequestMode};
+use super::retrying_client::{Backoff, Listing, RetryingClient};
+use super::{LockError, LockOptions, Parents};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
 /// How often a parent that vanishes again and again is made before the attempt gives up.
-const PARENT_ROUNDS: u32 = 20;
+const MAX_PARENT_CREATES: u32 = 20;
 
 /// A node that an attempt owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,14 +25,14 @@ pub(super) struct OwnNode {
 
 /// What one attempt makes its nodes of.
 #[derive(Debug)]
-pub(super) struct Maker<'a> {
-    pub(super) wire: &'a Wire,
-    pub(super) options: &'a Options,
+pub(super) struct NodeCreator<'a> {
+    pub(super) client: &'a RetryingClient,
+    pub(super) options: &'a LockOptions,
     /// Made for this attempt alone.
     pub(super) id: Uuid,
 }
 
-impl Maker<'_> {
+impl NodeCreator<'_> {
     fn acls(&self) -> Acls<'_> {
         Acls::new(&self.options.acls)
     }
@@ -60,46 +60,46 @@ impl Maker<'_> {
     /// reply was lost.
     ///
     /// The request whose reply was lost may have been carried out: before a second create the node is searched for.
-    pub(super) async fn join(
+    pub(super) async fn enqueue(
         &self,
         parent: &ZnodePath,
-        names: &Names,
-        ask: Ask,
+        names: &QueueNames,
+        ask: RequestMode,
         watched: bool,
-    ) -> Result<(OwnNode, Option<Listing>), Stop> {
-        let prefix = names.prefix(ask, self.id, self.wire.session());
+    ) -> Result<(OwnNode, Option<Listing>), NotAcquired> {
+        let prefix = names.prefix(ask, self.id, self.client.session());
         let path = parent.child(&prefix);
         let data = self.data(names.carry_id());
         let options = CreateMode::EphemeralSequential.with_acls(self.acls());
-        let mut pause = Pause::default();
+        let mut pause = Backoff::default();
         loop {
-            let create = self.wire.create(path.as_str(), &data, &options);
-            let (created, listed) = join(create, self.wire.list_once(parent, watched)).await;
+            let create = self.client.create(path.as_str(), &data, &options);
+            let (created, listed) = join(create, self.client.list_once(parent, watched)).await;
             match created {
                 Ok((stat, number)) => {
                     let path = parent.child(&format!("{prefix}{number}"));
                     let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
-                    self.wire.meter.made(&path);
+                    self.client.meter.made(&path);
                     return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed.ok()));
                 }
                 Err(Error::NoNode) => {
-                    if pause.rounds >= PARENT_ROUNDS {
+                    if pause.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());
                     }
-                    self.make(parent).await?;
+                    self.create_parents(parent).await?;
                 }
-                Err(error) if is_passing(&error) => {
+                Err(error) if is_transient(&error) => {
                     if let Some(own) = self.find(parent, names, &prefix).await? {
-                        self.wire.meter.made(&own.path);
+                        self.client.meter.made(&own.path);
                         return Ok((own, None));
                     }
                 }
                 Err(error) => {
                     // An answer that could not be read, for example, came from a server that made the node.
                     if let Some(own) = self.find(parent, names, &prefix).await? {
-                        self.wire.delete(&own.path).await?;
+                        self.client.delete(&own.path).await?;
                     }
-                    return Err(judge(error, &self.wire.lock, "create nodes below", parent).into());
+                    return Err(lock_error(error, &self.client.lock, "create nodes below", parent).into());
                 }
             }
             self.cancelled()?;
@@ -108,11 +108,11 @@ impl Maker<'_> {
     }
 
     /// Finds the node that a create whose reply was lost has made, if it has.
-    async fn find(&self, parent: &ZnodePath, names: &Names, prefix: &str) -> Result<Option<OwnNode>, LockError> {
-        let Some(children) = self.wire.list_in_sync(parent).await? else { return Ok(None) };
+    async fn find(&self, parent: &ZnodePath, names: &QueueNames, prefix: &str) -> Result<Option<OwnNode>, LockError> {
+        let Some(children) = self.client.list_in_sync(parent).await? else { return Ok(None) };
         let alike = children.iter().filter(|name| name.starts_with(prefix) && names.read(name).is_some());
         let alike: Vec<ZnodePath> = alike.map(|name| parent.child(name)).collect();
-        let read = join_all(alike.iter().map(|path| self.wire.read(path))).await;
+        let read = join_all(alike.iter().map(|path| self.client.read(path))).await;
         for (path, read) in alike.into_iter().zip(read) {
             if let Some((data, stat)) = read?
                 && (names.carry_id() || self.is_own(&data))
@@ -125,7 +125,7 @@ impl Maker<'_> {
     }
 
     /// Makes a parent, and those above it that are missing too.
-    pub(super) async fn make(&self, parent: &ZnodePath) -> Result<(), LockError> {
+    pub(super) async fn create_parents(&self, parent: &ZnodePath) -> Result<(), LockError> {
         if self.options.parents == Parents::Required {
             return Err(LockError::NoParent { path: parent.clone() });
         }
@@ -138,17 +138,17 @@ impl Maker<'_> {
                 return Err(LockError::NoParent { path: next.clone() });
             }
             let options = mode.with_acls(self.acls());
-            match self.wire.again(|| self.wire.create(next.as_str(), &[], &options)).await {
+            match self.client.until_answered(|| self.client.create(next.as_str(), &[], &options)).await {
                 Ok(_) | Err(Error::NodeExists) => drop(missing.pop()),
                 Err(Error::NoNode) => missing.extend(next.parent()),
                 Err(Error::Unimplemented) if mode == CreateMode::Container => mode = CreateMode::Persistent,
-                Err(error) => return Err(judge(error, &self.wire.lock, "create", &next)),
+                Err(error) => return Err(lock_error(error, &self.client.lock, "create", &next)),
             }
         }
         Ok(())
     }
 
-    pub(super) fn cancelled(&self) -> Result<(), Stop> {
-        if self.wire.cancel.is_cancelled() { Err(Stop::Cancelled) } else { Ok(()) }
+    pub(super) fn cancelled(&self) -> Result<(), NotAcquired> {
+        if self.client.cancel.is_cancelled() { Err(NotAcquired::Cancelled) } else { Ok(()) }
     }
 }

@@ -1,6 +1,6 @@
 use zookeeper_client::{Acl, Acls};
 
-use super::{Naming, Probe};
+use super::{CostCounter, Naming};
 
 /// What becomes of parents that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,27 +17,27 @@ pub enum Parents {
 
 /// How a lock's nodes are made. The default: Curator's names, no data, open to anyone, parents as containers.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct LockOptions {
     pub(super) naming: Naming,
     pub(super) data: Vec<u8>,
     pub(super) acls: Vec<Acl>,
     pub(super) parents: Parents,
-    pub(super) probe: Probe,
+    pub(super) counter: CostCounter,
 }
 
-impl Default for Options {
+impl Default for LockOptions {
     fn default() -> Self {
         Self {
             naming: Naming::Curator,
             data: Vec::new(),
             acls: Acls::anyone_all().to_vec(),
             parents: Parents::default(),
-            probe: Probe::default(),
+            counter: CostCounter::default(),
         }
     }
 }
 
-impl Options {
+impl LockOptions {
     /// How queue nodes are called, and thereby with which library's they stand in one queue.
     #[must_use]
     pub fn naming(mut self, naming: Naming) -> Self {
@@ -71,8 +71,8 @@ impl Options {
 
     /// Who counts the cost.
     #[must_use]
-    pub fn probe(mut self, probe: Probe) -> Self {
-        self.probe = probe;
+    pub fn counter(mut self, probe: CostCounter) -> Self {
+        self.counter = probe;
         self
     }
 }

@@ -26,11 +26,11 @@ use super::{Access, Guard, Lock, LockError};
 #[derive(Clone, Debug)]
 pub struct Reentrant {
     lock: Lock,
-    inside: Arc<Mutex<Option<Inside>>>,
+    inside: Arc<Mutex<Option<Entered>>>,
 }
 
 #[derive(Debug)]
-struct Inside {
+struct Entered {
     guard: Weak<Guard>,
     access: Option<Access>,
 }
@@ -44,43 +44,43 @@ impl Reentrant {
     /// Enters: waits for the lock when the owner is not inside yet. Cancel safe as [`Lock::acquire`].
     ///
     /// A lock that is known to be lost is not entered again: the error says how it was lost, until all have left.
-    pub async fn enter(&self) -> Result<Entry, LockError> {
+    pub async fn enter(&self) -> Result<ReentrantGuard, LockError> {
         self.enter_with(self.lock.clone()).await
     }
 
     /// As [`enter`](Self::enter), of a shared lock and for that access. Who is inside for writing may enter for reading;
     /// who is inside for reading alone is [refused](LockError::UpgradeRefused) the way up.
-    pub async fn enter_for(&self, access: Access) -> Result<Entry, LockError> {
+    pub async fn enter_for(&self, access: Access) -> Result<ReentrantGuard, LockError> {
         self.enter_with(self.lock.with_access(access)).await
     }
 
-    async fn enter_with(&self, lock: Lock) -> Result<Entry, LockError> {
+    async fn enter_with(&self, lock: Lock) -> Result<ReentrantGuard, LockError> {
         // Held while the lock is waited for, so that two who enter together are one attempt.
-        let mut inside = self.inside.lock().await;
+        let mut entered = self.inside.lock().await;
         let access = lock.algorithm().access();
-        if let Some((guard, has)) = inside.as_ref().and_then(|inside| Some((inside.guard.upgrade()?, inside.access))) {
+        if let Some((guard, has)) = entered.as_ref().and_then(|inside| Some((inside.guard.upgrade()?, inside.access))) {
             if let Some(loss) = guard.is_lost() {
                 return Err(loss.error(guard.lock(), guard.path()));
             }
             if has == Some(Access::Read) && access == Some(Access::Write) {
                 return Err(LockError::UpgradeRefused { path: lock.path().clone() });
             }
-            return Ok(Entry { guard });
+            return Ok(ReentrantGuard { guard });
         }
         let guard = Arc::new(lock.acquire().await?);
-        *inside = Some(Inside { guard: Arc::downgrade(&guard), access });
-        Ok(Entry { guard })
+        *entered = Some(Entered { guard: Arc::downgrade(&guard), access });
+        Ok(ReentrantGuard { guard })
     }
 }
 
 /// One time inside a [`Reentrant`] lock.
 #[must_use = "the lock is left when its entry is dropped"]
 #[derive(Debug)]
-pub struct Entry {
+pub struct ReentrantGuard {
     guard: Arc<Guard>,
 }
 
-impl Entry {
+impl ReentrantGuard {
     /// The guard that all entries of the owner share.
     pub fn guard(&self) -> &Guard {
         &self.guard

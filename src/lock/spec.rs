@@ -1,15 +1,15 @@
 use zookeeper_client::Client;
 
-use super::naming::Names;
-use super::{Algorithm, Options};
+use super::naming::QueueNames;
+use super::{Algorithm, LockOptions};
 use crate::znode::ZnodePath;
 
 /// What a lock is.
 #[derive(Debug)]
-pub(super) struct Spec {
+pub(super) struct LockSpec {
     pub(super) client: Client,
     pub(super) path: ZnodePath,
     pub(super) algorithm: Algorithm,
-    pub(super) names: Names,
-    pub(super) options: Options,
+    pub(super) names: QueueNames,
+    pub(super) options: LockOptions,
 }

@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::queue::{Change, ConnectionState};
-    use crate::znode::{KEPT_DATA, Node, NodeData, SessionId, ZnodeStat, Zxid};
+    use crate::znode::{MAX_KEPT_DATA, Node, NodeData, SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_714_574_467_250);
 
@@ -233,13 +233,13 @@ mod tests {
 
     #[test]
     fn large_data_is_cut_and_says_so() {
-        let data = "ö".repeat(KEPT_DATA);
+        let data = "ö".repeat(MAX_KEPT_DATA);
         let data = format!("x{data}");
         let snapshot = reported(&table(vec![node("/a/lock-0000000000", 10, Some(7), data.as_bytes())]));
         let contender = &snapshot["locks"][0]["contenders"][0];
         assert_eq!(contender["data_encoding"], "utf8");
         assert_eq!((&contender["data_truncated"], &contender["data_length"]), (&true.into(), &data.len().into()));
-        assert_eq!(contender["data"].as_str().unwrap().len(), KEPT_DATA - 1, "the cut character is left out");
+        assert_eq!(contender["data"].as_str().unwrap().len(), MAX_KEPT_DATA - 1, "the cut character is left out");
     }
 
     #[test]

@@ -14,6 +14,6 @@ pub use id::{SessionId, Zxid};
 pub use path::{BadPath, ZnodePath};
 pub use plural::{grouped, plural};
 pub use sequence::Sequence;
-pub use stat::{KEPT_DATA, Node, NodeData, ZnodeStat};
+pub use stat::{MAX_KEPT_DATA, Node, NodeData, ZnodeStat};
 pub use text::{escaped, escaped_bytes, must_be_escaped};
 pub use time::Timestamp;

@@ -4,7 +4,7 @@ use super::{SessionId, Timestamp, Zxid};
 
 /// How much of a node's data is kept in memory, in bytes. A node may hold 1 MiB (`jute.maxbuffer`); a lock's
 /// data is a host name or an id.
-pub const KEPT_DATA: usize = 4096;
+pub const MAX_KEPT_DATA: usize = 4096;
 
 /// What the server says of a node besides its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,15 +42,15 @@ impl ZnodeStat {
     }
 }
 
-/// The beginning of a node's data: at most [`KEPT_DATA`] bytes.
+/// The beginning of a node's data: at most [`MAX_KEPT_DATA`] bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeData(Box<[u8]>);
 
 impl NodeData {
-    /// Keeps the first [`KEPT_DATA`] bytes.
+    /// Keeps the first [`MAX_KEPT_DATA`] bytes.
     #[must_use]
     pub fn keep(bytes: &[u8]) -> Self {
-        Self(bytes[..bytes.len().min(KEPT_DATA)].into())
+        Self(bytes[..bytes.len().min(MAX_KEPT_DATA)].into())
     }
 
     /// The bytes that were kept.
@@ -74,7 +74,7 @@ mod tests {
 
     #[test]
     fn of_a_large_node_only_the_beginning_is_kept() {
-        assert_eq!(NodeData::keep(&vec![7; 1 << 20]).bytes().len(), KEPT_DATA);
+        assert_eq!(NodeData::keep(&vec![7; 1 << 20]).bytes().len(), MAX_KEPT_DATA);
         assert_eq!(NodeData::keep(b"10.0.0.1").bytes(), b"10.0.0.1");
     }
 }

@@ -9,7 +9,7 @@ use zookeeper_client::Client;
 
 use super::super::Act;
 use super::SceneSessions;
-use crate::lock::{Algorithm, Lock, LockError, Naming, Options};
+use crate::lock::{Algorithm, Lock, LockError, LockOptions, Naming};
 use crate::znode::ZnodePath;
 
 /// How long whoever gets a lock holds it.
@@ -76,7 +76,7 @@ async fn until(acts: &mut mpsc::Receiver<Act>, wanted: Act) {
 }
 
 fn lock(session: &Client, path: &ZnodePath, number: u32) -> Result<Lock, String> {
-    let options = Options::default().naming(Naming::Kazoo).data(format!("worker-{number}"));
+    let options = LockOptions::default().naming(Naming::Kazoo).data(format!("worker-{number}"));
     Lock::with(session, path.as_str(), Algorithm::Chain, options).map_err(said)
 }
 

@@ -2,20 +2,21 @@
 
 mod chain;
 mod herd;
-mod place;
+mod joined_queue;
 
-use super::attempt::{Attempt, Held};
-use super::error::Stop;
+use super::attempt::{Attempt, HeldLock};
+use super::error::NotAcquired;
 use super::{Access, Algorithm};
 
-pub(super) use place::{Place, clean_up};
+pub(super) use joined_queue::{JoinedQueue, clean_up};
 
 use chain::Chain;
 
 /// Contends for a lock of one queue.
-pub(super) async fn contend(attempt: &Attempt) -> Result<Held, Stop> {
+pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
     let access = attempt.spec.algorithm.access().unwrap_or(Access::Write);
-    let place = Place { parent: &attempt.spec.path, names: &attempt.spec.names, ask: access.into(), places: 1 };
+    let place =
+        JoinedQueue { parent: &attempt.spec.path, names: &attempt.spec.names, mode: access.into(), max_holders: 1 };
     match attempt.spec.algorithm {
         Algorithm::Herd | Algorithm::SharedHerd(_) => enter_herd(attempt, &place).await,
         _ => enter_chain(attempt, &place).await,
@@ -23,17 +24,17 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<Held, Stop> {
 }
 
 /// Joins a queue and waits herd-style.
-pub(super) async fn enter_herd(attempt: &Attempt, place: &Place<'_>) -> Result<Held, Stop> {
-    let (own, listing) = attempt.maker().join(place.parent, place.names, place.ask, true).await?;
+pub(super) async fn enter_herd(attempt: &Attempt, place: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
+    let (own, listing) = attempt.creator().enqueue(place.parent, place.names, place.mode, true).await?;
     let waited = herd::wait(attempt, place, &own, listing).await;
     let kept = clean_up(attempt, &own, waited).await?;
-    Ok(Held { kept, ..Held::new(own) })
+    Ok(HeldLock { unfired_watch: kept, ..HeldLock::new(own) })
 }
 
 /// Joins a queue and waits chain-style.
-pub(super) async fn enter_chain(attempt: &Attempt, place: &Place<'_>) -> Result<Held, Stop> {
-    let (own, listing) = attempt.maker().join(place.parent, place.names, place.ask, false).await?;
+pub(super) async fn enter_chain(attempt: &Attempt, place: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
+    let (own, listing) = attempt.creator().enqueue(place.parent, place.names, place.mode, false).await?;
     let waited = Chain::new(attempt, place, &own).wait(listing).await;
     let look = clean_up(attempt, &own, waited).await?;
-    Ok(Held { look, ..Held::new(own) })
+    Ok(HeldLock { check_node_at: look, ..HeldLock::new(own) })
 }

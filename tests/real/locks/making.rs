@@ -1,6 +1,6 @@
 //! How nodes and their parents are made.
 
-use lockscope::lock::{Algorithm, Lock, LockError, Naming, Options, Parents};
+use lockscope::lock::{Algorithm, Lock, LockError, LockOptions, Naming, Parents};
 use zookeeper_client::{Acl, AuthId, Client, Permission};
 
 use super::ground::{ALONE, Ground, SHORT, held, lock};
@@ -52,7 +52,7 @@ async fn a_parent_that_somebody_removes_whenever_it_comes_into_being_only_delays
 async fn parents_that_are_required_are_not_made() {
     for algorithm in ALONE {
         let ground = Ground::new().await;
-        let options = Options::default().parents(Parents::Required);
+        let options = LockOptions::default().parents(Parents::Required);
         let lock = Lock::with(&ground.client().await, "/a/b", algorithm, options).expect("a good path");
         assert!(matches!(lock.acquire().await, Err(LockError::NoParent { .. })), "{algorithm:?}");
         assert!(matches!(lock.acquire_within(SHORT).await, Err(LockError::NoParent { .. })), "{algorithm:?}");
@@ -68,7 +68,7 @@ async fn acls_and_data_are_on_the_node_and_acls_on_its_parents() {
             Acl::new(Permission::ALL, AuthId::new("ip", "127.0.0.1")),
             Acl::new(Permission::READ, AuthId::anyone()),
         ];
-        let options = Options::default().acls(acls.clone()).data("worker 7");
+        let options = LockOptions::default().acls(acls.clone()).data("worker 7");
         let lock = Lock::with(&client, "/a/b", algorithm, options).expect("a good path");
         let guard = held(&lock).await;
         for path in ["/a", guard.path().parent().expect("a parent").as_str(), guard.path().as_str()] {
@@ -103,7 +103,7 @@ async fn a_holders_node_that_may_not_be_read_is_waited_for_all_the_same() {
         let ground = Ground::new().await;
         let secret = Client::connector().with_auth("digest", b"owner:secret").connect(&ground.connect).await;
         let secret = secret.expect("a session");
-        let options = Options::default();
+        let options = LockOptions::default();
         let first = Lock::with(&secret, "/s", algorithm, options).expect("a good path");
         let guard = held(&first).await;
         let own = [Acl::new(Permission::ALL, AuthId::authed())];
@@ -131,7 +131,7 @@ async fn paths_that_cannot_be_locks_are_refused_before_anything_is_sent() {
         assert!(matches!(Lock::new(&client, path, Algorithm::Chain), Err(LockError::BadPath(_))), "{path}");
     }
     assert!(matches!(Lock::new(&client, "/", Algorithm::Chain), Err(LockError::Unusable { .. })));
-    let nameless = Options::default().naming(Naming::Named(String::new()));
+    let nameless = LockOptions::default().naming(Naming::Named(String::new()));
     assert!(matches!(Lock::with(&client, "/a", Algorithm::Chain, nameless), Err(LockError::BadOptions(_))));
 }
 

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError, Loss, Naming, Options};
+use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Loss, Naming};
 use zookeeper_client::Client;
 
 /// A [`Naming`] that can be copied.
@@ -65,7 +65,7 @@ impl Recipe {
     }
 
     pub fn lock(self, client: &Client, path: &str) -> Lock {
-        let options = Options::default().naming(self.called.naming());
+        let options = LockOptions::default().naming(self.called.naming());
         Lock::with(client, path, self.algorithm, options).unwrap_or_else(|error| panic!("{self:?} at {path}: {error}"))
     }
 

@@ -1,6 +1,6 @@
 //! The order of the queue, and who does not stand in it.
 
-use lockscope::lock::{Algorithm, Lock, Naming, Options};
+use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
 use zookeeper_client::CreateMode;
 
 use super::ground::{Ground, QUEUES, delete, got, held, lock, wait_for};
@@ -68,7 +68,7 @@ async fn two_names_in_one_parent_are_two_locks() {
     let ground = Ground::new().await;
     let client = ground.client().await;
     let named = |name: &str| {
-        let options = Options::default().naming(Naming::Named(name.to_owned()));
+        let options = LockOptions::default().naming(Naming::Named(name.to_owned()));
         Lock::with(&client, "/shop", Algorithm::Chain, options).expect("a good path")
     };
     let (red, blue) = (held(&named("red")).await, held(&named("blue")).await);
@@ -110,7 +110,7 @@ async fn every_naming_queues_behind_the_contenders_of_its_library() {
             zk::make(&client, ["/q".to_owned()]).await;
             let made = client.create(&format!("/q/{other}"), &[], &open(CreateMode::EphemeralSequential)).await;
             let theirs = format!("/q/{other}{}", made.expect("a node").1);
-            let options = Options::default().naming(naming.clone());
+            let options = LockOptions::default().naming(naming.clone());
             let lock = Lock::with(&client, "/q", algorithm, options).expect("a good path");
             assert!(lock.try_acquire().await.expect("an answer").is_none(), "{naming:?}");
             let waiting = wait_for(&lock);

@@ -1,6 +1,6 @@
 //! Readers together, or one writer.
 
-use lockscope::lock::{Access, Algorithm, Lock, LockError, Naming, Options};
+use lockscope::lock::{Access, Algorithm, Lock, LockError, LockOptions, Naming};
 use zookeeper_client::Client;
 
 use super::ground::{Ground, got, held, wait_for};
@@ -38,7 +38,7 @@ async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_or
             let ground = Ground::new().await;
             let client = ground.client().await;
             let made = |access| {
-                let options = Options::default().naming(naming.clone());
+                let options = LockOptions::default().naming(naming.clone());
                 Lock::with(&client, "/shared", shared(access), options).expect("a good path")
             };
             let (reader, writer) = (made(Access::Read), made(Access::Write));
@@ -68,7 +68,7 @@ async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
             let ground = Ground::new().await;
             let client = ground.client().await;
             let made = |access| {
-                let options = Options::default().naming(naming.clone());
+                let options = LockOptions::default().naming(naming.clone());
                 Lock::with(&client, "/shared", shared(access), options).expect("a good path")
             };
             let (reader, writer) = (made(Access::Read), made(Access::Write));

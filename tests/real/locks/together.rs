@@ -1,6 +1,6 @@
 //! Several locks as one, and one owner again and again.
 
-use lockscope::lock::{Access, Algorithm, Lock, LockError, Multi, Options, Parents, Reentrant};
+use lockscope::lock::{Access, Algorithm, Lock, LockError, LockOptions, Multi, Parents, Reentrant};
 use zookeeper_client::Client;
 
 use super::ground::{Ground, SHORT, delete, held, lock};
@@ -32,7 +32,7 @@ async fn several_locks_are_had_together_or_not_at_all() {
 async fn an_error_of_one_rolls_all_back() {
     let ground = Ground::new().await;
     let client = ground.client().await;
-    let required = Options::default().parents(Parents::Required);
+    let required = LockOptions::default().parents(Parents::Required);
     let broken = Lock::with(&client, "/none/b", Algorithm::Chain, required).expect("a good path");
     let all = Multi::new([chain(&client, "/a"), broken, chain(&client, "/c")]);
     assert!(matches!(all.acquire().await, Err(LockError::NoParent { .. })));

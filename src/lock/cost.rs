@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::znode::ZnodePath;
 
 /// Nodes that a probe keeps in mind; of more, some are forgotten.
-const MAX_NODES: usize = 64;
+const MAX_REMEMBERED_NODES: usize = 64;
 
 /// What locks have cost the servers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Sub for Cost {
 /// Counts what locks cost. Clones count together; give one to several locks (see
 /// [`Options::probe`](super::Options::probe)) to count them as one.
 #[derive(Clone, Debug, Default)]
-pub struct Probe(Arc<Counters>);
+pub struct CostCounter(Arc<Counters>);
 
 #[derive(Debug, Default)]
 struct Counters {
@@ -41,19 +41,19 @@ struct Counters {
     nodes: Mutex<BTreeSet<ZnodePath>>,
 }
 
-impl Probe {
+impl CostCounter {
     /// The contenders' nodes that were made and are not known to be gone, at most 64. One whose session has ended meanwhile is
     /// among them until [`forget_nodes`](Self::forget_nodes), and one whose creation got no reply is not.
     pub fn nodes(&self) -> Vec<ZnodePath> {
-        self.kept().iter().cloned().collect()
+        self.remembered().iter().cloned().collect()
     }
 
     /// Forgets the nodes that were made so far, for their session has ended.
     pub fn forget_nodes(&self) {
-        self.kept().clear();
+        self.remembered().clear();
     }
 
-    fn kept(&self) -> MutexGuard<'_, BTreeSet<ZnodePath>> {
+    fn remembered(&self) -> MutexGuard<'_, BTreeSet<ZnodePath>> {
         self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -66,37 +66,37 @@ impl Probe {
 
 /// Counts for one attempt and for the lock's probe at once.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Meter {
-    pub(super) attempt: Probe,
-    pub(super) lock: Probe,
+pub(super) struct AttemptMeter {
+    pub(super) attempt: CostCounter,
+    pub(super) lock: CostCounter,
 }
 
-impl Meter {
-    pub(super) fn of(lock: &Probe) -> Self {
-        Self { attempt: Probe::default(), lock: lock.clone() }
+impl AttemptMeter {
+    pub(super) fn of(lock: &CostCounter) -> Self {
+        Self { attempt: CostCounter::default(), lock: lock.clone() }
     }
 
     pub(super) fn request(&self) {
-        for Probe(counters) in [&self.attempt, &self.lock] {
+        for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     /// A contender's node was made.
     pub(super) fn made(&self, node: &ZnodePath) {
-        let mut kept = self.lock.kept();
-        if kept.len() < MAX_NODES {
+        let mut kept = self.lock.remembered();
+        if kept.len() < MAX_REMEMBERED_NODES {
             kept.insert(node.clone());
         }
     }
 
     /// A node is gone.
     pub(super) fn gone(&self, node: &ZnodePath) {
-        self.lock.kept().remove(node);
+        self.lock.remembered().remove(node);
     }
 
     pub(super) fn event(&self) {
-        for Probe(counters) in [&self.attempt, &self.lock] {
+        for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.events.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -108,8 +108,8 @@ mod tests {
 
     #[test]
     fn an_attempt_counts_for_its_lock_too() {
-        let lock = Probe::default();
-        let (first, second) = (Meter::of(&lock), Meter::of(&lock));
+        let lock = CostCounter::default();
+        let (first, second) = (AttemptMeter::of(&lock), AttemptMeter::of(&lock));
         first.request();
         second.request();
         second.event();
@@ -119,8 +119,8 @@ mod tests {
 
     #[test]
     fn a_node_is_kept_in_mind_until_it_is_gone() {
-        let lock = Probe::default();
-        let meter = Meter::of(&lock);
+        let lock = CostCounter::default();
+        let meter = AttemptMeter::of(&lock);
         let paths: Vec<ZnodePath> = (0..1000).map(|n| ZnodePath::new(&format!("/l/n{n:04}")).unwrap()).collect();
         meter.made(&paths[0]);
         meter.made(&paths[1]);
@@ -129,7 +129,7 @@ mod tests {
         for path in &paths {
             meter.made(path);
         }
-        assert_eq!(lock.nodes().len(), MAX_NODES);
+        assert_eq!(lock.nodes().len(), MAX_REMEMBERED_NODES);
         lock.forget_nodes();
         assert_eq!(lock.nodes(), []);
     }

@@ -1,10 +1,10 @@
 //! Whose turn it is: a listing goes in, a decision comes out.
 
-use super::naming::{Ask, Names};
+use super::naming::{QueueNames, RequestMode};
 
 /// What a listing of the parent means to a contender.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Turn<'a> {
+pub(super) enum QueuePosition<'a> {
     /// It holds.
     Holds,
     /// It waits for the end of another's node.
@@ -24,8 +24,8 @@ pub(super) enum Turn<'a> {
 ///
 /// Contenders stand in the order of their numbers as signed numbers, which is the libraries' own; two with one number
 /// (Curator's step down makes them) in that of their names. The work is linear in the number of children.
-pub(super) fn turn<'a>(children: &'a [String], own: &str, names: &Names, places: usize) -> Turn<'a> {
-    let Some((sequence, ask)) = names.read(own) else { return Turn::Gone };
+pub(super) fn position<'a>(children: &'a [String], own: &str, names: &QueueNames, places: usize) -> QueuePosition<'a> {
+    let Some((sequence, ask)) = names.read(own) else { return QueuePosition::Gone };
     let place = (sequence, own);
     let (mut before, mut present) = (0, false);
     let mut nearest = None;
@@ -33,21 +33,22 @@ pub(super) fn turn<'a>(children: &'a [String], own: &str, names: &Names, places:
         let Some((sequence, asks)) = names.read(name) else { continue };
         let theirs = (sequence, name.as_str());
         present |= theirs == place;
-        let matters = ask != Ask::Read || asks != Ask::Read;
+        let matters = ask != RequestMode::Read || asks != RequestMode::Read;
         if theirs < place && matters {
             before += 1;
             nearest = nearest.max(Some((theirs, asks)));
         }
     }
     match nearest {
-        _ if !present => Turn::Gone,
+        _ if !present => QueuePosition::Gone,
         Some(((_, on), asks)) if before >= places => {
             // A writer may step down to reading: then a node with its number is there before its own goes. That
             // does not hinder a reader, and a reader makes no other node.
-            let may_step_down = ask == Ask::Alone && asks == Ask::Alone && names.step_down();
-            Turn::Waits { on, then_holds: before == 1 && !may_step_down }
+            let may_step_down =
+                ask == RequestMode::Exclusive && asks == RequestMode::Exclusive && names.allow_downgrade();
+            QueuePosition::Waits { on, then_holds: before == 1 && !may_step_down }
         }
-        _ => Turn::Holds,
+        _ => QueuePosition::Holds,
     }
 }
 
@@ -60,79 +61,80 @@ mod tests {
     use crate::lock::{Access, Algorithm, Naming};
     use crate::znode::{Sequence, SessionId};
 
-    fn names(algorithm: Algorithm) -> Names {
-        Names::of(&Naming::Curator, algorithm).expect("they fit")
+    fn names(algorithm: Algorithm) -> QueueNames {
+        QueueNames::of(&Naming::Curator, algorithm).expect("they fit")
     }
 
     const SHARED: Algorithm = Algorithm::SharedChain(Access::Write);
 
-    fn node(names: &Names, ask: Ask, number: i32) -> String {
+    fn node(names: &QueueNames, ask: RequestMode, number: i32) -> String {
         names.prefix(ask, Uuid::from_u128(number.unsigned_abs().into()), SessionId(1)) + &Sequence(number).to_string()
     }
 
-    fn waits(on: &str, then_holds: bool) -> Turn<'_> {
-        Turn::Waits { on, then_holds }
+    fn waits(on: &str, then_holds: bool) -> QueuePosition<'_> {
+        QueuePosition::Waits { on, then_holds }
     }
 
     #[test]
     fn the_lowest_number_holds_and_each_other_waits_for_the_nearest_before_it() {
         let names = names(Algorithm::Chain);
-        let [a, b, c] = [3, 7, 9].map(|number| node(&names, Ask::Alone, number));
+        let [a, b, c] = [3, 7, 9].map(|number| node(&names, RequestMode::Exclusive, number));
         let children = [c.clone(), "config".to_owned(), a.clone(), b.clone()];
-        assert_eq!(turn(&children, &a, &names, 1), Turn::Holds);
-        assert_eq!(turn(&children, &b, &names, 1), waits(&a, true));
-        assert_eq!(turn(&children, &c, &names, 1), waits(&b, false));
+        assert_eq!(position(&children, &a, &names, 1), QueuePosition::Holds);
+        assert_eq!(position(&children, &b, &names, 1), waits(&a, true));
+        assert_eq!(position(&children, &c, &names, 1), waits(&b, false));
     }
 
     #[test]
     fn a_node_that_is_not_listed_is_gone_even_when_nobody_is_before_it() {
         let names = names(Algorithm::Chain);
-        let [a, b] = [1, 2].map(|number| node(&names, Ask::Alone, number));
-        assert_eq!(turn(&[], &a, &names, 1), Turn::Gone);
-        assert_eq!(turn(std::slice::from_ref(&a), &b, &names, 1), Turn::Gone);
+        let [a, b] = [1, 2].map(|number| node(&names, RequestMode::Exclusive, number));
+        assert_eq!(position(&[], &a, &names, 1), QueuePosition::Gone);
+        assert_eq!(position(std::slice::from_ref(&a), &b, &names, 1), QueuePosition::Gone);
     }
 
     #[test]
     fn numbers_are_ordered_up_to_the_last_one_and_as_signed_ones_beyond() {
         let names = names(Algorithm::Chain);
-        let [last, before, wrapped] = [i32::MAX, i32::MAX - 1, i32::MIN].map(|n| node(&names, Ask::Alone, n));
+        let [last, before, wrapped] =
+            [i32::MAX, i32::MAX - 1, i32::MIN].map(|n| node(&names, RequestMode::Exclusive, n));
         let children = [last.clone(), before.clone(), wrapped.clone()];
-        assert_eq!(turn(&children, &last, &names, 1), waits(&before, false));
-        assert_eq!(turn(&children, &before, &names, 1), waits(&wrapped, true));
-        assert_eq!(turn(&children, &wrapped, &names, 1), Turn::Holds);
+        assert_eq!(position(&children, &last, &names, 1), waits(&before, false));
+        assert_eq!(position(&children, &before, &names, 1), waits(&wrapped, true));
+        assert_eq!(position(&children, &wrapped, &names, 1), QueuePosition::Holds);
     }
 
     #[test]
     fn readers_hold_together_and_wait_for_the_last_writer_before_them() {
         let names = names(SHARED);
-        let [r1, r2, r5] = [1, 2, 5].map(|number| node(&names, Ask::Read, number));
-        let [w3, w4] = [3, 4].map(|number| node(&names, Ask::Alone, number));
+        let [r1, r2, r5] = [1, 2, 5].map(|number| node(&names, RequestMode::Read, number));
+        let [w3, w4] = [3, 4].map(|number| node(&names, RequestMode::Exclusive, number));
         let children = [&r1, &r2, &w3, &w4, &r5].map(Clone::clone);
-        assert_eq!(turn(&children, &r1, &names, 1), Turn::Holds);
-        assert_eq!(turn(&children, &r2, &names, 1), Turn::Holds);
-        assert_eq!(turn(&children, &w3, &names, 1), waits(&r2, false));
-        assert_eq!(turn(&children, &w4, &names, 1), waits(&w3, false));
-        assert_eq!(turn(&children, &r5, &names, 1), waits(&w4, false));
-        assert_eq!(turn(&[w4.clone(), r5.clone()], &r5, &names, 1), waits(&w4, true));
-        assert_eq!(turn(&[r2.clone(), w3.clone()], &w3, &names, 1), waits(&r2, true));
+        assert_eq!(position(&children, &r1, &names, 1), QueuePosition::Holds);
+        assert_eq!(position(&children, &r2, &names, 1), QueuePosition::Holds);
+        assert_eq!(position(&children, &w3, &names, 1), waits(&r2, false));
+        assert_eq!(position(&children, &w4, &names, 1), waits(&w3, false));
+        assert_eq!(position(&children, &r5, &names, 1), waits(&w4, false));
+        assert_eq!(position(&[w4.clone(), r5.clone()], &r5, &names, 1), waits(&w4, true));
+        assert_eq!(position(&[r2.clone(), w3.clone()], &w3, &names, 1), waits(&r2, true));
     }
 
     #[test]
     fn a_writer_behind_a_writer_looks_again_since_that_one_may_have_stepped_down() {
         let names = names(SHARED);
-        let [w3, w4] = [3, 4].map(|number| node(&names, Ask::Alone, number));
-        let r3 = node(&names, Ask::Read, 3);
-        assert_eq!(turn(&[w3.clone(), w4.clone()], &w4, &names, 1), waits(&w3, false));
-        assert_eq!(turn(&[r3.clone(), w4.clone()], &w4, &names, 1), waits(&r3, true));
+        let [w3, w4] = [3, 4].map(|number| node(&names, RequestMode::Exclusive, number));
+        let r3 = node(&names, RequestMode::Read, 3);
+        assert_eq!(position(&[w3.clone(), w4.clone()], &w4, &names, 1), waits(&w3, false));
+        assert_eq!(position(&[r3.clone(), w4.clone()], &w4, &names, 1), waits(&r3, true));
     }
 
     #[test]
     fn a_lease_is_had_when_fewer_than_the_maximum_stand_before() {
-        let names = Names::leases();
-        let leases = [1, 2, 3].map(|number| node(&names, Ask::Lease, number));
-        assert_eq!(turn(&leases, &leases[1], &names, 2), Turn::Holds);
-        assert!(matches!(turn(&leases, &leases[2], &names, 2), Turn::Waits { .. }));
-        assert_eq!(turn(&leases, &leases[2], &names, 3), Turn::Holds);
+        let names = QueueNames::leases();
+        let leases = [1, 2, 3].map(|number| node(&names, RequestMode::Lease, number));
+        assert_eq!(position(&leases, &leases[1], &names, 2), QueuePosition::Holds);
+        assert!(matches!(position(&leases, &leases[2], &names, 2), QueuePosition::Waits { .. }));
+        assert_eq!(position(&leases, &leases[2], &names, 3), QueuePosition::Holds);
     }
 
     proptest! {
@@ -141,9 +143,9 @@ mod tests {
             asks in proptest::collection::btree_map(0i32..50, any::<bool>(), 1..20)
         ) {
             let names = names(SHARED);
-            let ask = |reads: bool| if reads { Ask::Read } else { Ask::Alone };
+            let ask = |reads: bool| if reads { RequestMode::Read } else { RequestMode::Exclusive };
             let children: Vec<String> = asks.iter().map(|(number, reads)| node(&names, ask(*reads), *number)).collect();
-            let holders: Vec<_> = children.iter().filter(|own| turn(&children, own, &names, 1) == Turn::Holds).collect();
+            let holders: Vec<_> = children.iter().filter(|own| position(&children, own, &names, 1) == QueuePosition::Holds).collect();
             let writers = holders.iter().filter(|name| name.contains("WRIT")).count();
             prop_assert!(!holders.is_empty());
             prop_assert!(writers == 0 || (writers == 1 && holders.len() == 1), "{holders:?}");

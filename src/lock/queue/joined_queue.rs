@@ -1,0 +1,60 @@
+//! Where an attempt stands in a queue, and how its wait may end.
+
+use super::super::LockError;
+use super::super::attempt::Attempt;
+use super::super::error::NotAcquired;
+use super::super::naming::{QueueNames, RequestMode};
+use super::super::node::OwnNode;
+use super::super::retrying_client::Listing;
+use crate::znode::ZnodePath;
+
+/// Deletes the own node when the wait for the turn has ended without it.
+pub(in crate::lock) async fn clean_up<T>(
+    attempt: &Attempt,
+    own: &OwnNode,
+    waited: Result<T, NotAcquired>,
+) -> Result<T, NotAcquired> {
+    if let Err(stop) = &waited
+        && !matches!(stop, NotAcquired::Failed(LockError::NodeDeleted { .. }))
+        && let Err(error) = attempt.client.delete(&own.path).await
+    {
+        return Err(NotAcquired::Failed(match stop {
+            NotAcquired::Failed(first) => first.clone(),
+            NotAcquired::Cancelled | NotAcquired::NotFree => error,
+        }));
+    }
+    waited
+}
+
+/// Where an attempt queues up, and for what.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::lock) struct JoinedQueue<'a> {
+    pub(in crate::lock) parent: &'a ZnodePath,
+    pub(in crate::lock) names: &'a QueueNames,
+    pub(in crate::lock) mode: RequestMode,
+    /// How many may hold at once.
+    pub(in crate::lock) max_holders: usize,
+}
+
+impl JoinedQueue<'_> {
+    /// The parent's children. Without the parent there is no own node either.
+    pub(in crate::lock) async fn list(
+        &self,
+        attempt: &Attempt,
+        own: &OwnNode,
+        watched: bool,
+    ) -> Result<Listing, NotAcquired> {
+        let listing = attempt.client.list(self.parent, watched).await?;
+        listing.ok_or_else(|| node_deleted(own))
+    }
+}
+
+pub(in crate::lock) fn node_deleted(own: &OwnNode) -> NotAcquired {
+    LockError::NodeDeleted { node: own.path.clone() }.into()
+}
+
+/// Whether the attempt may go on to wait.
+pub(in crate::lock) fn may_wait(attempt: &Attempt) -> Result<(), NotAcquired> {
+    attempt.creator().cancelled()?;
+    if attempt.waits { Ok(()) } else { Err(NotAcquired::NotFree) }
+}
