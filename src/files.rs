@@ -20,7 +20,7 @@ use rustix::process::geteuid;
 
 /// What depends on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
+pub enum Sensitivity {
     /// A secret: it belongs to us or root, and nobody else may read or change it.
     Secret,
     /// What is done: it belongs to us or root, and neither a group nor others may change it.
@@ -74,27 +74,27 @@ impl FileError {
 }
 
 /// Reads a file of at most so many bytes. Blocks the thread as long as the disk does.
-pub fn read(path: &Path, guard: Guard, most: u64) -> Result<Vec<u8>, FileError> {
+pub fn read(path: &Path, guard: Sensitivity, most: u64) -> Result<Vec<u8>, FileError> {
     let mut content = Vec::new();
     open(path, guard)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > most { Err(FileError::TooLarge { most }) } else { Ok(content) }
 }
 
 /// As [`read`], for text.
-pub fn read_text(path: &Path, guard: Guard, most: u64) -> Result<String, FileError> {
+pub fn read_text(path: &Path, guard: Sensitivity, most: u64) -> Result<String, FileError> {
     let text = String::from_utf8(read(path, guard, most)?);
     text.map_err(|error| FileError::Io(io::Error::new(io::ErrorKind::InvalidData, error.utf8_error())))
 }
 
 /// Opens a file for reading.
-pub fn open(path: &Path, guard: Guard) -> Result<File, FileError> {
+pub fn open(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     let file = OpenOptions::new().read(true).custom_flags(flags(OFlags::empty())).open(path).map_err(explain)?;
     checked(file, guard)
 }
 
 /// Opens a file for appending and for reading its end; makes it for its owner only where it is missing, with the folders above
 /// it, and returns when their names are on the disk.
-pub fn append(path: &Path, guard: Guard) -> Result<File, FileError> {
+pub fn append(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let changed = make_folders(folder)?;
     let mut options = OpenOptions::new();
@@ -156,7 +156,7 @@ fn explain(error: io::Error) -> FileError {
     }
 }
 
-fn checked(file: File, guard: Guard) -> Result<File, FileError> {
+fn checked(file: File, guard: Sensitivity) -> Result<File, FileError> {
     let found = file.metadata()?;
     if let Some(kind) = other_kind(&found) {
         return Err(FileError::NotAFile(kind));
@@ -177,12 +177,12 @@ fn other_kind(found: &Metadata) -> Option<&'static str> {
 }
 
 /// Whether a file with such an owner and mode is used by such a user.
-fn judge(uid: u32, mode: u32, user: u32, guard: Guard) -> Result<(), FileError> {
+fn judge(uid: u32, mode: u32, user: u32, guard: Sensitivity) -> Result<(), FileError> {
     let (readable, writable) = match guard {
-        Guard::Secret => (0o077, 0),
-        Guard::Steering => (0, 0o022),
-        Guard::Evidence => (0, 0o002),
-        Guard::Public => return Ok(()),
+        Sensitivity::Secret => (0o077, 0),
+        Sensitivity::Steering => (0, 0o022),
+        Sensitivity::Evidence => (0, 0o002),
+        Sensitivity::Public => return Ok(()),
     };
     if uid != user && uid != 0 {
         return Err(FileError::ForeignOwner { uid });
@@ -204,7 +204,8 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Guard; 4] = [Guard::Secret, Guard::Steering, Guard::Evidence, Guard::Public];
+    const ALL: [Sensitivity; 4] =
+        [Sensitivity::Secret, Sensitivity::Steering, Sensitivity::Evidence, Sensitivity::Public];
 
     fn folder() -> tempfile::TempDir {
         tempfile::tempdir().unwrap()
@@ -234,7 +235,7 @@ mod tests {
         }
         assert_eq!(used(other, 0o600), [false, false, false, true]);
         // Root uses no file of somebody else either: that one could change it while it is used.
-        assert!(judge(other, 0o600, 0, Guard::Secret).is_err());
+        assert!(judge(other, 0o600, 0, Sensitivity::Secret).is_err());
     }
 
     #[test]
@@ -244,7 +245,7 @@ mod tests {
         let other = geteuid().as_raw() + 1;
         let given_away = std::os::unix::fs::chown(&path, Some(other), None).is_ok();
         assert_eq!(given_away, geteuid().is_root(), "only root gives files away");
-        for guard in [Guard::Steering, Guard::Evidence] {
+        for guard in [Sensitivity::Steering, Sensitivity::Evidence] {
             assert_eq!(matches!(open(&path, guard), Err(FileError::ForeignOwner { uid }) if uid == other), given_away);
             open(Path::new("/etc/passwd"), guard).unwrap();
         }
@@ -267,7 +268,7 @@ mod tests {
                 let told = open(path, guard).unwrap_err().to_string();
                 assert!(told.contains(kind) && told.contains("not a file"), "{told}");
             }
-            let told = append(path, Guard::Evidence).unwrap_err().to_string();
+            let told = append(path, Sensitivity::Evidence).unwrap_err().to_string();
             assert!(told.contains(kind) && told.contains("not a file"), "{told}");
         }
     }
@@ -277,14 +278,14 @@ mod tests {
         let folder = folder();
         let (target, link) = (file(folder.path(), "target", 0o600), folder.path().join("link"));
         symlink(&target, &link).unwrap();
-        assert_eq!(read(&link, Guard::Secret, 100).unwrap(), b"content");
+        assert_eq!(read(&link, Sensitivity::Secret, 100).unwrap(), b"content");
         fs::set_permissions(&target, Permissions::from_mode(0o644)).unwrap();
-        assert!(matches!(open(&link, Guard::Secret), Err(FileError::Exposed { mode: 0o644 })), "its end counts");
-        assert!(matches!(append(&link, Guard::Evidence), Err(FileError::NotAFile("symbolic link"))));
+        assert!(matches!(open(&link, Sensitivity::Secret), Err(FileError::Exposed { mode: 0o644 })), "its end counts");
+        assert!(matches!(append(&link, Sensitivity::Evidence), Err(FileError::NotAFile("symbolic link"))));
         assert!(create_new(&link).is_err());
         let dangling = folder.path().join("dangling");
         symlink(folder.path().join("nothing"), &dangling).unwrap();
-        assert!(append(&dangling, Guard::Evidence).is_err() && create_new(&dangling).is_err());
+        assert!(append(&dangling, Sensitivity::Evidence).is_err() && create_new(&dangling).is_err());
         assert!(!folder.path().join("nothing").exists(), "nothing was made through it");
         assert_eq!(fs::read(&target).unwrap(), b"content");
     }
@@ -296,7 +297,7 @@ mod tests {
         assert_eq!(make_folders(&b).unwrap(), [folder.path().to_owned(), a.clone()]);
         assert!(make_folders(&b).unwrap().is_empty());
         let log = folder.path().join("c/d/log");
-        append(&log, Guard::Evidence).unwrap();
+        append(&log, Sensitivity::Evidence).unwrap();
         let export = folder.path().join("export");
         create_new(&export).unwrap();
         assert_eq!([&a, &b, log.parent().unwrap(), &log, &export].map(mode), [0o700, 0o700, 0o700, 0o600, 0o600]);
@@ -306,9 +307,9 @@ mod tests {
     fn a_file_is_read_up_to_its_bound() {
         let folder = folder();
         let path = file(folder.path(), "file", 0o600);
-        assert_eq!(read_text(&path, Guard::Public, 7).unwrap(), "content");
-        assert!(matches!(read(&path, Guard::Public, 6), Err(FileError::TooLarge { most: 6 })));
-        assert!(read(&folder.path().join("none"), Guard::Public, 6).unwrap_err().is_absent());
+        assert_eq!(read_text(&path, Sensitivity::Public, 7).unwrap(), "content");
+        assert!(matches!(read(&path, Sensitivity::Public, 6), Err(FileError::TooLarge { most: 6 })));
+        assert!(read(&folder.path().join("none"), Sensitivity::Public, 6).unwrap_err().is_absent());
     }
 
     #[test]

@@ -22,10 +22,11 @@ mod plan;
 mod who;
 
 pub use audit::Audit;
-pub use execute::{Ending, Examine, Outcome, close, execute};
+pub use execute::{Ending, Examine, NodeOutcome, close, execute};
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use permitted::find_guards;
 pub use plan::{
-    Action, Confirmation, DeletePlan, Guard, Life, MOST_TARGETS, Next, NoPlan, Permitted, PlannedNode, What,
+    Action, Confirmation, DeletePlan, MAX_TARGETS, NextHolder, NoPlan, OwnerLife, Permitted, PlannedNode,
+    RecreationGuard, TargetKind,
 };
 pub use who::Who;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use zookeeper_client::{Client, Error};
 
-use super::plan::Needed;
-use super::{Action, DeletePlan, Guard, Permitted, PlannedNode};
+use super::plan::NeededGuard;
+use super::{Action, DeletePlan, Permitted, PlannedNode, RecreationGuard};
 
 /// A version that no node has: it would have been written two thousand million times. A change on this condition is refused for
 /// the missing permission, or else for the version, since the servers check the permission first. It is not negative: of what
@@ -14,7 +14,7 @@ const IMPOSSIBLE_VERSION: i32 = i32::MAX;
 
 /// What is known of a parent.
 #[derive(Clone, Copy)]
-struct Parent {
+struct ParentAccess {
     /// The length of its data, where they may be read and written.
     rewritable: Option<usize>,
 }
@@ -33,25 +33,29 @@ pub async fn find_guards(client: &Client, plan: DeletePlan) -> Result<DeletePlan
     Ok(plan.guarded(found))
 }
 
-async fn guard(client: &Client, node: &PlannedNode, parents: &mut HashMap<String, Parent>) -> Result<Guard, Error> {
-    let needed = Guard::needed(node);
-    if needed == Needed::Nothing {
-        return Ok(Guard::UniqueName);
+async fn guard(
+    client: &Client,
+    node: &PlannedNode,
+    parents: &mut HashMap<String, ParentAccess>,
+) -> Result<RecreationGuard, Error> {
+    let needed = RecreationGuard::needed(node);
+    if needed == NeededGuard::Nothing {
+        return Ok(RecreationGuard::UniqueName);
     }
-    if needed == Needed::ParentOrNode {
+    if needed == NeededGuard::ParentOrNode {
         let path = node.path.parent_str().unwrap_or("/");
         let known = parents.get(path).copied();
         let parent = match known {
             Some(parent) => parent,
-            None => Parent { rewritable: rewritable(client, path).await? },
+            None => ParentAccess { rewritable: rewritable(client, path).await? },
         };
         parents.insert(path.to_owned(), parent);
         if let Some(data_length) = parent.rewritable {
-            return Ok(Guard::Parent { data_length });
+            return Ok(RecreationGuard::Parent { data_length });
         }
     }
     let own = rewritable(client, node.path.as_str()).await?;
-    Ok(own.map_or(Guard::Unguarded, |data_length| Guard::OwnNode { data_length }))
+    Ok(own.map_or(RecreationGuard::Unguarded, |data_length| RecreationGuard::OwnNode { data_length }))
 }
 
 /// The length of a node's data, if they may be read and written.

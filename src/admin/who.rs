@@ -7,10 +7,10 @@ use tokio::time::timeout;
 use zookeeper_client::Client;
 
 /// How long the server gets to say who we are there.
-const PATIENCE: Duration = Duration::from_secs(1);
+const WHO_AM_I_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The most of a system file that is read, in bytes.
-const MOST_READ: u64 = 1 << 20;
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
 /// Who changes something, on which machine, and as whom at the ensemble. Nothing secret is in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,7 +37,7 @@ pub struct Who {
 impl Who {
     /// Asks the system, and the server in at most a second. It costs one request, which servers before 3.7 do not know.
     pub async fn ask(client: &Client, connect: &str) -> Self {
-        let identities = match timeout(PATIENCE, client.list_auth_users()).await {
+        let identities = match timeout(WHO_AM_I_TIMEOUT, client.list_auth_users()).await {
             Ok(Ok(users)) => users.iter().map(|user| identity(user.scheme(), user.user())).collect(),
             _ => Vec::new(),
         };
@@ -76,7 +76,7 @@ fn read(path: &str) -> String {
     let mut text = Vec::new();
     if let Ok(file) = std::fs::File::open(path) {
         // What was read before an error is still good for a name.
-        let _ = file.take(MOST_READ).read_to_end(&mut text);
+        let _ = file.take(MAX_FILE_SIZE).read_to_end(&mut text);
     }
     String::from_utf8_lossy(&text).into_owned()
 }

@@ -333,7 +333,7 @@ impl From<ServerViewBy> for ViewBy {
     fn from(by: ServerViewBy) -> Self {
         match by {
             ServerViewBy::Auto => Self::Auto,
-            ServerViewBy::Words => Self::Words,
+            ServerViewBy::Words => Self::FourLetter,
             ServerViewBy::Http => Self::Http,
             ServerViewBy::Off => Self::Off,
         }

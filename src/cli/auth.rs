@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::files::{self, FileError, Guard};
+use crate::files::{self, FileError, Sensitivity};
 use crate::zk::Auth;
 
 /// The largest auth file that is read, in bytes.
@@ -81,7 +81,7 @@ impl AuthSource {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, AuthError> {
-    files::read(path, Guard::Secret, LARGEST).map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
+    files::read(path, Sensitivity::Secret, LARGEST).map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
 }
 
 /// One `scheme:credentials` a line; empty lines and those that begin with `#` say nothing. A password may begin or

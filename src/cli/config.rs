@@ -10,7 +10,7 @@ use serde::{Deserialize, Deserializer};
 use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::settings::Layer;
 use super::span;
-use crate::files::{self, FileError, Guard};
+use crate::files::{self, FileError, Sensitivity};
 use crate::tui::ThemeName;
 use crate::zk::admin::AdminUrl;
 use crate::znode::ZnodePath;
@@ -92,7 +92,7 @@ fn admin_url<'de, D: Deserializer<'de>>(from: D) -> Result<Option<AdminUrl>, D::
 /// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.
 pub(super) fn load(named: Option<&Path>, usual: Option<&Path>) -> Result<Layer, ConfigError> {
     let Some(path) = named.or(usual) else { return Ok(Layer::default()) };
-    match files::read_text(path, Guard::Steering, LARGEST) {
+    match files::read_text(path, Sensitivity::Steering, LARGEST) {
         Ok(text) => parse(&text, path),
         Err(why) if named.is_none() && why.is_absent() => Ok(Layer::default()),
         Err(why) => Err(ConfigError::Unusable { path: path.to_owned(), why }),

@@ -24,16 +24,16 @@ const GROUND: &str = "demo";
 /// Runs the tour on a sandbox of this process, which ends with it.
 pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), CliError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
-    let sandbox = Sandbox::start(listener, sandbox::Options::default())?;
+    let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
     let connection = ConnectOptions {
         connect: sandbox.connect_string(),
         session_timeout: SESSION_TIMEOUT,
         auth: Vec::new(),
         tls: None,
     };
-    let tour = Tour::new(Script::own(), ZnodePath::root().child(GROUND), true, plays);
+    let tour = Tour::new(Script::built_in(), ZnodePath::root().child(GROUND), true, plays);
     // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
-    let survey = SurveyOptions { by: ViewBy::Words, ..SurveyOptions::new(connection.clone()) };
+    let survey = SurveyOptions { by: ViewBy::FourLetter, ..SurveyOptions::new(connection.clone()) };
     // What is deleted in the sandbox does not belong among what was deleted on an ensemble.
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
     let audited = Some(audit_log.clone());
@@ -53,7 +53,7 @@ pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<(), 
     let (connection, survey) = (settings.connect_options()?, settings.survey_options()?);
     let ground = Namespace::make(connection.clone()).await?;
     let path = ground.path().clone();
-    let tour = Tour::new(Script::own(), path.clone(), false, plays);
+    let tour = Tour::new(Script::built_in(), path.clone(), false, plays);
     let options = options(settings, connection, survey, path, tour);
     let shown = Box::pin(AssertUnwindSafe(tui::run(options)).catch_unwind()).await;
     let removed = ground.remove().await;

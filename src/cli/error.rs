@@ -8,7 +8,7 @@ use super::{AuthError, BadScenario, ConfigError, SettingsError};
 use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
-use crate::demo::GroundError;
+use crate::demo::NamespaceError;
 use crate::sandbox::SandboxError;
 use crate::tui::TuiError;
 
@@ -70,7 +70,7 @@ pub enum CliError {
     Sandbox(#[from] SandboxError),
     /// The demo has no place on the ensemble, or could not leave it as it was.
     #[error(transparent)]
-    Demo(#[from] GroundError),
+    Demo(#[from] NamespaceError),
     /// The log file cannot be opened.
     #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
     Log {

@@ -73,7 +73,7 @@ impl Follower {
         self.examine_at = Some(Instant::now() + EXAMINING);
         if options.by != ViewBy::Off {
             let surveyor = Surveyor::start(options).map_err(SettingsError::from)?;
-            surveyor.look_at_watchers(watchers);
+            surveyor.ask_for_watchers(watchers);
             self.surveyor = Some(surveyor);
         }
         Ok(())

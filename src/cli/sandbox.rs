@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::CliError;
 use super::arguments::SandboxOptions;
 use crate::report;
-use crate::sandbox::{Options, Sandbox, SandboxError};
+use crate::sandbox::{Sandbox, SandboxConfig, SandboxError};
 
 /// The first line of output.
 #[derive(Serialize)]
@@ -23,12 +23,12 @@ pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Resul
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;
-    let bounds = Options {
+    let config = SandboxConfig {
         min_session_timeout: options.min_session_timeout,
         max_session_timeout: options.max_session_timeout.max(options.min_session_timeout),
-        ..Options::default()
+        ..SandboxConfig::default()
     };
-    let sandbox = Sandbox::start(listener, bounds)?;
+    let sandbox = Sandbox::start(listener, config)?;
     let line = report::json::to_string(&Address { address: sandbox.connect_string() }).unwrap_or_default();
     writeln!(out, "{line}").and_then(|()| out.flush())?;
     tokio::select! {

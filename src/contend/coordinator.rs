@@ -11,7 +11,7 @@ use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
 use crate::server_view::{WatchEventTotals, four_letter};
-use crate::zk::four_letter::{Answer, AskError, Word};
+use crate::zk::four_letter::{AskError, FourLetterAnswer, Word};
 use crate::zk::{self, Dialer};
 use crate::znode::{SessionId, ZnodePath};
 
@@ -112,7 +112,7 @@ impl Coordinator {
         if !self.asks_servers {
             return Err("the servers are not asked (--server-view off)".to_owned());
         }
-        let read = |(server, answer): (String, Result<Answer, AskError>)| {
+        let read = |(server, answer): (String, Result<FourLetterAnswer, AskError>)| {
             let monitor = four_letter::mntr(&answer.map_err(|error| error.to_string())?.text);
             let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
             let silent = || format!("{server} does not count watch events: it is older than 3.6.0");

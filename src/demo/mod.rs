@@ -13,6 +13,6 @@ mod namespace;
 mod scene;
 mod script;
 
-pub use namespace::{GroundError, Namespace};
-pub use scene::{Direction, SceneRunner};
-pub use script::{Act, Cast, Look, Play, Scene, Script, Step, Typed};
+pub use namespace::{Namespace, NamespaceError};
+pub use scene::{SceneCommand, SceneRunner};
+pub use script::{Scene, SceneAction, SceneFleet, Script, ScriptedClients, Step, TourScreen, TypedKeys};

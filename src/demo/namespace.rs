@@ -8,9 +8,9 @@ use crate::zk::{self, ConnectError, ConnectOptions};
 use crate::znode::ZnodePath;
 
 /// How long the removal may take: as long as the nodes of sessions that were cut off may need to go, and not for ever.
-const REMOVING: Duration = Duration::from_secs(10);
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long it rests before it looks again whether all nodes have gone.
-const REST: Duration = Duration::from_millis(200);
+const REMOVE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A path of the tour's own on an ensemble that others use.
 ///
@@ -23,7 +23,7 @@ pub struct Namespace {
 
 /// Why there is no ground. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
-pub enum GroundError {
+pub enum NamespaceError {
     /// No session.
     #[error(transparent)]
     Connect(#[from] ConnectError),
@@ -47,7 +47,7 @@ pub enum GroundError {
 
 impl Namespace {
     /// Makes a node with a name that nobody has, below the root of the chroot.
-    pub async fn make(connection: ConnectOptions) -> Result<Self, GroundError> {
+    pub async fn make(connection: ConnectOptions) -> Result<Self, NamespaceError> {
         let session = zk::connect(&connection).await?;
         let path = ZnodePath::root().child(&format!("lockscope-demo-{:08x}", fastrand::u32(..)));
         let create = async |mode: CreateMode| {
@@ -60,7 +60,7 @@ impl Namespace {
         close(session).await;
         match made {
             Ok(()) => Ok(Self { connection, path }),
-            Err(error) => Err(GroundError::Make { path, error }),
+            Err(error) => Err(NamespaceError::Make { path, error }),
         }
     }
 
@@ -70,22 +70,22 @@ impl Namespace {
     }
 
     /// Deletes it and all that is below it. Takes some seconds at most; then the error says what is left to do.
-    pub async fn remove(self) -> Result<(), GroundError> {
+    pub async fn remove(self) -> Result<(), NamespaceError> {
         let Self { connection, path } = self;
-        let failed = |why: String| GroundError::Remove { path: path.clone(), why };
+        let failed = |why: String| NamespaceError::Remove { path: path.clone(), why };
         let work = async {
             let session = zk::connect(&connection).await?;
             let removed = loop {
                 match remove(&session, &path).await {
                     // Somebody made a node in between: a session of ours that is just leaving.
-                    Err(Error::NotEmpty) => tokio::time::sleep(REST).await,
+                    Err(Error::NotEmpty) => tokio::time::sleep(REMOVE_RETRY_INTERVAL).await,
                     other => break other,
                 }
             };
             close(session).await;
             removed.map_err(|error| failed(error.to_string()))
         };
-        timeout(REMOVING, work).await.unwrap_or_else(|_| Err(failed("it took too long".to_owned())))
+        timeout(REMOVE_TIMEOUT, work).await.unwrap_or_else(|_| Err(failed("it took too long".to_owned())))
     }
 }
 

@@ -10,7 +10,7 @@ use crate::lock::{Access, Algorithm};
 use crate::znode::ZnodePath;
 
 /// The tour that comes with the program.
-const OWN: &str = include_str!("../../assets/demo.toml");
+const BUILT_IN: &str = include_str!("../../assets/demo.toml");
 
 /// The session timeout of test clients: short, so that a room sees one run out.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
@@ -32,18 +32,18 @@ pub struct Scene {
     pub title: String,
     /// Test clients: none, one fleet, or two side by side.
     #[serde(default, rename = "fleet")]
-    pub fleets: Vec<Cast>,
+    pub fleets: Vec<SceneFleet>,
     /// Sessions that do what test clients do not.
-    pub play: Option<Play>,
+    pub scripted: Option<ScriptedClients>,
     /// What is told, in order; there is one at least.
-    #[serde(rename = "beat")]
+    #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
 
 /// One fleet of test clients.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Cast {
+pub struct SceneFleet {
     /// The name of their lock, below the tour's ground.
     pub lock: String,
     /// How they contend.
@@ -62,7 +62,7 @@ pub struct Cast {
     pub reads: u8,
 }
 
-impl Cast {
+impl SceneFleet {
     /// What the fleet plays at that path.
     pub fn scenario(&self, path: ZnodePath) -> Scenario {
         Scenario {
@@ -77,8 +77,8 @@ impl Cast {
 
 /// What is played on the [`SceneRunner`](super::SceneRunner).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(tag = "is", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Play {
+#[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum ScriptedClients {
     /// Workers take turns at a lock; on [`Act::LoseReply`] the reply to a create of one of them is lost, and it creates again.
     LostReply {
         /// The name of the lock.
@@ -98,7 +98,7 @@ pub enum Play {
     },
 }
 
-impl Play {
+impl ScriptedClients {
     /// The names of its locks.
     pub fn locks(&self) -> Vec<&str> {
         match self {
@@ -115,23 +115,23 @@ pub struct Step {
     /// What is told, in ASCII.
     pub caption: String,
     /// Which screen shows it.
-    pub look: Look,
+    pub screen: TourScreen,
     /// The name of the lock to open there, or of the one to select.
     pub lock: Option<String>,
     /// What is done when the beat begins.
-    pub act: Option<Act>,
+    pub action: Option<SceneAction>,
     /// How long it lasts when the tour plays by itself.
     #[serde(deserialize_with = "time")]
     pub lasts: Duration,
     /// Keys that the tour presses when it plays by itself, where a presenter presses them.
     #[serde(default)]
-    pub types: Vec<Typed>,
+    pub types: Vec<TypedKeys>,
 }
 
 /// Keys that the tour presses.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Typed {
+pub struct TypedKeys {
     /// How long after the beat began.
     #[serde(deserialize_with = "time")]
     pub after: Duration,
@@ -143,7 +143,7 @@ pub struct Typed {
 /// A screen to look at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Look {
+pub enum TourScreen {
     /// All locks.
     Locks,
     /// The queue of the beat's lock.
@@ -159,7 +159,7 @@ pub enum Look {
 /// What is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Act {
+pub enum SceneAction {
     /// The test client that holds is killed.
     CrashHolder,
     /// The test client that holds is stopped.
@@ -176,7 +176,7 @@ pub enum Act {
     Break,
 }
 
-impl Act {
+impl SceneAction {
     /// Whether test clients play it; else it is played on the [`SceneRunner`](super::SceneRunner).
     pub fn is_of_clients(self) -> bool {
         matches!(self, Self::CrashHolder | Self::FreezeHolder | Self::Thaw)
@@ -189,8 +189,8 @@ impl Script {
     /// # Panics
     ///
     /// Never: a test reads the script.
-    pub fn own() -> Self {
-        Self::read(OWN).expect("the script is part of the program, and a test reads it")
+    pub fn built_in() -> Self {
+        Self::read(BUILT_IN).expect("the script is part of the program, and a test reads it")
     }
 
     /// Reads a script; the error is a sentence.
@@ -220,22 +220,22 @@ mod tests {
 
     #[test]
     fn the_tour_that_comes_with_the_program_can_be_played() {
-        let script = Script::own();
+        let script = Script::built_in();
         assert_eq!(script.scenes.len(), 6);
         for scene in &script.scenes {
-            assert!(scene.fleets.len() <= 2 && scene.fleets.is_empty() == scene.play.is_some(), "{}", scene.title);
+            assert!(scene.fleets.len() <= 2 && scene.fleets.is_empty() == scene.scripted.is_some(), "{}", scene.title);
             let ground = ZnodePath::root().child("demo");
             for cast in &scene.fleets {
                 assert_eq!(cast.scenario(ground.child(&cast.lock)).check(), Ok(()), "{}", scene.title);
             }
             let fleets = scene.fleets.iter().map(|cast| cast.lock.as_str());
-            let locks: Vec<&str> = fleets.chain(scene.play.iter().flat_map(Play::locks)).collect();
+            let locks: Vec<&str> = fleets.chain(scene.scripted.iter().flat_map(ScriptedClients::locks)).collect();
             for beat in &scene.steps {
                 let caption = &beat.caption;
                 assert!(caption.is_ascii() && !caption.contains('\n') && !caption.is_empty(), "{caption:?}");
                 assert!(beat.lock.as_deref().is_none_or(|lock| locks.contains(&lock)), "{caption:?}");
-                assert!(beat.look != Look::Queue || beat.lock.is_some(), "{caption:?}");
-                assert!(beat.act.is_none_or(|act| act.is_of_clients() == scene.play.is_none()), "{caption:?}");
+                assert!(beat.screen != TourScreen::Queue || beat.lock.is_some(), "{caption:?}");
+                assert!(beat.action.is_none_or(|act| act.is_of_clients() == scene.scripted.is_none()), "{caption:?}");
                 assert!(beat.lasts >= Duration::from_secs(2), "{caption:?}");
                 assert!(beat.types.iter().all(|typed| typed.after < beat.lasts), "{caption:?}");
             }
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn a_script_without_scenes_or_with_words_that_mean_nothing_is_refused() {
-        for wrong in ["", "scene = []", "[[scene]]\ntitle = 'x'\nbeat = []", "[[scene]]\ntitle = 'x'\nacts = 3"] {
+        for wrong in ["", "scene = []", "[[scene]]\ntitle = 'x'\nstep = []", "[[scene]]\ntitle = 'x'\nacts = 3"] {
             assert!(Script::read(wrong).is_err(), "{wrong}");
         }
     }

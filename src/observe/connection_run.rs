@@ -2,22 +2,22 @@ use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
 
-use super::follow::{Follower, Watching};
+use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox};
-use super::wire::{self, Answered, Armed, Delivered, Watchers};
+use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
 use crate::queue::{Change, ConnectionState};
 use crate::znode::SessionId;
 
 /// Reads asked for by events that may wait to be sent. With more, the server cannot keep up with the events, and a
 /// fresh start costs less.
-const BEHIND: usize = 100_000;
+const MAX_QUEUED_READS: usize = 100_000;
 
 /// Events that are handled before anything else gets its turn.
-const EVENTS_IN_A_ROW: usize = 4096;
+const MAX_EVENTS_IN_A_ROW: usize = 4096;
 
 /// How a spell ended.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum ConnectionEnd {
     /// The connection was cut.
     Cut(String),
     /// The session is over.
@@ -26,13 +26,13 @@ pub(super) enum End {
     Gone,
 }
 
-impl From<Gone> for End {
+impl From<Gone> for ConnectionEnd {
     fn from(_: Gone) -> Self {
         Self::Gone
     }
 }
 
-impl From<Error> for End {
+impl From<Error> for ConnectionEnd {
     fn from(error: Error) -> Self {
         match error {
             Error::SessionExpired | Error::SessionMoved => Self::Over(SessionState::Expired),
@@ -53,9 +53,9 @@ pub(super) struct ConnectionRun<'a> {
     client: &'a Client,
     follower: &'a mut Follower,
     outbox: &'a mut Outbox,
-    watching: Watching,
+    watching: WatchStyle,
     states: StateWatcher,
-    watchers: Watchers,
+    watchers: RecursiveWatches,
     armed: FuturesUnordered<Armed>,
     reads: FuturesUnordered<BoxFuture<'static, Answered>>,
 }
@@ -66,23 +66,23 @@ impl<'a> ConnectionRun<'a> {
         client: &'a Client,
         follower: &'a mut Follower,
         outbox: &'a mut Outbox,
-        watching: Watching,
+        watching: WatchStyle,
     ) -> Result<Result<Self, Error>, Gone> {
         let mut states = client.state_watcher();
         let watchers = match watching {
             // Old servers close the connection at a request that they do not know: that for a recursive watch, and those by
             // which the library takes back the watches of the last connection, which it has just sent. One more answer
             // may come together with the end; the next one is given on a connection that lasts.
-            Watching::OneShot => {
+            WatchStyle::OneShot => {
                 for _ in 0..2 {
                     match outbox.send_while(client.check_stat("/")).await? {
                         Ok(_) | Err(Error::NoAuth) => states = client.state_watcher(),
                         Err(error) => return Ok(Err(error)),
                     }
                 }
-                Watchers::default()
+                RecursiveWatches::default()
             }
-            Watching::Recursive => match outbox.send_while(Watchers::add(client, follower.roots())).await? {
+            WatchStyle::Recursive => match outbox.send_while(RecursiveWatches::add(client, follower.roots())).await? {
                 Ok(watchers) => watchers,
                 Err(error) => return Ok(Err(error)),
             },
@@ -92,9 +92,9 @@ impl<'a> ConnectionRun<'a> {
     }
 
     /// Reads everything and follows what happens, until the connection is cut.
-    pub(super) async fn run(mut self) -> End {
+    pub(super) async fn run(mut self) -> ConnectionEnd {
         let session = SessionId(self.client.session_id().0);
-        let recursive = self.watching == Watching::Recursive;
+        let recursive = self.watching == WatchStyle::Recursive;
         self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
         self.follower.begin(self.watching);
         loop {
@@ -106,9 +106,9 @@ impl<'a> ConnectionRun<'a> {
 
     /// Waits for one thing to happen and deals with it. The order of the branches keeps the consumer served when events flood in,
     /// and events before answers: see [`Follower`].
-    async fn step(&mut self) -> Result<(), End> {
+    async fn step(&mut self) -> Result<(), ConnectionEnd> {
         self.issue();
-        if self.outbox.is_overflown() || self.follower.waiting_for_events() > BEHIND {
+        if self.outbox.is_overflown() || self.follower.waiting_for_events() > MAX_QUEUED_READS {
             return self.start_over().await;
         }
         tokio::select! {
@@ -139,7 +139,7 @@ impl<'a> ConnectionRun<'a> {
         }
     }
 
-    fn take(&mut self, answered: Answered) -> Result<(), End> {
+    fn take(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
         self.follower.answer(&answered.read, answered.answer?);
         if let Some(watcher) = answered.watcher {
             self.armed.push(Box::pin(watcher.changed()));
@@ -148,18 +148,18 @@ impl<'a> ConnectionRun<'a> {
     }
 
     /// Handles the events that are there. Each answer that is taken after this was sent by the server after all of them.
-    fn handle_waiting(&mut self) -> Result<(), End> {
-        for _ in 0..EVENTS_IN_A_ROW {
+    fn handle_waiting(&mut self) -> Result<(), ConnectionEnd> {
+        for _ in 0..MAX_EVENTS_IN_A_ROW {
             let Some(event) = self.watchers.next_now() else { return Ok(()) };
             self.handle(&event)?;
         }
         Ok(())
     }
 
-    fn handle(&mut self, event: &WatchedEvent) -> Result<(), End> {
+    fn handle(&mut self, event: &WatchedEvent) -> Result<(), ConnectionEnd> {
         match wire::read_event(event) {
-            Some(Delivered::Node(event, path, zxid)) => self.follower.event(event, &path, zxid),
-            Some(Delivered::Session(state)) => return Err(end_of(state)),
+            Some(WatchDelivery::Node(event, path, zxid)) => self.follower.event(event, &path, zxid),
+            Some(WatchDelivery::Session(state)) => return Err(end_of(state)),
             None => {}
         }
         for change in self.follower.take_changes() {
@@ -170,7 +170,7 @@ impl<'a> ConnectionRun<'a> {
 
     /// Lets go of everything, waits until the consumer has caught up, and reads everything again. The recursive watches stay,
     /// and their events are thrown away meanwhile.
-    async fn start_over(&mut self) -> Result<(), End> {
+    async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
         self.reads.clear();
         self.armed.clear();
         loop {
@@ -178,7 +178,7 @@ impl<'a> ConnectionRun<'a> {
                 biased;
                 caught_up = self.outbox.caught_up() => break caught_up?,
                 event = self.watchers.next() => {
-                    if let Some(Delivered::Session(state)) = wire::read_event(&event) {
+                    if let Some(WatchDelivery::Session(state)) = wire::read_event(&event) {
                         return Err(end_of(state));
                     }
                 }
@@ -192,6 +192,6 @@ impl<'a> ConnectionRun<'a> {
 }
 
 /// What a new state of the session means while a spell lasts: even a connection is the end of it, since it is another one.
-fn end_of(state: SessionState) -> End {
-    if state.is_terminated() { End::Over(state) } else { Error::ConnectionLoss.into() }
+fn end_of(state: SessionState) -> ConnectionEnd {
+    if state.is_terminated() { ConnectionEnd::Over(state) } else { Error::ConnectionLoss.into() }
 }

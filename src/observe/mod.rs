@@ -27,13 +27,13 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::run::Runner;
+use self::run::ObserverTask;
 use crate::queue::Change;
 use crate::zk::ConnectOptions;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long [`Observer::stop`] waits for the end of the session.
-const CLOSING: Duration = Duration::from_secs(2);
+const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// What to observe.
 #[derive(Clone, Debug)]
@@ -48,11 +48,11 @@ pub struct ObserveOptions {
 
 /// What keeps the observer trying as long as it has had no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waits {
+enum RetryPolicy {
     /// Whatever may pass, even if somebody must do something for it.
-    AsLongAsItTakes,
+    UntilStopped,
     /// What may pass by itself.
-    AsCommandsDo,
+    ForCommand,
 }
 
 /// A change, and when it was seen.
@@ -80,7 +80,7 @@ impl Observer {
     ///
     /// Outside of a Tokio runtime.
     pub fn start(options: ObserveOptions) -> Self {
-        Self::run(options, Waits::AsLongAsItTakes)
+        Self::run(options, RetryPolicy::UntilStopped)
     }
 
     /// As [`start`](Self::start), for a command: it is refused too by what somebody must first mend at the ensemble
@@ -90,15 +90,15 @@ impl Observer {
     ///
     /// Outside of a Tokio runtime.
     pub fn start_for_command(options: ObserveOptions) -> Self {
-        Self::run(options, Waits::AsCommandsDo)
+        Self::run(options, RetryPolicy::ForCommand)
     }
 
-    fn run(options: ObserveOptions, waits: Waits) -> Self {
+    fn run(options: ObserveOptions, waits: RetryPolicy) -> Self {
         let (sender, changes) = outbox::channel();
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
-            let mut runner = Runner::new(options, waits, sender);
+            let mut runner = ObserverTask::new(options, waits, sender);
             // Cancelled or ended: the runner holds the session either way.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;
@@ -120,6 +120,6 @@ impl Observer {
         drop(cancel);
         drop(changes);
         // A session that cannot be closed in time, because there is no connection, times out at the servers.
-        let _ = tokio::time::timeout(CLOSING, task).await;
+        let _ = tokio::time::timeout(STOP_TIMEOUT, task).await;
     }
 }

@@ -9,20 +9,20 @@ use crate::queue::Change;
 use crate::znode::Timestamp;
 
 /// Changes in one batch.
-const BATCH: usize = 1024;
+const MAX_BATCH: usize = 1024;
 
 /// Batches that may lie in the channel.
-const BATCHES: usize = 4;
+const MAX_QUEUED_BATCHES: usize = 4;
 
 /// Changes that are held for a slow consumer before they are dropped for a fresh start.
-const HELD: usize = 100_000;
+const MAX_HELD_CHANGES: usize = 100_000;
 
 /// With more changes than this held, no new reads are issued: their answers would only add to them.
-const ENOUGH: usize = 16 * BATCH;
+const MAX_HELD_TO_READ_MORE: usize = 16 * MAX_BATCH;
 
 /// The channel to the consumer.
 pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Observed>>) {
-    mpsc::channel(BATCHES)
+    mpsc::channel(MAX_QUEUED_BATCHES)
 }
 
 /// The consumer has gone.
@@ -49,7 +49,7 @@ impl Outbox {
         if self.overflown && !is_link(&change) {
             return;
         }
-        if self.held.len() >= HELD {
+        if self.held.len() >= MAX_HELD_CHANGES {
             self.overflown = true;
             self.held.retain(|observed| is_link(&observed.change));
             if !is_link(&change) {
@@ -66,7 +66,7 @@ impl Outbox {
 
     /// Whether the answers to more reads are welcome.
     pub(super) fn has_room(&self) -> bool {
-        self.held.len() < ENOUGH && !self.overflown
+        self.held.len() < MAX_HELD_TO_READ_MORE && !self.overflown
     }
 
     /// Whether [`Self::send`] has anything to send.
@@ -77,7 +77,7 @@ impl Outbox {
     /// Sends one batch when the consumer has room for it. Cancel safe.
     pub(super) async fn send(&mut self) -> Result<(), Gone> {
         let permit = self.sender.reserve().await.map_err(|_| Gone)?;
-        let count = self.held.len().min(BATCH);
+        let count = self.held.len().min(MAX_BATCH);
         if count > 0 {
             permit.send(self.held.drain(..count).collect());
         }
@@ -107,7 +107,7 @@ impl Outbox {
     /// Waits until the consumer has taken everything, the batches in the channel included. Cancel safe.
     pub(super) async fn caught_up(&mut self) -> Result<(), Gone> {
         self.send_all().await?;
-        self.sender.reserve_many(BATCHES).await.map_err(|_| Gone)?;
+        self.sender.reserve_many(MAX_QUEUED_BATCHES).await.map_err(|_| Gone)?;
         Ok(())
     }
 
@@ -137,7 +137,7 @@ mod tests {
         let (sender, mut receiver) = channel();
         let mut outbox = Outbox::new(sender);
         outbox.push(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
-        for _ in 0..HELD + 10 {
+        for _ in 0..MAX_HELD_CHANGES + 10 {
             outbox.push(deleted());
         }
         assert!(outbox.is_overflown() && !outbox.has_room());

@@ -5,40 +5,40 @@ use tokio::time::{sleep, timeout};
 use zookeeper_client::{Client, Error, SessionState};
 
 use super::backoff::Backoff;
-use super::connection_run::{ConnectionRun, End};
-use super::follow::{Follower, Watching};
+use super::connection_run::{ConnectionEnd, ConnectionRun};
+use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox, now};
-use super::{CLOSING, ObserveOptions, Observed, Waits};
+use super::{ObserveOptions, Observed, RetryPolicy, STOP_TIMEOUT};
 use crate::queue::{Change, ConnectionState};
 use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How often in a row a connection may be cut at a request before it is taken for one that the server does not know: servers
 /// that do not know a request may close the connection instead of saying so.
-const CUTS_AT_UNKNOWN: u32 = 3;
+const CUTS_BEFORE_FALLBACK: u32 = 3;
 
 /// How long a lost connection may take to come back before it is told why.
-const PATIENCE: Duration = Duration::from_secs(1);
+const STABLE_AFTER: Duration = Duration::from_secs(1);
 
 /// Keeps a session and lets a [`Spell`] run on each of its connections.
-pub(super) struct Runner {
+pub(super) struct ObserverTask {
     connection: ConnectOptions,
     follower: Follower,
     outbox: Outbox,
     client: Option<Client>,
-    waits: Waits,
+    waits: RetryPolicy,
 }
 
 /// What is remembered from spell to spell of one session.
-struct Session {
-    watching: Watching,
+struct SessionRun {
+    watching: WatchStyle,
     cuts_at_watch: u32,
     cuts_at_count: u32,
     backoff: Backoff,
 }
 
-impl Runner {
-    pub(super) fn new(options: ObserveOptions, waits: Waits, sender: mpsc::Sender<Vec<Observed>>) -> Self {
+impl ObserverTask {
+    pub(super) fn new(options: ObserveOptions, waits: RetryPolicy, sender: mpsc::Sender<Vec<Observed>>) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
             connection: options.connection,
@@ -64,7 +64,7 @@ impl Runner {
                 self.link(ConnectionState::Refused { reason });
                 break;
             }
-            if began.elapsed() > PATIENCE {
+            if began.elapsed() > STABLE_AFTER {
                 backoff.reset();
             } else {
                 self.outbox.send_while(sleep(backoff.next())).await?;
@@ -85,7 +85,7 @@ impl Runner {
         drop(client);
         let closed = async { while !states.changed().await.is_terminated() {} };
         // Without a connection there is no closing it: it times out at the servers.
-        let _ = timeout(CLOSING, closed).await;
+        let _ = timeout(STOP_TIMEOUT, closed).await;
     }
 
     /// Connects, however often it takes. `None` when we are refused.
@@ -99,18 +99,18 @@ impl Runner {
             let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
                 Ok(connected) => {
                     // What was there once is waited for.
-                    self.waits = Waits::AsLongAsItTakes;
+                    self.waits = RetryPolicy::UntilStopped;
                     return Ok(Some(connected));
                 }
                 Err(error) => error,
             };
             tracing::info!(attempt, error = error.to_string(), "no session");
-            if error.is_permanent() || self.waits == Waits::AsCommandsDo && error.ends_a_command() {
+            if error.is_permanent() || self.waits == RetryPolicy::ForCommand && error.ends_a_command() {
                 self.link(ConnectionState::Refused { reason: error.to_string() });
                 break;
             }
             // A command that ends says why, and waits no more.
-            let waits = self.waits == Waits::AsLongAsItTakes;
+            let waits = self.waits == RetryPolicy::UntilStopped;
             reason = Some(if waits { error.while_waiting() } else { error.to_string() });
             let delay = backoff.next();
             self.link(ConnectionState::Connecting {
@@ -126,14 +126,14 @@ impl Runner {
     /// Observes on one session, over all its connections. Returns how the session ended.
     async fn session(&mut self, client: &Client, servers: &TransportStatus) -> Result<SessionState, Gone> {
         let mut session =
-            Session { watching: Watching::Recursive, cuts_at_watch: 0, cuts_at_count: 0, backoff: Backoff::new() };
+            SessionRun { watching: WatchStyle::Recursive, cuts_at_watch: 0, cuts_at_count: 0, backoff: Backoff::new() };
         loop {
             let began = Instant::now();
-            let reason = match self.spell(client, &mut session).await {
-                End::Gone => return Err(Gone),
-                End::Over(state) => return Ok(state),
+            let reason = match self.connection(client, &mut session).await {
+                ConnectionEnd::Gone => return Err(Gone),
+                ConnectionEnd::Over(state) => return Ok(state),
                 // A server that broke the protocol is cut off before the library sees what it sent.
-                End::Cut(reason) => servers.broken().unwrap_or(reason),
+                ConnectionEnd::Cut(reason) => servers.broken().unwrap_or(reason),
             };
             tracing::info!(reason, "connection lost");
             self.heard(servers);
@@ -142,7 +142,7 @@ impl Runner {
                 return Ok(state);
             }
             // A connection that served its purpose needs no waiting; a server that only lets us begin does.
-            if self.follower.is_synced() && began.elapsed() > PATIENCE {
+            if self.follower.is_synced() && began.elapsed() > STABLE_AFTER {
                 session.backoff.reset();
             } else {
                 self.outbox.send_while(sleep(session.backoff.next())).await?;
@@ -151,9 +151,9 @@ impl Runner {
     }
 
     /// Observes on one connection.
-    async fn spell(&mut self, client: &Client, session: &mut Session) -> End {
-        if session.cuts_at_watch >= CUTS_AT_UNKNOWN {
-            session.watching = Watching::OneShot;
+    async fn connection(&mut self, client: &Client, session: &mut SessionRun) -> ConnectionEnd {
+        if session.cuts_at_watch >= CUTS_BEFORE_FALLBACK {
+            session.watching = WatchStyle::OneShot;
         }
         let begun = ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await;
         let end = match begun {
@@ -163,7 +163,7 @@ impl Runner {
                 spell.run().await
             }
             Ok(Err(Error::Unimplemented)) => {
-                session.watching = Watching::OneShot;
+                session.watching = WatchStyle::OneShot;
                 match ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
                     Err(gone) => return gone.into(),
                     Ok(Err(error)) => return error.into(),
@@ -177,7 +177,7 @@ impl Runner {
         };
         if self.follower.is_counting() {
             session.cuts_at_count += 1;
-            if session.cuts_at_count >= CUTS_AT_UNKNOWN {
+            if session.cuts_at_count >= CUTS_BEFORE_FALLBACK {
                 self.follower.stop_counting();
             }
         }
@@ -210,7 +210,7 @@ impl Runner {
             let Some(found) = self.outbox.send_while(waiting).await? else { continue };
             rounds = servers.rounds();
             let reason = format!("the connection was cut: {found}");
-            if lost.elapsed() >= PATIENCE && reason != said {
+            if lost.elapsed() >= STABLE_AFTER && reason != said {
                 said.clone_from(&reason);
                 self.link(ConnectionState::Lost { reason });
             }

@@ -7,23 +7,23 @@ use zookeeper_client::{
     AddWatchMode, Client, Error, EventType, OneshotWatcher, PersistentWatcher, SessionState, Stat, WatchedEvent,
 };
 
-use super::follow::{Answer, Event, Read, Watching};
+use super::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use crate::zk::stat_of;
 use crate::znode::{Node, NodeData, ZnodePath, Zxid};
 
 /// The answer to a read, and the one-shot watch that it set.
 pub(super) struct Answered {
-    pub(super) read: Read,
+    pub(super) read: NodeRead,
     /// An error is one of the connection, not of the node.
-    pub(super) answer: Result<Answer, Error>,
+    pub(super) answer: Result<ReadAnswer, Error>,
     pub(super) watcher: Option<OneshotWatcher>,
 }
 
 /// What a watch delivered.
 #[derive(Debug)]
-pub(super) enum Delivered {
+pub(super) enum WatchDelivery {
     /// Something happened to a node.
-    Node(Event, ZnodePath, Option<Zxid>),
+    Node(NodeEvent, ZnodePath, Option<Zxid>),
     /// Something happened to the session.
     Session(SessionState),
 }
@@ -31,33 +31,38 @@ pub(super) enum Delivered {
 /// Sends a read. With recursive watches the request is on its way when this returns, and so in the order of the calls.
 ///
 /// `awaited` reads a missing node again when it comes into being, with one-shot watches.
-pub(super) fn send(client: &Client, read: Read, watching: Watching, awaited: bool) -> BoxFuture<'static, Answered> {
+pub(super) fn send(
+    client: &Client,
+    read: NodeRead,
+    watching: WatchStyle,
+    awaited: bool,
+) -> BoxFuture<'static, Answered> {
     match (&read, watching) {
-        (Read::Node(path), _) => {
+        (NodeRead::Node(path), _) => {
             let reply = client.get_data(path.as_str());
             Box::pin(async move {
-                let answer = reply.await.map(|(data, stat)| Answer::Node(node(&data, &stat)));
+                let answer = reply.await.map(|(data, stat)| ReadAnswer::Node(node(&data, &stat)));
                 Answered { read, answer: judge(answer), watcher: None }
             })
         }
-        (Read::List(path), Watching::Recursive) => {
+        (NodeRead::List(path), WatchStyle::Recursive) => {
             let reply = client.get_children(path.as_str());
             Box::pin(async move {
-                let answer = reply.await.map(|(names, stat)| Answer::Children(names, stat_of(&stat)));
+                let answer = reply.await.map(|(names, stat)| ReadAnswer::Children(names, stat_of(&stat)));
                 Answered { read, answer: judge(answer), watcher: None }
             })
         }
-        (Read::List(path), Watching::OneShot) => {
+        (NodeRead::List(path), WatchStyle::OneShot) => {
             let (client, path) = (client.clone(), path.clone());
             Box::pin(async move {
                 let (answer, watcher) = list_and_watch(&client, &path, awaited).await;
                 Answered { read, answer: judge(answer), watcher }
             })
         }
-        (Read::Count(path), _) => {
+        (NodeRead::Count(path), _) => {
             let reply = client.count_descendants_number(path.as_str());
             Box::pin(async move {
-                let answer = reply.await.map(Answer::Descendants);
+                let answer = reply.await.map(ReadAnswer::Descendants);
                 Answered { read, answer: judge(answer), watcher: None }
             })
         }
@@ -68,10 +73,10 @@ async fn list_and_watch(
     client: &Client,
     path: &ZnodePath,
     awaited: bool,
-) -> (Result<Answer, Error>, Option<OneshotWatcher>) {
+) -> (Result<ReadAnswer, Error>, Option<OneshotWatcher>) {
     loop {
         match client.get_and_watch_children(path.as_str()).await {
-            Ok((names, stat, watcher)) => return (Ok(Answer::Children(names, stat_of(&stat))), Some(watcher)),
+            Ok((names, stat, watcher)) => return (Ok(ReadAnswer::Children(names, stat_of(&stat))), Some(watcher)),
             Err(Error::NoNode) if awaited => match client.check_and_watch_stat(path.as_str()).await {
                 // It was created in between. The watch that this set tells nothing new.
                 Ok((Some(_), _)) => {}
@@ -84,11 +89,11 @@ async fn list_and_watch(
 }
 
 /// Tells errors that concern one node from those of the connection.
-fn judge(answer: Result<Answer, Error>) -> Result<Answer, Error> {
-    let refused = |why: &str| Ok(Answer::Refused(why.to_owned()));
+fn judge(answer: Result<ReadAnswer, Error>) -> Result<ReadAnswer, Error> {
+    let refused = |why: &str| Ok(ReadAnswer::Refused(why.to_owned()));
     match answer {
-        Err(Error::NoNode) => Ok(Answer::NoNode),
-        Err(Error::Unimplemented) => Ok(Answer::Unsupported),
+        Err(Error::NoNode) => Ok(ReadAnswer::NoNode),
+        Err(Error::Unimplemented) => Ok(ReadAnswer::Unsupported),
         Err(Error::NoAuth) => {
             refused("the server refuses to let us read here: log in with credentials that may (READ)")
         }
@@ -105,23 +110,23 @@ fn node(data: &[u8], stat: &Stat) -> Node {
 }
 
 /// What an event of the client library says; `None` for what is of no use.
-pub(super) fn read_event(event: &WatchedEvent) -> Option<Delivered> {
+pub(super) fn read_event(event: &WatchedEvent) -> Option<WatchDelivery> {
     let kind = match event.event_type {
-        EventType::Session => return Some(Delivered::Session(event.session_state)),
-        EventType::NodeCreated => Event::Created,
-        EventType::NodeDeleted => Event::Deleted,
-        EventType::NodeDataChanged => Event::DataChanged,
-        EventType::NodeChildrenChanged => Event::ChildrenChanged,
+        EventType::Session => return Some(WatchDelivery::Session(event.session_state)),
+        EventType::NodeCreated => NodeEvent::Created,
+        EventType::NodeDeleted => NodeEvent::Deleted,
+        EventType::NodeDataChanged => NodeEvent::DataChanged,
+        EventType::NodeChildrenChanged => NodeEvent::ChildrenChanged,
     };
     let path = ZnodePath::new(&event.path).ok()?;
-    Some(Delivered::Node(kind, path, (event.zxid > 0).then_some(Zxid(event.zxid))))
+    Some(WatchDelivery::Node(kind, path, (event.zxid > 0).then_some(Zxid(event.zxid))))
 }
 
 /// The recursive watches of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Watchers(Vec<PersistentWatcher>);
+pub(super) struct RecursiveWatches(Vec<PersistentWatcher>);
 
-impl Watchers {
+impl RecursiveWatches {
     /// Adds a recursive watch to each root, whether it exists or not, all in one round trip.
     pub(super) async fn add(client: &Client, roots: &[ZnodePath]) -> Result<Self, Error> {
         let mut added = Vec::with_capacity(roots.len());
@@ -177,8 +182,8 @@ mod tests {
 
     #[test]
     fn an_error_of_one_node_is_told_from_one_of_the_connection() {
-        assert_eq!(judge(Err(Error::NoNode)), Ok(Answer::NoNode));
-        assert!(matches!(judge(Err(Error::NoAuth)), Ok(Answer::Refused(_))));
+        assert_eq!(judge(Err(Error::NoNode)), Ok(ReadAnswer::NoNode));
+        assert!(matches!(judge(Err(Error::NoAuth)), Ok(ReadAnswer::Refused(_))));
         assert_eq!(judge(Err(Error::ConnectionLoss)), Err(Error::ConnectionLoss));
     }
 }

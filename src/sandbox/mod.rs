@@ -37,14 +37,14 @@
 //! Architecture invariant: everything but `serve` is a function of what it is given. No other file knows a socket or a clock,
 //! and one lock holds the whole state, so that what one client sees another sees.
 
+mod config;
 mod four_letter;
 mod machine;
-mod options;
 mod serve;
 mod session;
 mod tree;
 mod watch;
 mod wire;
 
-pub use options::Options;
+pub use config::SandboxConfig;
 pub use serve::{Sandbox, SandboxError};

@@ -6,7 +6,7 @@ use super::app::App;
 use super::details::{Detail, LABEL, Tone};
 use super::widget::figure::{date_and_time, exact_time};
 use super::widget::text::{Charset, wrap_words};
-use crate::admin::audit::Entry;
+use crate::admin::audit::AuditEntry;
 use crate::znode::Timestamp;
 
 /// What a change is called that nobody wrote the outcome of.
@@ -18,7 +18,7 @@ pub fn time(text: &str) -> Option<Timestamp> {
 }
 
 /// How the change ended, in a word or two; nothing where it was not even tried is left out.
-pub fn result(entry: &Entry) -> &str {
+pub fn result(entry: &AuditEntry) -> &str {
     entry.outcome.as_ref().map_or(NO_OUTCOME, |told| told.result.as_str())
 }
 
@@ -48,7 +48,7 @@ impl Page {
         }
     }
 
-    fn result(&mut self, entry: &Entry) {
+    fn result(&mut self, entry: &AuditEntry) {
         match &entry.outcome {
             Some(told) => {
                 let tone = if is_done(entry) { Tone::Plain } else { Tone::Careful };
@@ -66,7 +66,7 @@ impl Page {
         }
     }
 
-    fn node(&mut self, entry: &Entry) {
+    fn node(&mut self, entry: &AuditEntry) {
         let subject = &entry.subject;
         self.say("path", &subject.path, Tone::Plain);
         let mut facts = vec![entry.action.clone()];
@@ -84,7 +84,7 @@ impl Page {
         }
     }
 
-    fn who(&mut self, entry: &Entry) {
+    fn who(&mut self, entry: &AuditEntry) {
         let who = &entry.who;
         let sudo = who.sudo_user.as_deref().map(|user| format!(", by sudo from {user}")).unwrap_or_default();
         self.say(
@@ -109,6 +109,6 @@ impl Page {
 }
 
 /// Whether what was asked for was done.
-pub fn is_done(entry: &Entry) -> bool {
+pub fn is_done(entry: &AuditEntry) -> bool {
     matches!(result(entry), "deleted" | "asked")
 }

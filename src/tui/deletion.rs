@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::app::{App, Deletion};
 use super::widget::text::{Charset, Keep, fit, wrap_words};
-use crate::admin::{Action, Confirmation, DeletePlan, Guard, PlannedNode, What};
+use crate::admin::{Action, Confirmation, DeletePlan, PlannedNode, RecreationGuard, TargetKind};
 use crate::queue::ContenderState;
 
 /// Columns of the labels.
@@ -99,7 +99,7 @@ fn title(plan: &DeletePlan, charset: Charset) -> String {
     match (plan.action(), plan.nodes()) {
         (Action::Revoke, [_]) => format!("Ask the owner of {name} to release?"),
         (Action::Revoke, _) => format!("Ask the owners of {name} to release?"),
-        (Action::Delete, [only]) if only.what == What::EmptyParent => format!("Delete the empty {name}?"),
+        (Action::Delete, [only]) if only.kind == TargetKind::EmptyParent => format!("Delete the empty {name}?"),
         (Action::Delete, _) => format!("Delete {name}?"),
     }
 }
@@ -142,8 +142,8 @@ impl Text {
     }
 
     /// How it is made sure of, and what others see of that.
-    fn guard(&mut self, guard: Guard) {
-        let tone = if guard == Guard::Unguarded { Tone::Careful } else { Tone::Plain };
+    fn guard(&mut self, guard: RecreationGuard) {
+        let tone = if guard == RecreationGuard::Unguarded { Tone::Careful } else { Tone::Plain };
         self.say("guard", &guard.sentence(), tone);
     }
 
@@ -151,7 +151,7 @@ impl Text {
         // The evidence names the session, and of a living one its client.
         let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
         let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
-        let life = if node.what == What::EmptyParent { "empty" } else { node.life.id() };
+        let life = if node.kind == TargetKind::EmptyParent { "empty" } else { node.life.id() };
         self.say(life, &format!("{}{client}", node.evidence), Tone::Plain);
     }
 
@@ -169,7 +169,7 @@ impl Text {
         for then in once(nodes.iter().map(|node| node.then.as_str())) {
             self.say("then", then, Tone::Plain);
         }
-        let guards: BTreeMap<String, Guard> =
+        let guards: BTreeMap<String, RecreationGuard> =
             nodes.iter().filter_map(|node| node.guard.map(|guard| (guard.sentence(), guard))).collect();
         for guard in guards.into_values().filter(|_| action == Action::Delete) {
             self.guard(guard);
@@ -221,8 +221,8 @@ fn state(node: &PlannedNode) -> String {
     let name = node.lock_name.as_deref().map(|name| format!(" [{name}]")).unwrap_or_default();
     let recipe = node.recipe.map_or("no known recipe", crate::recipe::Recipe::title);
     let lock = format!("{}{name}, {recipe}", node.lock);
-    match (node.what, node.state) {
-        (What::EmptyParent, _) | (_, None) => format!("a lock parent, {recipe}"),
+    match (node.kind, node.state) {
+        (TargetKind::EmptyParent, _) | (_, None) => format!("a lock parent, {recipe}"),
         (_, Some(ContenderState::Unknown)) => format!("it may hold {lock}"),
         (_, Some(ContenderState::Holds)) => format!("holds {lock}"),
         (_, Some(ContenderState::Waits)) => format!("waits for {lock}"),

@@ -7,8 +7,8 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::app::{AuditTold, Event};
-use crate::admin::audit::{self, Limits};
-use crate::admin::{self, Audit, Confirmed, DeletePlan, Outcome, Permission, Who};
+use crate::admin::audit::{self, HistoryLimits};
+use crate::admin::{self, Audit, Confirmed, DeletePlan, NodeOutcome, Permission, Who};
 use crate::examine::Examiner;
 use crate::observe::ObserveOptions;
 use crate::zk::survey::SurveyOptions;
@@ -64,7 +64,7 @@ impl DeletionRunner {
         Event::DeletionDone(self.try_carry_out(plan).await)
     }
 
-    async fn try_carry_out(&self, plan: Confirmed<DeletePlan>) -> Result<Vec<Outcome>, String> {
+    async fn try_carry_out(&self, plan: Confirmed<DeletePlan>) -> Result<Vec<NodeOutcome>, String> {
         let permission =
             Permission::of_write_switch(self.write).ok_or("Nothing was done: this console is read-only.")?;
         let (Some(path), Some(observe), Some(survey)) = (self.audit_log.clone(), &self.observe, &self.survey) else {
@@ -92,7 +92,7 @@ impl DeletionRunner {
 
     fn try_read(&self) -> AuditTold {
         let path = self.audit_log.as_deref().unwrap_or(Path::new(""));
-        let history = audit::read(path, Limits::default()).map_err(|error| {
+        let history = audit::read(path, HistoryLimits::default()).map_err(|error| {
             format!("The audit log cannot be read: {error}; make it readable, or name another one with --audit-log.")
         });
         let opened = self.write.then(|| Audit::open(path));

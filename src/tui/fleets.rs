@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use super::app::{Event, Side};
 use super::run::FleetControl;
 use crate::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, Scenario};
-use crate::demo::{Direction, SceneRunner};
+use crate::demo::{SceneCommand, SceneRunner};
 use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
 
@@ -112,7 +112,7 @@ impl FleetControl for Fleets {
         loop {
             let told = tokio::select! {
                 told = self.told.recv() => told,
-                why = self.stage.trouble() => return Event::StageTrouble(why),
+                why = self.stage.failure() => return Event::StageTrouble(why),
             };
             match told {
                 Some((generation, event)) if generation == self.generation => return event,
@@ -163,8 +163,8 @@ impl FleetControl for Fleets {
         }
     }
 
-    fn direct(&mut self, direction: Direction) {
-        self.stage.direct(direction);
+    fn direct(&mut self, direction: SceneCommand) {
+        self.stage.send(direction);
     }
 }
 

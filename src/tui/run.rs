@@ -27,7 +27,7 @@ use super::terminal::TerminalControl;
 use super::theme::Theme;
 use super::view::draw;
 use crate::contend::{self, Scenario};
-use crate::demo::Direction;
+use crate::demo::SceneCommand;
 use crate::files;
 use crate::observe::Observed;
 use crate::zk::until_unverified_login;
@@ -71,7 +71,7 @@ pub trait FleetControl {
     /// Lets all fleets go in the background, and tells nothing more of them.
     fn dismiss(&mut self) {}
     /// Does something on the tour's stage.
-    fn direct(&mut self, _: Direction) {}
+    fn direct(&mut self, _: SceneCommand) {}
 }
 
 /// This machine's clock.

@@ -43,7 +43,7 @@ impl Changes for Sources {
 
     fn look_at_watchers(&mut self, wanted: bool) {
         if let Some(surveyor) = &self.surveyor {
-            surveyor.look_at_watchers(wanted);
+            surveyor.ask_for_watchers(wanted);
         }
     }
 }

@@ -13,11 +13,11 @@ use hyper_util::rt::TokioIo;
 use tokio::time::{Instant, timeout_at};
 
 use super::call::{NOT_FOLLOWED, NamedBy, NotCalled, call};
-use super::four_letter::Limits;
+use super::four_letter::QuestionLimits;
 use crate::server_view::admin::BadAnswer;
 
 /// The part of a template that stands for the server's host.
-const PLACE: &str = "HOST";
+const HOST_PLACEHOLDER: &str = "HOST";
 
 /// Why a text does not say where AdminServer is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -53,7 +53,7 @@ impl FromStr for AdminUrl {
             return bad("it may not name a user");
         }
         // No name that a server gave itself becomes part of a path.
-        if path.contains(PLACE) {
+        if path.contains(HOST_PLACEHOLDER) {
             return bad("HOST may stand only where a host does");
         }
         let url = Self(text.trim_end_matches('/').to_owned());
@@ -74,7 +74,11 @@ impl fmt::Display for AdminUrl {
 impl AdminUrl {
     /// The commands of the server on that host.
     pub fn at(&self, host: &str) -> String {
-        if host.contains(':') { self.0.replace(PLACE, &format!("[{host}]")) } else { self.0.replace(PLACE, host) }
+        if host.contains(':') {
+            self.0.replace(HOST_PLACEHOLDER, &format!("[{host}]"))
+        } else {
+            self.0.replace(HOST_PLACEHOLDER, host)
+        }
     }
 
     fn of(&self, host: &str, command: &str) -> String {
@@ -144,7 +148,7 @@ pub struct Reply {
 
 /// Asks one AdminServer one command, on a connection of its own. Cancel safe. An answer that a limit cuts is an error, for half
 /// a JSON is none.
-pub async fn get(url: &AdminUrl, host: &str, command: &str, limits: Limits) -> Result<Reply, AdminError> {
+pub async fn get(url: &AdminUrl, host: &str, command: &str, limits: QuestionLimits) -> Result<Reply, AdminError> {
     get_from(url, (host, NamedBy::User), command, limits).await
 }
 
@@ -153,10 +157,10 @@ pub(super) async fn get_from(
     url: &AdminUrl,
     (host, named_by): (&str, NamedBy),
     command: &str,
-    limits: Limits,
+    limits: QuestionLimits,
 ) -> Result<Reply, AdminError> {
     // Without a place for the server's host, the address is the user's.
-    let named_by = if url.0.contains(PLACE) { named_by } else { NamedBy::User };
+    let named_by = if url.0.contains(HOST_PLACEHOLDER) { named_by } else { NamedBy::User };
     let url = url.of(host, command);
     let deadline = Instant::now() + limits.within;
     match timeout_at(deadline, exchange(&url, named_by, limits.bytes)).await {
@@ -241,7 +245,7 @@ mod tests {
 
     async fn ask(answer: &'static str, closes: bool) -> Result<Vec<u8>, AdminError> {
         let url = serve(answer, closes).await;
-        let limits = Limits { within: Duration::from_millis(300), bytes: 10 };
+        let limits = QuestionLimits { within: Duration::from_millis(300), bytes: 10 };
         get(&url, "127.0.0.1", "dump", limits).await.map(|reply| reply.bytes)
     }
 
@@ -281,7 +285,7 @@ mod tests {
         ];
         for answer in answers {
             let url = serve(answer.leak(), true).await;
-            let _ = get(&url, "127.0.0.1", "leader", Limits::default()).await;
+            let _ = get(&url, "127.0.0.1", "leader", QuestionLimits::default()).await;
         }
         let visited = tokio::time::timeout(Duration::from_millis(100), elsewhere.accept()).await;
         assert!(visited.is_err(), "somebody came");

@@ -10,10 +10,10 @@ use super::transport::{Flow, Transport, TransportStatus};
 use super::{Auth, ConnectError, ConnectOptions, login};
 
 /// The protocol counts a session timeout in milliseconds, in 31 bits.
-const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
+const MAX_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
 
 /// The shortest patience with servers, whatever session timeout is asked for.
-const SHORTEST_PATIENCE: Duration = Duration::from_secs(2);
+const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Opens a session: one attempt that asks the servers of the connect string in random order, each at most once.
 ///
@@ -40,7 +40,7 @@ pub(crate) async fn connect_with_status(options: &ConnectOptions) -> Result<(Cli
         }
         drop(transport);
     });
-    login::check(&client, &options.auth, &servers, patience(options)).await?;
+    login::check(&client, &options.auth, &servers, connect_timeout(options)).await?;
     check_chroot(&client, &chroot, &mut servers, options).await?;
     Ok((client, servers))
 }
@@ -49,26 +49,26 @@ pub(crate) async fn connect_with_status(options: &ConnectOptions) -> Result<(Cli
 /// options'. The session ends with the transport.
 pub(crate) async fn connect_through(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
     let client = open(transport, options).await?;
-    login::check(&client, &options.auth, &transport.status(), patience(options)).await?;
+    login::check(&client, &options.auth, &transport.status(), connect_timeout(options)).await?;
     check_chroot(&client, &transport.chroot(), &mut transport.status(), options).await?;
     Ok(client)
 }
 
 async fn open(transport: &Transport, options: &ConnectOptions) -> Result<Client, ConnectError> {
     let mut connector = Client::connector()
-        .with_session_timeout(options.session_timeout.min(LONGEST_SESSION_TIMEOUT))
+        .with_session_timeout(options.session_timeout.min(MAX_SESSION_TIMEOUT))
         .with_session(transport.session());
     for auth in &options.auth {
         connector = add(connector, auth)?;
     }
     let at = format!("{}{}", transport.address(), transport.chroot());
-    let (patience, status) = (patience(options), transport.status());
+    let (patience, status) = (connect_timeout(options), transport.status());
     let mut trying = status.clone();
     let rounds = trying.rounds();
     let client = tokio::select! {
         biased;
         connected = connector.connect(&at) => connected.map_err(|error| explain(error, options, &status, patience))?,
-        servers = trying.exhausted(rounds) => return Err(in_vain(servers, options)),
+        servers = trying.exhausted(rounds) => return Err(all_failed(servers, options)),
         () = sleep(patience) => return Err(explain(Error::Timeout, options, &status, patience)),
     };
     transport.serves(client.state_watcher());
@@ -76,8 +76,8 @@ async fn open(transport: &Transport, options: &ConnectOptions) -> Result<Client,
 }
 
 /// How long an attempt may take.
-fn patience(options: &ConnectOptions) -> Duration {
-    options.session_timeout.clamp(SHORTEST_PATIENCE, LONGEST_SESSION_TIMEOUT)
+fn connect_timeout(options: &ConnectOptions) -> Duration {
+    options.session_timeout.clamp(MIN_CONNECT_TIMEOUT, MAX_SESSION_TIMEOUT)
 }
 
 fn add(connector: Connector, auth: &Auth) -> Result<Connector, ConnectError> {
@@ -108,7 +108,7 @@ fn explain(error: Error, options: &ConnectOptions, status: &TransportStatus, wit
 }
 
 /// Every server was tried.
-fn in_vain(servers: Unreachable, options: &ConnectOptions) -> ConnectError {
+fn all_failed(servers: Unreachable, options: &ConnectOptions) -> ConnectError {
     if servers.refused_login() { refused(options) } else { ConnectError::Unreachable(servers) }
 }
 
@@ -124,7 +124,7 @@ async fn check_chroot(
     status: &mut TransportStatus,
     options: &ConnectOptions,
 ) -> Result<(), ConnectError> {
-    let patience = patience(options);
+    let patience = connect_timeout(options);
     if chroot.is_empty() {
         return Ok(());
     }

@@ -17,13 +17,13 @@ pub struct BadConnectString {
 /// A connect string, taken apart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ConnectString {
-    pub(super) servers: Vec<Server>,
+    pub(super) servers: Vec<ServerAddress>,
     pub(super) chroot: Option<ZnodePath>,
 }
 
 /// One server of a connect string.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Server {
+pub(super) struct ServerAddress {
     pub(super) host: String,
     pub(super) port: u16,
     pub(super) tls: bool,
@@ -40,7 +40,7 @@ pub(super) struct Server {
 /// ```
 pub fn servers(connect: &str) -> Result<(Vec<String>, Option<String>), BadConnectString> {
     let parsed = ConnectString::parse(connect, false)?;
-    let servers = parsed.servers.iter().map(Server::address).collect();
+    let servers = parsed.servers.iter().map(ServerAddress::address).collect();
     Ok((servers, parsed.chroot.map(String::from)))
 }
 
@@ -65,7 +65,7 @@ impl ConnectString {
             None | Some("/") => None,
             Some(path) => Some(ZnodePath::new(path).map_err(|error| bad(error.to_string()))?),
         };
-        let servers = hosts.split(',').map(|server| Server::parse(server.trim(), tls)).collect::<Result<_, _>>();
+        let servers = hosts.split(',').map(|server| ServerAddress::parse(server.trim(), tls)).collect::<Result<_, _>>();
         Ok(Self { servers: servers.map_err(bad)?, chroot })
     }
 }
@@ -125,7 +125,7 @@ fn split_chroot(text: &str) -> (&str, Option<&str>) {
     (text, None)
 }
 
-impl Server {
+impl ServerAddress {
     fn parse(text: &str, tls: bool) -> Result<Self, String> {
         let (rest, tls) = if let Some(rest) = text.strip_prefix("tcp://") {
             (rest, false)
@@ -238,7 +238,7 @@ mod tests {
 
     #[test]
     fn hosts_that_no_certificate_can_name_are_told_apart() {
-        let certified = |host: &str| Server { host: host.to_owned(), port: 1, tls: true }.can_be_certified();
+        let certified = |host: &str| ServerAddress { host: host.to_owned(), port: 1, tls: true }.can_be_certified();
         for host in ["zk1", "zk1.example.com.", "a_b", "10.0.0.1", "::1", "1a"] {
             assert!(certified(host), "{host}");
         }

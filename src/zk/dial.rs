@@ -8,14 +8,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::call::NamedBy;
-use super::connect_string::{ConnectString, Server};
+use super::connect_string::{ConnectString, ServerAddress};
 use super::fault::ServerFault;
-use super::four_letter::{self, Answer, AskError, Limits, Word};
+use super::four_letter::{self, AskError, FourLetterAnswer, QuestionLimits, Word};
 use super::{ConnectError, ConnectOptions, probe, tls};
 use crate::znode::ZnodePath;
 
 /// How long a server may take to say why it closed a connection.
-const REASON: Duration = Duration::from_millis(1500);
+const WHY_CLOSED_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// A connection to a server.
 pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -24,7 +24,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Opens plain connections, or such over TLS, to the servers of a connect string.
 pub(crate) struct Dialer {
-    servers: Vec<Server>,
+    servers: Vec<ServerAddress>,
     chroot: Option<ZnodePath>,
     tls: Option<TlsConnector>,
     has_certificate: bool,
@@ -64,16 +64,16 @@ impl Dialer {
     }
 
     /// The servers of the connect string, in its order.
-    pub(super) fn members(&self) -> &[Server] {
+    pub(super) fn members(&self) -> &[ServerAddress] {
         &self.servers
     }
 
     /// Asks every server one word, all at once, with the usual limits. Cancel safe.
-    pub(crate) async fn ask_each(&self, word: Word) -> Vec<(String, Result<Answer, AskError>)> {
-        let ask = |server: &Server| {
+    pub(crate) async fn ask_each(&self, word: Word) -> Vec<(String, Result<FourLetterAnswer, AskError>)> {
+        let ask = |server: &ServerAddress| {
             let (address, tls) = (server.address(), self.tls_for(server));
             async move {
-                let answer = four_letter::ask_over(tls, &address, NamedBy::User, word, Limits::default()).await;
+                let answer = four_letter::ask_over(tls, &address, NamedBy::User, word, QuestionLimits::default()).await;
                 (address, answer)
             }
         };
@@ -81,7 +81,7 @@ impl Dialer {
     }
 
     /// Connects to a server, however long it takes. Cancel safe.
-    pub(super) async fn open(&self, server: &Server) -> Result<Box<dyn Stream>, ServerFault> {
+    pub(super) async fn open(&self, server: &ServerAddress) -> Result<Box<dyn Stream>, ServerFault> {
         let addresses: Vec<_> = match tokio::net::lookup_host((server.host.as_str(), server.port)).await {
             Ok(addresses) => addresses.collect(),
             Err(_) => return Err(ServerFault::NotFound),
@@ -109,13 +109,15 @@ impl Dialer {
     }
 
     /// Asks a server that closed a connection without a word why it may have: an own conversation on a fresh connection.
-    pub(super) async fn why_closed(&self, server: &Server, fault: &ServerFault) -> ServerFault {
+    pub(super) async fn why_closed(&self, server: &ServerAddress, fault: &ServerFault) -> ServerFault {
         let reason = match (self.tls_for(server), fault) {
             (Some(tls), ServerFault::Closes) => {
-                let (address, limits) = (server.address(), Limits::default());
-                let answer =
-                    timeout(REASON, four_letter::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits))
-                        .await;
+                let (address, limits) = (server.address(), QuestionLimits::default());
+                let answer = timeout(
+                    WHY_CLOSED_TIMEOUT,
+                    four_letter::ask_over(Some(tls), &address, NamedBy::User, Word::Srvr, limits),
+                )
+                .await;
                 answer.ok().and_then(Result::ok).map(|answer| probe::read_srvr(answer.text.as_bytes()))
             }
             _ => Some(probe::why_closed(server).await),
@@ -123,7 +125,7 @@ impl Dialer {
         reason.filter(|reason| *reason != ServerFault::Closes).unwrap_or_else(|| fault.clone())
     }
 
-    fn tls_for(&self, server: &Server) -> Option<&TlsConnector> {
+    fn tls_for(&self, server: &ServerAddress) -> Option<&TlsConnector> {
         self.tls.as_ref().filter(|_| server.tls)
     }
 }

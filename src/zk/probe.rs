@@ -6,11 +6,11 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::connect_string::Server;
+use super::connect_string::ServerAddress;
 use super::fault::ServerFault;
 
 /// For each step of the conversation: the name, the connection, the answer.
-const PATIENCE: Duration = Duration::from_millis(1500);
+const PROBE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// A command that every ZooKeeper server answers on a plain client port, if only by saying that it may not.
 const SRVR: &[u8] = b"srvr";
@@ -27,7 +27,7 @@ const CLIENT_HELLO: &[u8] = &[
 ];
 
 /// Asks a server in plain, and whether it speaks TLS. Takes a few seconds at most.
-pub(super) async fn why_closed(server: &Server) -> ServerFault {
+pub(super) async fn why_closed(server: &ServerAddress) -> ServerFault {
     let (plain, hello) = tokio::join!(converse(server, SRVR), converse(server, CLIENT_HELLO));
     let speaks_tls = hello.as_deref().is_ok_and(is_tls);
     let plain = match plain {
@@ -66,14 +66,14 @@ fn is_tls(answer: &[u8]) -> bool {
 }
 
 /// Says something on a fresh connection and takes the beginning of the answer; empty when the server closed.
-async fn converse(server: &Server, words: &[u8]) -> Result<Vec<u8>, ServerFault> {
+async fn converse(server: &ServerAddress, words: &[u8]) -> Result<Vec<u8>, ServerFault> {
     let mut stream = connect(server).await?;
     let mut answer = vec![0; 512];
     let exchange = async {
         stream.write_all(words).await?;
         stream.read(&mut answer).await
     };
-    match timeout(PATIENCE, exchange).await {
+    match timeout(PROBE_TIMEOUT, exchange).await {
         Err(_) => Err(ServerFault::Silent),
         // A server that resets the connection has closed it.
         Ok(Err(_)) => Ok(Vec::new()),
@@ -84,12 +84,12 @@ async fn converse(server: &Server, words: &[u8]) -> Result<Vec<u8>, ServerFault>
     }
 }
 
-async fn connect(server: &Server) -> Result<TcpStream, ServerFault> {
-    let addresses = match timeout(PATIENCE, tokio::net::lookup_host((server.host.as_str(), server.port))).await {
+async fn connect(server: &ServerAddress) -> Result<TcpStream, ServerFault> {
+    let addresses = match timeout(PROBE_TIMEOUT, tokio::net::lookup_host((server.host.as_str(), server.port))).await {
         Ok(Ok(addresses)) => addresses.collect::<Vec<_>>(),
         Ok(Err(_)) | Err(_) => return Err(ServerFault::NotFound),
     };
-    match timeout(PATIENCE, TcpStream::connect(addresses.as_slice())).await {
+    match timeout(PROBE_TIMEOUT, TcpStream::connect(addresses.as_slice())).await {
         Err(_) => Err(ServerFault::TimedOut),
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(error)) => Err(ServerFault::of_connection(&error)),
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     /// Serves each connection with what `answer` makes of the first bytes; `None` closes without a word.
-    async fn serve(answer: fn(&[u8]) -> Option<&'static [u8]>) -> Server {
+    async fn serve(answer: fn(&[u8]) -> Option<&'static [u8]>) -> ServerAddress {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         tokio::spawn(async move {
@@ -117,11 +117,11 @@ mod tests {
                 });
             }
         });
-        Server { host: "127.0.0.1".to_owned(), port, tls: false }
+        ServerAddress { host: "127.0.0.1".to_owned(), port, tls: false }
     }
 
     async fn found(answer: fn(&[u8]) -> Option<&'static [u8]>, tls: bool) -> ServerFault {
-        let server = Server { tls, ..serve(answer).await };
+        let server = ServerAddress { tls, ..serve(answer).await };
         why_closed(&server).await
     }
 
@@ -138,8 +138,8 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("an address").port();
         drop(listener);
-        let closed = Server { host: "127.0.0.1".to_owned(), port, tls: false };
-        let unknown = Server { host: "no-such-host.invalid".to_owned(), port, tls: false };
+        let closed = ServerAddress { host: "127.0.0.1".to_owned(), port, tls: false };
+        let unknown = ServerAddress { host: "no-such-host.invalid".to_owned(), port, tls: false };
         let faults = (why_closed(&closed).await, why_closed(&unknown).await);
         assert_eq!(faults, (ServerFault::Refused, ServerFault::NotFound));
     }

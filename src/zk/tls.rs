@@ -10,10 +10,10 @@ use tokio_rustls::rustls::{AlertDescription, CertificateError, ClientConfig, Err
 
 use super::fault::ServerFault;
 use super::{ConnectError, TlsFiles};
-use crate::files::{self, FileError, Guard};
+use crate::files::{self, FileError, Sensitivity};
 
 /// The largest file that is read, in bytes: a bundle of all public authorities has a fifth of it.
-const LARGEST: u64 = 1 << 20;
+const MAX_FILE_SIZE: u64 = 1 << 20;
 
 /// How many of a certificate's names are told.
 const MAX_PRESENTED: usize = 5;
@@ -22,7 +22,7 @@ const MAX_PRESENTED: usize = 5;
 /// without showing any of it.
 pub(super) async fn connector(files: &TlsFiles) -> Result<TlsConnector, ConnectError> {
     let mut roots = RootCertStore::empty();
-    let authorities = read(&files.ca, Guard::Public).await?;
+    let authorities = read(&files.ca, Sensitivity::Public).await?;
     roots.add_parsable_certificates(CertificateDer::pem_slice_iter(authorities.as_bytes()).filter_map(Result::ok));
     if roots.is_empty() {
         return Err(bad(&files.ca, "it holds no certificate of an authority in PEM form"));
@@ -54,7 +54,7 @@ async fn identity(
     cert_file: &Path,
     key_file: &Path,
 ) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), ConnectError> {
-    let (cert, key) = (read(cert_file, Guard::Public).await?, read(key_file, Guard::Secret).await?);
+    let (cert, key) = (read(cert_file, Sensitivity::Public).await?, read(key_file, Sensitivity::Secret).await?);
     let chain: Vec<_> = CertificateDer::pem_slice_iter(cert.as_bytes()).filter_map(Result::ok).collect();
     if chain.is_empty() {
         return Err(bad(cert_file, "it holds no certificate in PEM form"));
@@ -143,9 +143,9 @@ fn alert_fault(alert: AlertDescription, has_certificate: bool) -> ServerFault {
     }
 }
 
-async fn read(path: &Path, guard: Guard) -> Result<String, ConnectError> {
+async fn read(path: &Path, guard: Sensitivity) -> Result<String, ConnectError> {
     let file = path.to_owned();
-    let text = tokio::task::spawn_blocking(move || files::read_text(&file, guard, LARGEST)).await;
+    let text = tokio::task::spawn_blocking(move || files::read_text(&file, guard, MAX_FILE_SIZE)).await;
     text.map_err(|error| bad(path, &error.to_string()))?.map_err(|why| match &why {
         FileError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
             bad(path, "it is no text file, and so not in PEM form")

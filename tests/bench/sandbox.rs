@@ -6,7 +6,7 @@
 #[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
 mod harness;
 
-use lockscope::sandbox::{Options, Sandbox};
+use lockscope::sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 
 use harness::contend::chain_clients;
@@ -27,7 +27,7 @@ fn median(mut figures: Vec<f64>) -> f64 {
 async fn main() {
     let real = Server::start();
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let sandbox = Sandbox::start(listener, Options::default()).expect("it starts");
+    let sandbox = Sandbox::start(listener, SandboxConfig::default()).expect("it starts");
     let (mut slow, mut fast) = (Vec::new(), Vec::new());
     for pass in 0..=PASSES {
         let figures = (

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use lockscope::admin::audit::{Entry, Limits, read};
+use lockscope::admin::audit::{AuditEntry, HistoryLimits, read};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use crate::harness::server::Server;
@@ -61,9 +61,9 @@ impl Scene {
     }
 
     /// The entries of the log, once there are so many with an outcome.
-    fn logged(&self, count: usize) -> Vec<Entry> {
+    fn logged(&self, count: usize) -> Vec<AuditEntry> {
         eventually_blocking("outcomes in the audit log", || {
-            let history = read(&self.log(), Limits::default()).map_err(|error| error.to_string())?;
+            let history = read(&self.log(), HistoryLimits::default()).map_err(|error| error.to_string())?;
             let done = history.entries.iter().filter(|entry| entry.outcome.is_some()).count();
             if done == count { Ok(history.entries) } else { Err(format!("{history:?}")) }
         })
@@ -87,7 +87,7 @@ fn answer(terminal: &mut Terminal, keys: &str, expected: &str) {
     });
 }
 
-fn result(entry: &Entry) -> &str {
+fn result(entry: &AuditEntry) -> &str {
     entry.outcome.as_ref().map_or("none", |told| &told.result)
 }
 
@@ -301,7 +301,7 @@ fn a_deletion_that_was_confirmed_is_finished_though_the_user_leaves() {
     });
     server.resume();
     assert!(terminal.ends().success());
-    let history = read(&log, Limits::default()).expect("the log");
+    let history = read(&log, HistoryLimits::default()).expect("the log");
     assert_eq!(result(&history.entries[0]), "deleted", "{history:?}");
     let there = runtime.block_on(client.check_stat("/orders/lock-0000000000")).expect("an answer");
     assert!(there.is_none());

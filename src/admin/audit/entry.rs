@@ -48,7 +48,7 @@ impl Subject {
 /// What a line tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::admin) enum Stage {
+pub(in crate::admin) enum LineKind {
     /// What is about to be done.
     Intent,
     /// What came of it.
@@ -57,9 +57,9 @@ pub(in crate::admin) enum Stage {
 
 /// One line of the log.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::admin) struct Line {
+pub(in crate::admin) struct AuditLine {
     pub schema: u32,
-    pub entry: Stage,
+    pub entry: LineKind,
     /// What ties an outcome to its intent.
     pub id: String,
     /// RFC 3339, UTC, by this machine's clock.
@@ -79,12 +79,12 @@ pub(in crate::admin) struct Line {
     pub reason: Option<String>,
 }
 
-impl Line {
+impl AuditLine {
     /// What is about to be done to a node.
     pub fn intent(action: Action, subject: Subject, who: &Who, confirmed_by: &str) -> Self {
         Self {
             schema: SCHEMA,
-            entry: Stage::Intent,
+            entry: LineKind::Intent,
             id: uuid::Uuid::new_v4().to_string(),
             at: now(),
             action: action.id().to_owned(),
@@ -98,7 +98,7 @@ impl Line {
 
     /// What came of it.
     pub fn outcome(self, result: &str, reason: String) -> Self {
-        Self { entry: Stage::Outcome, at: now(), result: Some(result.to_owned()), reason: Some(reason), ..self }
+        Self { entry: LineKind::Outcome, at: now(), result: Some(result.to_owned()), reason: Some(reason), ..self }
     }
 }
 
@@ -108,7 +108,7 @@ fn now() -> String {
 
 /// What came of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct AuditOutcome {
     /// When, as RFC 3339 in UTC.
     pub at: String,
     /// [`Ending::id`](super::super::Ending::id), or why it was not even tried.
@@ -119,7 +119,7 @@ pub struct Told {
 
 /// One change: its intent and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// What ties the two lines together.
     pub id: String,
     /// When it was first written of, as RFC 3339 in UTC.
@@ -135,27 +135,27 @@ pub struct Entry {
     /// Whether it was about to be done: not so, when it was refused before.
     pub intended: bool,
     /// What came of it; `None` for an intent without an outcome: nobody wrote whether the node was deleted.
-    pub outcome: Option<Told>,
+    pub outcome: Option<AuditOutcome>,
 }
 
-impl From<Line> for Entry {
-    fn from(line: Line) -> Self {
-        let Line { entry, id, at, action, subject, who, confirmed_by, result, reason, .. } = line;
-        let outcome = (entry == Stage::Outcome).then(|| Told {
+impl From<AuditLine> for AuditEntry {
+    fn from(line: AuditLine) -> Self {
+        let AuditLine { entry, id, at, action, subject, who, confirmed_by, result, reason, .. } = line;
+        let outcome = (entry == LineKind::Outcome).then(|| AuditOutcome {
             at: at.clone(),
             result: result.unwrap_or_default(),
             reason: reason.unwrap_or_default(),
         });
-        Self { id, at, action, subject, who, confirmed_by, intended: entry == Stage::Intent, outcome }
+        Self { id, at, action, subject, who, confirmed_by, intended: entry == LineKind::Intent, outcome }
     }
 }
 
 /// Puts the lines of one id together, in the order of the first of each.
-pub(super) fn joined(lines: impl Iterator<Item = Line>) -> Vec<Entry> {
-    let mut entries: Vec<Entry> = Vec::new();
+pub(super) fn joined(lines: impl Iterator<Item = AuditLine>) -> Vec<AuditEntry> {
+    let mut entries: Vec<AuditEntry> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for line in lines {
-        let entry = Entry::from(line);
+        let entry = AuditEntry::from(line);
         if let Some(known) = places.get(&entry.id).and_then(|place| entries.get_mut(*place)) {
             known.intended |= entry.intended;
             known.outcome = entry.outcome.or(known.outcome.take());

@@ -15,9 +15,9 @@ use std::path::PathBuf;
 
 use etcetera::BaseStrategy;
 
-pub(super) use entry::Line;
-pub use entry::{Entry, Subject, Told};
-pub use read::{History, Limits, read};
+pub(super) use entry::AuditLine;
+pub use entry::{AuditEntry, AuditOutcome, Subject};
+pub use read::{AuditHistory, HistoryLimits, read};
 pub use write::Audit;
 
 use crate::files::FileError;

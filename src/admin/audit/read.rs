@@ -1,20 +1,20 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use super::Entry;
-use super::entry::{Line, joined};
-use crate::files::{self, FileError, Guard};
+use super::AuditEntry;
+use super::entry::{AuditLine, joined};
+use crate::files::{self, FileError, Sensitivity};
 
 /// How much of a log is read: its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct HistoryLimits {
     /// At most so many bytes.
     pub bytes: u64,
     /// At most so many entries.
     pub entries: usize,
 }
 
-impl Default for Limits {
+impl Default for HistoryLimits {
     fn default() -> Self {
         Self { bytes: 8 << 20, entries: 10_000 }
     }
@@ -22,9 +22,9 @@ impl Default for Limits {
 
 /// What a log tells.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
+pub struct AuditHistory {
     /// The newest entries, oldest first.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<AuditEntry>,
     /// Lines that cannot be read, the torn end of a write among them.
     pub damaged: usize,
     /// Whether there is more than the limits let through.
@@ -32,10 +32,10 @@ pub struct History {
 }
 
 /// Reads the end of a log; a log that is not there is empty. Blocks the thread.
-pub fn read(path: &Path, limits: Limits) -> Result<History, FileError> {
-    let mut file = match files::open(path, Guard::Evidence) {
+pub fn read(path: &Path, limits: HistoryLimits) -> Result<AuditHistory, FileError> {
+    let mut file = match files::open(path, Sensitivity::Evidence) {
         Ok(file) => file,
-        Err(why) if why.is_absent() => return Ok(History::default()),
+        Err(why) if why.is_absent() => return Ok(AuditHistory::default()),
         Err(why) => return Err(why),
     };
     let skipped = file.metadata()?.len().saturating_sub(limits.bytes);
@@ -53,16 +53,16 @@ pub fn read(path: &Path, limits: Limits) -> Result<History, FileError> {
     Ok(history)
 }
 
-fn parse(text: &[u8], most: usize) -> History {
+fn parse(text: &[u8], most: usize) -> AuditHistory {
     let mut damaged = 0;
     let lines = text.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     let lines = lines.filter_map(|line| {
-        let line = serde_json::from_slice::<Line>(line).ok();
+        let line = serde_json::from_slice::<AuditLine>(line).ok();
         damaged += usize::from(line.is_none());
         line
     });
     let mut entries = joined(lines);
     let surplus = entries.len().saturating_sub(most);
     entries.drain(..surplus);
-    History { entries, damaged, cut: surplus > 0 }
+    AuditHistory { entries, damaged, cut: surplus > 0 }
 }

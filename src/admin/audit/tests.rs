@@ -12,13 +12,13 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn intent(path: &str) -> Line {
+fn intent(path: &str) -> AuditLine {
     let subject = Subject { path: path.to_owned(), czxid: Some(7), ..Subject::default() };
-    Line::intent(Action::Delete, subject, &Who::here("zk1:2181"), "yes")
+    AuditLine::intent(Action::Delete, subject, &Who::here("zk1:2181"), "yes")
 }
 
-fn history(path: &Path) -> History {
-    read(path, Limits::default()).unwrap()
+fn history(path: &Path) -> AuditHistory {
+    read(path, HistoryLimits::default()).unwrap()
 }
 
 fn spoil(path: &Path, bytes: &[u8]) {
@@ -28,7 +28,7 @@ fn spoil(path: &Path, bytes: &[u8]) {
 #[tokio::test]
 async fn an_intent_and_its_outcome_are_one_entry_and_an_intent_alone_says_so() {
     let (_folder, path) = folder();
-    assert_eq!(history(&path), History::default(), "there is no log yet");
+    assert_eq!(history(&path), AuditHistory::default(), "there is no log yet");
     let audit = Audit::open(&path).unwrap();
     let (done, killed) = (intent("/a"), intent("/b\n\u{1b}[2J"));
     audit.write(&done).await.unwrap();
@@ -91,11 +91,11 @@ async fn of_a_long_log_the_end_is_read_and_no_more() {
         assert_eq!(read.damaged, 0, "a line that is cut off is not damaged");
         (read.entries.first().map(|entry| entry.subject.path.clone()), read.entries.len(), read.cut)
     };
-    assert_eq!(last(Limits { bytes: length, entries: 5 }), (Some("/15".to_owned()), 5, true));
-    assert!(!last(Limits { bytes: length, entries: 20 }).2);
-    let (first, count, cut) = last(Limits { bytes: length / 2, entries: 20 });
+    assert_eq!(last(HistoryLimits { bytes: length, entries: 5 }), (Some("/15".to_owned()), 5, true));
+    assert!(!last(HistoryLimits { bytes: length, entries: 20 }).2);
+    let (first, count, cut) = last(HistoryLimits { bytes: length / 2, entries: 20 });
     assert!(cut && (9..=10).contains(&count) && first.is_some(), "{count}");
-    assert_eq!(last(Limits { bytes: 3, entries: 20 }), (None, 0, true));
+    assert_eq!(last(HistoryLimits { bytes: 3, entries: 20 }), (None, 0, true));
 }
 
 #[tokio::test]
@@ -110,5 +110,5 @@ async fn a_log_that_was_moved_away_is_made_again_and_one_that_cannot_be_is_an_er
     fs::create_dir(&path).unwrap();
     let error = audit.write(&intent("/c")).await.unwrap_err().to_string();
     assert!(error.contains("--audit-log") && error.contains("nothing is changed"), "{error}");
-    assert!(read(&path, Limits::default()).is_err());
+    assert!(read(&path, HistoryLimits::default()).is_err());
 }

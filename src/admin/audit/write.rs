@@ -6,12 +6,12 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::{Action, Who};
-use super::{AuditError, Line, Subject};
-use crate::files::{self, FileError, Guard};
+use super::{AuditError, AuditLine, Subject};
+use crate::files::{self, FileError, Sensitivity};
 use crate::report::json;
 
 /// How long a disk gets to take a line.
-const PATIENCE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An audit log that can be written. Several programs may write one log: each line is appended in one piece.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ impl Audit {
     /// Blocks the thread.
     pub fn open(path: &Path) -> Result<Self, AuditError> {
         let audit = Self { path: path.to_owned() };
-        match files::append(path, Guard::Evidence) {
+        match files::append(path, Sensitivity::Evidence) {
             Ok(_) => Ok(audit),
             Err(error) => Err(audit.failed(error)),
         }
@@ -44,18 +44,18 @@ impl Audit {
         result: &str,
         reason: String,
     ) -> Result<(), AuditError> {
-        let mut line = Line::intent(action, subject, who, "").outcome(result, reason);
+        let mut line = AuditLine::intent(action, subject, who, "").outcome(result, reason);
         line.confirmed_by = None;
         self.write(&line).await
     }
 
     /// Appends a line and returns when it is on the disk. When this is cancelled, or the disk takes too long, the line may be
     /// written or not.
-    pub(in crate::admin) async fn write(&self, line: &Line) -> Result<(), AuditError> {
+    pub(in crate::admin) async fn write(&self, line: &AuditLine) -> Result<(), AuditError> {
         let path = self.path.clone();
         let text = json::to_string(line).map_err(|error| self.failed(io::Error::from(error)))?.into_bytes();
         let written = tokio::task::spawn_blocking(move || append(&path, text));
-        match timeout(PATIENCE, written).await {
+        match timeout(WRITE_TIMEOUT, written).await {
             Ok(Ok(written)) => written.map_err(|error| self.failed(error)),
             Ok(Err(ended)) => Err(self.failed(io::Error::other(ended))),
             Err(_) => Err(self.failed(io::Error::new(io::ErrorKind::TimedOut, "the disk takes too long"))),
@@ -69,7 +69,7 @@ impl Audit {
 
 /// Opened for each line, so that a log that was moved away or deleted meanwhile is made again.
 fn append(path: &Path, mut line: Vec<u8>) -> Result<(), FileError> {
-    let mut file = files::append(path, Guard::Evidence)?;
+    let mut file = files::append(path, Sensitivity::Evidence)?;
     let length = file.metadata()?.len();
     let mut last = [b'\n'];
     if length > 0 {

@@ -5,27 +5,27 @@ use std::time::Instant;
 use tokio::time::{Duration, sleep};
 use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, SessionState, Stat};
 
-use super::super::plan::Needed;
-use super::super::{Action, Guard, PlannedNode};
+use super::super::plan::NeededGuard;
+use super::super::{Action, PlannedNode, RecreationGuard};
 use super::raise::{Raise, Raised, is_answer};
-use super::sent::{Deletion, Sent};
+use super::sent::{Sent, UnansweredDeletion};
 use super::{Ending, Examine, Reexamined, reexamine};
 use crate::znode::Zxid;
 
 /// What Curator's owners take for the question whether they release.
-const REVOKE: &[u8] = b"__REVOKE__";
+const REVOKE_DATA: &[u8] = b"__REVOKE__";
 
 /// How often a node is tried anew when others change it meanwhile, or the connection is lost.
 const MAX_TRIES: usize = 10;
 
 /// How long it is waited after a failed try, at first; longer after each.
-const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const FIRST_RETRY_DELAY: Duration = Duration::from_millis(10);
 
 /// How long what was found out about a node stays good: then it is examined again before anything is sent.
-const EXAMINED_FOR: Duration = Duration::from_secs(1);
+const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 /// What a step leads to.
-enum Step {
+enum Attempt {
     /// This is the end.
     End(Ending),
     /// It has to be tried again: something changed.
@@ -43,7 +43,7 @@ struct Written<'a> {
     /// The version that it was raised to.
     version: i32,
     /// What is left to know it by when the reply is lost.
-    deletion: Deletion,
+    deletion: UnansweredDeletion,
 }
 
 /// One node in work.
@@ -74,8 +74,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 Action::Revoke => self.try_revoke().await,
             };
             match step {
-                Ok(Step::End(ending)) => return ending,
-                Ok(Step::Again | Step::NotPermitted) => pause(tried).await,
+                Ok(Attempt::End(ending)) => return ending,
+                Ok(Attempt::Again | Attempt::NotPermitted) => pause(tried).await,
                 Err(error) => {
                     if let Err(ending) = self.recover(error, tried).await {
                         return ending;
@@ -89,34 +89,35 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    async fn try_delete(&mut self) -> Result<Step, Error> {
+    async fn try_delete(&mut self) -> Result<Attempt, Error> {
         self.settle_raise().await?;
         let stat = match self.client.check_stat(self.path()).await? {
             Some(stat) if self.is_ours(&stat) => stat,
-            other => return self.end_without(other).await.map(Step::End),
+            other => return self.end_without(other).await.map(Attempt::End),
         };
         // What was sent before did not arrive, and cannot arrive any more: its connection is gone, and the servers were synced.
         self.sent.deletion = None;
         if let Some(ending) = self.examine_again().await {
-            return Ok(Step::End(ending));
+            return Ok(Attempt::End(ending));
         }
-        let needed = Guard::needed(self.node);
-        if needed == Needed::Nothing {
+        let needed = RecreationGuard::needed(self.node);
+        if needed == NeededGuard::Nothing {
             return self.send(stat.version, false).await;
         }
-        let parent_is_closed = matches!(self.node.guard, Some(Guard::OwnNode { .. } | Guard::Unguarded));
-        if needed == Needed::ParentOrNode && !parent_is_closed {
+        let parent_is_closed =
+            matches!(self.node.guard, Some(RecreationGuard::OwnNode { .. } | RecreationGuard::Unguarded));
+        if needed == NeededGuard::ParentOrNode && !parent_is_closed {
             match self.delete_with_parent(&stat).await? {
-                Step::NotPermitted if matches!(self.node.guard, Some(Guard::Parent { .. })) => {
+                Attempt::NotPermitted if matches!(self.node.guard, Some(RecreationGuard::Parent { .. })) => {
                     let what = "its parent may not be written any more, so that it would be made sure of otherwise";
-                    return Ok(Step::End(Ending::Changed { what: what.to_owned() }));
+                    return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
                 }
-                Step::NotPermitted => {}
+                Attempt::NotPermitted => {}
                 step => return Ok(step),
             }
         }
         match self.delete_raised(&stat).await? {
-            Step::NotPermitted => self.delete_unguarded().await,
+            Attempt::NotPermitted => self.delete_unguarded().await,
             step => Ok(step),
         }
     }
@@ -129,10 +130,10 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         };
         match self.sent.deletion {
             None => Ok(not_ours),
-            Some(Deletion::Plain) => {
+            Some(UnansweredDeletion::Plain) => {
                 Ok(self.sent.cut_off(self.action, "it is gone, and the reply to the deletion was lost"))
             }
-            Some(Deletion::WithParent { czxid, version }) => {
+            Some(UnansweredDeletion::WithParent { czxid, version }) => {
                 // The transaction that deletes it raises the parent's version too: that is its trace.
                 let parent = self.client.check_stat(self.parent()).await?.filter(|parent| parent.czxid == czxid);
                 Ok(match parent {
@@ -151,31 +152,31 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
 
     /// Makes sure of the parent by raising its version, and deletes the node in one transaction with a write to that very parent: a
     /// number can only come back with another parent.
-    async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Step, Error> {
+    async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Attempt, Error> {
         let parent = self.parent().to_owned();
         let (data, before) = match self.client.get_data(&parent).await {
             Ok(read) => read,
-            Err(Error::NoAuth) => return Ok(Step::NotPermitted),
-            Err(Error::NoNode) => return Ok(Step::Again),
+            Err(Error::NoAuth) => return Ok(Attempt::NotPermitted),
+            Err(Error::NoNode) => return Ok(Attempt::Again),
             Err(error) => return Err(error),
         };
         match self.raise(&parent, &data, &before, Some(stat.version)).await? {
             Raised::At { version, behind } => match behind? {
                 Some(node) if self.is_ours(&node) => {
                     let czxid = before.czxid;
-                    let deletion = Deletion::WithParent { czxid, version };
+                    let deletion = UnansweredDeletion::WithParent { czxid, version };
                     let written = Written { path: &parent, data: &data, czxid, version, deletion };
                     self.send_with(written, node.version).await
                 }
-                _ => Ok(Step::Again),
+                _ => Ok(Attempt::Again),
             },
-            Raised::Again | Raised::Other(_) => Ok(Step::Again),
-            Raised::NotPermitted => Ok(Step::NotPermitted),
+            Raised::Again | Raised::Other(_) => Ok(Attempt::Again),
+            Raised::NotPermitted => Ok(Attempt::NotPermitted),
         }
     }
 
     /// Deletes the node in one transaction with a write to what was made sure of, whose answer tells which that was.
-    async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Step, Error> {
+    async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Attempt, Error> {
         self.ready()?;
         let Written { path, data, czxid, version, deletion } = written;
         let mut writer = self.client.new_multi_writer();
@@ -186,7 +187,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         let (index, error) = match commit.await {
             Ok(results) => {
                 self.sent.deletion = None;
-                return Ok(Step::End(match results.first() {
+                return Ok(Attempt::End(match results.first() {
                     Some(MultiWriteResult::SetData { stat }) if stat.czxid != czxid => {
                         self.sent.overwritten = true;
                         Ending::DeletedOther
@@ -202,55 +203,55 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
         self.sent.deletion = None;
         Ok(match (index, error) {
-            (0, Error::NoAuth) => Step::NotPermitted,
+            (0, Error::NoAuth) => Attempt::NotPermitted,
             (_, error) => refused(error),
         })
     }
 
     /// Makes sure of the node by raising its own version, and deletes it in one transaction with one more write to it.
-    async fn delete_raised(&mut self, stat: &Stat) -> Result<Step, Error> {
+    async fn delete_raised(&mut self, stat: &Stat) -> Result<Attempt, Error> {
         let path = self.path().to_owned();
         let (data, read) = match self.client.get_data(&path).await {
             Ok(read) => read,
-            Err(Error::NoAuth) => return Ok(Step::NotPermitted),
-            Err(Error::NoNode) => return Ok(Step::Again),
+            Err(Error::NoAuth) => return Ok(Attempt::NotPermitted),
+            Err(Error::NoNode) => return Ok(Attempt::Again),
             Err(error) => return Err(error),
         };
         if read.czxid != stat.czxid {
-            return Ok(Step::Again);
+            return Ok(Attempt::Again);
         }
         match self.raise(&path, &data, &read, None).await? {
             Raised::At { version, .. } => {
-                let deletion = Deletion::Plain;
+                let deletion = UnansweredDeletion::Plain;
                 let written = Written { path: &path, data: &data, czxid: stat.czxid, version, deletion };
                 self.send_with(written, version.wrapping_add(1)).await
             }
-            Raised::Again => Ok(Step::Again),
-            Raised::Other(stat) => Ok(Step::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
-            Raised::NotPermitted => Ok(Step::NotPermitted),
+            Raised::Again => Ok(Attempt::Again),
+            Raised::Other(stat) => Ok(Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) })),
+            Raised::NotPermitted => Ok(Attempt::NotPermitted),
         }
     }
 
     /// Nothing may be written: looks once more and deletes it, if that was confirmed.
-    async fn delete_unguarded(&mut self) -> Result<Step, Error> {
-        if self.node.guard != Some(Guard::Unguarded) {
+    async fn delete_unguarded(&mut self) -> Result<Attempt, Error> {
+        if self.node.guard != Some(RecreationGuard::Unguarded) {
             let what = "nothing that could make sure of it may be written any more";
-            return Ok(Step::End(Ending::Changed { what: what.to_owned() }));
+            return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
         }
         match self.client.check_stat(self.path()).await? {
             Some(stat) if self.is_ours(&stat) => self.send(stat.version, true).await,
-            _ => Ok(Step::Again),
+            _ => Ok(Attempt::Again),
         }
     }
 
-    async fn send(&mut self, version: i32, window: bool) -> Result<Step, Error> {
+    async fn send(&mut self, version: i32, window: bool) -> Result<Attempt, Error> {
         self.ready()?;
         let delete = self.client.delete(self.path(), Some(version));
-        self.sent.deletion = Some(Deletion::Plain);
+        self.sent.deletion = Some(UnansweredDeletion::Plain);
         match delete.await {
             Ok(()) => {
                 self.sent.deletion = None;
-                Ok(Step::End(Ending::Deleted { window }))
+                Ok(Attempt::End(Ending::Deleted { window }))
             }
             Err(error) if is_answer(&error) => {
                 self.sent.deletion = None;
@@ -260,7 +261,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    async fn try_revoke(&mut self) -> Result<Step, Error> {
+    async fn try_revoke(&mut self) -> Result<Attempt, Error> {
         let lost = self.sent.raise.take();
         let (data, stat) = match self.client.get_data(self.path()).await {
             Ok((data, stat)) => (Some(data), Some(stat)),
@@ -279,28 +280,28 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
                 (None, Some(other)) => Ending::ChangedHands { czxid: Zxid(other.czxid) },
             };
             self.settle_raise().await?;
-            return Ok(Step::End(ending));
+            return Ok(Attempt::End(ending));
         };
-        if self.sent.raise.take().is_some() && data.as_deref() == Some(REVOKE) {
-            return Ok(Step::End(Ending::Asked));
+        if self.sent.raise.take().is_some() && data.as_deref() == Some(REVOKE_DATA) {
+            return Ok(Attempt::End(Ending::Asked));
         }
         if let Some(ending) = self.examine_again().await {
-            return Ok(Step::End(ending));
+            return Ok(Attempt::End(ending));
         }
         let path = self.path().to_owned();
         let raise =
-            Raise { path, czxid: stat.czxid, data: REVOKE.to_vec(), version: stat.version, times: 1, read: None };
+            Raise { path, czxid: stat.czxid, data: REVOKE_DATA.to_vec(), version: stat.version, times: 1, read: None };
         Ok(match self.raise_once(raise, None).await? {
-            Raised::At { .. } => Step::End(Ending::Asked),
-            Raised::Again => Step::Again,
-            Raised::Other(stat) => Step::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
-            Raised::NotPermitted => Step::End(Ending::Refused { lacks: "the WRITE permission on it" }),
+            Raised::At { .. } => Attempt::End(Ending::Asked),
+            Raised::Again => Attempt::Again,
+            Raised::Other(stat) => Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
+            Raised::NotPermitted => Attempt::End(Ending::Refused { lacks: "the WRITE permission on it" }),
         })
     }
 
     /// Looks again at what was confirmed, when that was some time ago.
     async fn examine_again(&mut self) -> Option<Ending> {
-        if self.examined.elapsed() < EXAMINED_FOR {
+        if self.examined.elapsed() < MAX_EXAMINATION_AGE {
             return None;
         }
         let found = reexamine(self.examine, self.action, self.node).await;
@@ -357,16 +358,16 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
 }
 
 /// What a server's refusal of a deletion leads to.
-fn refused(error: Error) -> Step {
+fn refused(error: Error) -> Attempt {
     match error {
-        Error::NoNode => Step::End(Ending::Gone),
-        Error::BadVersion => Step::Again,
-        Error::NotEmpty => Step::End(Ending::NotEmpty),
-        Error::NoAuth => Step::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
-        error => Step::End(Ending::NotDone { why: error.to_string() }),
+        Error::NoNode => Attempt::End(Ending::Gone),
+        Error::BadVersion => Attempt::Again,
+        Error::NotEmpty => Attempt::End(Ending::NotEmpty),
+        Error::NoAuth => Attempt::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
+        error => Attempt::End(Ending::NotDone { why: error.to_string() }),
     }
 }
 
 async fn pause(tried: usize) {
-    sleep(FIRST_PAUSE * 2_u32.pow(u32::try_from(tried).unwrap_or(0).min(6))).await;
+    sleep(FIRST_RETRY_DELAY * 2_u32.pow(u32::try_from(tried).unwrap_or(0).min(6))).await;
 }

@@ -134,7 +134,7 @@ impl fmt::Display for Ending {
 
 /// What became of one node, and whether that is written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct NodeOutcome {
     /// The node.
     pub path: ZnodePath,
     /// Its creation.
@@ -151,7 +151,7 @@ pub struct Outcome {
     pub unaudited: Option<String>,
 }
 
-impl Outcome {
+impl NodeOutcome {
     /// What became of a node of which no trace is left.
     pub fn new(node: &PlannedNode, ending: Ending) -> Self {
         let (path, czxid) = (node.path.clone(), node.czxid);
@@ -160,11 +160,11 @@ impl Outcome {
 
     /// It in one sentence, with the node's path as it is: escape it before it is shown.
     pub fn sentence(&self) -> String {
-        format!("{} {}", self.path, self.words())
+        format!("{} {}", self.path, self.predicate())
     }
 
     /// The rest of that sentence, behind the node.
-    pub fn words(&self) -> String {
+    pub fn predicate(&self) -> String {
         let mut words = vec![self.ending.to_string()];
         if let Some(raised) = &self.raised {
             words.push(format!("the version and the time of modification of {raised} changed, its data did not"));

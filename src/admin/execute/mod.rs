@@ -31,14 +31,14 @@ use tokio::time::timeout;
 use zookeeper_client::Client;
 
 use deleter::NodeDeleter;
-pub use ending::{Ending, Outcome};
+pub use ending::{Ending, NodeOutcome};
 
-use super::audit::{Line, Subject};
+use super::audit::{AuditLine, Subject};
 use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
 
 /// How long an examination may take: servers that are slow to tell about themselves are waited for.
-const MAX_EXAMINATION: Duration = Duration::from_secs(30);
+const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How long the end of the session is waited for.
 const MAX_CLOSING: Duration = Duration::from_secs(2);
@@ -65,7 +65,7 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
             why: format!("it could not be looked at again before the deletion: {why}"),
         })
     };
-    match timeout(MAX_EXAMINATION, examine.examine(node)).await {
+    match timeout(EXAMINATION_TIMEOUT, examine.examine(node)).await {
         // The execution finds out whether it is gone, and tells.
         Ok(Ok(None)) => Reexamined::Same,
         Ok(Ok(Some(now))) if now.czxid != node.czxid => Reexamined::Same,
@@ -95,15 +95,15 @@ pub async fn execute(
     who: &Who,
     patience: Duration,
     examine: &mut impl Examine,
-) -> Vec<Outcome> {
+) -> Vec<NodeOutcome> {
     let (plan, by) = (plan.what(), plan.by());
-    let mut run = Run { session: Some(client), action: plan.action(), patience, examine };
-    let mut outcomes: Vec<Option<Outcome>> = plan.nodes().iter().map(|_| None).collect();
+    let mut run = PlanRun { session: Some(client), action: plan.action(), patience, examine };
+    let mut outcomes: Vec<Option<NodeOutcome>> = plan.nodes().iter().map(|_| None).collect();
     for index in plan.execution_order() {
         let node = &plan.nodes()[index];
-        let intent = Line::intent(plan.action(), Subject::of(node), who, by);
+        let intent = AuditLine::intent(plan.action(), Subject::of(node), who, by);
         let outcome = if let Err(error) = audit.write(&intent).await {
-            Outcome::new(node, Ending::NotAudited { why: error.to_string() })
+            NodeOutcome::new(node, Ending::NotAudited { why: error.to_string() })
         } else {
             let mut outcome = run.one(node).await;
             let line = intent.outcome(outcome.ending.id(), outcome.sentence());
@@ -119,7 +119,7 @@ pub async fn execute(
 }
 
 /// A plan that is being carried out.
-struct Run<'a, E> {
+struct PlanRun<'a, E> {
     /// `None` when it was closed since there was no answer.
     session: Option<Client>,
     action: Action,
@@ -127,15 +127,15 @@ struct Run<'a, E> {
     examine: &'a mut E,
 }
 
-impl<E: Examine> Run<'_, E> {
-    async fn one(&mut self, node: &PlannedNode) -> Outcome {
+impl<E: Examine> PlanRun<'_, E> {
+    async fn one(&mut self, node: &PlannedNode) -> NodeOutcome {
         let Some(client) = self.session.take() else {
             let why = "the servers had given no answer for the node before it".to_owned();
-            return Outcome::new(node, Ending::NotDone { why });
+            return NodeOutcome::new(node, Ending::NotDone { why });
         };
         if let Reexamined::Ended(ending) = reexamine(self.examine, self.action, node).await {
             self.session = Some(client);
-            return Outcome::new(node, ending);
+            return NodeOutcome::new(node, ending);
         }
         let mut deleter = NodeDeleter::new(&client, node, self.action, self.examine);
         let ended = timeout(self.patience, deleter.run()).await;

@@ -2,7 +2,7 @@
 
 use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, Stat};
 
-use super::super::plan::{LEAST_RAISES, MAX_RAISE_BYTES, MOST_RAISES};
+use super::super::plan::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES};
 
 /// One request that writes the same data several times, each on the condition of the version before it.
 #[derive(Clone, Debug)]
@@ -32,8 +32,8 @@ pub(super) enum Raised {
 
 /// How often a version is raised in all, and by one request of these data.
 pub(super) fn counts(data: &[u8]) -> (i32, i32) {
-    let times = fastrand::i32(LEAST_RAISES..=MOST_RAISES);
-    let at_once = i32::try_from(MAX_RAISE_BYTES / data.len().max(1)).unwrap_or(MOST_RAISES);
+    let times = fastrand::i32(MIN_RAISES..=MAX_RAISES);
+    let at_once = i32::try_from(MAX_RAISE_BYTES / data.len().max(1)).unwrap_or(MAX_RAISES);
     (times, at_once.clamp(1, times))
 }
 

@@ -2,13 +2,13 @@
 
 use super::super::Action;
 use super::raise::Raise;
-use super::{Ending, Outcome};
+use super::{Ending, NodeOutcome};
 use crate::admin::PlannedNode;
 use crate::znode::ZnodePath;
 
 /// A deletion that was handed over and has no answer so far: it may be on its way, or its reply is lost.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Deletion {
+pub(super) enum UnansweredDeletion {
     /// Nothing but the node's absence could tell of it.
     Plain,
     /// It would have raised the version of this very parent.
@@ -19,7 +19,7 @@ pub(super) enum Deletion {
 #[derive(Debug, Default)]
 pub(super) struct Sent {
     /// The deletion without an answer.
-    pub deletion: Option<Deletion>,
+    pub deletion: Option<UnansweredDeletion>,
     /// The raise of a version, or the revocation, without an answer.
     pub raise: Option<Raise>,
     /// Whose version was raised.
@@ -40,13 +40,13 @@ impl Sent {
     }
 
     /// What came of a node, with the traces that are left.
-    pub fn outcome(self, node: &PlannedNode, action: Action, ending: Ending) -> Outcome {
+    pub fn outcome(self, node: &PlannedNode, action: Action, ending: Ending) -> NodeOutcome {
         let raising = self.raise.filter(|_| action == Action::Delete);
         let unanswered = raising.as_ref().and_then(|raise| ZnodePath::new(&raise.path).ok());
-        Outcome {
+        NodeOutcome {
             raised: self.raised.or(unanswered).filter(|_| !ending.is_done()),
             overwritten: self.overwritten || raising.is_some(),
-            ..Outcome::new(node, ending)
+            ..NodeOutcome::new(node, ending)
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What was confirmed, and what is true now.
 
-use super::{Action, Confirmation, Life, PlannedNode};
+use super::{Action, Confirmation, OwnerLife, PlannedNode};
 use crate::queue::ContenderState;
 
 /// Why the answer that was given for `before` is none for what is true `now`: the rest of a sentence; `None` when it still is.
@@ -14,8 +14,8 @@ pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &Pla
     if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
         return Some(format!("it acquired, and its owner is {}", now.life.id()));
     }
-    let was_gone = matches!(before.life, Life::Ghost | Life::Expiring { .. } | Life::Suspect);
-    if was_gone && now.life == Life::Live {
+    let was_gone = matches!(before.life, OwnerLife::Ghost | OwnerLife::Expiring { .. } | OwnerLife::Suspect);
+    if was_gone && now.life == OwnerLife::Live {
         return Some(format!("its owner was {} and is live again", before.life.id()));
     }
     if before.confirmation == Confirmation::Yes && now.confirmation != Confirmation::Yes {

@@ -5,14 +5,14 @@ mod next;
 mod node;
 mod parent;
 mod recreation;
-mod words;
+mod sentences;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use again::outdated;
-pub use recreation::{Guard, Permitted};
-pub(super) use recreation::{LEAST_RAISES, MAX_RAISE_BYTES, MOST_RAISES, Needed};
+pub(super) use recreation::{MAX_RAISE_BYTES, MAX_RAISES, MIN_RAISES, NeededGuard};
+pub use recreation::{Permitted, RecreationGuard};
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::recipe::Recipe;
 use crate::znode::{Sequence, SessionId, ZnodePath, Zxid};
 
 /// How many nodes one plan may hold: what a person can read before saying yes.
-pub const MOST_TARGETS: usize = 100;
+pub const MAX_TARGETS: usize = 100;
 
 /// Whether the owner of a node lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Life {
+pub enum OwnerLife {
     /// It is proved that its session is gone.
     Ghost,
     /// No session owns it.
@@ -46,7 +46,7 @@ pub enum Life {
     Unknown,
 }
 
-impl Life {
+impl OwnerLife {
     /// The name in JSON, in the audit log and on the screen.
     pub fn id(self) -> &'static str {
         match self {
@@ -86,7 +86,7 @@ impl Action {
 
 /// What a planned node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum What {
+pub enum TargetKind {
     /// It stands in a lock's queue, or is the lock.
     Contender,
     /// It is a lock parent, and nobody contends below it.
@@ -104,7 +104,7 @@ pub enum Confirmation {
 
 /// Who acquires when a node is gone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Next {
+pub struct NextHolder {
     /// The name of its node.
     pub node: Arc<str>,
     /// Who owns that.
@@ -118,7 +118,7 @@ pub struct PlannedNode {
     /// Its path.
     pub path: ZnodePath,
     /// What it is.
-    pub what: What,
+    pub kind: TargetKind,
     /// The lock's path.
     pub lock: ZnodePath,
     /// The lock's name, where one parent holds several.
@@ -136,13 +136,13 @@ pub struct PlannedNode {
     /// Whether it holds; `None` for a parent.
     pub state: Option<ContenderState>,
     /// Whether its owner lives.
-    pub life: Life,
+    pub life: OwnerLife,
     /// Its owner's address, where a server knows it.
     pub client: Option<String>,
     /// What `life` is known from, and what speaks for it that nobody wants the node any more.
     pub evidence: String,
     /// Who acquires when the whole plan is carried out: at most ten of them.
-    pub acquires_next: Vec<Next>,
+    pub acquires_next: Vec<NextHolder>,
     /// The same as a sentence.
     pub then: String,
     /// What may go wrong, one sentence each.
@@ -150,7 +150,7 @@ pub struct PlannedNode {
     /// What has to be answered for it.
     pub confirmation: Confirmation,
     /// How it can be made sure of; `None` before that was found out.
-    pub guard: Option<Guard>,
+    pub guard: Option<RecreationGuard>,
     /// Which permission is missing to delete it, and where; `None` when none is known to be.
     pub lacks: Option<&'static str>,
     /// Whether its recipe knows how to ask its owner to release.
@@ -172,7 +172,7 @@ impl PlannedNode {
 
     /// What has to be answered for it: where nothing can make sure of it, a yes is not enough either.
     fn answer(&self) -> Confirmation {
-        if self.confirmation == Confirmation::Yes && self.guard == Some(Guard::Unguarded) {
+        if self.confirmation == Confirmation::Yes && self.guard == Some(RecreationGuard::Unguarded) {
             return self.typed();
         }
         self.confirmation.clone()
@@ -198,7 +198,7 @@ pub enum NoPlan {
     #[error("nothing is chosen: choose a contender or an empty lock parent")]
     Nothing,
     /// More than a person reads.
-    #[error("{0} nodes are too many for one plan: choose at most {MOST_TARGETS}")]
+    #[error("{0} nodes are too many for one plan: choose at most {MAX_TARGETS}")]
     TooMany(usize),
     /// What is shown may not be true now.
     #[error("the connection is lost, so that what is seen may be old: wait until it is there again")]
@@ -230,7 +230,7 @@ impl DeletePlan {
         let targets: Vec<&ZnodePath> = targets.iter().filter(|path| seen.insert(*path)).collect();
         match targets.len() {
             0 => return Err(NoPlan::Nothing),
-            1..=MOST_TARGETS => {}
+            1..=MAX_TARGETS => {}
             many => return Err(NoPlan::TooMany(many)),
         }
         if !table_at.table().is_live() {
@@ -269,7 +269,7 @@ impl DeletePlan {
     pub fn revocation(&self) -> Option<Self> {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {
-            let asked = self.nodes.iter().cloned().map(words::asked);
+            let asked = self.nodes.iter().cloned().map(sentences::asked);
             Self { action: Action::Revoke, nodes: asked.collect() }
         })
     }

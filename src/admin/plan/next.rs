@@ -2,24 +2,24 @@
 
 use std::collections::HashSet;
 
-use super::Next;
+use super::NextHolder;
 use crate::queue::{ContenderRow, ContenderState, LockId, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
 
 /// How many of those who acquire are named.
-const MOST_NAMED: usize = 10;
+const MAX_NAMED: usize = 10;
 
 /// How many readers who acquire together are looked at.
-const MOST_READERS: usize = 1_000;
+const MAX_READERS: usize = 1_000;
 
 /// What follows for a lock.
 pub(super) struct Outlook {
     /// Who acquires: at most [`MOST_NAMED`].
-    pub(super) acquires: Vec<Next>,
+    pub(super) acquires: Vec<NextHolder>,
     /// How many more acquire with them, at most about [`MOST_READERS`].
     pub(super) more: usize,
     /// Who holds now and goes on.
-    pub(super) keeps: Option<Next>,
+    pub(super) keeps: Option<NextHolder>,
 }
 
 /// Who acquires when these positions are gone from the queue.
@@ -27,7 +27,7 @@ pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Ou
     let is_doomed = |row: &ContenderRow<'_>| doomed.contains(&(lock.id(), row.position));
     let freed = lock.rows(0..lock.holding()).filter(is_doomed).count();
     // The doomed among them are few, and whoever is left behind a holder decides nothing more.
-    let window = lock.holding() + doomed.len() + MOST_READERS;
+    let window = lock.holding() + doomed.len() + MAX_READERS;
     let mut left = lock.rows(0..window).filter(|row| !is_doomed(row));
     let holders: Vec<ContenderRow<'_>> = match lock.kind() {
         LockKind::SingleNode => Vec::new(),
@@ -42,12 +42,12 @@ pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Ou
     };
     let acquire: Vec<&ContenderRow<'_>> = holders.iter().filter(|row| row.state != ContenderState::Holds).collect();
     Outlook {
-        acquires: acquire.iter().take(MOST_NAMED).map(|row| next(row)).collect(),
-        more: acquire.len().saturating_sub(MOST_NAMED),
+        acquires: acquire.iter().take(MAX_NAMED).map(|row| next(row)).collect(),
+        more: acquire.len().saturating_sub(MAX_NAMED),
         keeps: lock.rows(0..lock.holding()).find(|row| !is_doomed(row)).map(|row| next(&row)),
     }
 }
 
-fn next(row: &ContenderRow<'_>) -> Next {
-    Next { node: row.contender.node.clone(), session: row.contender.session }
+fn next(row: &ContenderRow<'_>) -> NextHolder {
+    NextHolder { node: row.contender.node.clone(), session: row.contender.session }
 }

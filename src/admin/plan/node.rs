@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::next::outlook;
-use super::{Confirmation, Life, NoPlan, PlannedNode, What, words};
+use super::{Confirmation, NoPlan, OwnerLife, PlannedNode, TargetKind, sentences};
 use crate::diagnose::{self, TableAt};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockId, LockQueue};
 use crate::recipe::{Recipe, Role};
@@ -23,7 +23,7 @@ pub(super) fn planned(
     let connection = contender.session.and_then(|session| table_at.view().connection_of(session));
     Ok(PlannedNode {
         path: lock.path_of(contender),
-        what: What::Contender,
+        kind: TargetKind::Contender,
         lock: lock.path().clone(),
         lock_name: lock.name().map(str::to_owned),
         recipe: Some(lock.recipe()),
@@ -34,10 +34,10 @@ pub(super) fn planned(
         state: Some(row.state),
         life,
         client: connection.map(|(_, connection)| connection.client.clone()),
-        evidence: words::evidence(table_at, lock, &row, life),
-        then: words::then(lock, &row, &outlook),
+        evidence: sentences::evidence(table_at, lock, &row, life),
+        then: sentences::then(lock, &row, &outlook),
         acquires_next: outlook.acquires,
-        risks: words::risks(lock, &row, life),
+        risks: sentences::risks(lock, &row, life),
         confirmation: confirmation(&row, life),
         guard: None,
         lacks: None,
@@ -47,24 +47,24 @@ pub(super) fn planned(
 }
 
 /// As [`TableAt::owner_of`], and where that does not know, whether there is evidence that the owner is gone.
-fn life(table_at: &TableAt<'_>, contender: &Contender) -> Life {
+fn life(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLife {
     match table_at.owner_of(contender) {
-        (diagnose::OwnerState::Ghost, _) => Life::Ghost,
-        (diagnose::OwnerState::Ownerless, _) => Life::Ownerless,
-        (diagnose::OwnerState::Expiring, within) => Life::Expiring { within },
-        (diagnose::OwnerState::Live, _) => Life::Live,
+        (diagnose::OwnerState::Ghost, _) => OwnerLife::Ghost,
+        (diagnose::OwnerState::Ownerless, _) => OwnerLife::Ownerless,
+        (diagnose::OwnerState::Expiring, within) => OwnerLife::Expiring { within },
+        (diagnose::OwnerState::Live, _) => OwnerLife::Live,
         (diagnose::OwnerState::Unknown, _) => {
             let liveness = contender.session.map(|session| table_at.view().liveness(session));
             match liveness {
-                Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => Life::Suspect,
-                _ => Life::Unknown,
+                Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => OwnerLife::Suspect,
+                _ => OwnerLife::Unknown,
             }
         }
     }
 }
 
 /// More than a yes is asked for whoever may be at work with the lock in hand, and for what only one member may show.
-fn confirmation(row: &ContenderRow<'_>, life: Life) -> Confirmation {
+fn confirmation(row: &ContenderRow<'_>, life: OwnerLife) -> Confirmation {
     let returned = row.contender.returned_at.is_some();
     if !returned && (!life.may_work() || row.state == ContenderState::Waits) {
         return Confirmation::Yes;
@@ -77,7 +77,7 @@ fn confirmation(row: &ContenderRow<'_>, life: Life) -> Confirmation {
 }
 
 /// Whether Curator's way of asking the owner to release can reach somebody: only a holder of its mutexes looks at its own data.
-fn is_revocable(lock: &LockQueue, row: &ContenderRow<'_>, life: Life) -> bool {
+fn is_revocable(lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> bool {
     matches!(lock.recipe(), Recipe::CuratorMutex | Recipe::CuratorReadWrite)
         && row.contender.role == Role::Queue
         && row.state != ContenderState::Waits

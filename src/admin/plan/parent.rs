@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Confirmation, DeletePlan, Life, NoPlan, PlannedNode, What, free_lock, words};
+use super::{Action, Confirmation, DeletePlan, NoPlan, OwnerLife, PlannedNode, TargetKind, free_lock, sentences};
 use crate::diagnose::TableAt;
 use crate::queue::ParentNode;
 use crate::recipe::Recipe;
@@ -50,7 +50,7 @@ fn empty(
     }
     Ok(PlannedNode {
         path: path.clone(),
-        what: What::EmptyParent,
+        kind: TargetKind::EmptyParent,
         lock: path.clone(),
         lock_name: None,
         recipe,
@@ -59,12 +59,12 @@ fn empty(
         czxid: node.czxid,
         version,
         state: None,
-        life: Life::Ownerless,
+        life: OwnerLife::Ownerless,
         client: None,
-        evidence: words::of_empty(age, next_sequence),
+        evidence: sentences::of_empty(age, next_sequence),
         acquires_next: Vec::new(),
         then: "nobody contends there, so nobody acquires".to_owned(),
-        risks: words::risks_of_empty(),
+        risks: sentences::risks_of_empty(),
         confirmation: Confirmation::Yes,
         guard: None,
         lacks: None,

@@ -1,13 +1,13 @@
 //! A name that came back is not the node that was confirmed: how that is made sure of.
 
-use super::{DeletePlan, PlannedNode, What};
+use super::{DeletePlan, PlannedNode, TargetKind};
 use crate::znode::ZnodePath;
 
 /// By how much a version is raised at the most; at the least by [`LEAST_RAISES`]. Drawn anew for each, so that nobody else brings
 /// a fresh node to the same version by chance.
-pub(in crate::admin) const MOST_RAISES: i32 = 16;
+pub(in crate::admin) const MAX_RAISES: i32 = 16;
 /// See [`MOST_RAISES`].
-pub(in crate::admin) const LEAST_RAISES: i32 = 9;
+pub(in crate::admin) const MIN_RAISES: i32 = 9;
 /// How many bytes one request to raise a version carries: far below the servers' usual bound of a megabyte.
 pub(in crate::admin) const MAX_RAISE_BYTES: usize = 256 * 1024;
 
@@ -15,7 +15,7 @@ pub(in crate::admin) const MAX_RAISE_BYTES: usize = 256 * 1024;
 ///
 /// A deletion compares only how often the data were changed, which is 0 for every fresh node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Guard {
+pub enum RecreationGuard {
     /// The name cannot come back: no write is needed.
     UniqueName,
     /// The parent's data are written anew, unchanged, and once more in the transaction that deletes the node. Only who watches the
@@ -33,7 +33,7 @@ pub enum Guard {
     Unguarded,
 }
 
-impl Guard {
+impl RecreationGuard {
     /// The name in JSON.
     pub fn id(self) -> &'static str {
         match self {
@@ -45,13 +45,13 @@ impl Guard {
     }
 
     /// How a node is guarded when everything that is needed may be written.
-    pub(in crate::admin) fn needed(node: &PlannedNode) -> Needed {
+    pub(in crate::admin) fn needed(node: &PlannedNode) -> NeededGuard {
         if crate::recipe::is_never_reused(node.name()) {
-            Needed::Nothing
-        } else if node.what == What::Contender && node.sequence.is_some() {
-            Needed::ParentOrNode
+            NeededGuard::Nothing
+        } else if node.kind == TargetKind::Contender && node.sequence.is_some() {
+            NeededGuard::ParentOrNode
         } else {
-            Needed::Node
+            NeededGuard::Node
         }
     }
 
@@ -61,14 +61,14 @@ impl Guard {
             Self::UniqueName => "its name cannot come back: no write is needed".to_owned(),
             Self::Parent { data_length } => format!(
                 "its parent's data are written anew, unchanged: no waiter is woken; who watches those data sees up to {} changes{}",
-                MOST_RAISES + 1,
+                MAX_RAISES + 1,
                 large(data_length)
             ),
             Self::OwnNode { data_length } => format!(
                 "its own data are written anew, unchanged: who watches it is woken {}; persistent watchers see up to \
                  {} changes before it goes{}",
                 woken(data_length),
-                MOST_RAISES + 1,
+                MAX_RAISES + 1,
                 large(data_length)
             ),
             Self::Unguarded => {
@@ -82,7 +82,7 @@ impl Guard {
 
 /// What a node needs for its guard, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::admin) enum Needed {
+pub(in crate::admin) enum NeededGuard {
     /// The name cannot come back.
     Nothing,
     /// The number can only come back with another parent.
@@ -93,7 +93,7 @@ pub(in crate::admin) enum Needed {
 
 /// How many requests raise the version, each of which wakes who watches the data once.
 fn requests(data_length: usize) -> usize {
-    let most = usize::try_from(MOST_RAISES).unwrap_or(1);
+    let most = usize::try_from(MAX_RAISES).unwrap_or(1);
     most.div_ceil((MAX_RAISE_BYTES / data_length.max(1)).clamp(1, most))
 }
 
@@ -115,7 +115,7 @@ fn large(data_length: usize) -> String {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permitted {
     /// How it can be made sure of.
-    pub guard: Guard,
+    pub guard: RecreationGuard,
     /// Which permission the plan lacks, and where; `None` when nothing is known to be missing.
     pub lacks: Option<&'static str>,
 }
@@ -149,7 +149,7 @@ impl DeletePlan {
 
     /// The first node that cannot be made sure of.
     pub fn unguarded(&self) -> Option<&PlannedNode> {
-        self.nodes.iter().find(|node| node.guard == Some(Guard::Unguarded))
+        self.nodes.iter().find(|node| node.guard == Some(RecreationGuard::Unguarded))
     }
 
     /// The first node for which a permission is missing, and which.

@@ -108,7 +108,7 @@ fn beside_tls_plain_text_makes_no_deletion_easier() {
         let plan = plan(&queued(&[Some(1)], told), &[HEAD]).expect("a plan");
         assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("0".to_owned()), "{sessions:?} {connected:?}");
         let node = &plan.nodes()[0];
-        assert!(matches!(node.life, Life::Suspect | Life::Live), "{node:?}");
+        assert!(matches!(node.life, OwnerLife::Suspect | OwnerLife::Live), "{node:?}");
         assert!(node.evidence.contains("by plain text, which proves nothing beside TLS"), "{}", node.evidence);
     }
 }
@@ -117,13 +117,18 @@ fn beside_tls_plain_text_makes_no_deletion_easier() {
 fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {
     let number = || Confirmation::SequenceNumber("0".to_owned());
     for (owner, told, life, confirmation) in [
-        (None, view(&[], &[], true), Life::Ownerless, Confirmation::Yes),
-        (Some(1), view(&[], &[], true), Life::Ghost, Confirmation::Yes),
-        (Some(1), view(&[1], &[], true), Life::Expiring { within: Some(Duration::from_secs(12)) }, Confirmation::Yes),
-        (Some(1), view(&[1], &[1], true), Life::Live, number()),
-        (Some(1), view(&[1], &[], false), Life::Suspect, number()),
-        (Some(1), view(&[], &[], false), Life::Suspect, number()),
-        (Some(1), ServerView::default(), Life::Unknown, number()),
+        (None, view(&[], &[], true), OwnerLife::Ownerless, Confirmation::Yes),
+        (Some(1), view(&[], &[], true), OwnerLife::Ghost, Confirmation::Yes),
+        (
+            Some(1),
+            view(&[1], &[], true),
+            OwnerLife::Expiring { within: Some(Duration::from_secs(12)) },
+            Confirmation::Yes,
+        ),
+        (Some(1), view(&[1], &[1], true), OwnerLife::Live, number()),
+        (Some(1), view(&[1], &[], false), OwnerLife::Suspect, number()),
+        (Some(1), view(&[], &[], false), OwnerLife::Suspect, number()),
+        (Some(1), ServerView::default(), OwnerLife::Unknown, number()),
     ] {
         let table = queued(&[owner, Some(2)], told);
         let plan = plan(&table, &[HEAD]).unwrap();
@@ -167,7 +172,7 @@ fn the_sentences_name_the_evidence_and_the_countdown() {
 fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_told() {
     let table = queued(&[Some(1), Some(1)], view(&[1], &[1], true));
     let plan = plan(&table, &[HEAD]).unwrap();
-    assert_eq!(plan.nodes()[0].life, Life::Live);
+    assert_eq!(plan.nodes()[0].life, OwnerLife::Live);
     assert!(plan.nodes()[0].evidence.ends_with("; its session queues again as lock-0000000001"));
 }
 
@@ -187,7 +192,7 @@ fn who_acquires_is_told_for_the_plan_as_a_whole_and_the_strictest_answer_counts(
     let both = plan(&table, &[SECOND, HEAD, SECOND]).unwrap();
     assert_eq!(both.nodes().len(), 2, "each once");
     for node in both.nodes() {
-        assert_eq!(node.acquires_next, [Next { node: "lock-0000000002".into(), session: Some(SessionId(3)) }]);
+        assert_eq!(node.acquires_next, [NextHolder { node: "lock-0000000002".into(), session: Some(SessionId(3)) }]);
     }
     assert_eq!(both.confirmation(), Confirmation::SequenceNumber("0".to_owned()));
     assert_eq!(both.execution_order(), [0, 1], "the waiter first, so that it does not acquire meanwhile");
@@ -214,7 +219,7 @@ fn a_single_node_is_named_instead_of_numbered_and_whoever_comes_first_acquires()
     let plan = plan(&table, &["/jobs/mutex"]).unwrap();
     let node = &plan.nodes()[0];
     assert_eq!(node.confirmation, Confirmation::SequenceNumber("mutex".to_owned()));
-    assert!(node.then.contains("first") && Guard::needed(node) == Needed::Node);
+    assert!(node.then.contains("first") && RecreationGuard::needed(node) == NeededGuard::Node);
     assert!(confirm(plan.clone(), "mutex").is_ok());
     assert_eq!(confirm(plan, "Mutex").unwrap_err(), Refused::NotTheNumber("mutex".to_owned()));
 }
@@ -238,7 +243,7 @@ fn there_is_no_plan_for_what_is_not_known_now_or_not_empty() {
     assert_eq!(plan(&table, &[]), Err(NoPlan::Nothing));
     assert_eq!(plan(&table, &["/b"]), Err(NoPlan::NotFound(path("/b"))));
     assert_eq!(plan(&table, &["/a"]), Err(NoPlan::NotEmpty(path("/a"))));
-    let many: Vec<String> = (0..=MOST_TARGETS).map(|number| format!("/a/{number}")).collect();
+    let many: Vec<String> = (0..=MAX_TARGETS).map(|number| format!("/a/{number}")).collect();
     assert_eq!(plan(&table, &many.iter().map(String::as_str).collect::<Vec<_>>()), Err(NoPlan::TooMany(101)));
     table.apply(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }), NOW);
     assert_eq!(plan(&table, &[HEAD]), Err(NoPlan::Stale));
@@ -250,8 +255,8 @@ fn an_empty_lock_parent_is_one_target_and_what_holds_settings_is_none() {
     table.apply(Change::Deleted { path: path(HEAD), zxid: None }, NOW);
     let planned = plan(&table, &["/a"]).unwrap();
     let node = &planned.nodes()[0];
-    assert_eq!((node.what, node.czxid, node.life), (What::EmptyParent, Zxid(1), Life::Ownerless));
-    assert!(Guard::needed(node) == Needed::Node && node.state.is_none());
+    assert_eq!((node.kind, node.czxid, node.life), (TargetKind::EmptyParent, Zxid(1), OwnerLife::Ownerless));
+    assert!(RecreationGuard::needed(node) == NeededGuard::Node && node.state.is_none());
     let empty = |stat: &ZnodeStat, at: &str| DeletePlan::of_empty_node(&path(at), stat, NOW);
     assert!(empty(&stat(1, None), "/a").is_ok());
     let settings = ZnodeStat { cversion: 0, data_length: 7, ..stat(1, None) };
@@ -297,7 +302,7 @@ fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
     let changed = |before: &PlannedNode, now: &PlannedNode| outdated(Action::Delete, before, now).unwrap_or_default();
     assert_eq!(changed(&holder, &holder) + &changed(&waiter, &waiter) + &changed(&away, &away), "");
     assert!(changed(&waiter, &acquired).contains("acquired"));
-    assert_ne!(away.life, Life::Live);
+    assert_ne!(away.life, OwnerLife::Live);
     assert!(changed(&away, &holder).contains("live"), "it came back");
     assert_eq!(changed(&holder, &away), "", "less is at stake");
     assert_eq!(changed(&acquired, &waiter), "", "it waits again");
@@ -306,11 +311,14 @@ fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
 
 #[test]
 fn who_sees_the_writes_of_a_guard_is_said_with_its_numbers() {
-    assert!(Guard::Parent { data_length: 0 }.sentence().contains("no waiter is woken"));
-    assert!(Guard::OwnNode { data_length: 7 }.sentence().contains("woken twice"));
-    assert!(Guard::OwnNode { data_length: 16 << 10 }.sentence().contains("woken twice"), "it still is one request");
-    assert!(Guard::OwnNode { data_length: 64 << 10 }.sentence().contains("woken up to 5 times"));
-    assert!(Guard::OwnNode { data_length: 1 << 20 }.sentence().contains("woken up to 17 times"));
+    assert!(RecreationGuard::Parent { data_length: 0 }.sentence().contains("no waiter is woken"));
+    assert!(RecreationGuard::OwnNode { data_length: 7 }.sentence().contains("woken twice"));
+    assert!(
+        RecreationGuard::OwnNode { data_length: 16 << 10 }.sentence().contains("woken twice"),
+        "it still is one request"
+    );
+    assert!(RecreationGuard::OwnNode { data_length: 64 << 10 }.sentence().contains("woken up to 5 times"));
+    assert!(RecreationGuard::OwnNode { data_length: 1 << 20 }.sentence().contains("woken up to 17 times"));
 }
 
 #[test]

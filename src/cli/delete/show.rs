@@ -5,7 +5,9 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::admin::{Action, Confirmation, DeletePlan, Guard, Life, Outcome, PlannedNode, What};
+use crate::admin::{
+    Action, Confirmation, DeletePlan, NodeOutcome, OwnerLife, PlannedNode, RecreationGuard, TargetKind,
+};
 use crate::queue::ContenderState;
 use crate::report::{self, SCHEMA};
 use crate::znode::{ZnodePath, escaped};
@@ -37,8 +39,8 @@ impl Told {
     }
 }
 
-impl From<&Outcome> for Told {
-    fn from(outcome: &Outcome) -> Self {
+impl From<&NodeOutcome> for Told {
+    fn from(outcome: &NodeOutcome) -> Self {
         Self {
             result: outcome.ending.id(),
             reason: outcome.sentence(),
@@ -97,13 +99,13 @@ struct NodeObject<'a> {
 
 impl<'a> NodeObject<'a> {
     fn new(node: &'a PlannedNode) -> Self {
-        let expires_in = if let Life::Expiring { within } = node.life { within } else { None };
+        let expires_in = if let OwnerLife::Expiring { within } = node.life { within } else { None };
         Self {
             node: node.name(),
             path: &node.path,
-            what: match node.what {
-                What::Contender => "contender",
-                What::EmptyParent => "empty-parent",
+            what: match node.kind {
+                TargetKind::Contender => "contender",
+                TargetKind::EmptyParent => "empty-parent",
             },
             lock: &node.lock,
             name: node.lock_name.as_deref(),
@@ -120,8 +122,8 @@ impl<'a> NodeObject<'a> {
             acquires_next: node.acquires_next.iter().map(|next| &*next.node).collect(),
             then: &node.then,
             risks: &node.risks,
-            guard: node.guard.map(Guard::id),
-            guard_effect: node.guard.map(Guard::sentence),
+            guard: node.guard.map(RecreationGuard::id),
+            guard_effect: node.guard.map(RecreationGuard::sentence),
             lacks: node.lacks,
             revocable: node.revocable,
         }

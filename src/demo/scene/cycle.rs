@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use zookeeper_client::Client;
 
-use super::super::Act;
+use super::super::SceneAction;
 use super::SceneSessions;
 use crate::lock::{Algorithm, Lock, LockError, LockOptions, Naming};
 use crate::znode::ZnodePath;
@@ -20,19 +20,19 @@ pub(super) async fn play(
     troupe: &mut SceneSessions,
     [first, second]: [&ZnodePath; 2],
     behind: u32,
-    mut acts: mpsc::Receiver<Act>,
+    mut acts: mpsc::Receiver<SceneAction>,
 ) -> Result<(), String> {
-    let (one, two) = (troupe.joins().await?, troupe.joins().await?);
+    let (one, two) = (troupe.open_session().await?, troupe.open_session().await?);
     let held = lock(&one, first, 1)?.acquire().await.map_err(said)?;
     let held_too = lock(&two, second, 2)?.acquire().await.map_err(said)?;
     let mut others = Vec::new();
     for (number, path) in (3..).zip([first, second].repeat(behind as usize)) {
-        let session = troupe.joins().await?;
+        let session = troupe.open_session().await?;
         others.push(lock(&session, path, number)?);
     }
     let waiting = join_all(others.iter().map(once));
     let story = async {
-        until(&mut acts, Act::Cross).await;
+        until(&mut acts, SceneAction::Cross).await;
         let wanted = lock(&two, first, 2)?;
         let survivor = async {
             let both = wanted.acquire().await;
@@ -46,10 +46,10 @@ pub(super) async fn play(
             let wanted = lock(&one, second, 1)?;
             tokio::select! {
                 _got = wanted.acquire() => pending::<()>().await,
-                () = until(&mut acts, Act::Break) => {}
+                () = until(&mut acts, SceneAction::Break) => {}
             }
             drop((wanted, held));
-            troupe.dismiss(one).await;
+            troupe.close_session(one).await;
             Ok::<(), String>(())
         };
         tokio::join!(survivor, victim).1
@@ -66,7 +66,7 @@ async fn once(lock: &Lock) {
 }
 
 /// Waits for that act; for ever, when no more will come.
-async fn until(acts: &mut mpsc::Receiver<Act>, wanted: Act) {
+async fn until(acts: &mut mpsc::Receiver<SceneAction>, wanted: SceneAction) {
     while let Some(act) = acts.recv().await {
         if act == wanted {
             return;

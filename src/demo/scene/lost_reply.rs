@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use uuid::Uuid;
 use zookeeper_client::{Acls, Client, CreateMode, Error, OneshotWatcher};
 
-use super::super::Act;
+use super::super::SceneAction;
 use super::SceneSessions;
 use crate::zk::Transport;
 use crate::znode::{Sequence, ZnodePath};
@@ -18,9 +18,9 @@ use crate::znode::{Sequence, ZnodePath};
 /// Who loses the reply.
 const UNLUCKY: u32 = 2;
 /// How long it rests before it tries again over a lost connection.
-const REST: Duration = Duration::from_millis(200);
+const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How often it tries.
-const ATTEMPTS: u32 = 30;
+const MAX_ATTEMPTS: u32 = 30;
 
 /// Workers that take turns at a lock until they are stopped.
 pub(super) async fn play(
@@ -29,24 +29,24 @@ pub(super) async fn play(
     lock: &ZnodePath,
     workers: u32,
     hold: Duration,
-    mut acts: mpsc::Receiver<Act>,
+    mut acts: mpsc::Receiver<SceneAction>,
 ) -> Result<(), String> {
     let slips = Arc::new(AtomicBool::new(false));
     let mut crew = Vec::new();
     for number in 1..=workers {
         let (session, slip) = if number == UNLUCKY {
-            let (session, link) = troupe.joins_by_link().await?;
+            let (session, link) = troupe.open_session_over_transport().await?;
             (session, Some(Slip { link, due: Arc::clone(&slips) }))
         } else {
-            (troupe.joins().await?, None)
+            (troupe.open_session().await?, None)
         };
         crew.push(Worker { session, lock: lock.clone(), number, hold, slip });
     }
     let obeying = async {
         while let Some(act) = acts.recv().await {
             match act {
-                Act::LoseReply => slips.store(true, Ordering::Relaxed),
-                Act::CleanUp => clean_up(director, lock).await.map_err(|error| error.to_string())?,
+                SceneAction::LoseReply => slips.store(true, Ordering::Relaxed),
+                SceneAction::CleanUp => clean_up(director, lock).await.map_err(|error| error.to_string())?,
                 _ => {}
             }
         }
@@ -167,9 +167,9 @@ impl Worker {
     where
         A: Future<Output = Result<T, Error>>,
     {
-        for _ in 0..ATTEMPTS {
+        for _ in 0..MAX_ATTEMPTS {
             match ask().await {
-                Err(Error::ConnectionLoss) => sleep(REST).await,
+                Err(Error::ConnectionLoss) => sleep(RETRY_INTERVAL).await,
                 answer => return answer,
             }
         }

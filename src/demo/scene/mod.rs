@@ -11,32 +11,32 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
-use super::{Act, Play};
+use super::{SceneAction, ScriptedClients};
 use crate::contend::close;
 use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, connect_through};
 use crate::znode::ZnodePath;
 
 /// Acts that may wait for a scene.
-const ACTS: usize = 8;
+const MAX_QUEUED_ACTIONS: usize = 8;
 /// Troubles that may wait to be told.
-const TROUBLES: usize = 4;
+const MAX_QUEUED_FAILURES: usize = 4;
 /// The session timeout of those who play: what a killed program leaves goes soon.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// What the stage is told to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Direction {
+pub enum SceneCommand {
     /// A scene begins; the one before is over.
-    Set {
+    Start {
         /// What is played.
-        play: Play,
+        play: ScriptedClients,
         /// Its locks, in the order of [`Play::locks`].
         locks: Vec<ZnodePath>,
     },
     /// The scene goes on.
-    Act(Act),
+    Act(SceneAction),
     /// The scene is over.
-    Clear,
+    End,
 }
 
 /// Plays scenes, each in a task of its own. A scene that is over leaves in the background; [`end`](Self::end) waits for all.
@@ -46,13 +46,13 @@ pub struct SceneRunner {
     connection: ConnectOptions,
     tell: mpsc::Sender<String>,
     told: mpsc::Receiver<String>,
-    running: Option<Running>,
+    running: Option<RunningScene>,
     leaving: Vec<JoinHandle<()>>,
 }
 
 #[derive(Debug)]
-struct Running {
-    acts: mpsc::Sender<Act>,
+struct RunningScene {
+    actions: mpsc::Sender<SceneAction>,
     stop: CancellationToken,
     task: JoinHandle<()>,
 }
@@ -60,7 +60,7 @@ struct Running {
 impl SceneRunner {
     /// An empty stage on that ensemble.
     pub fn new(connection: ConnectOptions) -> Self {
-        let (tell, told) = mpsc::channel(TROUBLES);
+        let (tell, told) = mpsc::channel(MAX_QUEUED_FAILURES);
         let connection = ConnectOptions { session_timeout: SESSION_TIMEOUT, ..connection };
         Self { connection, tell, told, running: None, leaving: Vec::new() }
     }
@@ -70,20 +70,20 @@ impl SceneRunner {
     /// # Panics
     ///
     /// Outside of a Tokio runtime.
-    pub fn direct(&mut self, direction: Direction) {
+    pub fn send(&mut self, direction: SceneCommand) {
         match direction {
-            Direction::Set { play, locks } => {
+            SceneCommand::Start { play, locks } => {
                 self.clear();
-                let (acts, acted) = mpsc::channel(ACTS);
+                let (acts, acted) = mpsc::channel(MAX_QUEUED_ACTIONS);
                 let stop = CancellationToken::new();
-                let scene = perform(self.connection.clone(), play, locks, acted, stop.clone(), self.tell.clone());
-                self.running = Some(Running { acts, stop, task: tokio::spawn(scene) });
+                let scene = run_scene(self.connection.clone(), play, locks, acted, stop.clone(), self.tell.clone());
+                self.running = Some(RunningScene { actions: acts, stop, task: tokio::spawn(scene) });
             }
-            Direction::Act(act) => {
+            SceneCommand::Act(act) => {
                 // A scene that could not be played has told so; nothing else lets eight acts wait.
-                let _ = self.running.as_ref().map(|running| running.acts.try_send(act));
+                let _ = self.running.as_ref().map(|running| running.actions.try_send(act));
             }
-            Direction::Clear => self.clear(),
+            SceneCommand::End => self.clear(),
         }
     }
 
@@ -96,7 +96,7 @@ impl SceneRunner {
     }
 
     /// Why a scene cannot be played, as a sentence without a full stop; never comes as long as all goes well. Cancel safe.
-    pub async fn trouble(&mut self) -> String {
+    pub async fn failure(&mut self) -> String {
         match self.told.recv().await {
             Some(why) => why,
             // It is never closed while this is used: `tell` is held here too.
@@ -118,22 +118,22 @@ impl Drop for SceneRunner {
 }
 
 /// One scene, from its first session to the end of the last.
-async fn perform(
+async fn run_scene(
     connection: ConnectOptions,
-    play: Play,
+    play: ScriptedClients,
     locks: Vec<ZnodePath>,
-    acts: mpsc::Receiver<Act>,
+    acts: mpsc::Receiver<SceneAction>,
     stop: CancellationToken,
     tell: mpsc::Sender<String>,
 ) {
-    let mut troupe = SceneSessions { connection, sessions: Vec::new(), links: Vec::new() };
-    let played = stop.run_until_cancelled(troupe.perform(play, &locks, acts)).await;
+    let mut troupe = SceneSessions { connection, sessions: Vec::new(), transports: Vec::new() };
+    let played = stop.run_until_cancelled(troupe.run(play, &locks, acts)).await;
     if let Some(Err(why)) = played {
         let _ = tell.try_send(why);
         // What stands, stands: it may be looked at until the scene is over.
         stop.cancelled().await;
     }
-    troupe.leave().await;
+    troupe.close_all().await;
 }
 
 /// Those who play a scene.
@@ -141,51 +141,58 @@ struct SceneSessions {
     connection: ConnectOptions,
     sessions: Vec<Client>,
     /// They stay until the sessions behind them are closed.
-    links: Vec<Arc<Transport>>,
+    transports: Vec<Arc<Transport>>,
 }
 
 impl SceneSessions {
-    async fn perform(&mut self, play: Play, locks: &[ZnodePath], acts: mpsc::Receiver<Act>) -> Result<(), String> {
-        let director = self.joins().await?;
+    async fn run(
+        &mut self,
+        play: ScriptedClients,
+        locks: &[ZnodePath],
+        acts: mpsc::Receiver<SceneAction>,
+    ) -> Result<(), String> {
+        let director = self.open_session().await?;
         for lock in locks {
             make(&director, lock).await.map_err(|error| format!("{lock} cannot be made: {error}"))?;
         }
         match (play, locks) {
-            (Play::LostReply { workers, hold, .. }, [lock]) => {
+            (ScriptedClients::LostReply { workers, hold, .. }, [lock]) => {
                 lost_reply::play(self, &director, lock, workers, hold, acts).await
             }
-            (Play::Cycle { behind, .. }, [first, second]) => cycle::play(self, [first, second], behind, acts).await,
+            (ScriptedClients::Cycle { behind, .. }, [first, second]) => {
+                cycle::play(self, [first, second], behind, acts).await
+            }
             _ => Err("the scene has other locks than it needs".to_owned()),
         }
     }
 
     /// A session more.
-    async fn joins(&mut self) -> Result<Client, String> {
+    async fn open_session(&mut self) -> Result<Client, String> {
         let session = zk::connect(&self.connection).await.map_err(|error| error.to_string())?;
         self.sessions.push(session.clone());
         Ok(session)
     }
 
     /// A session more, through a link of its own that can lose replies.
-    async fn joins_by_link(&mut self) -> Result<(Client, Arc<Transport>), String> {
+    async fn open_session_over_transport(&mut self) -> Result<(Client, Arc<Transport>), String> {
         let dialer = Dialer::new(&self.connection).await.map(Arc::new).map_err(|error| error.to_string())?;
         let link = Transport::start(dialer, Flow::default()).await.map_err(|error| error.to_string())?;
         let link = Arc::new(link);
-        self.links.push(Arc::clone(&link));
+        self.transports.push(Arc::clone(&link));
         let session = connect_through(&link, &self.connection).await.map_err(|error| error.to_string())?;
         self.sessions.push(session.clone());
         Ok((session, link))
     }
 
     /// Closes one session; its nodes go with it.
-    async fn dismiss(&mut self, session: Client) {
+    async fn close_session(&mut self, session: Client) {
         let id = session.session_id();
         self.sessions.retain(|other| other.session_id() != id);
         close(session).await;
     }
 
     /// Closes every session; their nodes go with them.
-    async fn leave(self) {
+    async fn close_all(self) {
         futures::future::join_all(self.sessions.into_iter().map(close)).await;
     }
 }

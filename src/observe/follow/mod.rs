@@ -38,17 +38,17 @@ use crate::recipe::{Classifier, Recipe, Role};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
-const MANY: usize = 1000;
+const COUNT_DESCENDANTS_ABOVE: usize = 1000;
 
 /// How often the number of descendants is asked for when the tree changes meanwhile.
-const COUNTS: u8 = 3;
+const MAX_COUNTS: u8 = 3;
 
 /// What is said of a root that does not exist.
 pub(super) const NO_SUCH_NODE: &str = "there is no such node; it will be found when it is created";
 
 /// A read to issue.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Read {
+pub(super) enum NodeRead {
     /// The stat and the data of a node.
     Node(ZnodePath),
     /// The names of a node's children, and its stat. With one-shot watches it also sets one.
@@ -57,7 +57,7 @@ pub(super) enum Read {
     Count(ZnodePath),
 }
 
-impl Read {
+impl NodeRead {
     pub(super) fn path(&self) -> &ZnodePath {
         match self {
             Self::Node(path) | Self::List(path) | Self::Count(path) => path,
@@ -67,7 +67,7 @@ impl Read {
 
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ReadAnswer {
     /// To [`Read::Node`].
     Node(Node),
     /// To [`Read::List`].
@@ -84,7 +84,7 @@ pub(super) enum Answer {
 
 /// What a watch tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
+pub(super) enum NodeEvent {
     /// The node was created.
     Created,
     /// The node was deleted.
@@ -97,7 +97,7 @@ pub(super) enum Event {
 
 /// How changes are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Watching {
+pub(super) enum WatchStyle {
     /// By a recursive watch a root.
     Recursive,
     /// By a one-shot watch on the children of every node that is listed.
@@ -109,15 +109,15 @@ pub(super) enum Watching {
 pub(super) struct Follower {
     roots: Vec<ZnodePath>,
     named: Vec<ZnodePath>,
-    watching: Watching,
+    watching: WatchStyle,
     /// Whether the server can count descendants.
     counts: bool,
-    shape: Classifier,
+    classifier: Classifier,
     /// Lock parents and roots that exist, with the walk in which they were last found.
     parents: FxHashMap<ZnodePath, u32>,
     /// The children of every listed node; with one-shot watches only.
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
-    book: PendingReads,
+    pending: PendingReads,
     walk: u32,
     walking: bool,
     changes: Vec<Change>,
@@ -129,12 +129,12 @@ impl Follower {
         Self {
             roots: outermost(roots),
             named: named.to_vec(),
-            watching: Watching::Recursive,
+            watching: WatchStyle::Recursive,
             counts: true,
-            shape: Classifier::default(),
+            classifier: Classifier::default(),
             parents: FxHashMap::default(),
             children: FxHashMap::default(),
-            book: PendingReads::default(),
+            pending: PendingReads::default(),
             walk: 0,
             walking: false,
             changes: Vec::new(),
@@ -153,7 +153,7 @@ impl Follower {
 
     /// Reads asked for by events that have not been issued yet.
     pub(super) fn waiting_for_events(&self) -> usize {
-        self.book.waiting_for_events()
+        self.pending.waiting_for_events()
     }
 
     /// Does without counting from here on.
@@ -163,12 +163,12 @@ impl Follower {
 
     /// Whether the number of a node's descendants is being asked for.
     pub(super) fn is_counting(&self) -> bool {
-        self.book.is_counting()
+        self.pending.is_counting()
     }
 
     /// The next read to issue; `None` while as many are under way as may be, or when there is none.
-    pub(super) fn next_read(&mut self) -> Option<Read> {
-        let read = self.book.issue();
+    pub(super) fn next_read(&mut self) -> Option<NodeRead> {
+        let read = self.pending.issue();
         self.finish_walk();
         read
     }
@@ -179,49 +179,49 @@ impl Follower {
     }
 
     /// Takes an event, with the zxid where the server tells it.
-    pub(super) fn event(&mut self, event: Event, path: &ZnodePath, zxid: Option<Zxid>) {
-        self.book.disturb(path);
+    pub(super) fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
+        self.pending.disturb(path);
         match event {
-            Event::Created => self.created(path),
-            Event::Deleted => self.deleted(path, zxid),
-            Event::DataChanged if self.data_matter(path) => self.book.refresh(Read::Node(path.clone())),
-            Event::DataChanged => {}
-            Event::ChildrenChanged => self.book.refresh(Read::List(path.clone())),
+            NodeEvent::Created => self.created(path),
+            NodeEvent::Deleted => self.deleted(path, zxid),
+            NodeEvent::DataChanged if self.data_matter(path) => self.pending.refresh(NodeRead::Node(path.clone())),
+            NodeEvent::DataChanged => {}
+            NodeEvent::ChildrenChanged => self.pending.refresh(NodeRead::List(path.clone())),
         }
         self.finish_walk();
     }
 
     fn created(&mut self, path: &ZnodePath) {
-        self.book.outdate(path);
+        self.pending.outdate(path);
         self.note_hint(path, None);
         if self.data_matter(path) {
             self.note_lease(path);
-            self.book.want(Read::Node(path.clone()));
+            self.pending.want(NodeRead::Node(path.clone()));
         }
         if self.is_root(path) {
             // It was missing, and that was reported: the listing says that it is there.
-            self.book.want(Read::List(path.clone()));
+            self.pending.want(NodeRead::List(path.clone()));
         }
     }
 
     fn deleted(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.gone(path, zxid);
-        if self.watching == Watching::Recursive {
+        if self.watching == WatchStyle::Recursive {
             return;
         }
         if self.is_root(path) {
             // Whoever lists a root that is missing watches for its creation.
-            self.book.want(Read::List(path.clone()));
+            self.pending.want(NodeRead::List(path.clone()));
         } else if let Some(parent) = path.parent().filter(|parent| self.children.contains_key(parent)) {
             // Its parent may have been listed since, with another node of that name.
-            self.book.want(Read::List(parent));
+            self.pending.want(NodeRead::List(parent));
         }
     }
 
     /// Forgets a node, and reports that it is gone.
     fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
-        self.book.void(path);
-        self.shape.forget(path);
+        self.pending.void(path);
+        self.classifier.forget(path);
         self.parents.remove(path);
         for child in self.children.remove(path).into_iter().flatten() {
             self.gone(&path.child(&child), None);
@@ -238,18 +238,18 @@ impl Follower {
 
     /// A lease was created that is read next: whoever leaves the queue before the answer may have it.
     fn note_lease(&mut self, path: &ZnodePath) {
-        if self.shape.classify(path).is_some_and(|place| place.role == Role::Lease) {
+        if self.classifier.classify(path).is_some_and(|place| place.role == Role::Lease) {
             self.changes.push(Change::Appeared { path: path.clone() });
         }
     }
 
     /// With one-shot watches a lease may be noticed later than the departure of its owner from the queue, which came after it.
     fn list_leases(&mut self, gone: &ZnodePath) {
-        let place = self.shape.classify(gone).filter(|place| place.role == Role::Queue);
-        let Some(place) = place.filter(|_| self.watching == Watching::OneShot && !self.walking) else { return };
+        let place = self.classifier.classify(gone).filter(|place| place.role == Role::Queue);
+        let Some(place) = place.filter(|_| self.watching == WatchStyle::OneShot && !self.walking) else { return };
         match place.recipe {
-            Recipe::CuratorSemaphore => self.book.refresh(Read::List(place.lock.child("leases"))),
-            Recipe::KazooSemaphore => self.book.refresh(Read::List(place.lock)),
+            Recipe::CuratorSemaphore => self.pending.refresh(NodeRead::List(place.lock.child("leases"))),
+            Recipe::KazooSemaphore => self.pending.refresh(NodeRead::List(place.lock)),
             _ => {}
         }
     }
@@ -264,7 +264,7 @@ impl Follower {
         if !Classifier::is_hint(path) {
             return;
         }
-        let news = self.shape.note(path);
+        let news = self.classifier.note(path);
         self.changes.push(Change::Appeared { path: path.clone() });
         if !news {
             return;
@@ -276,7 +276,7 @@ impl Follower {
                 continue;
             }
             if self.holds_maximum(&parent) {
-                self.book.refresh(Read::Node(parent.clone()));
+                self.pending.refresh(NodeRead::Node(parent.clone()));
             }
             self.regroup(&parent);
         }
@@ -285,12 +285,12 @@ impl Follower {
     /// Looks again at the children of a parent. What is under way may be older than children whose creation told nothing.
     fn regroup(&mut self, parent: &ZnodePath) {
         match self.watching {
-            Watching::Recursive => self.book.refresh(Read::List(parent.clone())),
-            Watching::OneShot => {
+            WatchStyle::Recursive => self.pending.refresh(NodeRead::List(parent.clone())),
+            WatchStyle::OneShot => {
                 let children: Vec<ZnodePath> =
                     self.children.get(parent).into_iter().flatten().map(|name| parent.child(name)).collect();
-                for child in children.into_iter().filter(|child| self.shape.classify(child).is_some()) {
-                    self.book.refresh(Read::Node(child));
+                for child in children.into_iter().filter(|child| self.classifier.classify(child).is_some()) {
+                    self.pending.refresh(NodeRead::Node(child));
                 }
             }
         }
@@ -298,15 +298,15 @@ impl Follower {
 
     /// Whether the data of a node are worth a read.
     fn data_matter(&self, path: &ZnodePath) -> bool {
-        self.shape.classify(path).is_some() || self.holds_maximum(path)
+        self.classifier.classify(path).is_some() || self.holds_maximum(path)
     }
 
     /// Whether the node is a semaphore of kazoo's, which keeps its maximum in its data: its children that are called by an id
     /// are leases.
     fn holds_maximum(&self, path: &ZnodePath) -> bool {
-        self.shape.hints().next().is_some()
+        self.classifier.hints().next().is_some()
             && self
-                .shape
+                .classifier
                 .classify(&path.child("00000000000000000000000000000000"))
                 .is_some_and(|place| place.role == Role::Lease && place.lock == *path)
     }

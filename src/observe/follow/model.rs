@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Answer, Event, Follower, Read, Watching};
+use super::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use crate::queue::Change;
 use crate::recipe::{Classifier, Role};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -31,15 +31,15 @@ pub(super) fn stat(czxid: i64, mzxid: i64, owner: Option<i64>, children: i32) ->
 #[derive(Clone, Debug)]
 enum Item {
     /// With the number of the one-shot watch that fired, if it was one.
-    Event(Event, ZnodePath, Option<u64>),
+    Event(NodeEvent, ZnodePath, Option<u64>),
     /// With the number of the one-shot watch that was set, if one was.
-    Answer(Read, Answer, Option<u64>),
+    Answer(NodeRead, ReadAnswer, Option<u64>),
 }
 
 /// The tree, the wire and the client.
 pub(super) struct Model {
     pub(super) follower: Follower,
-    watching: Watching,
+    watching: WatchStyle,
     nodes: BTreeMap<ZnodePath, (i64, i64, bool)>,
     zxid: i64,
     connected: bool,
@@ -47,10 +47,10 @@ pub(super) struct Model {
     watches: BTreeMap<ZnodePath, u64>,
     next_watch: u64,
     /// Sent by the client, not seen by the server.
-    requests: VecDeque<Read>,
+    requests: VecDeque<NodeRead>,
     wire: VecDeque<Item>,
-    events: VecDeque<(Event, ZnodePath, Option<u64>)>,
-    answers: Vec<(Read, Answer, Option<u64>)>,
+    events: VecDeque<(NodeEvent, ZnodePath, Option<u64>)>,
+    answers: Vec<(NodeRead, ReadAnswer, Option<u64>)>,
     armed: BTreeSet<u64>,
     /// Names that a server gave out and does not give again.
     spent: BTreeSet<ZnodePath>,
@@ -62,7 +62,7 @@ pub(super) struct Model {
 }
 
 impl Model {
-    pub(super) fn new(roots: &[&str], watching: Watching) -> Self {
+    pub(super) fn new(roots: &[&str], watching: WatchStyle) -> Self {
         let roots: Vec<ZnodePath> = roots.iter().map(|root| path(root)).collect();
         let mut model = Self {
             follower: Follower::new(&roots, &[]),
@@ -118,9 +118,9 @@ impl Model {
         }
         self.zxid += 1;
         self.nodes.insert(at.clone(), (self.zxid, self.zxid, ephemeral));
-        self.fire(Event::Created, at, twice);
-        self.fire_one_shot(at, Event::Created);
-        self.fire_one_shot(&parent, Event::ChildrenChanged);
+        self.fire(NodeEvent::Created, at, twice);
+        self.fire_one_shot(at, NodeEvent::Created);
+        self.fire_one_shot(&parent, NodeEvent::ChildrenChanged);
         true
     }
 
@@ -130,12 +130,12 @@ impl Model {
             return false;
         }
         self.zxid += 1;
-        if self.watching == Watching::OneShot && crate::znode::Sequence::split(at.name()).is_some() {
+        if self.watching == WatchStyle::OneShot && crate::znode::Sequence::split(at.name()).is_some() {
             self.spent.insert(at.clone());
         }
-        self.fire(Event::Deleted, at, twice);
-        self.fire_one_shot(at, Event::Deleted);
-        self.fire_one_shot(&at.parent().expect("not the top"), Event::ChildrenChanged);
+        self.fire(NodeEvent::Deleted, at, twice);
+        self.fire_one_shot(at, NodeEvent::Deleted);
+        self.fire_one_shot(&at.parent().expect("not the top"), NodeEvent::ChildrenChanged);
         true
     }
 
@@ -143,20 +143,20 @@ impl Model {
         self.zxid += 1;
         if let Some(node) = self.nodes.get_mut(at) {
             node.1 = self.zxid;
-            self.fire(Event::DataChanged, at, twice);
+            self.fire(NodeEvent::DataChanged, at, twice);
         }
     }
 
-    fn fire(&mut self, event: Event, at: &ZnodePath, twice: bool) {
+    fn fire(&mut self, event: NodeEvent, at: &ZnodePath, twice: bool) {
         let watched = self.follower.roots().iter().any(|root| at.is_within(root));
-        if self.connected && watched && self.watching == Watching::Recursive {
+        if self.connected && watched && self.watching == WatchStyle::Recursive {
             for _ in 0..=usize::from(twice) {
                 self.wire.push_back(Item::Event(event, at.clone(), None));
             }
         }
     }
 
-    fn fire_one_shot(&mut self, at: &ZnodePath, event: Event) {
+    fn fire_one_shot(&mut self, at: &ZnodePath, event: NodeEvent) {
         if let Some(watch) = self.watches.remove(at) {
             self.wire.push_back(Item::Event(event, at.clone(), Some(watch)));
         }
@@ -168,9 +168,9 @@ impl Model {
             let Some(read) = self.requests.pop_front() else { return };
             self.reads += 1;
             let answer = self.look(&read);
-            let awaits = matches!(read, Read::List(_)) && self.follower.roots().contains(read.path());
-            let sets_watch = self.watching == Watching::OneShot
-                && (matches!(answer, Answer::Children(..)) || (awaits && answer == Answer::NoNode));
+            let awaits = matches!(read, NodeRead::List(_)) && self.follower.roots().contains(read.path());
+            let sets_watch = self.watching == WatchStyle::OneShot
+                && (matches!(answer, ReadAnswer::Children(..)) || (awaits && answer == ReadAnswer::NoNode));
             let watch = sets_watch.then(|| {
                 self.next_watch += 1;
                 *self.watches.entry(read.path().clone()).or_insert(self.next_watch)
@@ -179,16 +179,16 @@ impl Model {
         }
     }
 
-    fn look(&self, read: &Read) -> Answer {
+    fn look(&self, read: &NodeRead) -> ReadAnswer {
         let at = read.path();
-        let Some((czxid, mzxid, ephemeral)) = self.nodes.get(at) else { return Answer::NoNode };
+        let Some((czxid, mzxid, ephemeral)) = self.nodes.get(at) else { return ReadAnswer::NoNode };
         let children: Vec<String> = self.children(at).map(|child| child.name().to_owned()).collect();
         let stat = stat(*czxid, *mzxid, ephemeral.then_some(1), i32::try_from(children.len()).expect("few"));
         match read {
-            Read::Node(_) => Answer::Node(Node { stat, data: NodeData::default() }),
-            Read::List(_) => Answer::Children(children, stat),
-            Read::Count(_) => {
-                Answer::Descendants(self.nodes.keys().filter(|other| *other != at && other.is_within(at)).count())
+            NodeRead::Node(_) => ReadAnswer::Node(Node { stat, data: NodeData::default() }),
+            NodeRead::List(_) => ReadAnswer::Children(children, stat),
+            NodeRead::Count(_) => {
+                ReadAnswer::Descendants(self.nodes.keys().filter(|other| *other != at && other.is_within(at)).count())
             }
         }
     }
@@ -225,7 +225,7 @@ impl Model {
         if self.answers.is_empty() {
             return;
         }
-        if self.watching == Watching::Recursive {
+        if self.watching == WatchStyle::Recursive {
             self.handle_events();
         }
         let (read, answer, watch) = self.answers.remove(which % self.answers.len());

@@ -2,16 +2,16 @@ use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
 
-use super::Read;
+use super::NodeRead;
 use crate::znode::ZnodePath;
 
 /// Reads under way at the same time. Enough to keep a server busy over a slow line; few enough that it can answer others
 /// between.
-pub(super) const UNDER_WAY: usize = 256;
+pub(super) const MAX_READS_UNDER_WAY: usize = 256;
 
 /// How far a read is, and what it is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Stage {
+enum ReadState {
     /// It is to be sent.
     #[default]
     Waiting,
@@ -25,8 +25,8 @@ enum Stage {
 
 /// One read that is asked for or under way.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Entry {
-    stage: Stage,
+pub(super) struct PendingRead {
+    state: ReadState,
     /// Once answered, it is to be sent again.
     again: bool,
     /// The walk is not finished without it.
@@ -37,21 +37,21 @@ pub(super) struct Entry {
     pub(super) expected: Option<usize>,
 }
 
-impl Entry {
+impl PendingRead {
     pub(super) fn is_stale(&self) -> bool {
-        self.stage == Stage::Stale
+        self.state == ReadState::Stale
     }
 }
 
 /// The reads that are asked for and not answered: each at most once.
 #[derive(Debug, Default)]
 pub(super) struct PendingReads {
-    entries: FxHashMap<Read, Entry>,
+    entries: FxHashMap<NodeRead, PendingRead>,
     /// Not issued: single nodes, in the order in which they were asked for.
-    nodes: VecDeque<Read>,
+    nodes: VecDeque<NodeRead>,
     /// Not issued: listings and counts. The last one first, so that what waits grows with the depth of the
     /// tree and not with its width.
-    lists: Vec<Read>,
+    lists: Vec<NodeRead>,
     under_way: usize,
     /// How many of the entries belong to the walk.
     of_walk: usize,
@@ -66,17 +66,17 @@ impl PendingReads {
     }
 
     /// Asks for a read, unless one is under way whose answer is as good.
-    pub(super) fn want(&mut self, read: Read) {
+    pub(super) fn want(&mut self, read: NodeRead) {
         let entry = self.enter(read);
-        match entry.stage {
-            Stage::Stale => entry.again = true,
-            Stage::Void => entry.stage = Stage::Waiting,
-            Stage::Waiting | Stage::UnderWay => {}
+        match entry.state {
+            ReadState::Stale => entry.again = true,
+            ReadState::Void => entry.state = ReadState::Waiting,
+            ReadState::Waiting | ReadState::UnderWay => {}
         }
     }
 
     /// Asks for a read as part of the walk, unless one is under way, which the walk then waits for.
-    pub(super) fn walk(&mut self, read: Read) {
+    pub(super) fn walk(&mut self, read: NodeRead) {
         self.want(read.clone());
         let entry = self.enter(read);
         let joins = !std::mem::replace(&mut entry.walk, true);
@@ -85,24 +85,24 @@ impl PendingReads {
 
     /// Asks for a listing as part of the walk, after the descendants were asked for so many times.
     pub(super) fn walk_counted(&mut self, path: &ZnodePath, counted: u8) {
-        self.walk(Read::List(path.clone()));
-        self.enter(Read::List(path.clone())).counted = counted;
+        self.walk(NodeRead::List(path.clone()));
+        self.enter(NodeRead::List(path.clone())).counted = counted;
     }
 
     /// Asks for the number of descendants of a node with so many children, for the `counted`th time.
     pub(super) fn walk_count(&mut self, path: &ZnodePath, counted: u8, children: usize) {
-        self.walk(Read::Count(path.clone()));
-        let entry = self.enter(Read::Count(path.clone()));
+        self.walk(NodeRead::Count(path.clone()));
+        let entry = self.enter(NodeRead::Count(path.clone()));
         entry.counted = counted;
         entry.expected = Some(children);
     }
 
     /// Asks for a read that is newer than now: what is under way counts, but one more follows it.
-    pub(super) fn refresh(&mut self, read: Read) {
+    pub(super) fn refresh(&mut self, read: NodeRead) {
         let entry = self.enter(read);
-        match entry.stage {
-            Stage::UnderWay | Stage::Stale => entry.again = true,
-            Stage::Waiting | Stage::Void => entry.stage = Stage::Waiting,
+        match entry.state {
+            ReadState::UnderWay | ReadState::Stale => entry.again = true,
+            ReadState::Waiting | ReadState::Void => entry.state = ReadState::Waiting,
         }
     }
 
@@ -111,8 +111,8 @@ impl PendingReads {
     pub(super) fn outdate(&mut self, path: &ZnodePath) {
         for read in reads_of(path) {
             let Some(entry) = self.entries.get_mut(&read) else { continue };
-            if entry.stage == Stage::UnderWay {
-                entry.stage = Stage::Stale;
+            if entry.state == ReadState::UnderWay {
+                entry.state = ReadState::Stale;
             }
         }
     }
@@ -123,8 +123,8 @@ impl PendingReads {
         for read in reads_of(path) {
             let Some(entry) = self.entries.get_mut(&read) else { continue };
             entry.again = false;
-            if entry.stage == Stage::Waiting {
-                entry.stage = Stage::Void;
+            if entry.state == ReadState::Waiting {
+                entry.state = ReadState::Void;
             }
         }
     }
@@ -132,19 +132,19 @@ impl PendingReads {
     /// Something happened at a path: counts above it may be off.
     pub(super) fn disturb(&mut self, path: &ZnodePath) {
         for counted in self.counts.iter().filter(|counted| path.is_within(counted)) {
-            if let Some(entry) = self.entries.get_mut(&Read::Count(counted.clone())) {
+            if let Some(entry) = self.entries.get_mut(&NodeRead::Count(counted.clone())) {
                 entry.expected = None;
             }
         }
     }
 
     /// The next read to send, single nodes before listings.
-    pub(super) fn issue(&mut self) -> Option<Read> {
-        while self.under_way < UNDER_WAY {
+    pub(super) fn issue(&mut self) -> Option<NodeRead> {
+        while self.under_way < MAX_READS_UNDER_WAY {
             let read = self.nodes.pop_front().or_else(|| self.lists.pop())?;
             match self.entries.get_mut(&read) {
-                Some(entry) if entry.stage == Stage::Waiting => {
-                    entry.stage = Stage::UnderWay;
+                Some(entry) if entry.state == ReadState::Waiting => {
+                    entry.state = ReadState::UnderWay;
                     self.under_way += 1;
                     return Some(read);
                 }
@@ -160,8 +160,9 @@ impl PendingReads {
 
     /// Closes a read that was answered and returns what was noted of it. When it is to be sent again, it is asked for anew.
     /// `None` when it was not under way.
-    pub(super) fn close(&mut self, read: &Read) -> Option<Entry> {
-        let entry = *self.entries.get(read).filter(|entry| matches!(entry.stage, Stage::UnderWay | Stage::Stale))?;
+    pub(super) fn close(&mut self, read: &NodeRead) -> Option<PendingRead> {
+        let entry =
+            *self.entries.get(read).filter(|entry| matches!(entry.state, ReadState::UnderWay | ReadState::Stale))?;
         self.under_way -= 1;
         self.remove(read, entry);
         // The walk does not wait for it: what an event asked for is about a node that is newer than the walk.
@@ -193,30 +194,30 @@ impl PendingReads {
     }
 
     /// The entry of a read, which is made and queued when there is none.
-    fn enter(&mut self, read: Read) -> &mut Entry {
+    fn enter(&mut self, read: NodeRead) -> &mut PendingRead {
         let Self { entries, nodes, lists, counts, .. } = self;
         entries.entry(read).or_insert_with_key(|read| {
             match read {
-                Read::Node(_) => nodes.push_back(read.clone()),
-                Read::List(_) => lists.push(read.clone()),
-                Read::Count(path) => {
+                NodeRead::Node(_) => nodes.push_back(read.clone()),
+                NodeRead::List(_) => lists.push(read.clone()),
+                NodeRead::Count(path) => {
                     counts.push(path.clone());
                     lists.push(read.clone());
                 }
             }
-            Entry::default()
+            PendingRead::default()
         })
     }
 
-    fn remove(&mut self, read: &Read, entry: Entry) {
+    fn remove(&mut self, read: &NodeRead, entry: PendingRead) {
         self.entries.remove(read);
         self.of_walk -= usize::from(entry.walk);
-        if let Read::Count(path) = read {
+        if let NodeRead::Count(path) = read {
             self.counts.retain(|counted| counted != path);
         }
     }
 }
 
-fn reads_of(path: &ZnodePath) -> [Read; 3] {
-    [Read::Node(path.clone()), Read::List(path.clone()), Read::Count(path.clone())]
+fn reads_of(path: &ZnodePath) -> [NodeRead; 3] {
+    [NodeRead::Node(path.clone()), NodeRead::List(path.clone()), NodeRead::Count(path.clone())]
 }

@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
 use super::model::{Model, path};
-use super::pending_reads::UNDER_WAY;
-use super::{Answer, Event, Follower, MANY, NO_SUCH_NODE, Read, Watching, outermost};
+use super::pending_reads::MAX_READS_UNDER_WAY;
+use super::{COUNT_DESCENDANTS_ABOVE, Follower, NO_SUCH_NODE, NodeEvent, NodeRead, ReadAnswer, WatchStyle, outermost};
 use crate::queue::{Change, ConnectionState, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -88,7 +88,7 @@ proptest! {
         steps in steps(),
         roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b/lock", "/b/q"])],
     ) {
-        let mut model = Model::new(&roots, Watching::Recursive);
+        let mut model = Model::new(&roots, WatchStyle::Recursive);
         play(&mut model, &steps);
         if steps.iter().rev().any(|step| matches!(step, Step::Cut)) {
             model.reconnect();
@@ -103,7 +103,7 @@ proptest! {
         steps in steps(),
         roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b"])],
     ) {
-        let mut model = Model::new(&roots, Watching::OneShot);
+        let mut model = Model::new(&roots, WatchStyle::OneShot);
         play(&mut model, &steps);
         if steps.iter().rev().any(|step| matches!(step, Step::Cut)) {
             model.reconnect();
@@ -124,14 +124,14 @@ proptest! {
     fn what_a_sound_server_tells_brings_no_deleted_node_back(
         steps in steps(),
         roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b/lock", "/b/q"])],
-        watching in prop_oneof![3 => Just(Watching::Recursive), 1 => Just(Watching::OneShot)],
+        watching in prop_oneof![3 => Just(WatchStyle::Recursive), 1 => Just(WatchStyle::OneShot)],
     ) {
         let mut model = Model::new(&roots, watching);
         play(&mut model, &steps);
         model.reconnect();
         model.settle();
         let mut table = LockTable::new([]);
-        let recursive = watching == Watching::Recursive;
+        let recursive = watching == WatchStyle::Recursive;
         table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive }), Timestamp(0));
         for (at, change) in (0..).zip(&model.changes) {
             table.apply(change.clone(), Timestamp(at));
@@ -142,7 +142,7 @@ proptest! {
 
 #[test]
 fn a_created_contender_costs_one_read_and_a_deleted_one_none() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.create(&path("/q"), false, false);
     model.settle();
     let before = model.reads;
@@ -161,7 +161,7 @@ fn a_created_contender_costs_one_read_and_a_deleted_one_none() {
 
 #[test]
 fn plain_nodes_cost_nothing_when_they_come_and_change() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.settle();
     let before = model.reads;
     for name in ["/a", "/a/b", "/a/b/c"] {
@@ -174,7 +174,7 @@ fn plain_nodes_cost_nothing_when_they_come_and_change() {
 
 #[test]
 fn an_emptied_lock_parent_is_still_reported_after_a_reconnect_and_a_deleted_one_is_not() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     for parent in ["/q", "/r"] {
         model.create(&path(parent), false, false);
         model.create(&path(parent).child(&curator(1)), true, false);
@@ -192,7 +192,7 @@ fn an_emptied_lock_parent_is_still_reported_after_a_reconnect_and_a_deleted_one_
 
 #[test]
 fn an_answer_that_a_deletion_overtook_brings_nothing_back() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.settle();
     let lock = path("/lock");
     model.create(&lock, true, false);
@@ -210,7 +210,7 @@ fn an_answer_that_a_deletion_overtook_brings_nothing_back() {
 
 #[test]
 fn an_answer_about_the_last_node_of_a_name_is_not_taken_for_the_next() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.settle();
     let lock = path("/lock");
     model.create(&lock, true, false);
@@ -229,7 +229,7 @@ fn an_answer_about_the_last_node_of_a_name_is_not_taken_for_the_next() {
 
 #[test]
 fn a_missing_root_is_said_once_and_found_when_it_is_created() {
-    let mut model = Model::new(&["/later"], Watching::Recursive);
+    let mut model = Model::new(&["/later"], WatchStyle::Recursive);
     model.settle();
     let why = NO_SUCH_NODE.to_owned();
     assert!(model.changes.contains(&Change::Unreadable { path: path("/later"), why }));
@@ -243,10 +243,10 @@ fn a_missing_root_is_said_once_and_found_when_it_is_created() {
 
 #[test]
 fn children_that_have_nothing_below_them_are_counted_and_not_listed() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     model.cut();
     model.create(&path("/many"), false, false);
-    for number in 0..=MANY {
+    for number in 0..=COUNT_DESCENDANTS_ABOVE {
         model.create(&path(&format!("/many/n{number}")), false, false);
     }
     model.reconnect();
@@ -264,56 +264,56 @@ fn children_that_have_nothing_below_them_are_counted_and_not_listed() {
 
 #[test]
 fn a_count_that_fails_or_is_disturbed_is_not_relied_upon() {
-    let names: Vec<String> = (0..=MANY).map(|number| format!("n{number}")).collect();
+    let names: Vec<String> = (0..=COUNT_DESCENDANTS_ABOVE).map(|number| format!("n{number}")).collect();
     let stat = super::model::stat(1, 1, None, 0);
     let top = path("/top");
     let counting = || {
         let mut follower = Follower::new(std::slice::from_ref(&top), &[]);
-        follower.begin(Watching::Recursive);
+        follower.begin(WatchStyle::Recursive);
         let list = follower.next_read().expect("a listing");
-        follower.answer(&list, Answer::Children(names.clone(), stat));
+        follower.answer(&list, ReadAnswer::Children(names.clone(), stat));
         let count = follower.next_read().expect("a count");
-        assert_eq!(count, Read::Count(top.clone()));
+        assert_eq!(count, NodeRead::Count(top.clone()));
         (follower, count)
     };
     let (mut follower, count) = counting();
-    follower.answer(&count, Answer::Unsupported);
-    assert_eq!(follower.next_read(), Some(Read::List(top.clone())));
-    follower.answer(&Read::List(top.clone()), Answer::Children(names.clone(), stat));
-    assert!(matches!(follower.next_read(), Some(Read::List(child)) if child != top));
+    follower.answer(&count, ReadAnswer::Unsupported);
+    assert_eq!(follower.next_read(), Some(NodeRead::List(top.clone())));
+    follower.answer(&NodeRead::List(top.clone()), ReadAnswer::Children(names.clone(), stat));
+    assert!(matches!(follower.next_read(), Some(NodeRead::List(child)) if child != top));
 
     let (mut follower, count) = counting();
-    follower.event(Event::Deleted, &top.child("n1").child("gone"), None);
-    follower.answer(&count, Answer::Descendants(names.len()));
-    assert_eq!(follower.next_read(), Some(Read::List(top.clone())));
+    follower.event(NodeEvent::Deleted, &top.child("n1").child("gone"), None);
+    follower.answer(&count, ReadAnswer::Descendants(names.len()));
+    assert_eq!(follower.next_read(), Some(NodeRead::List(top.clone())));
     assert!(!follower.is_synced());
 }
 
 #[test]
 fn no_more_reads_are_under_way_than_is_allowed() {
     let mut follower = Follower::new(&[path("/q")], &[]);
-    follower.begin(Watching::Recursive);
+    follower.begin(WatchStyle::Recursive);
     let list = follower.next_read().expect("a listing");
     let names = (0..1000).map(curator).collect();
-    follower.answer(&list, Answer::Children(names, super::model::stat(1, 1, None, 1000)));
-    let issued: Vec<Read> = std::iter::from_fn(|| follower.next_read()).collect();
-    assert_eq!(issued.len(), UNDER_WAY);
-    assert_eq!(follower.book.under_way(), UNDER_WAY);
-    follower.answer(&issued[0], Answer::NoNode);
+    follower.answer(&list, ReadAnswer::Children(names, super::model::stat(1, 1, None, 1000)));
+    let issued: Vec<NodeRead> = std::iter::from_fn(|| follower.next_read()).collect();
+    assert_eq!(issued.len(), MAX_READS_UNDER_WAY);
+    assert_eq!(follower.pending.under_way(), MAX_READS_UNDER_WAY);
+    follower.answer(&issued[0], ReadAnswer::NoNode);
     assert!(follower.next_read().is_some() && follower.next_read().is_none());
 }
 
 #[test]
 fn what_the_server_refuses_is_reported_and_the_rest_goes_on() {
     let mut follower = Follower::new(&[path("/")], &[]);
-    follower.begin(Watching::Recursive);
+    follower.begin(WatchStyle::Recursive);
     let list = follower.next_read().expect("a listing");
     let names = vec!["secret".to_owned(), "open".to_owned()];
-    follower.answer(&list, Answer::Children(names, super::model::stat(1, 1, None, 2)));
+    follower.answer(&list, ReadAnswer::Children(names, super::model::stat(1, 1, None, 2)));
     while let Some(read) = follower.next_read() {
         let answer = match read.path().name() {
-            "secret" => Answer::Refused("no".to_owned()),
-            _ => Answer::Children(Vec::new(), super::model::stat(2, 2, None, 0)),
+            "secret" => ReadAnswer::Refused("no".to_owned()),
+            _ => ReadAnswer::Children(Vec::new(), super::model::stat(2, 2, None, 0)),
         };
         follower.answer(&read, answer);
     }
@@ -331,7 +331,7 @@ fn roots_within_roots_are_dropped_unless_they_are_the_servers_own() {
 
 #[test]
 fn a_semaphores_maximum_is_read_whichever_of_its_parents_is_made_first() {
-    for watching in [Watching::Recursive, Watching::OneShot] {
+    for watching in [WatchStyle::Recursive, WatchStyle::OneShot] {
         for order in [["/k", "/k-__lock__"], ["/k-__lock__", "/k"]] {
             let mut model = Model::new(&["/"], watching);
             model.settle();
@@ -346,7 +346,7 @@ fn a_semaphores_maximum_is_read_whichever_of_its_parents_is_made_first() {
 
 #[test]
 fn new_data_are_read_only_where_they_matter() {
-    let mut model = Model::new(&["/"], Watching::Recursive);
+    let mut model = Model::new(&["/"], WatchStyle::Recursive);
     for node in ["/k", "/k-__lock__", "/plain"] {
         model.create(&path(node), false, false);
     }

@@ -1,7 +1,7 @@
 use rustc_hash::FxHashSet;
 
-use super::pending_reads::Entry;
-use super::{Answer, COUNTS, Follower, MANY, Read, Watching, is_servers_own};
+use super::pending_reads::PendingRead;
+use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
 use crate::queue::Change;
 use crate::recipe::Classifier;
 use crate::znode::{Node, ZnodePath, ZnodeStat};
@@ -9,38 +9,39 @@ use crate::znode::{Node, ZnodePath, ZnodeStat};
 impl Follower {
     /// Starts over: everything is read anew, and what was asked for before is forgotten. Answers to earlier reads must not be
     /// handed in any more.
-    pub(in crate::observe) fn begin(&mut self, watching: Watching) {
+    pub(in crate::observe) fn begin(&mut self, watching: WatchStyle) {
         self.watching = watching;
-        self.shape = Classifier::new(self.named.iter().cloned());
+        self.classifier = Classifier::new(self.named.iter().cloned());
         self.children.clear();
-        self.book.clear();
+        self.pending.clear();
         self.walk = self.walk.wrapping_add(1);
         self.walking = true;
         self.changes.push(Change::Syncing);
         for root in self.roots.clone() {
             // A root that is a contender itself stands in no listing of ours.
-            let read = if self.shape.classify(&root).is_some() { Read::Node(root) } else { Read::List(root) };
-            self.book.walk(read);
+            let read =
+                if self.classifier.classify(&root).is_some() { NodeRead::Node(root) } else { NodeRead::List(root) };
+            self.pending.walk(read);
         }
         self.finish_walk();
     }
 
     /// Takes the answer to a read that [`Self::next_read`] gave.
-    pub(in crate::observe) fn answer(&mut self, read: &Read, answer: Answer) {
-        let Some(entry) = self.book.close(read) else { return };
+    pub(in crate::observe) fn answer(&mut self, read: &NodeRead, answer: ReadAnswer) {
+        let Some(entry) = self.pending.close(read) else { return };
         if !entry.is_stale() {
             let path = read.path();
             match answer {
-                Answer::Node(node) => self.node(path, node, entry),
-                Answer::Children(names, stat) => self.listed(path, &names, stat, entry),
-                Answer::Descendants(count) => self.counted(path, count, entry),
-                Answer::NoNode => self.absent(path),
-                Answer::Refused(_) | Answer::Unsupported if matches!(read, Read::Count(_)) => {
-                    self.counts &= answer != Answer::Unsupported;
-                    self.book.walk_counted(path, COUNTS);
+                ReadAnswer::Node(node) => self.node(path, node, entry),
+                ReadAnswer::Children(names, stat) => self.listed(path, &names, stat, entry),
+                ReadAnswer::Descendants(count) => self.counted(path, count, entry),
+                ReadAnswer::NoNode => self.absent(path),
+                ReadAnswer::Refused(_) | ReadAnswer::Unsupported if matches!(read, NodeRead::Count(_)) => {
+                    self.counts &= answer != ReadAnswer::Unsupported;
+                    self.pending.walk_counted(path, MAX_COUNTS);
                 }
-                Answer::Refused(why) => self.changes.push(Change::Unreadable { path: path.clone(), why }),
-                Answer::Unsupported => {
+                ReadAnswer::Refused(why) => self.changes.push(Change::Unreadable { path: path.clone(), why }),
+                ReadAnswer::Unsupported => {
                     let why = "the server does not know this kind of request".to_owned();
                     self.changes.push(Change::Unreadable { path: path.clone(), why });
                 }
@@ -51,7 +52,7 @@ impl Follower {
 
     /// Ends the walk when its last read was answered.
     pub(super) fn finish_walk(&mut self) {
-        if self.walking && self.book.walk_is_done() {
+        if self.walking && self.pending.walk_is_done() {
             self.walking = false;
             let walk = self.walk;
             self.parents.retain(|_, found| *found == walk);
@@ -59,9 +60,9 @@ impl Follower {
         }
     }
 
-    fn node(&mut self, path: &ZnodePath, node: Node, entry: Entry) {
+    fn node(&mut self, path: &ZnodePath, node: Node, entry: PendingRead) {
         let stat = node.stat;
-        let place = self.shape.classify(path);
+        let place = self.classifier.classify(path);
         let maximum = self.holds_maximum(path);
         if maximum || place.as_ref().is_some_and(|place| stat.ephemeral_owner.is_some() || !place.needs_ephemeral()) {
             self.changes.push(Change::Seen { path: path.clone(), node });
@@ -76,10 +77,10 @@ impl Follower {
             }
         }
         // What is listed by itself reads its own children; besides, a node that a session owns has none.
-        let deep = entry.walk || self.watching == Watching::OneShot;
-        let may_have_children = stat.num_children > 0 || self.watching == Watching::OneShot;
+        let deep = entry.walk || self.watching == WatchStyle::OneShot;
+        let may_have_children = stat.num_children > 0 || self.watching == WatchStyle::OneShot;
         if deep && may_have_children && stat.ephemeral_owner.is_none() && !maximum {
-            self.ask(Read::List(path.clone()), entry);
+            self.ask(NodeRead::List(path.clone()), entry);
         }
     }
 
@@ -89,8 +90,8 @@ impl Follower {
         }
     }
 
-    fn listed(&mut self, path: &ZnodePath, names: &[String], stat: ZnodeStat, entry: Entry) {
-        let deep = entry.walk || self.watching == Watching::OneShot;
+    fn listed(&mut self, path: &ZnodePath, names: &[String], stat: ZnodeStat, entry: PendingRead) {
+        let deep = entry.walk || self.watching == WatchStyle::OneShot;
         let fresh = self.fresh_children(path, names);
         if deep {
             if self.is_root(path) {
@@ -101,15 +102,15 @@ impl Follower {
         let mut plain = Vec::new();
         let mut contenders = false;
         for child in fresh {
-            if self.shape.classify(&child).is_some() {
+            if self.classifier.classify(&child).is_some() {
                 contenders = true;
                 if !entry.walk {
                     self.note_lease(&child);
                 }
-                self.ask(Read::Node(child), entry);
+                self.ask(NodeRead::Node(child), entry);
             } else if deep && !is_servers_own(&child) {
                 if self.holds_maximum(&child) {
-                    self.ask(Read::Node(child.clone()), entry);
+                    self.ask(NodeRead::Node(child.clone()), entry);
                 }
                 plain.push(child);
             }
@@ -121,10 +122,10 @@ impl Follower {
         if self.is_worth_counting(path, plain.len(), entry) {
             // Lock parents that have been emptied are among them and must not be lost.
             plain.retain(|child| Classifier::is_hint(child) || self.parents.contains_key(child));
-            self.book.walk_count(path, entry.counted + 1, names.len());
+            self.pending.walk_count(path, entry.counted + 1, names.len());
         }
         for child in plain {
-            self.ask(Read::List(child), entry);
+            self.ask(NodeRead::List(child), entry);
         }
     }
 
@@ -142,12 +143,13 @@ impl Follower {
     /// The children to look at: all of them, but with one-shot watches only those that the last listing did not have and
     /// those whose names are used again. Those that it had and that are gone are reported.
     fn fresh_children(&mut self, path: &ZnodePath, names: &[String]) -> Vec<ZnodePath> {
-        if self.watching == Watching::Recursive {
+        if self.watching == WatchStyle::Recursive {
             return names.iter().map(|name| path.child(name)).collect();
         }
         let now = names.iter().map(|name| name.as_str().into()).collect();
         let before = self.children.insert(path.clone(), now).unwrap_or_default();
-        let is_reused = |child: &ZnodePath| self.shape.classify(child).is_some_and(|place| place.sequence.is_none());
+        let is_reused =
+            |child: &ZnodePath| self.classifier.classify(child).is_some_and(|place| place.sequence.is_none());
         let mut fresh = Vec::new();
         for name in names {
             let child = path.child(name);
@@ -162,16 +164,16 @@ impl Follower {
         fresh
     }
 
-    fn is_worth_counting(&self, path: &ZnodePath, plain: usize, entry: Entry) -> bool {
+    fn is_worth_counting(&self, path: &ZnodePath, plain: usize, entry: PendingRead) -> bool {
         // The top of a tree also holds the server's own nodes, which no count leaves out.
-        let possible = entry.walk && self.counts && self.watching == Watching::Recursive && !path.is_root();
-        possible && plain > MANY && entry.counted < COUNTS
+        let possible = entry.walk && self.counts && self.watching == WatchStyle::Recursive && !path.is_root();
+        possible && plain > COUNT_DESCENDANTS_ABOVE && entry.counted < MAX_COUNTS
     }
 
-    fn counted(&mut self, path: &ZnodePath, count: usize, entry: Entry) {
+    fn counted(&mut self, path: &ZnodePath, count: usize, entry: PendingRead) {
         match entry.expected {
-            None => self.book.walk_counted(path, entry.counted),
-            Some(children) if children != count => self.book.walk_counted(path, COUNTS),
+            None => self.pending.walk_counted(path, entry.counted),
+            Some(children) if children != count => self.pending.walk_counted(path, MAX_COUNTS),
             Some(_) => {}
         }
     }
@@ -186,11 +188,11 @@ impl Follower {
     }
 
     /// Asks for a read on behalf of another one.
-    fn ask(&mut self, read: Read, cause: Entry) {
+    fn ask(&mut self, read: NodeRead, cause: PendingRead) {
         if cause.walk {
-            self.book.walk(read);
+            self.pending.walk(read);
         } else {
-            self.book.refresh(read);
+            self.pending.refresh(read);
         }
     }
 }

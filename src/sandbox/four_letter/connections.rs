@@ -2,10 +2,10 @@ use std::fmt::Write;
 
 use chrono::DateTime;
 
-use super::Text;
-use crate::sandbox::machine::{Connection, Machine};
+use super::BoundedText;
+use crate::sandbox::machine::{ClientConnection, Machine};
 
-pub(super) fn cons(text: &mut Text, machine: &Machine) {
+pub(super) fn cons(text: &mut BoundedText, machine: &Machine) {
     for (_, connection) in &machine.connections {
         put_traffic(text, connection);
         put_session(text, connection);
@@ -15,21 +15,21 @@ pub(super) fn cons(text: &mut Text, machine: &Machine) {
 }
 
 /// A line for each connection, without what belongs to its session.
-pub(super) fn put_brief(text: &mut Text, machine: &Machine) {
+pub(super) fn put_brief(text: &mut BoundedText, machine: &Machine) {
     for (_, connection) in &machine.connections {
         put_traffic(text, connection);
         text.push_str(")\n");
     }
 }
 
-fn put_traffic(text: &mut Text, connection: &Connection) {
+fn put_traffic(text: &mut BoundedText, connection: &ClientConnection) {
     let traffic = &connection.traffic;
     let open = u8::from(connection.end.is_none());
     // Writing to it cannot fail.
     let _ = write!(text, " /{}[{open}](queued=0,recved={},sent={}", connection.peer, traffic.received, traffic.sent);
 }
 
-fn put_session(text: &mut Text, connection: &Connection) {
+fn put_session(text: &mut BoundedText, connection: &ClientConnection) {
     let Some((session, timeout)) = connection.session else { return };
     let (traffic, latency) = (&connection.traffic, &connection.traffic.latency);
     let _ = write!(
@@ -46,7 +46,7 @@ fn put_session(text: &mut Text, connection: &Connection) {
     );
 }
 
-pub(super) fn dump(text: &mut Text, machine: &Machine, now: i64) {
+pub(super) fn dump(text: &mut BoundedText, machine: &Machine, now: i64) {
     text.push_str("SessionTracker dump:\n");
     let expiries: Vec<(i64, i64)> = machine.sessions.by_expiry().collect();
     let groups: Vec<&[(i64, i64)]> = expiries.chunk_by(|one, next| one.0 == next.0).collect();

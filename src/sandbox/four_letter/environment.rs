@@ -1,7 +1,7 @@
 use std::env::consts;
 use std::fmt::Write;
 
-use super::{Text, VERSION};
+use super::{BoundedText, VERSION};
 use crate::sandbox::machine::Machine;
 
 /// What Java prints for a property that is not set.
@@ -19,7 +19,7 @@ const JAVA: [&str; 7] = [
 ];
 
 /// The names, and their order, are a real server's. The memory is what nodes and watches may take.
-pub(super) fn envi(text: &mut Text, machine: &Machine) {
+pub(super) fn envi(text: &mut BoundedText, machine: &Machine) {
     text.push_str("Environment:\n");
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         // Writing to it cannot fail.

@@ -1,6 +1,6 @@
 use std::fmt::Write;
 
-use super::{Text, VERSION, connections};
+use super::{BoundedText, VERSION, connections};
 use crate::sandbox::machine::{Machine, millis};
 use crate::sandbox::wire::EventKind;
 
@@ -11,25 +11,25 @@ const EVENTS: [(&str, EventKind); 4] = [
     ("node_children", EventKind::ChildrenChanged),
 ];
 
-pub(super) fn srvr(text: &mut Text, machine: &Machine) {
+pub(super) fn srvr(text: &mut BoundedText, machine: &Machine) {
     put(text, format_args!("Zookeeper version: {VERSION}\n"));
     put_counts(text, machine);
 }
 
 /// As `srvr`, with every connection in brief.
-pub(super) fn stat(text: &mut Text, machine: &Machine) {
+pub(super) fn stat(text: &mut BoundedText, machine: &Machine) {
     put(text, format_args!("Zookeeper version: {VERSION}\nClients:\n"));
     connections::put_brief(text, machine);
     text.push_str("\n");
     put_counts(text, machine);
 }
 
-fn put(text: &mut Text, more: std::fmt::Arguments<'_>) {
+fn put(text: &mut BoundedText, more: std::fmt::Arguments<'_>) {
     // Writing to it cannot fail.
     let _ = text.write_fmt(more);
 }
 
-fn put_counts(text: &mut Text, machine: &Machine) {
+fn put_counts(text: &mut BoundedText, machine: &Machine) {
     put(
         text,
         format_args!(
@@ -47,7 +47,7 @@ fn put_counts(text: &mut Text, machine: &Machine) {
     );
 }
 
-pub(super) fn mntr(text: &mut Text, machine: &Machine, now: i64) {
+pub(super) fn mntr(text: &mut BoundedText, machine: &Machine, now: i64) {
     let mut line = |name: &str, value: &dyn std::fmt::Display| {
         // Writing to it cannot fail.
         let _ = writeln!(text, "zk_{name}\t{value}");
@@ -69,7 +69,7 @@ pub(super) fn mntr(text: &mut Text, machine: &Machine, now: i64) {
     line("local_sessions", &0);
     line("uptime", &(now - machine.started));
     for (name, kind) in EVENTS {
-        let figure = machine.watches.figures.of(kind);
+        let figure = machine.watches.statistics.of(kind);
         line(&format!("avg_{name}_watch_count"), &decimals(figure.average()));
         line(&format!("min_{name}_watch_count"), &figure.least);
         line(&format!("max_{name}_watch_count"), &figure.most);
@@ -78,7 +78,7 @@ pub(super) fn mntr(text: &mut Text, machine: &Machine, now: i64) {
     }
 }
 
-pub(super) fn conf(text: &mut Text, machine: &Machine) {
+pub(super) fn conf(text: &mut BoundedText, machine: &Machine) {
     let options = &machine.options;
     put(
         text,

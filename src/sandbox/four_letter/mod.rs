@@ -52,7 +52,7 @@ impl Word {
     /// The whole answer; `None` when it is longer than so many bytes. The costly ones look at every connection, session or
     /// watch.
     pub fn answer(self, machine: &Machine, now: i64, longest: usize) -> Option<String> {
-        let mut text = Text { written: String::new(), longest, is_whole: true };
+        let mut text = BoundedText { written: String::new(), longest, is_whole: true };
         match self {
             Self::Ruok => text.push_str("imok"),
             Self::Isro => text.push_str("rw"),
@@ -72,13 +72,13 @@ impl Word {
 }
 
 /// An answer as long as it is short enough.
-struct Text {
+struct BoundedText {
     written: String,
     longest: usize,
     is_whole: bool,
 }
 
-impl Text {
+impl BoundedText {
     fn push_str(&mut self, more: &str) {
         self.is_whole &= self.written.len() + more.len() <= self.longest;
         if self.is_whole {
@@ -87,7 +87,7 @@ impl Text {
     }
 }
 
-impl fmt::Write for Text {
+impl fmt::Write for BoundedText {
     /// Never fails: what is too long is left out.
     fn write_str(&mut self, more: &str) -> fmt::Result {
         self.push_str(more);

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use super::Text;
+use super::BoundedText;
 use crate::sandbox::machine::Machine;
 
-pub(super) fn wchs(text: &mut Text, machine: &Machine) {
+pub(super) fn wchs(text: &mut BoundedText, machine: &Machine) {
     let table = &machine.watches.data;
     let (connections, paths) = table.breadth();
     // Writing to it cannot fail.
     let _ = write!(text, "{connections} connections watching {paths} paths\nTotal watches:{}\n", table.len());
 }
 
-pub(super) fn wchp(text: &mut Text, machine: &Machine) {
+pub(super) fn wchp(text: &mut BoundedText, machine: &Machine) {
     for (path, watchers) in machine.watches.data.paths() {
         text.push_str(path);
         text.push_str("\n");
@@ -24,7 +24,7 @@ pub(super) fn wchp(text: &mut Text, machine: &Machine) {
     text.push_str("\n");
 }
 
-pub(super) fn wchc(text: &mut Text, machine: &Machine) {
+pub(super) fn wchc(text: &mut BoundedText, machine: &Machine) {
     for (watcher, paths) in machine.watches.data.watchers() {
         let Some(session) = session(machine, watcher) else { continue };
         let _ = writeln!(text, "{session:#x}");

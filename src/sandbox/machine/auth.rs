@@ -1,14 +1,14 @@
-use super::{End, Machine};
+use super::{CloseReason, Machine};
 use crate::sandbox::tree::Id;
-use crate::sandbox::wire::{Auth, Code, Reader, refusal, reply};
+use crate::sandbox::wire::{AuthRequest, ErrorCode, Reader, refusal, reply};
 
 /// How many identities one connection may have.
-const MOST: usize = 64;
+const MAX_IDENTITIES: usize = 64;
 
 impl Machine {
     /// Adds an identity to the connection. One that is not accepted ends it, as on a real server.
     pub(super) fn auth(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
-        let Ok(auth) = Auth::read(&mut from) else { return self.end(id, End::NoHeader) };
+        let Ok(auth) = AuthRequest::read(&mut from) else { return self.end(id, CloseReason::NoHeader) };
         let Some(connection) = self.connections.get_mut(id) else { return };
         let known = match &*auth.scheme {
             "digest" => Some(Id::of_digest(&String::from_utf8_lossy(auth.credentials))),
@@ -18,10 +18,10 @@ impl Machine {
         };
         match known {
             Some(known) if connection.who.contains(&known) => {}
-            Some(known) if connection.who.len() < MOST => connection.who.push(known),
+            Some(known) if connection.who.len() < MAX_IDENTITIES => connection.who.push(known),
             _ => {
-                self.push(id, |out| refusal(out, xid, 0, Code::AuthFailed));
-                return self.end(id, End::BadCredentials);
+                self.push(id, |out| refusal(out, xid, 0, ErrorCode::AuthFailed));
+                return self.end(id, CloseReason::BadCredentials);
             }
         }
         self.push(id, |out| reply(out, xid, 0, |_| {}));

@@ -1,6 +1,6 @@
 //! What keeps clients from taking more of the server than they may.
 
-use super::{End, Machine};
+use super::{CloseReason, Machine};
 
 impl Machine {
     /// Bytes of memory that all connections take, about: what waits to be sent, what is being sent, parts of frames, and who
@@ -23,7 +23,7 @@ impl Machine {
     fn end_largest(&mut self) -> bool {
         let waiting = self.connections.iter().filter(|(_, connection)| connection.end.is_none());
         let Some(id) = waiting.max_by_key(|(_, connection)| connection.counted).map(|(id, _)| id) else { return false };
-        self.end(id, End::Crowded);
+        self.end(id, CloseReason::Crowded);
         self.drop_output(id);
         true
     }
@@ -45,7 +45,7 @@ impl Machine {
             let is_silent =
                 self.connections.get(id).is_some_and(|known| known.serial == serial && known.session.is_none());
             if is_silent {
-                self.end(id, End::Silent);
+                self.end(id, CloseReason::Silent);
             }
         }
     }

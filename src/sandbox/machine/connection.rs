@@ -2,11 +2,11 @@ use std::fmt;
 use std::net::SocketAddr;
 
 use crate::sandbox::tree::Id;
-use crate::sandbox::watch::Figure;
+use crate::sandbox::watch::Statistic;
 
 /// Why a connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum CloseReason {
     /// A four-letter word was answered.
     Word,
     /// The client closed its session.
@@ -39,14 +39,14 @@ pub enum End {
     Silent,
 }
 
-impl End {
+impl CloseReason {
     /// Whether the client did what no client should do.
     pub fn is_fault(self) -> bool {
         !matches!(self, Self::Word | Self::Closed | Self::Expired | Self::Moved | Self::NoSession)
     }
 }
 
-impl fmt::Display for End {
+impl fmt::Display for CloseReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Word => "a four-letter word was answered",
@@ -79,12 +79,12 @@ pub struct Traffic {
     pub last_xid: i32,
     pub last_zxid: i64,
     pub last_response: i64,
-    pub latency: Figure,
+    pub latency: Statistic,
 }
 
 /// One connection, with or without a session.
 #[derive(Debug)]
-pub struct Connection {
+pub struct ClientConnection {
     pub peer: SocketAddr,
     /// The session and its timeout in milliseconds, after the handshake.
     pub session: Option<(i64, i64)>,
@@ -101,13 +101,13 @@ pub struct Connection {
     /// Tells it from one that had its number before.
     pub serial: u64,
     /// Set once the connection is to be closed, after `out` was sent.
-    pub end: Option<End>,
+    pub end: Option<CloseReason>,
     /// Whether it is in the list of those that have something to send.
     pub ready: bool,
     pub traffic: Traffic,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Bytes of memory that it takes, about.
     pub fn bytes(&self) -> usize {
         let who: usize = self.who.iter().map(|id| id.scheme.len() + id.id.len()).sum();
@@ -123,7 +123,7 @@ impl Connection {
             last_xid: 0,
             last_zxid: -1,
             last_response: 0,
-            latency: Figure::default(),
+            latency: Statistic::default(),
         };
         let who = vec![Id::new("ip", &peer.ip().to_string())];
         Self {

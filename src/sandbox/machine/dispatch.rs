@@ -1,8 +1,8 @@
 //! Which family of requests answers what was sent.
 
-use super::{End, Machine, read};
+use super::{CloseReason, Machine, read};
 use crate::sandbox::four_letter::Word;
-use crate::sandbox::wire::{Code, Header, NO_ZXID, Reader, Write, Writer, op, refusal, reply};
+use crate::sandbox::wire::{ErrorCode, Header, NO_ZXID, Reader, Write, Writer, op, refusal, reply};
 
 /// A heartbeat's answer bears this number, whatever the heartbeat bore.
 const PING_XID: i32 = -2;
@@ -14,13 +14,13 @@ impl Machine {
         if let Some(connection) = self.connections.get_mut(id) {
             connection.traffic.received += 1;
         }
-        self.end(id, End::Word);
+        self.end(id, CloseReason::Word);
         let answer = word.answer(self, now, self.options.max_unread);
         self.sent += 1;
         if let Some(connection) = self.connections.get_mut(id) {
             match answer {
                 Some(text) => connection.out.extend_from_slice(text.as_bytes()),
-                None => connection.end = Some(End::LongAnswer),
+                None => connection.end = Some(CloseReason::LongAnswer),
             }
         }
         self.reckon(id);
@@ -36,7 +36,7 @@ impl Machine {
         let mut from = Reader::new(frame);
         match Header::read(&mut from) {
             Ok(header) => self.dispatch(id, header, from, now),
-            Err(_) => self.end(id, End::NoHeader),
+            Err(_) => self.end(id, CloseReason::NoHeader),
         }
     }
 
@@ -52,17 +52,17 @@ impl Machine {
             op::SET_WATCHES | op::SET_WATCHES2 => self.set_watches(id, header, from),
             op::ADD_WATCH => self.add_watch(id, header.xid, from),
             op::CHECK_WATCHES | op::REMOVE_WATCHES => self.take_watches(id, header, from),
-            op::RECONFIG => self.never(id, header.xid, Code::ReconfigDisabled),
+            op::RECONFIG => self.never(id, header.xid, ErrorCode::ReconfigDisabled),
             // Servers delete containers by it; of a client they do not understand it.
-            op::DELETE_CONTAINER => self.never(id, header.xid, Code::BadArguments),
+            op::DELETE_CONTAINER => self.never(id, header.xid, ErrorCode::BadArguments),
             op if Write::is(op) => {
                 let write = Write::read(op, &mut from);
                 self.write(id, header, write, now);
             }
             op if read::knows(op) => self.read(id, header, from),
             op => {
-                self.push(id, |out| refusal(out, header.xid, NO_ZXID, Code::Unimplemented));
-                return self.end(id, End::UnknownOperation(op));
+                self.push(id, |out| refusal(out, header.xid, NO_ZXID, ErrorCode::Unimplemented));
+                return self.end(id, CloseReason::UnknownOperation(op));
             }
         }
         self.latency.add(0);
@@ -75,7 +75,7 @@ impl Machine {
     }
 
     /// Refuses a change that nobody can make; it takes a zxid all the same.
-    pub(super) fn never(&mut self, id: usize, xid: i32, code: Code) {
+    pub(super) fn never(&mut self, id: usize, xid: i32, code: ErrorCode) {
         self.zxid += 1;
         self.refuse(id, xid, code);
     }

@@ -1,19 +1,19 @@
-use super::{End, Machine, millis};
-use crate::sandbox::session::PASSWORD;
+use super::{CloseReason, Machine, millis};
+use crate::sandbox::session::PASSWORD_LENGTH;
 use crate::sandbox::wire::{Connect, Writer, frame};
 
 impl Machine {
     /// A client's first frame: a new session, or one that goes on.
     pub(super) fn handshake(&mut self, id: usize, frame: &[u8], now: i64) {
-        let Ok(connect) = Connect::read(frame) else { return self.end(id, End::NoHeader) };
+        let Ok(connect) = Connect::read(frame) else { return self.end(id, CloseReason::NoHeader) };
         if connect.last_zxid > self.zxid {
-            return self.end(id, End::FromTheFuture);
+            return self.end(id, CloseReason::FromTheFuture);
         }
         let (least, most) = (millis(self.options.min_session_timeout), millis(self.options.max_session_timeout));
         let timeout = i64::from(connect.timeout).min(most).max(least);
         let session = if connect.session == 0 {
             if self.sessions.len() >= self.options.max_sessions {
-                return self.end(id, End::TooManySessions);
+                return self.end(id, CloseReason::TooManySessions);
             }
             self.zxid += 1;
             Some(self.sessions.create(id, timeout, now))
@@ -22,13 +22,13 @@ impl Machine {
         };
         let greeting = match session {
             Some(session) => Greeting { timeout, session, password: self.sessions.password(session) },
-            None => Greeting { timeout: 0, session: 0, password: [0; PASSWORD] },
+            None => Greeting { timeout: 0, session: 0, password: [0; PASSWORD_LENGTH] },
         };
         let says_read_only = connect.says_read_only.then_some(false);
         self.push(id, |out| greeting.write(out, says_read_only));
         match session {
             Some(session) => self.welcome(id, session, timeout, now),
-            None => self.end(id, End::NoSession),
+            None => self.end(id, CloseReason::NoSession),
         }
     }
 
@@ -38,7 +38,7 @@ impl Machine {
         let session = connect.session;
         let before = self.sessions.get_mut(session)?.connection.take();
         if let Some(before) = before {
-            self.end(before, End::Moved);
+            self.end(before, CloseReason::Moved);
         }
         if connect.password != self.sessions.password(session) {
             return None;
@@ -62,7 +62,7 @@ impl Machine {
 struct Greeting {
     timeout: i64,
     session: i64,
-    password: [u8; PASSWORD],
+    password: [u8; PASSWORD_LENGTH],
 }
 
 impl Greeting {

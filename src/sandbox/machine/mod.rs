@@ -23,33 +23,33 @@ use std::net::SocketAddr;
 
 use slab::Slab;
 
-pub use connection::{Connection, End};
+pub use connection::{ClientConnection, CloseReason};
 
+use super::config::SandboxConfig;
 use super::four_letter::Word;
-use super::options::Options;
-use super::session::{PASSWORD, Sessions};
+use super::session::{PASSWORD_LENGTH, SessionTable};
 use super::tree::Tree;
-use super::watch::{Figure, Watches};
+use super::watch::{Statistic, WatchTables};
 use super::wire::{Cut, LENGTH, cut};
 
 /// How many requests of one connection are carried out before others have their turn.
-const TURN: usize = 64;
+const MAX_REQUESTS_A_TURN: usize = 64;
 
 /// How many bytes of replies of one connection are gathered before they are sent.
-const BATCH: usize = 256 << 10;
+const MAX_OUTPUT_A_TURN: usize = 256 << 10;
 
 /// The whole server, but for its sockets and its clock.
 #[derive(Debug)]
 pub struct Machine {
-    pub(super) options: Options,
+    pub(super) options: SandboxConfig,
     pub(super) tree: Tree,
-    pub(super) watches: Watches,
-    pub(super) sessions: Sessions,
-    pub(super) connections: Slab<Connection>,
+    pub(super) watches: WatchTables,
+    pub(super) sessions: SessionTable,
+    pub(super) connections: Slab<ClientConnection>,
     /// The last transaction.
     pub(super) zxid: i64,
     pub(super) started: i64,
-    pub(super) latency: Figure,
+    pub(super) latency: Statistic,
     pub(super) received: u64,
     pub(super) sent: u64,
     /// Connections that have something to send or are to be closed, each once.
@@ -64,18 +64,18 @@ pub struct Machine {
 
 impl Machine {
     /// A new server. Whoever knows the secret knows the passwords of its sessions.
-    pub fn new(options: Options, secret: [u8; PASSWORD], now: i64) -> Self {
+    pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_LENGTH], now: i64) -> Self {
         let tick = millis(options.tick);
         let next_sweep = now.saturating_add(millis(options.sweep).max(1));
         Self {
             options,
             tree: Tree::new(),
-            watches: Watches::default(),
-            sessions: Sessions::new(secret, tick, now),
+            watches: WatchTables::default(),
+            sessions: SessionTable::new(secret, tick, now),
             connections: Slab::new(),
             zxid: 0,
             started: now,
-            latency: Figure::default(),
+            latency: Statistic::default(),
             received: 0,
             sent: 0,
             ready: Vec::new(),
@@ -92,7 +92,7 @@ impl Machine {
             return None;
         }
         self.opened += 1;
-        let id = self.connections.insert(Connection::new(peer, self.opened, now));
+        let id = self.connections.insert(ClientConnection::new(peer, self.opened, now));
         let due = now.saturating_add(millis(self.options.handshake_timeout));
         self.handshakes.push_back((due, id, self.opened));
         self.reckon(id);
@@ -127,12 +127,12 @@ impl Machine {
 
     fn carry_out(&mut self, id: usize, bytes: &[u8], now: i64) -> usize {
         let mut done = 0;
-        for _ in 0..TURN {
+        for _ in 0..MAX_REQUESTS_A_TURN {
             let Some(connection) = self.connections.get(id) else { return bytes.len() };
             if connection.end.is_some() {
                 return bytes.len();
             }
-            if connection.out.len() > BATCH {
+            if connection.out.len() > MAX_OUTPUT_A_TURN {
                 return done;
             }
             let rest = &bytes[done..];
@@ -144,7 +144,7 @@ impl Machine {
             match cut(rest, self.options.max_frame) {
                 Cut::More => return done,
                 Cut::Bad(length) => {
-                    self.end(id, End::BadLength(length));
+                    self.end(id, CloseReason::BadLength(length));
                     return bytes.len();
                 }
                 Cut::Frame(length) => {
@@ -163,7 +163,7 @@ impl Machine {
 
     /// What is to be sent to a connection, and whether it is to be closed after that. The buffer that is handed in takes the
     /// place of the one that is given.
-    pub fn take(&mut self, id: usize, buffer: &mut Vec<u8>) -> Option<End> {
+    pub fn take(&mut self, id: usize, buffer: &mut Vec<u8>) -> Option<CloseReason> {
         let connection = self.connections.get_mut(id)?;
         connection.ready = false;
         buffer.clear();
@@ -186,7 +186,7 @@ impl Machine {
     /// Whether a connection is to be closed without sending what it was being sent.
     pub fn is_cut(&self, id: usize) -> bool {
         let end = self.connections.get(id).and_then(|connection| connection.end);
-        matches!(end, Some(End::Unread | End::Crowded))
+        matches!(end, Some(CloseReason::Unread | CloseReason::Crowded))
     }
 
     /// Puts the connections that have something to send, or are to be closed, into a list.
@@ -205,7 +205,7 @@ impl Machine {
             for path in self.tree.due(now) {
                 self.zxid += 1;
                 if let Ok((change, _)) = self.tree.delete(&path, -1, self.zxid) {
-                    self.tell(&change);
+                    self.notify(&change);
                 }
             }
         }

@@ -1,13 +1,13 @@
 use super::Machine;
 use crate::sandbox::tree::Change;
-use crate::sandbox::wire::{Code, Create, Reader, Write, Writer, multi, op};
+use crate::sandbox::wire::{Create, ErrorCode, Reader, Write, Writer, multi, op};
 
 impl Machine {
     /// Several changes as one, with one zxid: all of them, or none.
     pub(super) fn multi(&mut self, id: usize, xid: i32, mut from: Reader<'_>, now: i64) {
         self.zxid += 1;
         let Ok(writes) = multi(&mut from, Write::read_of_multi) else {
-            return self.refuse(id, xid, Code::MarshallingError);
+            return self.refuse(id, xid, ErrorCode::MarshallingError);
         };
         let mut changes = Vec::with_capacity(writes.len());
         let mut undos = Vec::with_capacity(writes.len());
@@ -22,14 +22,14 @@ impl Machine {
                         self.tree.undo(undo);
                     }
                     return match code {
-                        Code::MarshallingError => self.refuse(id, xid, code),
+                        ErrorCode::MarshallingError => self.refuse(id, xid, code),
                         _ => self.reply(id, xid, |out| failed(out, writes.len(), index, code)),
                     };
                 }
             }
         }
         for change in &changes {
-            self.tell(change);
+            self.notify(change);
         }
         self.reply(id, xid, |out| {
             for (write, change) in writes.iter().zip(&changes) {
@@ -86,14 +86,14 @@ fn result(out: &mut Vec<u8>, write: &Write<'_>, change: &Change) {
 
 /// Appends the results of a multi of so many, of which one was refused: those before it went well, those after it were
 /// not tried.
-fn failed(out: &mut Vec<u8>, count: usize, refused: usize, code: Code) {
+fn failed(out: &mut Vec<u8>, count: usize, refused: usize, code: ErrorCode) {
     for index in 0..count {
         bad(
             out,
             match index.cmp(&refused) {
                 std::cmp::Ordering::Less => 0,
                 std::cmp::Ordering::Equal => code.number(),
-                std::cmp::Ordering::Greater => Code::RuntimeInconsistency.number(),
+                std::cmp::Ordering::Greater => ErrorCode::RuntimeInconsistency.number(),
             },
         );
     }

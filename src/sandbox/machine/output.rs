@@ -1,13 +1,13 @@
 //! What connections are sent: replies, refusals, events, and the end.
 
-use super::{Connection, End, Machine};
+use super::{ClientConnection, CloseReason, Machine};
 use crate::sandbox::tree::{Acl, Change, check, known, parent, permission};
-use crate::sandbox::watch::Fired;
-use crate::sandbox::wire::{Code, event, refusal, reply};
+use crate::sandbox::watch::FiredEvent;
+use crate::sandbox::wire::{ErrorCode, event, refusal, reply};
 
 impl Machine {
     /// Tells watchers of a change.
-    pub(super) fn tell(&mut self, change: &Change) {
+    pub(super) fn notify(&mut self, change: &Change) {
         match change {
             Change::Created { path, acls, above, .. } => {
                 let [node, children] = self.watches.created(path, known(parent(path).unwrap_or_default()));
@@ -30,7 +30,7 @@ impl Machine {
 
     /// Sends an event to those who may read the node. Who may not has lost a watch that fires once all the same, and was
     /// counted, as on servers with the fix of CVE-2024-23944.
-    pub(super) fn send(&mut self, Fired { kind, path, watchers }: &Fired<'_>, acls: &[Acl]) {
+    pub(super) fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[Acl]) {
         for watcher in watchers {
             let who = self.connections.get(*watcher).map(|connection| &*connection.who).unwrap_or_default();
             if check(acls, permission::READ, who).is_ok() {
@@ -44,7 +44,7 @@ impl Machine {
         self.push(id, |out| reply(out, xid, zxid, body));
     }
 
-    pub(super) fn refuse(&mut self, id: usize, xid: i32, code: Code) {
+    pub(super) fn refuse(&mut self, id: usize, xid: i32, code: ErrorCode) {
         let zxid = self.zxid;
         self.push(id, |out| refusal(out, xid, zxid, code));
     }
@@ -63,20 +63,20 @@ impl Machine {
         self.reckon(id);
         if is_too_much {
             // What waits is not wanted, and what is cut in two is of no use.
-            self.end(id, End::Unread);
+            self.end(id, CloseReason::Unread);
             self.drop_output(id);
         }
     }
 
     /// Closes a connection after what waits for it was sent.
-    pub(super) fn end(&mut self, id: usize, end: End) {
+    pub(super) fn end(&mut self, id: usize, end: CloseReason) {
         let Some(connection) = self.connections.get_mut(id) else { return };
         connection.end.get_or_insert(end);
         Self::mark(&mut self.ready, id, connection);
         self.watches.forget(id);
     }
 
-    fn mark(ready: &mut Vec<usize>, id: usize, connection: &mut Connection) {
+    fn mark(ready: &mut Vec<usize>, id: usize, connection: &mut ClientConnection) {
         if !connection.ready {
             connection.ready = true;
             ready.push(id);

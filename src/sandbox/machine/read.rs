@@ -1,8 +1,8 @@
 use super::Machine;
 use super::multi::{bad, end, good};
 use crate::sandbox::tree::{Acl, Id, Node, check, permission};
-use crate::sandbox::watch::{Mode, Watches};
-use crate::sandbox::wire::{Code, Header, Lookup, Malformed, Reader, Writer, multi, op};
+use crate::sandbox::watch::{WatchMode, WatchTables};
+use crate::sandbox::wire::{ErrorCode, Header, Lookup, Malformed, Reader, Writer, multi, op};
 
 /// How much one request may read of several nodes, in frames of the largest size. A real server has no such bound.
 const MULTI_READ: usize = 4;
@@ -34,8 +34,8 @@ impl Machine {
         }
     }
 
-    fn read_into(&mut self, out: &mut Vec<u8>, id: usize, op: i32, from: &mut Reader<'_>) -> Result<(), Code> {
-        let unread = |_: Malformed| Code::MarshallingError;
+    fn read_into(&mut self, out: &mut Vec<u8>, id: usize, op: i32, from: &mut Reader<'_>) -> Result<(), ErrorCode> {
+        let unread = |_: Malformed| ErrorCode::MarshallingError;
         match op {
             op::EXISTS | op::GET_DATA | op::GET_CHILDREN | op::GET_CHILDREN2 => {
                 let read = Lookup::read(op, from).map_err(unread)?;
@@ -72,17 +72,17 @@ impl Machine {
     }
 
     /// The reads that can leave a watch.
-    fn node_into(&mut self, out: &mut Vec<u8>, id: usize, read: &Lookup<'_>) -> Result<(), Code> {
-        if read.watch && self.is_full(Watches::cost(&read.path)) {
-            return Err(Code::QuotaExceeded);
+    fn node_into(&mut self, out: &mut Vec<u8>, id: usize, read: &Lookup<'_>) -> Result<(), ErrorCode> {
+        if read.watch && self.is_full(WatchTables::cost(&read.path)) {
+            return Err(ErrorCode::QuotaExceeded);
         }
         if read.op == op::EXISTS {
             if read.path.contains('\0') {
-                return Err(Code::BadArguments);
+                return Err(ErrorCode::BadArguments);
             }
             // It waits for a node that is not there, too, and needs no permission.
             if read.watch {
-                self.watches.data.add(&read.path, id, Mode::OneShot);
+                self.watches.data.add(&read.path, id, WatchMode::OneShot);
             }
             out.put_stat(&self.tree.node(&read.path)?.stat());
             return Ok(());
@@ -99,12 +99,12 @@ impl Machine {
         }
         if read.watch {
             let table = if read.op == op::GET_DATA { &mut self.watches.data } else { &mut self.watches.child };
-            table.add(&read.path, id, Mode::OneShot);
+            table.add(&read.path, id, WatchMode::OneShot);
         }
         Ok(())
     }
 
-    fn nodes_into(&mut self, out: &mut Vec<u8>, id: usize, reads: &[Lookup<'_>]) -> Result<(), Code> {
+    fn nodes_into(&mut self, out: &mut Vec<u8>, id: usize, reads: &[Lookup<'_>]) -> Result<(), ErrorCode> {
         for read in reads {
             let start = out.len();
             good(out, read.op);
@@ -113,7 +113,7 @@ impl Machine {
                 bad(out, code.number());
             }
             if out.len() > MULTI_READ * self.options.max_frame {
-                return Err(Code::QuotaExceeded);
+                return Err(ErrorCode::QuotaExceeded);
             }
         }
         end(out);
@@ -121,7 +121,7 @@ impl Machine {
     }
 
     /// The reads of one path that leave no watch.
-    fn path_into(&self, out: &mut Vec<u8>, id: usize, op: i32, path: &str) -> Result<(), Code> {
+    fn path_into(&self, out: &mut Vec<u8>, id: usize, op: i32, path: &str) -> Result<(), ErrorCode> {
         if op == op::GET_ALL_CHILDREN_NUMBER {
             self.readable(id, path)?;
             // Below an empty path is whatever begins with a slash.
@@ -152,7 +152,7 @@ impl Machine {
         }
     }
 
-    fn readable(&self, id: usize, path: &str) -> Result<&Node, Code> {
+    fn readable(&self, id: usize, path: &str) -> Result<&Node, ErrorCode> {
         let node = self.tree.node(path)?;
         check(&node.acls, permission::READ, self.who(id))?;
         Ok(node)

@@ -1,4 +1,4 @@
-use super::{End, Machine};
+use super::{CloseReason, Machine};
 use crate::sandbox::tree::Change;
 
 impl Machine {
@@ -7,7 +7,7 @@ impl Machine {
         let Some((session, _)) = self.connections.get(id).and_then(|connection| connection.session) else { return };
         self.end_session(session);
         self.reply(id, xid, |_| {});
-        self.end(id, End::Closed);
+        self.end(id, CloseReason::Closed);
     }
 
     /// The session's time is over.
@@ -15,7 +15,7 @@ impl Machine {
         let connection = self.sessions.get(session).and_then(|session| session.connection);
         self.end_session(session);
         if let Some(connection) = connection {
-            self.end(connection, End::Expired);
+            self.end(connection, CloseReason::Expired);
         }
     }
 
@@ -27,7 +27,7 @@ impl Machine {
         for path in paths {
             // It is there and has no children: nothing else can be below an ephemeral node.
             if let Ok((change @ Change::Deleted { .. }, _)) = self.tree.delete(&path, -1, self.zxid) {
-                self.tell(&change);
+                self.notify(&change);
             }
         }
     }

@@ -7,12 +7,12 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::sandbox::tree::{anyone, permission};
-use crate::sandbox::wire::{Code, Reader, Writer, frame, op};
+use crate::sandbox::wire::{ErrorCode, Reader, Writer, frame, op};
 
 const NOW: i64 = 1_714_574_467_250;
 
 fn machine() -> Machine {
-    Machine::new(Options { sweep: Duration::from_secs(1), ..Options::default() }, [7; PASSWORD], NOW)
+    Machine::new(SandboxConfig { sweep: Duration::from_secs(1), ..SandboxConfig::default() }, [7; PASSWORD_LENGTH], NOW)
 }
 
 fn open(machine: &mut Machine) -> usize {
@@ -26,7 +26,7 @@ fn handshake(timeout: i32) -> Vec<u8> {
         out.put_long(0);
         out.put_int(timeout);
         out.put_long(0);
-        out.put_buffer(Some(&[0; PASSWORD]));
+        out.put_buffer(Some(&[0; PASSWORD_LENGTH]));
         out.put_bool(false);
     });
     out
@@ -59,7 +59,7 @@ fn list(xid: i32, path: &str, watch: bool) -> Vec<u8> {
 }
 
 /// Hands all bytes in; gives all that comes out.
-fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, Option<End>) {
+fn send(machine: &mut Machine, id: usize, bytes: &[u8], now: i64) -> (Vec<u8>, Option<CloseReason>) {
     let (mut sent, mut buffer, mut rest) = (Vec::new(), Vec::new(), bytes);
     loop {
         let done = machine.receive(id, rest, now);
@@ -114,12 +114,12 @@ fn a_silent_session_ends_at_the_tick_after_its_timeout_with_its_nodes_and_its_co
         let next = machine.next_tick();
         machine.tick(next);
     }
-    assert_eq!(machine.tree.node("/mine").unwrap_err(), Code::NoNode);
+    assert_eq!(machine.tree.node("/mine").unwrap_err(), ErrorCode::NoNode);
     let mut woken = Vec::new();
     machine.ready(&mut woken);
     assert!(woken.contains(&silent) && woken.contains(&other), "{woken:?}");
     let mut told = Vec::new();
-    assert_eq!(machine.take(silent, &mut told), Some(End::Expired));
+    assert_eq!(machine.take(silent, &mut told), Some(CloseReason::Expired));
     assert_eq!(machine.take(other, &mut told), None);
     assert_eq!(outcomes(&told), [(-1, 0)]);
 }
@@ -136,7 +136,8 @@ fn a_lost_connection_leaves_the_session_but_not_its_watches() {
 
 #[test]
 fn what_waits_unread_beyond_the_bound_ends_the_connection() {
-    let mut machine = Machine::new(Options { max_unread: 1000, ..Options::default() }, [7; PASSWORD], NOW);
+    let mut machine =
+        Machine::new(SandboxConfig { max_unread: 1000, ..SandboxConfig::default() }, [7; PASSWORD_LENGTH], NOW);
     let (deaf, other) = (session(&mut machine, 5000), session(&mut machine, 5000));
     let watch = request(1, op::ADD_WATCH, |out| {
         out.put_text("/");
@@ -147,7 +148,7 @@ fn what_waits_unread_beyond_the_bound_ends_the_connection() {
         send(&mut machine, other, &create(n, &format!("/n{n}"), 0), NOW);
     }
     let mut buffer = Vec::new();
-    assert_eq!(machine.take(deaf, &mut buffer), Some(End::Unread));
+    assert_eq!(machine.take(deaf, &mut buffer), Some(CloseReason::Unread));
     assert!(buffer.is_empty());
 }
 

@@ -1,21 +1,21 @@
 use std::borrow::Cow;
 
 use super::Machine;
-use crate::sandbox::watch::{Kind, Mode, Watches};
-use crate::sandbox::wire::{Code, EventKind, Header, Reader, SetWatches, Writer, event, op};
+use crate::sandbox::watch::{WatchKind, WatchMode, WatchTables};
+use crate::sandbox::wire::{ErrorCode, EventKind, Header, Reader, SetWatches, Writer, event, op};
 
 impl Machine {
     /// Watches a node until the watch is taken back.
     pub(super) fn add_watch(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let mode = match asked {
-            Ok((_, 0)) => Mode::Persistent,
-            Ok((_, 1)) => Mode::Recursive,
-            _ => return self.refuse(id, xid, Code::MarshallingError),
+            Ok((_, 0)) => WatchMode::Persistent,
+            Ok((_, 1)) => WatchMode::Recursive,
+            _ => return self.refuse(id, xid, ErrorCode::MarshallingError),
         };
         let path = asked.map(|(path, _)| path).unwrap_or_default();
-        if self.is_full(Watches::cost(&path)) {
-            return self.refuse(id, xid, Code::QuotaExceeded);
+        if self.is_full(WatchTables::cost(&path)) {
+            return self.refuse(id, xid, ErrorCode::QuotaExceeded);
         }
         self.watches.add(&path, id, mode);
         self.reply(id, xid, |out| out.put_int(0));
@@ -25,60 +25,60 @@ impl Machine {
     pub(super) fn take_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let (path, kind) = match asked {
-            Ok((path, 1)) => (path, Kind::Children),
-            Ok((path, 2)) => (path, Kind::Data),
-            Ok((path, 3)) => (path, Kind::Any),
-            _ => return self.refuse(id, header.xid, Code::MarshallingError),
+            Ok((path, 1)) => (path, WatchKind::Children),
+            Ok((path, 2)) => (path, WatchKind::Data),
+            Ok((path, 3)) => (path, WatchKind::Any),
+            _ => return self.refuse(id, header.xid, ErrorCode::MarshallingError),
         };
         let found = if header.op == op::REMOVE_WATCHES {
             self.watches.remove(&path, id, kind)
         } else {
             self.watches.contains(&path, kind)
         };
-        if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, Code::NoWatcher) }
+        if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, ErrorCode::NoWatcher) }
     }
 
     /// Sets again what the client watched on a connection that it lost. What happened since is told in place of a one-shot
     /// watch; of a persistent one nothing is.
     pub(super) fn set_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let Ok(asked) = SetWatches::read(header.op, &mut from) else {
-            return self.refuse(id, header.xid, Code::MarshallingError);
+            return self.refuse(id, header.xid, ErrorCode::MarshallingError);
         };
         let lists = [&asked.data, &asked.exist, &asked.child, &asked.persistent, &asked.recursive];
-        if self.is_full(lists.into_iter().flatten().map(|path| Watches::cost(path)).sum()) {
-            return self.refuse(id, header.xid, Code::QuotaExceeded);
+        if self.is_full(lists.into_iter().flatten().map(|path| WatchTables::cost(path)).sum()) {
+            return self.refuse(id, header.xid, ErrorCode::QuotaExceeded);
         }
         for path in &asked.data {
             let missed = match self.tree.node(path) {
                 Err(_) => Some(EventKind::Deleted),
                 Ok(node) => (node.mzxid > asked.zxid).then_some(EventKind::DataChanged),
             };
-            self.tell_or(id, path, missed, |machine| machine.watches.data.add(path, id, Mode::OneShot));
+            self.notify_or(id, path, missed, |machine| machine.watches.data.add(path, id, WatchMode::OneShot));
         }
         for path in &asked.exist {
             let missed = self.tree.node(path).is_ok().then_some(EventKind::Created);
-            self.tell_or(id, path, missed, |machine| machine.watches.data.add(path, id, Mode::OneShot));
+            self.notify_or(id, path, missed, |machine| machine.watches.data.add(path, id, WatchMode::OneShot));
         }
         for path in &asked.child {
             let missed = match self.tree.node(path) {
                 Err(_) => Some(EventKind::Deleted),
                 Ok(node) => (node.pzxid > asked.zxid).then_some(EventKind::ChildrenChanged),
             };
-            self.tell_or(id, path, missed, |machine| machine.watches.child.add(path, id, Mode::OneShot));
+            self.notify_or(id, path, missed, |machine| machine.watches.child.add(path, id, WatchMode::OneShot));
         }
-        self.add_all(id, &asked.persistent, Mode::Persistent);
-        self.add_all(id, &asked.recursive, Mode::Recursive);
+        self.add_all(id, &asked.persistent, WatchMode::Persistent);
+        self.add_all(id, &asked.recursive, WatchMode::Recursive);
         self.reply(id, header.xid, |_| {});
     }
 
-    fn tell_or(&mut self, id: usize, path: &str, missed: Option<EventKind>, otherwise: impl FnOnce(&mut Self)) {
+    fn notify_or(&mut self, id: usize, path: &str, missed: Option<EventKind>, otherwise: impl FnOnce(&mut Self)) {
         match missed {
             Some(kind) => self.push(id, |out| event(out, kind, path)),
             None => otherwise(self),
         }
     }
 
-    fn add_all(&mut self, id: usize, paths: &[Cow<'_, str>], mode: Mode) {
+    fn add_all(&mut self, id: usize, paths: &[Cow<'_, str>], mode: WatchMode) {
         for path in paths {
             self.watches.add(path, id, mode);
         }

@@ -1,8 +1,8 @@
 use super::Machine;
 use crate::sandbox::tree::{
-    Change, Id, Mode, Owner, Tree, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,
+    Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,
 };
-use crate::sandbox::wire::{Code, Create, Header, Malformed, Write, Writer, op};
+use crate::sandbox::wire::{Create, ErrorCode, Header, Malformed, Write, Writer, op};
 
 /// The longest time to live that fits where a server keeps it, in milliseconds: 40 bits.
 const LONGEST_TTL: i64 = 0x00ff_ffff_ffff;
@@ -11,11 +11,11 @@ impl Machine {
     /// Carries out a change that stands alone. It takes a zxid even when it is refused.
     pub(super) fn write(&mut self, id: usize, header: Header, write: Result<Write<'_>, Malformed>, now: i64) {
         self.zxid += 1;
-        let done = write.map_err(|_| Code::MarshallingError).and_then(|write| self.apply(id, &write, now));
+        let done = write.map_err(|_| ErrorCode::MarshallingError).and_then(|write| self.apply(id, &write, now));
         match done {
             Err(code) => self.refuse(id, header.xid, code),
             Ok((change, _)) => {
-                self.tell(&change);
+                self.notify(&change);
                 self.reply(id, header.xid, |out| match &change {
                     Change::Created { path, stat, .. } => {
                         out.put_text(path);
@@ -33,9 +33,9 @@ impl Machine {
     }
 
     /// Changes the tree, when whoever asks may. The checks come in the order of a real server.
-    pub(super) fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), Code> {
+    pub(super) fn apply(&mut self, id: usize, write: &Write<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
         let zxid = self.zxid;
-        let connection = self.connections.get(id).ok_or(Code::MarshallingError)?;
+        let connection = self.connections.get(id).ok_or(ErrorCode::MarshallingError)?;
         let who = &connection.who;
         match write {
             Write::Create(create) => self.create(id, create, now),
@@ -48,7 +48,7 @@ impl Machine {
                 self.may(path, permission::WRITE, who)?;
                 let more = data.map_or(0, <[u8]>::len).saturating_sub(self.tree.node(path)?.data_length());
                 if more > 0 && self.is_full(more) {
-                    return Err(Code::QuotaExceeded);
+                    return Err(ErrorCode::QuotaExceeded);
                 }
                 self.tree.set_data(path, *data, *version, zxid, now)
             }
@@ -58,7 +58,7 @@ impl Machine {
                 self.may(path, permission::ADMIN, who)?;
                 let more = acl_bytes(&acls).saturating_sub(acl_bytes(&self.tree.node(path)?.acls));
                 if more > 0 && self.is_full(more) {
-                    return Err(Code::QuotaExceeded);
+                    return Err(ErrorCode::QuotaExceeded);
                 }
                 self.tree.set_acl(path, acls, *version)
             }
@@ -70,15 +70,15 @@ impl Machine {
         }
     }
 
-    fn create(&mut self, id: usize, create: &Create<'_>, now: i64) -> Result<(Change, Undo), Code> {
-        let connection = self.connections.get(id).ok_or(Code::MarshallingError)?;
+    fn create(&mut self, id: usize, create: &Create<'_>, now: i64) -> Result<(Change, Undo), ErrorCode> {
+        let connection = self.connections.get(id).ok_or(ErrorCode::MarshallingError)?;
         if create.op == op::ERROR {
-            return Err(Code::MarshallingError);
+            return Err(ErrorCode::MarshallingError);
         }
-        let mode = Mode::of(create.flags)?;
+        let mode = TreeMode::of(create.flags)?;
         let has_ttl = (1..=LONGEST_TTL).contains(&create.ttl);
         if mode.ttl && !has_ttl || !mode.ttl && create.ttl >= 0 {
-            return Err(Code::BadArguments);
+            return Err(ErrorCode::BadArguments);
         }
         let above = known(parent(&create.path)?);
         let acls = settle(&create.acls, &connection.who)?;
@@ -90,14 +90,14 @@ impl Machine {
             _ => Owner::Nobody,
         };
         if self.is_full(Tree::cost(&create.path, create.data, &acls)) {
-            return Err(Code::QuotaExceeded);
+            return Err(ErrorCode::QuotaExceeded);
         }
         let wish = Wish { path: &create.path, data: create.data, acls, mode, owner };
         self.tree.create(wish, self.zxid, now)
     }
 
     /// Whether somebody has a permission on a node that is there.
-    pub(super) fn may(&self, path: &str, permission: i32, who: &[Id]) -> Result<(), Code> {
+    pub(super) fn may(&self, path: &str, permission: i32, who: &[Id]) -> Result<(), ErrorCode> {
         check(&self.tree.node(path)?.acls, permission, who)
     }
 }

@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::shared::Shared;
+use super::shared::SharedMachine;
 
 /// The shortest pause of the clock, so that a short tick costs little.
-const SHORTEST: Duration = Duration::from_millis(5);
+const MIN_PAUSE: Duration = Duration::from_millis(5);
 
 /// Lets time pass, for ever: ends sessions and containers when they are due, a few milliseconds late.
-pub(super) async fn run(shared: Arc<Shared>) {
+pub(super) async fn run(shared: Arc<SharedMachine>) {
     loop {
         let now = shared.now();
         let next = {
@@ -18,10 +18,10 @@ pub(super) async fn run(shared: Arc<Shared>) {
             state.wake(None);
             state.machine.next_tick()
         };
-        let pause = Duration::from_millis(u64::try_from(next.saturating_sub(now)).unwrap_or(0)).max(SHORTEST);
+        let pause = Duration::from_millis(u64::try_from(next.saturating_sub(now)).unwrap_or(0)).max(MIN_PAUSE);
         tokio::select! {
             () = sleep(pause) => {}
-            () = shared.sooner.notified() => sleep(SHORTEST).await,
+            () = shared.sooner.notified() => sleep(MIN_PAUSE).await,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sockets and the clock around the machine: the only part of the sandbox that knows either.
 
 mod clock;
-mod link;
+mod connection_task;
 mod shared;
 #[cfg(test)]
 mod tests;
@@ -16,11 +16,11 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::options::Options;
-use shared::Shared;
+use super::config::SandboxConfig;
+use shared::SharedMachine;
 
 /// How long the listener rests after it could not accept a connection, as when no file descriptors are left.
-const REST: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// Why a sandbox did not start. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -48,12 +48,12 @@ impl Sandbox {
     /// # Panics
     ///
     /// Outside of a runtime.
-    pub fn start(listener: TcpListener, options: Options) -> Result<Self, SandboxError> {
+    pub fn start(listener: TcpListener, options: SandboxConfig) -> Result<Self, SandboxError> {
         let address = listener.local_addr()?;
         if !address.ip().is_loopback() && !options.any_address {
             return Err(SandboxError::NotLoopback(address));
         }
-        let shared = Arc::new(Shared::new(options));
+        let shared = Arc::new(SharedMachine::new(options));
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
         tasks.spawn(stopping.clone().run_until_cancelled_owned(clock::run(Arc::clone(&shared))));
         let accepting = accept(listener, shared, stopping.clone(), tasks.clone());
@@ -88,13 +88,13 @@ impl Drop for Sandbox {
 }
 
 /// Takes connections, for ever.
-async fn accept(listener: TcpListener, shared: Arc<Shared>, stopping: CancellationToken, tasks: TaskTracker) {
+async fn accept(listener: TcpListener, shared: Arc<SharedMachine>, stopping: CancellationToken, tasks: TaskTracker) {
     loop {
         let (socket, peer) = match listener.accept().await {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(%error, "a connection was not accepted");
-                sleep(REST).await;
+                sleep(ACCEPT_RETRY_DELAY).await;
                 continue;
             }
         };
@@ -102,7 +102,13 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>, stopping: Cancellati
     }
 }
 
-fn open(socket: TcpStream, peer: SocketAddr, shared: &Arc<Shared>, stopping: &CancellationToken, tasks: &TaskTracker) {
+fn open(
+    socket: TcpStream,
+    peer: SocketAddr,
+    shared: &Arc<SharedMachine>,
+    stopping: &CancellationToken,
+    tasks: &TaskTracker,
+) {
     // Replies are small and wanted at once. A socket that refuses the option is one that is gone already.
     let _ = socket.set_nodelay(true);
     match shared.open(peer) {

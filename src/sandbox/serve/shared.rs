@@ -7,14 +7,14 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::link::Link;
+use super::connection_task::ConnectionTask;
+use crate::sandbox::config::SandboxConfig;
 use crate::sandbox::machine::Machine;
-use crate::sandbox::options::Options;
 
 /// The machine, and how to wake who waits for it.
 #[derive(Debug)]
-pub(super) struct Shared {
-    state: Mutex<State>,
+pub(super) struct SharedMachine {
+    state: Mutex<GuardedState>,
     /// Told when the clock may have less time than it thought.
     pub sooner: Notify,
     /// The time at the start, in milliseconds since 1970, and when that was: the clock goes on evenly whatever happens to
@@ -25,10 +25,10 @@ pub(super) struct Shared {
 
 /// What the one lock holds.
 #[derive(Debug)]
-pub(super) struct State {
+pub(super) struct GuardedState {
     pub machine: Machine,
     /// Reaches the task of each connection.
-    bells: HashMap<usize, Waker>,
+    wakers: HashMap<usize, Waker>,
     /// Reused, so that a request needs no memory of its own.
     ready: Vec<usize>,
 }
@@ -42,12 +42,12 @@ pub(super) struct Waker {
     pub cut: CancellationToken,
 }
 
-impl Shared {
-    pub fn new(options: Options) -> Self {
+impl SharedMachine {
+    pub fn new(options: SandboxConfig) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let wall = i64::try_from(since.as_millis()).unwrap_or_default();
         let machine = Machine::new(options, Uuid::new_v4().into_bytes(), wall);
-        let state = State { machine, bells: HashMap::new(), ready: Vec::new() };
+        let state = GuardedState { machine, wakers: HashMap::new(), ready: Vec::new() };
         Self { state: Mutex::new(state), sooner: Notify::new(), wall, start: Instant::now() }
     }
 
@@ -57,12 +57,12 @@ impl Shared {
     }
 
     /// Held for a few requests at most, and never while anything is awaited.
-    pub fn lock(&self) -> MutexGuard<'_, State> {
+    pub fn lock(&self) -> MutexGuard<'_, GuardedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new connection; `None` when there are as many as there may be.
-    pub fn open(self: &Arc<Self>, peer: SocketAddr) -> Option<Link> {
+    pub fn open(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionTask> {
         let now = self.now();
         let mut state = self.lock();
         let before = state.machine.next_tick();
@@ -71,26 +71,26 @@ impl Shared {
             self.sooner.notify_one();
         }
         let bell = Waker::default();
-        state.bells.insert(id, bell.clone());
+        state.wakers.insert(id, bell.clone());
         drop(state);
-        Some(Link::new(Arc::clone(self), id, peer, bell))
+        Some(ConnectionTask::new(Arc::clone(self), id, peer, bell))
     }
 
     /// Forgets a connection.
     pub fn forget(&self, id: usize) {
         let mut state = self.lock();
         state.machine.forget(id);
-        state.bells.remove(&id);
+        state.wakers.remove(&id);
     }
 }
 
-impl State {
+impl GuardedState {
     /// Wakes the tasks of all connections that have something to send, but for one that is awake.
     pub fn wake(&mut self, awake: Option<usize>) {
         self.machine.ready(&mut self.ready);
         for id in self.ready.drain(..) {
             if awake != Some(id)
-                && let Some(bell) = self.bells.get(&id)
+                && let Some(bell) = self.wakers.get(&id)
             {
                 bell.wake.notify_one();
                 if self.machine.is_cut(id) {

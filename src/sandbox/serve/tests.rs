@@ -8,7 +8,7 @@ use super::*;
 
 async fn sandbox() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    Sandbox::start(listener, Options::default()).unwrap()
+    Sandbox::start(listener, SandboxConfig::default()).unwrap()
 }
 
 async fn connect(sandbox: &Sandbox) -> Client {
@@ -52,10 +52,10 @@ async fn a_lock_of_zookeeper_client_goes_from_one_session_to_the_next() {
 #[tokio::test]
 async fn a_sandbox_for_others_than_this_machine_must_be_asked_for() {
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    let refused = Sandbox::start(listener, Options::default()).unwrap_err();
+    let refused = Sandbox::start(listener, SandboxConfig::default()).unwrap_err();
     assert!(refused.to_string().contains("no loopback address"), "{refused}");
     let listener = TcpListener::bind("0.0.0.0:0").await.unwrap();
-    Sandbox::start(listener, Options { any_address: true, ..Options::default() }).unwrap();
+    Sandbox::start(listener, SandboxConfig { any_address: true, ..SandboxConfig::default() }).unwrap();
 }
 
 #[tokio::test]

@@ -5,14 +5,14 @@ use std::collections::{BTreeSet, HashMap};
 use sha1::{Digest, Sha1};
 
 /// Bytes of a password.
-pub const PASSWORD: usize = 16;
+pub const PASSWORD_LENGTH: usize = 16;
 
 /// The server's number, which stands in the top byte of a session's id.
-const SERVER: i64 = 1;
+const SERVER_ID: i64 = 1;
 
 /// One session.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct SessionEntry {
     /// The connection that it is on, if any.
     pub connection: Option<usize>,
     /// When it expires, unless it is heard of.
@@ -21,21 +21,21 @@ pub struct Session {
 
 /// The sessions of a server.
 #[derive(Debug)]
-pub struct Sessions {
-    secret: [u8; PASSWORD],
+pub struct SessionTable {
+    secret: [u8; PASSWORD_LENGTH],
     next: i64,
     /// Sessions expire at multiples of this, in milliseconds.
     tick: i64,
-    known: HashMap<i64, Session>,
+    known: HashMap<i64, SessionEntry>,
     by_expiry: BTreeSet<(i64, i64)>,
 }
 
-impl Sessions {
+impl SessionTable {
     /// No sessions yet. The ids begin with a number made of the time, so that a server that is started anew does not take
     /// the sessions of the one before for its own. Passwords follow from the secret.
-    pub fn new(secret: [u8; PASSWORD], tick: i64, now: i64) -> Self {
+    pub fn new(secret: [u8; PASSWORD_LENGTH], tick: i64, now: i64) -> Self {
         let start = (now << 24).cast_unsigned() >> 8;
-        let next = start.cast_signed() & 0x00ff_ffff_ffff_ffff | SERVER << 56;
+        let next = start.cast_signed() & 0x00ff_ffff_ffff_ffff | SERVER_ID << 56;
         Self { secret, next, tick: tick.max(1), known: HashMap::new(), by_expiry: BTreeSet::new() }
     }
 
@@ -44,16 +44,16 @@ impl Sessions {
         let id = self.next;
         self.next += 1;
         let expires = self.round(now, timeout);
-        self.known.insert(id, Session { connection: Some(connection), expires });
+        self.known.insert(id, SessionEntry { connection: Some(connection), expires });
         self.by_expiry.insert((expires, id));
         id
     }
 
-    pub fn get(&self, id: i64) -> Option<&Session> {
+    pub fn get(&self, id: i64) -> Option<&SessionEntry> {
         self.known.get(&id)
     }
 
-    pub fn get_mut(&mut self, id: i64) -> Option<&mut Session> {
+    pub fn get_mut(&mut self, id: i64) -> Option<&mut SessionEntry> {
         self.known.get_mut(&id)
     }
 
@@ -62,10 +62,10 @@ impl Sessions {
     }
 
     /// The password of a session, whether it exists or not.
-    pub fn password(&self, id: i64) -> [u8; PASSWORD] {
+    pub fn password(&self, id: i64) -> [u8; PASSWORD_LENGTH] {
         let hash = Sha1::new().chain_update(self.secret).chain_update(id.to_be_bytes()).finalize();
-        let mut password = [0; PASSWORD];
-        password.copy_from_slice(&hash[..PASSWORD]);
+        let mut password = [0; PASSWORD_LENGTH];
+        password.copy_from_slice(&hash[..PASSWORD_LENGTH]);
         password
     }
 
@@ -82,7 +82,7 @@ impl Sessions {
     }
 
     /// Ends a session.
-    pub fn remove(&mut self, id: i64) -> Option<Session> {
+    pub fn remove(&mut self, id: i64) -> Option<SessionEntry> {
         let session = self.known.remove(&id)?;
         self.by_expiry.remove(&(session.expires, id));
         Some(session)
@@ -113,8 +113,8 @@ impl Sessions {
 mod tests {
     use super::*;
 
-    fn sessions() -> Sessions {
-        Sessions::new([7; PASSWORD], 100, 1_714_574_467_250)
+    fn sessions() -> SessionTable {
+        SessionTable::new([7; PASSWORD_LENGTH], 100, 1_714_574_467_250)
     }
 
     #[test]
@@ -133,12 +133,12 @@ mod tests {
         let mut sessions = sessions();
         let (first, second) = (sessions.create(0, 100, 0), sessions.create(0, 100, 0));
         assert_eq!((second, first >> 56), (first + 1, 1));
-        assert_ne!(first, Sessions::new([7; PASSWORD], 100, 1_714_574_467_251).create(0, 100, 0));
+        assert_ne!(first, SessionTable::new([7; PASSWORD_LENGTH], 100, 1_714_574_467_251).create(0, 100, 0));
     }
 
     #[test]
     fn passwords_cannot_be_told_from_ids() {
-        let other = Sessions::new([8; PASSWORD], 100, 0);
+        let other = SessionTable::new([8; PASSWORD_LENGTH], 100, 0);
         assert_ne!(sessions().password(1), sessions().password(2));
         assert_ne!(sessions().password(1), other.password(1));
     }

@@ -6,13 +6,13 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 
-use crate::sandbox::wire::Code;
+use crate::sandbox::wire::ErrorCode;
 
 /// How many ACLs a node may have. Each is looked at for each watcher of the node. A real server has no such bound.
 pub const MAX_ACLS: usize = 128;
 
 /// What an ACL costs in memory besides its scheme and its id, about.
-const ACL: usize = 64;
+const ACL_MEMORY: usize = 64;
 
 /// Who may: a scheme, and what that scheme calls somebody.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ pub mod permission {
 
 /// Bytes of memory that a node's ACLs take, about.
 pub fn acl_bytes(acls: &[Acl]) -> usize {
-    acls.iter().map(|acl| ACL + acl.id.scheme.len() + acl.id.id.len()).sum()
+    acls.iter().map(|acl| ACL_MEMORY + acl.id.scheme.len() + acl.id.id.len()).sum()
 }
 
 /// ACLs that let anybody do so much.
@@ -100,7 +100,7 @@ pub fn anyone(permissions: i32) -> Acls {
 }
 
 /// The ACLs as a node keeps them: without doubles, and with whom `auth` stands for.
-pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, Code> {
+pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
     let mut settled = Vec::new();
     let mut seen = HashSet::new();
     for acl in wanted {
@@ -118,25 +118,25 @@ pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, Code> {
                 let before = settled.len();
                 settled.extend(proved.map(|id| Acl { permissions: acl.permissions, id: id.clone() }));
                 if settled.len() == before {
-                    return Err(Code::InvalidAcl);
+                    return Err(ErrorCode::InvalidAcl);
                 }
             }
             _ if acl.id.is_valid() => settled.push(acl.clone()),
-            _ => return Err(Code::InvalidAcl),
+            _ => return Err(ErrorCode::InvalidAcl),
         }
     }
     match settled.len() {
-        0 => Err(Code::InvalidAcl),
+        0 => Err(ErrorCode::InvalidAcl),
         1..=MAX_ACLS => Ok(settled.into()),
-        _ => Err(Code::QuotaExceeded),
+        _ => Err(ErrorCode::QuotaExceeded),
     }
 }
 
 /// Whether somebody has one of the permissions.
-pub fn check(acls: &[Acl], permissions: i32, who: &[Id]) -> Result<(), Code> {
+pub fn check(acls: &[Acl], permissions: i32, who: &[Id]) -> Result<(), ErrorCode> {
     let mut fitting = acls.iter().filter(|acl| acl.permissions & permissions != 0);
     let allowed = fitting.any(|acl| &*acl.id.scheme == "world" || who.iter().any(|id| acl.id.covers(id)));
-    if allowed { Ok(()) } else { Err(Code::NoAuth) }
+    if allowed { Ok(()) } else { Err(ErrorCode::NoAuth) }
 }
 
 #[cfg(test)]
@@ -158,8 +158,8 @@ mod tests {
         let me = [Id::new("ip", "127.0.0.1")];
         assert_eq!(check(&[acl("ip", "127.0.0.0/8")], permission::READ, &me), Ok(()));
         assert_eq!(check(&[acl("ip", "0.0.0.0/0")], permission::READ, &me), Ok(()));
-        assert_eq!(check(&[acl("ip", "127.0.0.2")], permission::READ, &me), Err(Code::NoAuth));
-        assert_eq!(check(&[acl("ip", "127.0.0.1")], permission::WRITE, &me), Err(Code::NoAuth));
+        assert_eq!(check(&[acl("ip", "127.0.0.2")], permission::READ, &me), Err(ErrorCode::NoAuth));
+        assert_eq!(check(&[acl("ip", "127.0.0.1")], permission::WRITE, &me), Err(ErrorCode::NoAuth));
     }
 
     #[test]
@@ -167,7 +167,7 @@ mod tests {
         let who = [Id::new("ip", "127.0.0.1"), Id::of_digest("ann:x"), Id::of_digest("bob:y")];
         let settled = settle(&[acl("auth", "")], &who).unwrap();
         assert_eq!(settled.iter().map(|acl| acl.id.user()).collect::<Vec<_>>(), ["ann", "bob"]);
-        assert_eq!(settle(&[acl("auth", "")], &who[..1]), Err(Code::InvalidAcl));
+        assert_eq!(settle(&[acl("auth", "")], &who[..1]), Err(ErrorCode::InvalidAcl));
     }
 
     #[test]
@@ -181,9 +181,9 @@ mod tests {
             ("world", "all"),
         ];
         for (scheme, id) in bad {
-            assert_eq!(settle(&[acl(scheme, id)], &[]), Err(Code::InvalidAcl), "{scheme}:{id}");
+            assert_eq!(settle(&[acl(scheme, id)], &[]), Err(ErrorCode::InvalidAcl), "{scheme}:{id}");
         }
-        assert_eq!(settle(&[], &[]), Err(Code::InvalidAcl));
+        assert_eq!(settle(&[], &[]), Err(ErrorCode::InvalidAcl));
         let double = [acl("world", "anyone"), acl("world", "anyone")];
         assert_eq!(settle(&double, &[]).unwrap().len(), 1);
     }
@@ -192,11 +192,11 @@ mod tests {
     fn a_node_has_no_more_acls_than_it_may_whoever_auth_stands_for() {
         let users = |count: usize| (0..count).map(|n| acl("digest", &format!("u{n}:x"))).collect::<Vec<_>>();
         assert_eq!(settle(&users(MAX_ACLS), &[]).unwrap().len(), MAX_ACLS);
-        assert_eq!(settle(&users(MAX_ACLS + 1), &[]), Err(Code::QuotaExceeded));
+        assert_eq!(settle(&users(MAX_ACLS + 1), &[]), Err(ErrorCode::QuotaExceeded));
         assert_eq!(settle(&vec![acl("world", "anyone"); 100_000], &[]).unwrap().len(), 1, "doubles do not count");
         let who: Vec<Id> = (0..64).map(|n| Id::of_digest(&format!("u{n}:x"))).collect();
         let everybody: Vec<Acl> = (1..=3).map(|permissions| Acl { permissions, id: Id::new("auth", "") }).collect();
         assert_eq!(settle(&everybody[..2], &who).unwrap().len(), 128);
-        assert_eq!(settle(&everybody, &who), Err(Code::QuotaExceeded));
+        assert_eq!(settle(&everybody, &who), Err(ErrorCode::QuotaExceeded));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Acls, Code, Mode, Node, Owner, Stat, Tree, acl_bytes, known, name, parent, validate};
+use super::{Acls, ErrorCode, Node, Owner, Stat, Tree, TreeMode, acl_bytes, known, name, parent, validate};
 
 /// A node that is to be made, by whom it may be.
 #[derive(Debug)]
@@ -10,7 +10,7 @@ pub struct Wish<'a> {
     pub path: &'a str,
     pub data: Option<&'a [u8]>,
     pub acls: Acls,
-    pub mode: Mode,
+    pub mode: TreeMode,
     pub owner: Owner,
 }
 
@@ -54,7 +54,7 @@ pub enum Undo {
     Check,
 }
 
-type Done = Result<(Change, Undo), Code>;
+type Done = Result<(Change, Undo), ErrorCode>;
 
 impl Tree {
     /// Makes a node. Who asks may create below the parent, which has been checked.
@@ -65,10 +65,10 @@ impl Tree {
             if wish.mode.sequential { format!("{}{:010}", wish.path, above.made).into() } else { wish.path.into() };
         validate(&path)?;
         if self.nodes.contains_key(&path) {
-            return Err(Code::NodeExists);
+            return Err(ErrorCode::NodeExists);
         }
         if matches!(above.owner, Owner::Session(_)) {
-            return Err(Code::NoChildrenForEphemerals);
+            return Err(ErrorCode::NoChildrenForEphemerals);
         }
         let undo = Undo::Create { path: Arc::clone(&path), made: above.made, pzxid: above.pzxid };
         let (acls, above) = (Arc::clone(&wish.acls), Arc::clone(&above.acls));
@@ -89,20 +89,20 @@ impl Tree {
         let node = self.node(path)?;
         compare(node.version, version)?;
         if !node.children.is_empty() {
-            return Err(Code::NotEmpty);
+            return Err(ErrorCode::NotEmpty);
         }
         let above = self.node(known(parent(path)?))?;
         let (pzxid, above) = (above.pzxid, Arc::clone(&above.acls));
         let acls = Arc::clone(&node.acls);
-        let (path, node) = self.unlink(path, |above| above.pzxid = above.pzxid.max(zxid)).ok_or(Code::NoNode)?;
+        let (path, node) = self.unlink(path, |above| above.pzxid = above.pzxid.max(zxid)).ok_or(ErrorCode::NoNode)?;
         let undo = Undo::Delete { path: Arc::clone(&path), node: Box::new(node), pzxid };
         Ok((Change::Deleted { path, acls, above }, undo))
     }
 
     /// Refuses what no client may delete; gives the parent's path, by which the permission is looked up.
-    pub fn deletable(path: &str) -> Result<&str, Code> {
+    pub fn deletable(path: &str) -> Result<&str, ErrorCode> {
         let above = parent(path)?;
-        if Self::is_special(path) { Err(Code::BadArguments) } else { Ok(known(above)) }
+        if Self::is_special(path) { Err(ErrorCode::BadArguments) } else { Ok(known(above)) }
     }
 
     /// Gives a node of that version other data; -1 stands for any.
@@ -169,10 +169,10 @@ impl Tree {
         }
     }
 
-    fn entry(&mut self, path: &str) -> Result<(Arc<str>, &mut Node), Code> {
-        let (path, _) = self.nodes.get_key_value(path).ok_or(Code::NoNode)?;
+    fn entry(&mut self, path: &str) -> Result<(Arc<str>, &mut Node), ErrorCode> {
+        let (path, _) = self.nodes.get_key_value(path).ok_or(ErrorCode::NoNode)?;
         let path = Arc::clone(path);
-        let node = self.nodes.get_mut(&path).ok_or(Code::NoNode)?;
+        let node = self.nodes.get_mut(&path).ok_or(ErrorCode::NoNode)?;
         Ok((path, node))
     }
 
@@ -224,6 +224,6 @@ impl Tree {
 }
 
 /// Gives the version that is there, when it is the one that was asked for.
-fn compare(is: i32, asked: i32) -> Result<i32, Code> {
-    if asked == -1 || asked == is { Ok(is) } else { Err(Code::BadVersion) }
+fn compare(is: i32, asked: i32) -> Result<i32, ErrorCode> {
+    if asked == -1 || asked == is { Ok(is) } else { Err(ErrorCode::BadVersion) }
 }

@@ -16,14 +16,14 @@ use std::sync::Arc;
 
 pub use acl::{Acl, Acls, Id, acl_bytes, anyone, check, permission, settle};
 pub use change::{Change, Undo, Wish};
-pub use mode::Mode;
+pub use mode::TreeMode;
 pub use node::{Node, Owner, Stat};
 pub use path::{known, name, parent, validate};
 
-use super::wire::Code;
+use super::wire::ErrorCode;
 
 /// What a node costs in memory besides its path and its data, about.
-const NODE: usize = 256;
+const NODE_MEMORY: usize = 256;
 
 /// The nodes that every server has, and that cannot be deleted.
 const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
@@ -67,8 +67,8 @@ impl Tree {
     }
 
     /// The node of a path. An empty one stands for the root, as on a real server.
-    pub fn node(&self, path: &str) -> Result<&Node, Code> {
-        self.nodes.get(known(path)).ok_or(Code::NoNode)
+    pub fn node(&self, path: &str) -> Result<&Node, ErrorCode> {
+        self.nodes.get(known(path)).ok_or(ErrorCode::NoNode)
     }
 
     pub fn len(&self) -> usize {
@@ -82,12 +82,12 @@ impl Tree {
 
     /// Bytes of memory, about.
     pub fn memory(&self) -> usize {
-        self.size + self.beside + self.nodes.len() * NODE
+        self.size + self.beside + self.nodes.len() * NODE_MEMORY
     }
 
     /// Bytes of memory that a node takes, about, its sequence number included.
     pub fn cost(path: &str, data: Option<&[u8]>, acls: &[Acl]) -> usize {
-        NODE + path.len() + name(path).len() + 2 * 10 + data.map_or(0, <[u8]>::len) + acl_bytes(acls)
+        NODE_MEMORY + path.len() + name(path).len() + 2 * 10 + data.map_or(0, <[u8]>::len) + acl_bytes(acls)
     }
 
     /// How many nodes lie below a path, at any depth. Looks at every one of them.

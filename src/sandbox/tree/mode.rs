@@ -1,15 +1,15 @@
-use crate::sandbox::wire::Code;
+use crate::sandbox::wire::ErrorCode;
 
 /// How a node is made, by the numbers of ZooKeeper's `CreateMode`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mode {
+pub struct TreeMode {
     pub ephemeral: bool,
     pub sequential: bool,
     pub ttl: bool,
 }
 
-impl Mode {
-    pub fn of(flags: i32) -> Result<Self, Code> {
+impl TreeMode {
+    pub fn of(flags: i32) -> Result<Self, ErrorCode> {
         let mode = |ephemeral, sequential, ttl| Ok(Self { ephemeral, sequential, ttl });
         match flags {
             // A container is one by its operation: the mode alone makes a persistent node.
@@ -19,7 +19,7 @@ impl Mode {
             3 => mode(true, true, false),
             5 => mode(false, false, true),
             6 => mode(false, true, true),
-            _ => Err(Code::BadArguments),
+            _ => Err(ErrorCode::BadArguments),
         }
     }
 }

@@ -1,11 +1,11 @@
-use crate::sandbox::wire::Code;
+use crate::sandbox::wire::ErrorCode;
 
 /// The path of a node's parent, as the server finds it: what stands before the last slash. The root's children have an
 /// empty one, as the root itself has.
-pub fn parent(path: &str) -> Result<&str, Code> {
+pub fn parent(path: &str) -> Result<&str, ErrorCode> {
     match path.rfind('/') {
         Some(at) if !path.contains('\0') => Ok(&path[..at]),
-        _ => Err(Code::BadArguments),
+        _ => Err(ErrorCode::BadArguments),
     }
 }
 
@@ -20,13 +20,13 @@ pub fn name(path: &str) -> &str {
 }
 
 /// Whether the server lets a node bear it.
-pub fn validate(path: &str) -> Result<(), Code> {
-    let Some(rest) = path.strip_prefix('/') else { return Err(Code::BadArguments) };
+pub fn validate(path: &str) -> Result<(), ErrorCode> {
+    let Some(rest) = path.strip_prefix('/') else { return Err(ErrorCode::BadArguments) };
     if rest.is_empty() {
         return Ok(());
     }
     let good = rest.split('/').all(|name| !matches!(name, "" | "." | "..")) && !path.contains(is_refused);
-    if good { Ok(()) } else { Err(Code::BadArguments) }
+    if good { Ok(()) } else { Err(ErrorCode::BadArguments) }
 }
 
 /// Control characters, private ones, specials, and all that Java writes as two surrogates.
@@ -54,7 +54,7 @@ mod tests {
             "/\u{fffd}",
             "/\u{1f600}",
         ] {
-            assert_eq!(validate(path), Err(Code::BadArguments), "{path:?}");
+            assert_eq!(validate(path), Err(ErrorCode::BadArguments), "{path:?}");
         }
         for path in ["/", "/a", "/a/b.c/..d", "/é", "/\u{d7ff}", "/\u{f900}", "/ ", "/a:b"] {
             assert_eq!(validate(path), Ok(()), "{path:?}");
@@ -65,8 +65,8 @@ mod tests {
     fn a_parent_is_what_stands_before_the_last_slash() {
         assert_eq!(parent("/a"), Ok(""));
         assert_eq!(parent("/a/b/"), Ok("/a/b"));
-        assert_eq!(parent("a"), Err(Code::BadArguments));
-        assert_eq!(parent("/a\0"), Err(Code::BadArguments));
+        assert_eq!(parent("a"), Err(ErrorCode::BadArguments));
+        assert_eq!(parent("/a\0"), Err(ErrorCode::BadArguments));
         assert_eq!((known(""), known("/a"), name("/a/b")), ("/", "/a", "b"));
     }
 }

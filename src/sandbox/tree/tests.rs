@@ -1,9 +1,9 @@
 use super::*;
 
-const SEQUENTIAL: Mode = Mode { ephemeral: false, sequential: true, ttl: false };
-const PLAIN: Mode = Mode { ephemeral: false, sequential: false, ttl: false };
+const SEQUENTIAL: TreeMode = TreeMode { ephemeral: false, sequential: true, ttl: false };
+const PLAIN: TreeMode = TreeMode { ephemeral: false, sequential: false, ttl: false };
 
-fn make(tree: &mut Tree, path: &str, mode: Mode, owner: Owner, zxid: i64) -> Result<Arc<str>, Code> {
+fn make(tree: &mut Tree, path: &str, mode: TreeMode, owner: Owner, zxid: i64) -> Result<Arc<str>, ErrorCode> {
     let wish = Wish { path, data: Some(b"x"), acls: anyone(permission::ALL), mode, owner };
     match tree.create(wish, zxid, zxid * 1000)?.0 {
         Change::Created { path, .. } => Ok(path),
@@ -31,7 +31,7 @@ fn at_the_last_number_sequential_creates_stall_and_then_fail() {
     tree.nodes.get_mut("/q").unwrap().made = i32::MAX - 1;
     assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 2).unwrap(), "/q/n-2147483646");
     assert_eq!(&*make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 3).unwrap(), "/q/n-2147483647");
-    assert_eq!(make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 4), Err(Code::NodeExists));
+    assert_eq!(make(&mut tree, "/q/n-", SEQUENTIAL, Owner::Nobody, 4), Err(ErrorCode::NodeExists));
     assert_eq!(&*make(&mut tree, "/q/m-", SEQUENTIAL, Owner::Nobody, 5).unwrap(), "/q/m-2147483647");
     assert_eq!(tree.node("/q").unwrap().pzxid, 2, "a counter that stays keeps its zxid");
 }
@@ -99,15 +99,15 @@ fn refusals_come_in_the_order_of_the_server() {
     let mut tree = Tree::new();
     make(&mut tree, "/e", PLAIN, Owner::Session(7), 1).unwrap();
     let mut refused = |path: &str| make(&mut tree, path, PLAIN, Owner::Nobody, 2).unwrap_err();
-    assert_eq!(refused("a"), Code::BadArguments);
-    assert_eq!(refused("/none/a"), Code::NoNode);
-    assert_eq!(refused("/none/"), Code::NoNode);
-    assert_eq!(refused("/e/"), Code::BadArguments);
-    assert_eq!(refused("/e/a"), Code::NoChildrenForEphemerals);
-    assert_eq!(refused("/"), Code::NodeExists);
-    assert_eq!(Tree::deletable("/zookeeper").unwrap_err(), Code::BadArguments);
-    assert_eq!(tree.delete("/e", 1, 2).unwrap_err(), Code::BadVersion);
-    assert_eq!(tree.delete("/zookeeper", -1, 2).unwrap_err(), Code::NotEmpty);
+    assert_eq!(refused("a"), ErrorCode::BadArguments);
+    assert_eq!(refused("/none/a"), ErrorCode::NoNode);
+    assert_eq!(refused("/none/"), ErrorCode::NoNode);
+    assert_eq!(refused("/e/"), ErrorCode::BadArguments);
+    assert_eq!(refused("/e/a"), ErrorCode::NoChildrenForEphemerals);
+    assert_eq!(refused("/"), ErrorCode::NodeExists);
+    assert_eq!(Tree::deletable("/zookeeper").unwrap_err(), ErrorCode::BadArguments);
+    assert_eq!(tree.delete("/e", 1, 2).unwrap_err(), ErrorCode::BadVersion);
+    assert_eq!(tree.delete("/zookeeper", -1, 2).unwrap_err(), ErrorCode::NotEmpty);
 }
 
 #[test]

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::sandbox::wire::EventKind;
 
 /// What a watch costs in memory besides its path, about.
-pub(super) const WATCH: usize = 256;
+pub(super) const WATCH_MEMORY: usize = 256;
 
 /// How long a watch lasts and how far it sees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
+pub enum WatchMode {
     /// Until its first event.
     OneShot,
     /// Until it is taken back.
@@ -20,8 +20,8 @@ pub enum Mode {
 
 /// Watches of one kind. A connection has at most one on a path.
 #[derive(Debug, Default)]
-pub struct Table {
-    by_path: HashMap<Arc<str>, BTreeMap<usize, Mode>>,
+pub struct WatchTable {
+    by_path: HashMap<Arc<str>, BTreeMap<usize, WatchMode>>,
     by_watcher: HashMap<usize, BTreeSet<Arc<str>>>,
     watches: usize,
     bytes: usize,
@@ -91,27 +91,27 @@ fn prefixes<'a>(hashes: &RandomState, path: &'a str) -> impl Iterator<Item = (&'
     std::iter::once(("/", root)).chain(below)
 }
 
-impl Table {
+impl WatchTable {
     pub fn len(&self) -> usize {
         self.watches
     }
 
     pub fn memory(&self) -> usize {
-        self.bytes + self.watches * WATCH
+        self.bytes + self.watches * WATCH_MEMORY
     }
 
     /// Adds one, in place of any that the connection had on the path: a one-shot one cancels a persistent one, as in
     /// servers before 3.9 (ZOOKEEPER-4466).
-    pub fn add(&mut self, path: &str, watcher: usize, mode: Mode) {
+    pub fn add(&mut self, path: &str, watcher: usize, mode: WatchMode) {
         let path = match self.by_path.get_key_value(path) {
             Some((path, _)) => Arc::clone(path),
             None => path.into(),
         };
         let before = self.by_path.entry(Arc::clone(&path)).or_default().insert(watcher, mode);
         match (before, mode) {
-            (Some(Mode::Recursive), Mode::Recursive) => {}
-            (Some(Mode::Recursive), _) => self.recursive.remove(&path, watcher),
-            (_, Mode::Recursive) => self.recursive.add(&path, watcher),
+            (Some(WatchMode::Recursive), WatchMode::Recursive) => {}
+            (Some(WatchMode::Recursive), _) => self.recursive.remove(&path, watcher),
+            (_, WatchMode::Recursive) => self.recursive.add(&path, watcher),
             _ => {}
         }
         if before.is_none() {
@@ -150,9 +150,9 @@ impl Table {
         let mut spent = Vec::new();
         for (watcher, mode) in self.by_path.get(path).into_iter().flatten() {
             match mode {
-                Mode::Recursive if kind == EventKind::ChildrenChanged => continue,
-                Mode::Recursive | Mode::Persistent => {}
-                Mode::OneShot => spent.push(*watcher),
+                WatchMode::Recursive if kind == EventKind::ChildrenChanged => continue,
+                WatchMode::Recursive | WatchMode::Persistent => {}
+                WatchMode::OneShot => spent.push(*watcher),
             }
             fired.push(*watcher);
         }
@@ -189,7 +189,7 @@ impl Table {
         }
         self.watches -= 1;
         self.bytes -= path.len();
-        if mode == Mode::Recursive {
+        if mode == WatchMode::Recursive {
             self.recursive.remove(path, watcher);
         }
         true
@@ -202,9 +202,9 @@ mod tests {
 
     #[test]
     fn a_one_shot_watch_fires_once_and_a_persistent_one_again_and_again() {
-        let mut table = Table::default();
-        table.add("/a", 2, Mode::OneShot);
-        table.add("/a", 1, Mode::Persistent);
+        let mut table = WatchTable::default();
+        table.add("/a", 2, WatchMode::OneShot);
+        table.add("/a", 1, WatchMode::Persistent);
         assert_eq!(table.fire("/a", EventKind::DataChanged), [1, 2]);
         assert_eq!(table.fire("/a", EventKind::DataChanged), [1]);
         assert_eq!(table.fire("/a/b", EventKind::Created), [] as [usize; 0]);
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn a_recursive_watch_sees_what_lies_below_but_no_changes_of_children() {
-        let mut table = Table::default();
-        table.add("/", 1, Mode::Recursive);
-        table.add("/a", 1, Mode::Recursive);
-        table.add("/a", 2, Mode::Persistent);
+        let mut table = WatchTable::default();
+        table.add("/", 1, WatchMode::Recursive);
+        table.add("/a", 1, WatchMode::Recursive);
+        table.add("/a", 2, WatchMode::Persistent);
         assert_eq!(table.fire("/a/b/c", EventKind::Created), [1]);
         assert_eq!(table.fire("/a", EventKind::ChildrenChanged), [2]);
         assert_eq!(table.fire("/b", EventKind::Deleted), [1]);
@@ -235,10 +235,10 @@ mod tests {
 
     #[test]
     fn a_node_that_lies_a_hundred_thousand_deep_tells_who_watches_far_above() {
-        let mut table = Table::default();
-        table.add("/", 1, Mode::Recursive);
-        table.add("/d/d", 2, Mode::Recursive);
-        table.add("/d/dd", 3, Mode::Recursive);
+        let mut table = WatchTable::default();
+        table.add("/", 1, WatchMode::Recursive);
+        table.add("/d/d", 2, WatchMode::Recursive);
+        table.add("/d/dd", 3, WatchMode::Recursive);
         // Looking up each of the paths above it by itself would look at 10 GB for each event.
         let deep = "/d".repeat(100_000);
         for _ in 0..20 {
@@ -248,9 +248,9 @@ mod tests {
 
     #[test]
     fn a_one_shot_watch_cancels_a_persistent_one_of_the_same_connection() {
-        let mut table = Table::default();
-        table.add("/a", 1, Mode::Recursive);
-        table.add("/a", 1, Mode::OneShot);
+        let mut table = WatchTable::default();
+        table.add("/a", 1, WatchMode::Recursive);
+        table.add("/a", 1, WatchMode::OneShot);
         assert_eq!(table.len(), 1);
         assert_eq!(table.fire("/a", EventKind::DataChanged), [1]);
         assert_eq!(table.fire("/a/b", EventKind::Created), [] as [usize; 0]);
@@ -259,10 +259,10 @@ mod tests {
 
     #[test]
     fn a_forgotten_connection_leaves_nothing() {
-        let mut table = Table::default();
+        let mut table = WatchTable::default();
         for path in ["/a", "/b", "/a/b"] {
-            table.add(path, 1, Mode::Recursive);
-            table.add(path, 2, Mode::OneShot);
+            table.add(path, 1, WatchMode::Recursive);
+            table.add(path, 2, WatchMode::OneShot);
         }
         table.forget(1);
         assert_eq!((table.len(), table.recursive.by_hash.len(), table.breadth()), (3, 0, (1, 3)));

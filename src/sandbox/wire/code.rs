@@ -1,7 +1,7 @@
 /// Why the server refuses a request: the numbers of ZooKeeper's `KeeperException.Code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub enum Code {
+pub enum ErrorCode {
     /// Another operation of the same transaction failed.
     RuntimeInconsistency = -2,
     /// The request's body cannot be read.
@@ -34,7 +34,7 @@ pub enum Code {
     QuotaExceeded = -125,
 }
 
-impl Code {
+impl ErrorCode {
     /// As on the wire.
     pub fn number(self) -> i32 {
         self as i32

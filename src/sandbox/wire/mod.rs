@@ -8,9 +8,9 @@ mod reader;
 mod request;
 mod writer;
 
-pub use code::Code;
+pub use code::ErrorCode;
 pub use event::{EventKind, event};
 pub use frame::{Cut, LENGTH, cut};
 pub use reader::{Malformed, Reader};
-pub use request::{Auth, Connect, Create, Header, Lookup, SetWatches, Write, multi};
+pub use request::{AuthRequest, Connect, Create, Header, Lookup, SetWatches, Write, multi};
 pub use writer::{NO_ZXID, Writer, frame, refusal, reply};

@@ -45,12 +45,12 @@ impl<'a> Connect<'a> {
 
 /// What a connection offers to prove who it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Auth<'a> {
+pub struct AuthRequest<'a> {
     pub scheme: Cow<'a, str>,
     pub credentials: &'a [u8],
 }
 
-impl<'a> Auth<'a> {
+impl<'a> AuthRequest<'a> {
     pub fn read(from: &mut Reader<'a>) -> Result<Self, Malformed> {
         from.int()?; // a type that no server reads
         Ok(Self { scheme: from.some_text()?, credentials: from.buffer()?.unwrap_or_default() })

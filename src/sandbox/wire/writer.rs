@@ -1,4 +1,4 @@
-use super::Code;
+use super::ErrorCode;
 use crate::sandbox::tree::{Acl, Stat};
 
 /// The zxid that stands in a reply where it tells nothing.
@@ -93,7 +93,7 @@ pub fn reply(out: &mut Vec<u8>, xid: i32, zxid: i64, body: impl FnOnce(&mut Vec<
 }
 
 /// Appends a refusal.
-pub fn refusal(out: &mut Vec<u8>, xid: i32, zxid: i64, code: Code) {
+pub fn refusal(out: &mut Vec<u8>, xid: i32, zxid: i64, code: ErrorCode) {
     out.reserve(HEADER);
     frame(out, |out| header(out, xid, zxid, code.number()));
 }

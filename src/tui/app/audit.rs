@@ -5,13 +5,13 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 
 use super::{App, Cursor, Effect, Filter, Rows, Screen, Update};
-use crate::admin::audit::{Entry, History};
+use crate::admin::audit::{AuditEntry, AuditHistory};
 
 /// What came of reading the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditTold {
     /// What it tells, or why it could not be read: a sentence that says what to do.
-    pub history: Result<History, String>,
+    pub history: Result<AuditHistory, String>,
     /// Why nothing can be written into it, where that was tried: a sentence that says what to do.
     pub unwritable: Option<String>,
 }
@@ -19,7 +19,7 @@ pub struct AuditTold {
 /// What this console and others wrote down.
 #[derive(Clone, Debug, Default)]
 pub struct AuditLog {
-    history: History,
+    history: AuditHistory,
     places: FxHashMap<String, usize>,
     failed: Option<String>,
     unwritable: Option<String>,
@@ -33,12 +33,12 @@ pub struct AuditLog {
 
 impl AuditLog {
     /// What is listed, with what was left out.
-    pub fn history(&self) -> &History {
+    pub fn history(&self) -> &AuditHistory {
         &self.history
     }
 
     /// The entry with this rank among those that pass the filter.
-    pub fn entry(&self, rank: usize) -> Option<&Entry> {
+    pub fn entry(&self, rank: usize) -> Option<&AuditEntry> {
         self.history.entries.get(*self.passing.get(rank)?)
     }
 
@@ -111,7 +111,7 @@ impl App {
     }
 
     /// The entry that is selected in Audit.
-    pub fn selected_entry(&self) -> Option<&Entry> {
+    pub fn selected_entry(&self) -> Option<&AuditEntry> {
         self.audit.entry(self.entries.rank())
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use super::{AuditTold, Side, Tour};
 use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
-use crate::demo::Direction;
+use crate::demo::SceneCommand;
 use crate::observe::Observed;
 
 /// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
@@ -101,7 +101,7 @@ pub enum Event {
     /// An [`Effect::FindGuards`] was carried out: the plan with what was found out, or why nothing could be; a sentence.
     GuardsFound(Result<Box<DeletePlan>, String>),
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
-    DeletionDone(Result<Vec<admin::Outcome>, String>),
+    DeletionDone(Result<Vec<admin::NodeOutcome>, String>),
     /// The audit log was read.
     AuditRead(Box<AuditTold>),
     /// The observer ended by itself and will bring nothing more.
@@ -182,7 +182,7 @@ pub enum Effect {
     /// All fleets leave in the background, and nothing more is heard of them.
     Dismiss,
     /// Something happens on the tour's stage.
-    Stage(Direction),
+    Stage(SceneCommand),
 }
 
 /// What an event led to.

@@ -1,5 +1,5 @@
 use super::TimelineEntry;
-use crate::admin::audit::Entry;
+use crate::admin::audit::AuditEntry;
 use crate::queue::{Contender, LockQueue};
 use crate::tui::audit_details::NO_OUTCOME;
 use crate::znode::SessionId;
@@ -83,7 +83,7 @@ impl Filter {
     }
 
     /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
-    pub fn takes_entry(&self, entry: &Entry) -> bool {
+    pub fn takes_entry(&self, entry: &AuditEntry) -> bool {
         let (subject, who) = (&entry.subject, &entry.who);
         let texts =
             [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::{App, Cursor, Effect, Fleets, Key, Screen, Side, Update};
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand, Scenario};
-use crate::demo::{Act, Direction, Look, Play, Scene, Script, Step};
+use crate::demo::{Scene, SceneAction, SceneCommand, Script, ScriptedClients, Step, TourScreen};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a step waits until what it does can be done.
@@ -24,9 +24,9 @@ pub struct Tour {
     since: Timestamp,
     playing: bool,
     /// What is to be looked at as soon as it is there; any key of the user comes before it.
-    look: Option<Look>,
+    look: Option<TourScreen>,
     /// What is to be done as soon as it can be.
-    act: Option<Act>,
+    act: Option<SceneAction>,
     /// How many of the beat's keys were pressed.
     typed: usize,
     trouble: Option<String>,
@@ -117,13 +117,13 @@ impl Tour {
         self.scene().fleets.iter().map(|cast| cast.scenario(self.path(&cast.lock))).collect()
     }
 
-    fn direction(&self) -> Direction {
-        match &self.scene().play {
+    fn direction(&self) -> SceneCommand {
+        match &self.scene().scripted {
             Some(play) => {
-                let locks = Play::locks(play).into_iter().map(|lock| self.path(lock)).collect();
-                Direction::Set { play: play.clone(), locks }
+                let locks = ScriptedClients::locks(play).into_iter().map(|lock| self.path(lock)).collect();
+                SceneCommand::Start { play: play.clone(), locks }
             }
-            None => Direction::Clear,
+            None => SceneCommand::End,
         }
     }
 }
@@ -168,7 +168,7 @@ impl App {
             let before = tour.scene.saturating_sub(1);
             return self.set_scene(before);
         }
-        if tour.step().act.is_some() {
+        if tour.step().action.is_some() {
             let again = tour.scene;
             return self.set_scene(again);
         }
@@ -230,10 +230,10 @@ impl App {
         let now = self.now;
         let Some(tour) = &mut self.tour else { return Update::default() };
         (tour.since, tour.typed) = (now, 0);
-        tour.look = Some(tour.step().look);
-        tour.act = tour.step().act;
+        tour.look = Some(tour.step().screen);
+        tour.act = tour.step().action;
         let act = tour.act.take_if(|act| !act.is_of_clients());
-        let effects = act.map(|act| Effect::Stage(Direction::Act(act))).into_iter().collect();
+        let effects = act.map(|act| Effect::Stage(SceneCommand::Act(act))).into_iter().collect();
         Update { redraw: true, effects }
     }
 
@@ -259,16 +259,16 @@ impl App {
     fn look_where_told(&mut self) -> bool {
         let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.look?))) else { return false };
         match look {
-            Look::Queue => {
+            TourScreen::Queue => {
                 let Some(path) = tour.step().lock.as_ref().map(|lock| tour.path(lock)) else { return false };
                 let Some(id) = self.live.table().find(&path, None) else { return false };
                 self.open_lock(id);
                 self.contenders = Cursor::first();
             }
-            Look::Locks => self.go(Screen::Locks),
-            Look::Waits => self.go(Screen::Waits),
-            Look::Contend => self.go(Screen::Contend),
-            Look::Timeline => {
+            TourScreen::Locks => self.go(Screen::Locks),
+            TourScreen::Waits => self.go(Screen::Waits),
+            TourScreen::Contend => self.go(Screen::Contend),
+            TourScreen::Timeline => {
                 self.go(Screen::Timeline);
                 self.timeline = Cursor::last();
             }
@@ -287,8 +287,8 @@ impl App {
         let act = tour.act?;
         let crew = self.fleets.crew(Side::Left)?;
         let orders: Vec<FleetCommand> = match act {
-            Act::CrashHolder => vec![FleetCommand::Crash(fresh_holder(crew.clients(), crew)?)],
-            Act::FreezeHolder => vec![FleetCommand::Freeze(fresh_holder(crew.clients(), crew)?)],
+            SceneAction::CrashHolder => vec![FleetCommand::Crash(fresh_holder(crew.clients(), crew)?)],
+            SceneAction::FreezeHolder => vec![FleetCommand::Freeze(fresh_holder(crew.clients(), crew)?)],
             _ => crew
                 .clients()
                 .iter()

@@ -1,8 +1,8 @@
 //! A console that may delete, and servers that tell who lives.
 
 use super::{NOW, at, ensemble, seen, session, settings};
-use crate::admin::audit::{Entry, History, Subject, Told};
-use crate::admin::{DeletePlan, Ending, Guard, Outcome, Permitted, PlannedNode, Who};
+use crate::admin::audit::{AuditEntry, AuditHistory, AuditOutcome, Subject};
+use crate::admin::{DeletePlan, Ending, NodeOutcome, Permitted, PlannedNode, RecreationGuard, Who};
 use crate::queue::Change;
 use crate::server_view::{AskedBy, Connection, Expiry, ListedSession, Listing, MemberView, ServerMode, ServerView};
 use crate::tui::app::{App, AuditTold, Effect, Event, Settings, Update};
@@ -85,11 +85,11 @@ pub fn find_out(app: &mut App, update: &mut Update) {
     }
 }
 
-fn guard(node: &PlannedNode) -> Guard {
+fn guard(node: &PlannedNode) -> RecreationGuard {
     match node.sequence {
-        _ if crate::recipe::is_never_reused(node.name()) => Guard::UniqueName,
-        Some(_) => Guard::Parent { data_length: 0 },
-        None => Guard::OwnNode { data_length: 7 },
+        _ if crate::recipe::is_never_reused(node.name()) => RecreationGuard::UniqueName,
+        Some(_) => RecreationGuard::Parent { data_length: 0 },
+        None => RecreationGuard::OwnNode { data_length: 7 },
     }
 }
 
@@ -103,14 +103,14 @@ pub fn confirmed(update: &Update) -> Option<&DeletePlan> {
 
 /// That plan was carried out, and each of its nodes ended so.
 pub fn done(plan: &DeletePlan, ending: &Ending) -> Event {
-    let outcome = |node: &PlannedNode| Outcome::new(node, ending.clone());
+    let outcome = |node: &PlannedNode| NodeOutcome::new(node, ending.clone());
     Event::DeletionDone(Ok(plan.nodes().iter().map(outcome).collect()))
 }
 
 /// One change of the log, in the minute `at`.
-pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) -> Entry {
+pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) -> AuditEntry {
     let at = format!("2024-05-01T14:{:02}:07.250Z", number % 60);
-    Entry {
+    AuditEntry {
         id: format!("6f1c7a52-0000-4000-8000-{number:012}"),
         at: at.clone(),
         action: "delete".to_owned(),
@@ -136,12 +136,16 @@ pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) 
         },
         confirmed_by: Some("yes".to_owned()),
         intended: true,
-        outcome: result.map(|(result, reason)| Told { at, result: result.to_owned(), reason: reason.to_owned() }),
+        outcome: result.map(|(result, reason)| AuditOutcome {
+            at,
+            result: result.to_owned(),
+            reason: reason.to_owned(),
+        }),
     }
 }
 
 /// The log was read and tells this.
-pub fn log(entries: Vec<Entry>) -> Event {
-    let history = History { entries, ..History::default() };
+pub fn log(entries: Vec<AuditEntry>) -> Event {
+    let history = AuditHistory { entries, ..AuditHistory::default() };
     Event::AuditRead(Box::new(AuditTold { history: Ok(history), unwritable: None }))
 }

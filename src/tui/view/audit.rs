@@ -11,7 +11,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{View, filter_title, window};
-use crate::admin::audit::Entry;
+use crate::admin::audit::AuditEntry;
 use crate::tui::app::{Pane, Rows};
 use crate::tui::audit_details::{self, is_done, result};
 use crate::tui::details::{LABEL, Tone};
@@ -120,7 +120,7 @@ fn why_empty(view: View<'_>, columns: usize) -> Vec<String> {
     wrap_words(says, columns.saturating_sub(4), view.theme.signs.charset)
 }
 
-fn cell(view: View<'_>, entry: &Entry, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<Key>) -> Cell {
     let theme = view.theme;
     let width = usize::from(column.width);
     let fit = |text: &str, keep| view.fit(text, width, keep);

@@ -18,14 +18,14 @@ use crate::server_view::{WatchEventTotals, four_letter as answer_of};
 
 /// How much one question may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct QuestionLimits {
     /// From the first packet to the last.
     pub within: Duration,
     /// What is read of the answer. What follows is left with the server.
     pub bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for QuestionLimits {
     /// Two seconds and 32 MiB.
     fn default() -> Self {
         Self { within: Duration::from_secs(2), bytes: 32 << 20 }
@@ -34,7 +34,7 @@ impl Default for Limits {
 
 /// What a server answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct FourLetterAnswer {
     /// The text; what was no UTF-8 in it is replaced.
     pub text: String,
     /// Whether a limit ended it, so that there is more than this.
@@ -47,7 +47,7 @@ pub struct Answer {
 ///
 /// `address` is `HOST:PORT`. An answer that a limit ends is given as far as it came, marked as cut; when not even its
 /// beginning came, it is an error.
-pub async fn ask(address: &str, word: Word, limits: Limits) -> Result<Answer, AskError> {
+pub async fn ask(address: &str, word: Word, limits: QuestionLimits) -> Result<FourLetterAnswer, AskError> {
     ask_over(None, address, NamedBy::User, word, limits).await
 }
 
@@ -57,8 +57,8 @@ pub(super) async fn ask_over(
     address: &str,
     named_by: NamedBy,
     word: Word,
-    limits: Limits,
-) -> Result<Answer, AskError> {
+    limits: QuestionLimits,
+) -> Result<FourLetterAnswer, AskError> {
     let deadline = Instant::now() + limits.within;
     let silent = |_| AskError::Silent { address: address.to_owned(), within: limits.within };
     let called = Instant::now();
@@ -84,9 +84,9 @@ async fn converse(
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
     address: &str,
     word: Word,
-    limits: Limits,
+    limits: QuestionLimits,
     (deadline, there_and_back): (Instant, Duration),
-) -> Result<Answer, AskError> {
+) -> Result<FourLetterAnswer, AskError> {
     let silent = || AskError::Silent { address: address.to_owned(), within: limits.within };
     let asked = Instant::now();
     match timeout_at(deadline, say(&mut stream, word)).await {
@@ -102,7 +102,7 @@ async fn converse(
         return Err(if cut { silent() } else { AskError::Closed { address: address.to_owned() } });
     }
     let took = asked.elapsed().saturating_sub(there_and_back);
-    understood(address, word, Answer { text: String::from_utf8_lossy(&bytes).into_owned(), cut, took })
+    understood(address, word, FourLetterAnswer { text: String::from_utf8_lossy(&bytes).into_owned(), cut, took })
 }
 
 async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Result<()> {
@@ -114,7 +114,7 @@ async fn say(stream: &mut (impl AsyncWrite + Unpin), word: Word) -> std::io::Res
 ///
 /// `address` is `HOST:PORT`, a plain client port.
 pub async fn watch_events(address: &str) -> Result<WatchEventTotals, AskError> {
-    let answer = ask(address, Word::Mntr, Limits::default()).await?;
+    let answer = ask(address, Word::Mntr, QuestionLimits::default()).await?;
     let foreign = || AskError::Foreign { address: address.to_owned(), word: Word::Mntr };
     answer_of::mntr(&answer.text).fired.ok_or_else(foreign)
 }
@@ -145,7 +145,7 @@ async fn read(
     }
 }
 
-fn understood(address: &str, word: Word, answer: Answer) -> Result<Answer, AskError> {
+fn understood(address: &str, word: Word, answer: FourLetterAnswer) -> Result<FourLetterAnswer, AskError> {
     let address = address.to_owned();
     // Both sentences are the servers' own, in all versions from 3.5.3.
     let first = answer.text.lines().next().unwrap_or_default();
@@ -192,8 +192,8 @@ mod tests {
         address
     }
 
-    fn limits(bytes: usize) -> Limits {
-        Limits { within: Duration::from_millis(300), bytes }
+    fn limits(bytes: usize) -> QuestionLimits {
+        QuestionLimits { within: Duration::from_millis(300), bytes }
     }
 
     #[tokio::test]

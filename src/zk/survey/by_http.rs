@@ -2,25 +2,25 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::told::{Figures, Timed, Told, Wanted};
+use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers, WatchFigures};
 use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, ServerMode, Transport};
 use crate::zk::admin::{AdminError, AdminUrl, Reply, get_from};
 use crate::zk::call::NamedBy;
-use crate::zk::four_letter::Limits;
+use crate::zk::four_letter::QuestionLimits;
 
 /// One server, while its AdminServer is asked.
 struct ByHttp<'a> {
     url: &'a AdminUrl,
     host: &'a str,
     named_by: NamedBy,
-    limits: Limits,
+    limits: QuestionLimits,
     load: &'a mut Load,
-    told: Told,
+    answers: RoundAnswers,
 }
 
 /// A question that was answered or not.
-struct Asked {
+struct HttpReply {
     result: Result<Reply, AdminError>,
     elapsed: Duration,
 }
@@ -30,21 +30,21 @@ struct Asked {
 pub(super) async fn by_http(
     url: &AdminUrl,
     (host, named_by): (&str, NamedBy),
-    limits: Limits,
-    wanted: Wanted,
+    limits: QuestionLimits,
+    wanted: WantedAnswers,
     load: &mut Load,
-) -> Result<Told, AdminError> {
-    let told = Told::new(AskedBy::Http, Transport::Plain);
-    let mut asking = ByHttp { url, host, named_by, limits, load, told };
+) -> Result<RoundAnswers, AdminError> {
+    let told = RoundAnswers::new(AskedBy::Http, Transport::Plain);
+    let mut asking = ByHttp { url, host, named_by, limits, load, answers: told };
     let asked = asking.ask("server_stats").await;
-    asking.told.what = asking.take(asked, admin::server_stats)?;
-    asking.the_rest(wanted).await;
-    Ok(asking.told)
+    asking.answers.server = asking.take(asked, admin::server_stats)?;
+    asking.ask_the_rest(wanted).await;
+    Ok(asking.answers)
 }
 
 impl ByHttp<'_> {
-    async fn the_rest(&mut self, wanted: Wanted) {
-        let mode = self.told.what.mode.as_deref().and_then(ServerMode::named);
+    async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
+        let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         let when = async |wanted: bool, command| if wanted { Some(self.ask(command).await) } else { None };
         let (connections, sessions, monitor, totals, watched) = tokio::join!(
@@ -54,49 +54,49 @@ impl ByHttp<'_> {
             when(wanted.figures, "watch_summary"),
             when(wanted.watchers, "watches_by_path")
         );
-        self.told.connections = self.take_or_complain(connections, admin::connections).map(|found| (found, true));
-        self.told.sessions =
-            sessions.and_then(|asked| self.take_or_complain(asked, admin::dump)).map(|found| (found, true));
+        self.answers.connections = self.take_or_note(connections, admin::connections).map(|found| (found, true));
+        self.answers.sessions =
+            sessions.and_then(|asked| self.take_or_note(asked, admin::dump)).map(|found| (found, true));
         if let (Some(monitor), Some(totals)) = (monitor, totals) {
-            self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
+            self.answers.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
         }
         if let Some(asked) = watched {
-            self.told.watched = Some(self.apart(|this| this.take_or_complain(asked, admin::watches_by_path)));
+            self.answers.watched = Some(self.apart(|this| this.take_or_note(asked, admin::watches_by_path)));
         }
     }
 
     /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
-    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> Timed<T> {
-        let rest = (std::mem::take(&mut self.told.cost), self.told.problem.take());
+    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> TimedAnswer<T> {
+        let rest = (std::mem::take(&mut self.answers.cost), self.answers.problem.take());
         let found = take(self);
-        let (took, problem) = (self.told.cost, self.told.problem.take());
-        (self.told.cost, self.told.problem) = rest;
-        Timed { found, took, problem }
+        let (took, problem) = (self.answers.cost, self.answers.problem.take());
+        (self.answers.cost, self.answers.problem) = rest;
+        TimedAnswer { found, took, problem }
     }
 
-    fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
-        let monitor = self.take_or_complain(monitor, admin::monitor).unwrap_or_default();
-        let totals = self.take_or_complain(totals, admin::watch_summary);
-        Figures { watches: monitor.watches, totals, fired: monitor.fired }
+    fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply) -> WatchFigures {
+        let monitor = self.take_or_note(monitor, admin::monitor).unwrap_or_default();
+        let totals = self.take_or_note(totals, admin::watch_summary);
+        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired }
     }
 
-    async fn ask(&self, command: &str) -> Asked {
+    async fn ask(&self, command: &str) -> HttpReply {
         let began = Instant::now();
         let result = get_from(self.url, (self.host, self.named_by), command, self.limits).await;
-        Asked { result, elapsed: began.elapsed() }
+        HttpReply { result, elapsed: began.elapsed() }
     }
 
     /// Counts what a question cost, and reads its answer.
-    fn take<T>(&mut self, asked: Asked, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
+    fn take<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Result<T, AdminError> {
         let bytes = asked.result.as_ref().map_or(0, |reply| reply.bytes.len());
         let took = asked.result.as_ref().map_or(asked.elapsed, |reply| reply.took);
         self.load.count(bytes, took);
-        self.told.cost += took;
+        self.answers.cost += took;
         read(&asked.result?.bytes).map_err(|bad| AdminError::Bad { url: self.url.at(self.host), bad })
     }
 
     /// As `take`, and keeps what is wrong.
-    fn take_or_complain<T>(&mut self, asked: Asked, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
-        self.take(asked, read).map_err(|error| self.told.complain(format!("AdminServer: {error}"))).ok()
+    fn take_or_note<T>(&mut self, asked: HttpReply, read: fn(&[u8]) -> Result<T, BadAnswer>) -> Option<T> {
+        self.take(asked, read).map_err(|error| self.answers.note_problem(format!("AdminServer: {error}"))).ok()
     }
 }

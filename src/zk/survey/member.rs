@@ -2,12 +2,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers};
+use super::by_four_letter::by_four_letter;
 use super::by_http::by_http;
-use super::by_words::by_words;
-use super::own::{Own, now};
+use super::members::MemberAddress;
+use super::own_session::{OwnSession, now};
 use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
-use super::roster::MemberAddress;
-use super::told::{Timed, Told, Wanted};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{
     AskedBy, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, Transport, WatchedPath,
@@ -18,12 +18,12 @@ use crate::zk::tls;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long an AdminServer that did not answer is left alone.
-const HTTP_AGAIN: Duration = Duration::from_secs(30);
+const ADMIN_SERVER_RETRY_INTERVAL: Duration = Duration::from_secs(30);
 
 /// A member of the ensemble and what is known of it.
 #[derive(Debug)]
 pub(super) struct Member {
-    seat: MemberAddress,
+    address: MemberAddress,
     options: SurveyOptions,
     chroot: Option<ZnodePath>,
     /// How our session with the ensemble goes.
@@ -38,19 +38,19 @@ pub(super) struct Member {
     /// When to ask next, counted from the end of the last round.
     wait: Duration,
     /// The way that told something last.
-    way: AskedBy,
+    answered_by: AskedBy,
     /// When its AdminServer did not answer, and why.
     http_failed: Option<(Instant, String)>,
 }
 
 impl Member {
     pub(super) fn new(seat: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
-        let view = MemberView::unasked(seat.address.clone());
+        let view = MemberView::unasked(seat.label.clone());
         let options = options.clone();
-        let pace = |share| Pace::new(share, options.longest_pause);
+        let pace = |share| Pace::new(share, options.max_interval);
         let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
         Self {
-            seat,
+            address: seat,
             options,
             chroot: target.chroot.clone(),
             session: target.transport(),
@@ -61,7 +61,7 @@ impl Member {
             watchers,
             problems: [None, None],
             wait: Duration::ZERO,
-            way: AskedBy::None,
+            answered_by: AskedBy::None,
             http_failed: None,
         }
     }
@@ -81,11 +81,11 @@ impl Member {
 
     /// Asks who is connected, what it counts if that is not too early, and who watches what if that is wanted and not too early.
     /// Takes at most eight times the limit of a question.
-    pub(super) async fn ask(&mut self, own: &Own, watchers: bool) -> Load {
+    pub(super) async fn ask(&mut self, own: &OwnSession, watchers: bool) -> Load {
         let mut load = Load::default();
         let anchor = own.touch(&mut load).await;
         let asked_at = now();
-        let wanted = Wanted { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
+        let wanted = WantedAnswers { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
         match self.by_any_way(wanted, &mut load).await {
             Ok(mut told) => {
                 let answered_at = now();
@@ -104,7 +104,7 @@ impl Member {
                 self.wait = self.clients.failed();
                 self.clock = ServerClock::default();
                 let answered_at = self.view.answered_at;
-                let unasked = MemberView::unasked(self.seat.address.clone());
+                let unasked = MemberView::unasked(self.address.label.clone());
                 self.view = MemberView { error: Some(problem), answered_at, ..unasked };
             }
         }
@@ -112,22 +112,22 @@ impl Member {
     }
 
     /// Replaces what was told; what was not asked this time stays, unless nobody looks at it.
-    fn take(&mut self, told: Told, at: Timestamp, watchers: bool) {
+    fn take(&mut self, told: RoundAnswers, at: Timestamp, watchers: bool) {
         let view = &mut self.view;
-        self.way = told.asked_by;
+        self.answered_by = told.asked_by;
         view.asked_by = told.asked_by;
         view.provenance = Provenance::of(told.transport, self.session);
-        view.mode = told.what.mode.as_deref().and_then(ServerMode::named);
-        view.version = told.what.version;
+        view.mode = told.server.mode.as_deref().and_then(ServerMode::named);
+        view.version = told.server.version;
         view.connections = listing(told.connections, at);
         view.sessions = listing(told.sessions, at);
-        if let Some(Timed { found, took, problem }) = told.figures {
+        if let Some(TimedAnswer { found, took, problem }) = told.figures {
             self.figures.answered(took);
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
             view.counted_at = Some(at);
         }
-        if let Some(Timed { found, took, problem }) = told.watched {
+        if let Some(TimedAnswer { found, took, problem }) = told.watched {
             self.watchers.answered(took);
             self.problems[1] = problem;
             let chroot = self.chroot.as_ref();
@@ -140,28 +140,28 @@ impl Member {
         view.error = told.problem.or_else(|| self.problems.iter().flatten().next().cloned());
     }
 
-    async fn by_any_way(&mut self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
+    async fn by_any_way(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
         match self.options.by {
-            ViewBy::Words | ViewBy::Off => self.words(wanted, load).await.map_err(|fault| fault.sentence),
+            ViewBy::FourLetter | ViewBy::Off => self.four_letter(wanted, load).await.map_err(|fault| fault.sentence),
             ViewBy::Http => self.http(wanted, load).await,
             ViewBy::Auto => {
-                if self.way == AskedBy::Http
+                if self.answered_by == AskedBy::Http
                     && let Ok(told) = self.http(wanted, load).await
                 {
                     return Ok(told);
                 }
-                self.words_else_http(wanted, load).await
+                self.four_letter_else_http(wanted, load).await
             }
         }
     }
 
     /// By words; where they don't tell everything, by AdminServer; where that doesn't answer, says that too.
-    async fn words_else_http(&mut self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
-        let mut words = self.words(wanted, load).await;
+    async fn four_letter_else_http(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
+        let mut words = self.four_letter(wanted, load).await;
         if words.as_mut().is_ok_and(|told| told.problems().next().is_none()) {
             return words.map_err(|fault| fault.sentence);
         }
-        let tried = self.http_failed.as_ref().filter(|(at, _)| at.elapsed() < HTTP_AGAIN);
+        let tried = self.http_failed.as_ref().filter(|(at, _)| at.elapsed() < ADMIN_SERVER_RETRY_INTERVAL);
         let http = match tried {
             Some((_, error)) => error.clone(),
             None => match self.http(wanted, load).await {
@@ -177,29 +177,36 @@ impl Member {
                 told.problems().for_each(|problem| *problem = format!("{problem}, or let AdminServer answer: {http}"));
                 Ok(told)
             }
-            Err(Fault { sentence, away: true }) => Err(sentence),
-            Err(Fault { sentence, away: false }) => Err(format!("{sentence}, or let AdminServer answer: {http}")),
+            Err(FourLetterFailure { sentence, away: true }) => Err(sentence),
+            Err(FourLetterFailure { sentence, away: false }) => {
+                Err(format!("{sentence}, or let AdminServer answer: {http}"))
+            }
         }
     }
 
-    async fn words(&self, wanted: Wanted, load: &mut Load) -> Result<Told, Fault> {
-        let Some(address) = &self.seat.words else { return Err(Fault::here(self.seat.why_no_words())) };
+    async fn four_letter(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, FourLetterFailure> {
+        let Some(address) = &self.address.four_letter else {
+            return Err(FourLetterFailure::here(self.address.why_no_four_letter()));
+        };
         // Only the servers of a connect string that was given the files are spoken to over TLS.
-        let tls = match self.options.connection.tls.as_ref().filter(|_| self.seat.tls) {
-            Some(files) => Some(tls::connector(files).await.map_err(|error| Fault::here(error.to_string()))?),
+        let tls = match self.options.connection.tls.as_ref().filter(|_| self.address.tls) {
+            Some(files) => {
+                Some(tls::connector(files).await.map_err(|error| FourLetterFailure::here(error.to_string()))?)
+            }
             None => None,
         };
-        let told = by_words(tls.as_ref(), (address, self.seat.named_by), self.options.limits, wanted, load).await;
+        let told =
+            by_four_letter(tls.as_ref(), (address, self.address.named_by), self.options.limits, wanted, load).await;
         told.map_err(|error| {
             let away =
                 matches!(error, AskError::Refused { .. } | AskError::Silent { .. } | AskError::NotServing { .. });
-            Fault { sentence: error.to_string(), away }
+            FourLetterFailure { sentence: error.to_string(), away }
         })
     }
 
-    async fn http(&self, wanted: Wanted, load: &mut Load) -> Result<Told, String> {
-        let Some(host) = &self.seat.http else { return Err(self.seat.why_no_http()) };
-        by_http(&self.options.admin, (host, self.seat.named_by), self.options.limits, wanted, load)
+    async fn http(&self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
+        let Some(host) = &self.address.admin_host else { return Err(self.address.why_no_http()) };
+        by_http(&self.options.admin, (host, self.address.named_by), self.options.limits, wanted, load)
             .await
             .map_err(|error| error.to_string())
     }
@@ -207,13 +214,13 @@ impl Member {
 
 /// Why words told nothing.
 #[derive(Debug)]
-struct Fault {
+struct FourLetterFailure {
     sentence: String,
     /// Whether the server itself is away or busy, and not only its words.
     away: bool,
 }
 
-impl Fault {
+impl FourLetterFailure {
     fn here(sentence: String) -> Self {
         Self { sentence, away: false }
     }

@@ -10,14 +10,14 @@
 //!
 //! Architecture invariant: nothing here waits without a bound or grows with time; the newest view replaces one that was not taken.
 
+mod answers;
+mod by_four_letter;
 mod by_http;
-mod by_words;
 mod member;
-mod own;
+mod members;
+mod own_session;
 mod pace;
-mod roster;
 mod run;
-mod told;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,12 +27,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use self::member::Member;
-use self::own::Own;
-use self::roster::{Roster, roster};
+use self::members::{MemberList, find_members};
+use self::own_session::OwnSession;
 use super::ConnectOptions;
 use super::admin::AdminUrl;
 use super::connect_string::{BadConnectString, ConnectString};
-use super::four_letter::Limits;
+use super::four_letter::QuestionLimits;
 use crate::server_view::ServerView;
 
 /// By which way the servers are asked.
@@ -42,7 +42,7 @@ pub enum ViewBy {
     #[default]
     Auto,
     /// By four-letter words only.
-    Words,
+    FourLetter,
     /// By AdminServer only.
     Http,
     /// Not at all.
@@ -59,10 +59,10 @@ pub struct SurveyOptions {
     /// Where each server's AdminServer is.
     pub admin: AdminUrl,
     /// What one question may cost.
-    pub limits: Limits,
+    pub limits: QuestionLimits,
     /// A server that answers is asked everything at least this often, even where that takes more of its time than is usual.
     /// At least a second passes between two rounds.
-    pub longest_pause: Duration,
+    pub max_interval: Duration,
 }
 
 impl SurveyOptions {
@@ -72,8 +72,8 @@ impl SurveyOptions {
             connection,
             by: ViewBy::default(),
             admin: AdminUrl::default(),
-            limits: Limits::default(),
-            longest_pause: Duration::MAX,
+            limits: QuestionLimits::default(),
+            max_interval: Duration::MAX,
         }
     }
 }
@@ -82,7 +82,7 @@ impl SurveyOptions {
 #[derive(Debug)]
 pub struct Surveyor {
     views: watch::Receiver<Arc<ServerView>>,
-    look: watch::Sender<bool>,
+    watchers_wanted: watch::Sender<bool>,
     task: JoinHandle<()>,
     cancel: DropGuard,
 }
@@ -102,12 +102,12 @@ impl Surveyor {
         let task = tokio::spawn(async move {
             let _ = stopped.run_until_cancelled(run::run(options, target, sender, looked)).await;
         });
-        Ok(Self { views, look, task, cancel: cancel.drop_guard() })
+        Ok(Self { views, watchers_wanted: look, task, cancel: cancel.drop_guard() })
     }
 
     /// Whether to ask who watches what, which is dear, from now on. At the start it is not asked.
-    pub fn look_at_watchers(&self, wanted: bool) {
-        self.look.send_replace(wanted);
+    pub fn ask_for_watchers(&self, wanted: bool) {
+        self.watchers_wanted.send_replace(wanted);
     }
 
     /// The next view; the newest, if several came meanwhile. `None` when it ended, which it does by itself only when it is
@@ -133,8 +133,8 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     if options.by == ViewBy::Off {
         return Ok(ServerView::default());
     }
-    let own = Own::once(&options.connection, &target, options.limits.within).await;
-    let Roster { seats, incomplete } = roster(&target, &own.configured).await;
+    let own = OwnSession::once(&options.connection, &target, options.limits.within).await;
+    let MemberList { members: seats, incomplete } = find_members(&target, &own.configured).await;
     let asked = seats.into_iter().map(|seat| async {
         let mut member = Member::new(seat, options, &target);
         let load = member.ask(&own, watchers).await;

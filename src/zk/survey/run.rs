@@ -5,17 +5,17 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::member::Member;
-use super::own::{Own, now};
-use super::roster::{MemberAddress, Roster, roster};
+use super::members::{MemberAddress, MemberList, find_members};
+use super::own_session::{OwnSession, now};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{Load, MemberView, ServerMode, ServerView};
 use crate::zk::connect_string::ConnectString;
 
 /// Reports that may wait: more than any ensemble has members.
-const REPORTS: usize = 32;
+const MAX_QUEUED_REPORTS: usize = 32;
 
 /// What one round of one member brought.
-struct Report {
+struct RoundReport {
     view: MemberView,
     load: Load,
 }
@@ -24,9 +24,9 @@ struct Report {
 struct Survey {
     options: SurveyOptions,
     target: ConnectString,
-    own: watch::Receiver<Own>,
-    looked: watch::Receiver<bool>,
-    reports: mpsc::Sender<Report>,
+    own: watch::Receiver<OwnSession>,
+    watchers_wanted: watch::Receiver<bool>,
+    reports: mpsc::Sender<RoundReport>,
     tasks: JoinSet<()>,
     members: Vec<(MemberAddress, MemberView, AbortHandle)>,
     /// Whether the config names members that are not among them.
@@ -44,27 +44,27 @@ pub(super) async fn run(
     if options.by == ViewBy::Off {
         return;
     }
-    let (found, own) = watch::channel(Own::default());
-    let (reports, mut reported) = mpsc::channel(REPORTS);
+    let (found, own) = watch::channel(OwnSession::default());
+    let (reports, mut reported) = mpsc::channel(MAX_QUEUED_REPORTS);
     let mut tasks = JoinSet::new();
-    tasks.spawn(Own::keep(options.connection.clone(), target.clone(), found));
+    tasks.spawn(OwnSession::keep(options.connection.clone(), target.clone(), found));
     let mut survey = Survey {
         options,
         target,
         own,
-        looked,
+        watchers_wanted: looked,
         reports,
         tasks,
         members: Vec::new(),
         incomplete: false,
         load: Load::default(),
     };
-    survey.seat().await;
+    survey.update_members().await;
     loop {
         tokio::select! {
             () = views.closed() => return,
             Some(report) = reported.recv() => survey.take(report),
-            Ok(()) = survey.own.changed() => survey.seat().await,
+            Ok(()) = survey.own.changed() => survey.update_members().await,
         }
         views.send_replace(Arc::new(survey.view()));
     }
@@ -72,11 +72,11 @@ pub(super) async fn run(
 
 impl Survey {
     /// Finds out who the members are now; starts to ask the new ones and no longer asks those that are none.
-    async fn seat(&mut self) {
+    async fn update_members(&mut self) {
         // Those that were aborted at the last time.
         while self.tasks.try_join_next().is_some() {}
         let configured = self.own.borrow_and_update().configured.clone();
-        let Roster { seats, incomplete } = roster(&self.target, &configured).await;
+        let MemberList { members: seats, incomplete } = find_members(&self.target, &configured).await;
         self.incomplete = incomplete;
         self.members.retain(|(seat, _, task)| {
             let stays = seats.contains(seat);
@@ -89,15 +89,15 @@ impl Survey {
             if !self.members.iter().any(|(other, ..)| *other == seat) {
                 let member = Member::new(seat.clone(), &self.options, &self.target);
                 let view = member.view().clone();
-                let asking = keep_asking(member, self.own.clone(), self.looked.clone(), self.reports.clone());
+                let asking = keep_asking(member, self.own.clone(), self.watchers_wanted.clone(), self.reports.clone());
                 self.members.push((seat, view, self.tasks.spawn(asking)));
             }
         }
     }
 
-    fn take(&mut self, report: Report) {
+    fn take(&mut self, report: RoundReport) {
         self.load.add(report.load);
-        let member = self.members.iter_mut().find(|(seat, ..)| seat.address == report.view.address);
+        let member = self.members.iter_mut().find(|(seat, ..)| seat.label == report.view.address);
         if let Some((_, view, _)) = member {
             *view = report.view;
         }
@@ -115,14 +115,14 @@ impl Survey {
 /// Asks one member at its pace, until nobody listens.
 async fn keep_asking(
     mut member: Member,
-    own: watch::Receiver<Own>,
+    own: watch::Receiver<OwnSession>,
     mut looked: watch::Receiver<bool>,
-    reports: mpsc::Sender<Report>,
+    reports: mpsc::Sender<RoundReport>,
 ) {
     loop {
         let (own, watchers) = (own.borrow().clone(), *looked.borrow_and_update());
         let load = member.ask(&own, watchers).await;
-        if reports.send(Report { view: member.view().clone(), load }).await.is_err() {
+        if reports.send(RoundReport { view: member.view().clone(), load }).await.is_err() {
             return;
         }
         tokio::select! {
@@ -134,7 +134,7 @@ async fn keep_asking(
 }
 
 /// The view of these members.
-pub(super) fn assemble(members: Vec<MemberView>, own: &Own, asked: Load) -> ServerView {
+pub(super) fn assemble(members: Vec<MemberView>, own: &OwnSession, asked: Load) -> ServerView {
     // A standalone server has no config, and no other members.
     let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
     let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;

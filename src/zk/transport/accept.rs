@@ -11,43 +11,43 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::handshake::Asked;
+use super::handshake::ConnectRequest;
 use super::secret::read_asked;
-use super::{Flow, Shared, relay};
+use super::{Flow, TransportShared, relay};
 
 /// How long a connection may take to show the secret. The library does it at once.
-const PROOF: Duration = Duration::from_secs(5);
+const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How many connections may be about to show it. One more throws out the oldest.
 const MAX_UNPROVEN: usize = 16;
 
 /// How long it rests after it could not accept: there is no socket left, or the like.
-const REST: Duration = Duration::from_millis(50);
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// How long the connection before may take to see its end and tell why, when the library has made a new one.
-const LAST_WORDS: Duration = Duration::from_millis(50);
+const PREVIOUS_RELAY_GRACE: Duration = Duration::from_millis(50);
 
 /// How often it looks whether the sessions of its clients are over.
-const LOOKING: Duration = Duration::from_millis(250);
+const SESSION_END_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A connection of our own process, and what it asked for.
 #[derive(Debug)]
 pub(super) struct Proven {
     pub(super) stream: TcpStream,
-    pub(super) asked: Asked,
+    pub(super) request: ConnectRequest,
 }
 
 /// Serves until it is to end, and keeps the port until no client can come back to it.
 pub(super) async fn serve(
     listener: TcpListener,
-    shared: Arc<Shared>,
+    shared: Arc<TransportShared>,
     flow: watch::Receiver<Flow>,
     end: CancellationToken,
 ) {
     end.run_until_cancelled(relay_each(&listener, &shared, &flow)).await;
     let over = async {
         while shared.state().clients.iter().any(|client| !client.peek_state().is_terminated()) {
-            sleep(LOOKING).await;
+            sleep(SESSION_END_CHECK_INTERVAL).await;
         }
     };
     tokio::select! {
@@ -56,7 +56,7 @@ pub(super) async fn serve(
     }
 }
 
-async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::Receiver<Flow>) {
+async fn relay_each(listener: &TcpListener, shared: &Arc<TransportShared>, flow: &watch::Receiver<Flow>) {
     let mut unproven = Unproven::default();
     // Its end is the end of the connection.
     let mut current: Option<AbortOnDropHandle<()>> = None;
@@ -64,12 +64,12 @@ async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => unproven.add(stream, Arc::clone(shared)),
-                Err(_) => sleep(REST).await,
+                Err(_) => sleep(ACCEPT_RETRY_DELAY).await,
             },
             proven = unproven.proven() => {
                 // The library makes a new connection when it has given up the one before.
                 if let Some(before) = current.take() {
-                    let _ = timeout(LAST_WORDS, before).await;
+                    let _ = timeout(PREVIOUS_RELAY_GRACE, before).await;
                 }
                 let task = tokio::spawn(relay::relay(proven, Arc::clone(shared), flow.clone()));
                 current = Some(AbortOnDropHandle::new(task));
@@ -81,7 +81,7 @@ async fn relay_each(listener: &TcpListener, shared: &Arc<Shared>, flow: &watch::
 async fn refuse_each(listener: &TcpListener) {
     loop {
         if listener.accept().await.is_err() {
-            sleep(REST).await;
+            sleep(ACCEPT_RETRY_DELAY).await;
         }
     }
 }
@@ -95,7 +95,7 @@ struct Unproven {
 }
 
 impl Unproven {
-    fn add(&mut self, stream: TcpStream, shared: Arc<Shared>) {
+    fn add(&mut self, stream: TcpStream, shared: Arc<TransportShared>) {
         self.handles.retain(|task| !task.is_finished());
         if self.handles.len() >= MAX_UNPROVEN
             && let Some(oldest) = self.handles.pop_front()
@@ -117,7 +117,7 @@ impl Unproven {
     }
 }
 
-async fn prove(mut stream: TcpStream, shared: Arc<Shared>) -> Option<Proven> {
-    let asked = timeout(PROOF, read_asked(&mut stream)).await.ok()?.ok()??;
-    shared.secret.was_shown(&asked).then_some(Proven { stream, asked })
+async fn prove(mut stream: TcpStream, shared: Arc<TransportShared>) -> Option<Proven> {
+    let asked = timeout(PROOF_TIMEOUT, read_asked(&mut stream)).await.ok()?.ok()??;
+    shared.secret.was_shown(&asked).then_some(Proven { stream, request: asked })
 }

@@ -41,7 +41,7 @@ impl std::ops::AddAssign for Passed {
 
 /// Counts what has passed.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct FlowMeter {
     requests: AtomicU64,
     events: AtomicU64,
     up: AtomicU64,
@@ -49,7 +49,7 @@ pub(super) struct Meter {
     heard: Arc<LastHeard>,
 }
 
-impl Meter {
+impl FlowMeter {
     pub(super) fn count_up(&self, bytes: usize, requests: u64) {
         self.up.fetch_add(bytes as u64, Ordering::Relaxed);
         self.requests.fetch_add(requests, Ordering::Relaxed);

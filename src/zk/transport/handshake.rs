@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// What stands in place of the secret by which a server knows a session's client.
-pub(super) const PASSWORD: usize = 16;
+pub(super) const PASSWORD_LENGTH: usize = 16;
 
 /// The largest first frame that is read, in bytes; the known ones have less than fifty.
 pub(super) const MAX_HANDSHAKE: usize = 256;
@@ -12,28 +12,28 @@ pub(super) const MAX_HANDSHAKE: usize = 256;
 const REQUEST_HEAD: usize = 4 + 8 + 4 + 8 + 4;
 
 /// What stands before the password in an answer: version, timeout, session, and the password's length.
-const ANSWER_HEAD: usize = 4 + 4 + 8 + 4;
+const RESPONSE_HEAD: usize = 4 + 4 + 8 + 4;
 
 /// What a client asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct ConnectRequest {
     pub(super) last_zxid: i64,
     pub(super) timeout: i32,
     pub(super) session: i64,
-    pub(super) password: [u8; PASSWORD],
+    pub(super) password: [u8; PASSWORD_LENGTH],
     pub(super) read_only: bool,
 }
 
-impl Asked {
+impl ConnectRequest {
     /// The length of the frame, in bytes.
-    pub(super) const FRAME: usize = 4 + REQUEST_HEAD + PASSWORD + 1;
+    pub(super) const FRAME: usize = 4 + REQUEST_HEAD + PASSWORD_LENGTH + 1;
 
     /// Reads a frame without its length.
     pub(super) fn read(frame: &[u8]) -> Option<Self> {
         let (head, rest) = frame.split_at_checked(REQUEST_HEAD)?;
-        let (password, read_only) = rest.split_first_chunk::<PASSWORD>()?;
+        let (password, read_only) = rest.split_first_chunk::<PASSWORD_LENGTH>()?;
         let length = int(head, 24)?;
-        let is_right = int(head, 0)? == 0 && length == i32::try_from(PASSWORD).ok()? && read_only.len() <= 1;
+        let is_right = int(head, 0)? == 0 && length == i32::try_from(PASSWORD_LENGTH).ok()? && read_only.len() <= 1;
         is_right.then_some(Self {
             last_zxid: long(head, 4)?,
             timeout: int(head, 12)?,
@@ -53,14 +53,14 @@ impl Asked {
     }
 
     /// How long the client library waits for an answer: two fifths of the session timeout.
-    pub(super) fn patience(&self) -> Duration {
+    pub(super) fn library_timeout(&self) -> Duration {
         Duration::from_millis(u64::try_from(self.timeout).unwrap_or_default()) * 2 / 5
     }
 }
 
 /// What a server answers.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ConnectResponse {
     pub(super) timeout: i32,
     /// Zero when there is no such session any more.
     pub(super) session: i64,
@@ -69,15 +69,15 @@ pub(super) struct Answer {
     pub(super) read_only: Option<bool>,
 }
 
-impl Answer {
+impl ConnectResponse {
     /// That there is no such session any more.
     pub(super) fn expired() -> Self {
-        Self { timeout: 0, session: 0, password: vec![0; PASSWORD], read_only: Some(false) }
+        Self { timeout: 0, session: 0, password: vec![0; PASSWORD_LENGTH], read_only: Some(false) }
     }
 
     /// Reads a frame without its length.
     pub(super) fn read(frame: &[u8]) -> Option<Self> {
-        let (head, rest) = frame.split_at_checked(ANSWER_HEAD)?;
+        let (head, rest) = frame.split_at_checked(RESPONSE_HEAD)?;
         let (password, read_only) = rest.split_at_checked(usize::try_from(int(head, 16)?).ok()?)?;
         let read_only = match read_only {
             [] => None,
@@ -91,7 +91,7 @@ impl Answer {
     }
 
     /// The frame, with its length, and another password.
-    pub(super) fn write(&self, password: &[u8; PASSWORD]) -> Vec<u8> {
+    pub(super) fn write(&self, password: &[u8; PASSWORD_LENGTH]) -> Vec<u8> {
         let mut body = 0_i32.to_be_bytes().to_vec();
         body.extend(self.timeout.to_be_bytes());
         body.extend(self.session.to_be_bytes());
@@ -125,30 +125,30 @@ mod tests {
 
     #[test]
     fn what_is_asked_is_written_with_another_password() {
-        let asked = Asked { last_zxid: 7, timeout: 6_000, session: 9, password: [3; 16], read_only: false };
+        let asked = ConnectRequest { last_zxid: 7, timeout: 6_000, session: 9, password: [3; 16], read_only: false };
         let frame = asked.write(&[5; 16]);
-        assert_eq!(frame.len(), Asked::FRAME);
-        assert_eq!(Asked::read(&frame[4..]), Some(Asked { password: [5; 16], ..asked }));
-        assert_eq!(asked.patience(), Duration::from_millis(2_400));
+        assert_eq!(frame.len(), ConnectRequest::FRAME);
+        assert_eq!(ConnectRequest::read(&frame[4..]), Some(ConnectRequest { password: [5; 16], ..asked }));
+        assert_eq!(asked.library_timeout(), Duration::from_millis(2_400));
     }
 
     #[test]
     fn an_answer_may_lack_its_last_byte_and_nothing_else() {
-        let answer = Answer { timeout: 4_000, session: 9, password: vec![8; 16], read_only: Some(false) };
+        let answer = ConnectResponse { timeout: 4_000, session: 9, password: vec![8; 16], read_only: Some(false) };
         let frame = answer.write(&[5; 16]);
-        let read = Answer::read(&frame[4..]);
-        assert_eq!(read, Some(Answer { password: vec![5; 16], ..answer.clone() }));
-        let old = Answer { read_only: None, password: vec![5; 16], ..answer };
-        assert_eq!(Answer::read(&frame[4..frame.len() - 1]), Some(old));
+        let read = ConnectResponse::read(&frame[4..]);
+        assert_eq!(read, Some(ConnectResponse { password: vec![5; 16], ..answer.clone() }));
+        let old = ConnectResponse { read_only: None, password: vec![5; 16], ..answer };
+        assert_eq!(ConnectResponse::read(&frame[4..frame.len() - 1]), Some(old));
         for end in 4..frame.len() - 1 {
-            assert_eq!(Answer::read(&frame[4..end]), None, "{end}");
+            assert_eq!(ConnectResponse::read(&frame[4..end]), None, "{end}");
         }
     }
 
     proptest! {
         #[test]
         fn whatever_is_read_nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
-            let _ = (Asked::read(&bytes), Answer::read(&bytes));
+            let _ = (ConnectRequest::read(&bytes), ConnectResponse::read(&bytes));
         }
     }
 }

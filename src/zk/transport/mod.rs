@@ -31,9 +31,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use zookeeper_client::{SessionInfo, SessionState, StateWatcher};
 
 pub(crate) use self::flow::{Flow, Passed};
-use self::flow::{Gate, Meter};
-use self::handshake::PASSWORD;
-pub(crate) use self::report::{Report, TransportStatus};
+use self::flow::{FlowMeter, Gate};
+use self::handshake::PASSWORD_LENGTH;
+pub(crate) use self::report::{TransportReport, TransportStatus};
 use self::round::Round;
 use self::secret::Secret;
 use super::dial::Dialer;
@@ -45,25 +45,25 @@ use super::fault::{ServerFault, Unreachable};
 pub(crate) struct Transport {
     address: SocketAddr,
     secret: &'static Secret,
-    shared: Arc<Shared>,
+    shared: Arc<TransportShared>,
     flow: watch::Sender<Flow>,
     _end: DropGuard,
 }
 
 /// What the tasks of a transport share.
 #[derive(Debug)]
-struct Shared {
+struct TransportShared {
     dialer: Arc<Dialer>,
     secret: &'static Secret,
     gate: Gate,
-    meter: Meter,
-    state: Mutex<State>,
-    report: watch::Sender<Report>,
+    meter: FlowMeter,
+    state: Mutex<TransportState>,
+    report: watch::Sender<TransportReport>,
 }
 
 /// What is remembered from connection to connection.
 #[derive(Debug)]
-struct State {
+struct TransportState {
     round: Round,
     /// The session that the servers gave, and the password to it, which the library does not know.
     session: Option<(i64, Vec<u8>)>,
@@ -77,14 +77,14 @@ impl Transport {
         let secret = Secret::of_this_process().await?;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
         let address = listener.local_addr()?;
-        let state = State { round: Round::new(dialer.members().len()), session: None, clients: Vec::new() };
-        let shared = Arc::new(Shared {
+        let state = TransportState { round: Round::new(dialer.members().len()), session: None, clients: Vec::new() };
+        let shared = Arc::new(TransportShared {
             dialer,
             secret,
             gate: Gate::default(),
-            meter: Meter::default(),
+            meter: FlowMeter::default(),
             state: Mutex::new(state),
-            report: watch::Sender::new(Report::default()),
+            report: watch::Sender::new(TransportReport::default()),
         });
         let (flow, seen) = watch::channel(flow);
         let end = CancellationToken::new();
@@ -139,26 +139,26 @@ impl Transport {
     }
 }
 
-impl State {
+impl TransportState {
     /// Whether the last client takes itself for connected.
-    fn client_says_connected(&self) -> bool {
+    fn client_believes_connected(&self) -> bool {
         self.clients.last().is_some_and(|client| client.peek_state() == SessionState::SyncConnected)
     }
 }
 
-impl Shared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl TransportShared {
+    fn state(&self) -> MutexGuard<'_, TransportState> {
         // Nothing under the lock leaves it half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What the library gets in place of the servers' password.
-    fn password(&self) -> &[u8; PASSWORD] {
+    fn password(&self) -> &[u8; PASSWORD_LENGTH] {
         self.secret.bytes()
     }
 
     /// What is the matter with the members that have been tried.
-    fn unreachable(&self, state: &State) -> Unreachable {
+    fn unreachable(&self, state: &TransportState) -> Unreachable {
         let members = self.dialer.members();
         let named = |(member, fault): (usize, &ServerFault)| (members[member].address(), fault.clone());
         Unreachable { servers: state.round.faults().map(named).collect() }

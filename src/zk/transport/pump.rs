@@ -14,13 +14,13 @@ use super::Flow;
 use super::flow::{Admission, Gate};
 
 /// What is read at once, at first and at most, in bytes: it grows where much passes.
-const PIECE: (usize, usize) = (4 << 10, 64 << 10);
+const READ_BUFFER_SIZES: (usize, usize) = (4 << 10, 64 << 10);
 
 /// What may be kept for its delay, in bytes; then nothing more is read until some of it has passed.
-const MOST_KEPT: usize = 1 << 20;
+const MAX_DELAYED_BYTES: usize = 1 << 20;
 
 /// How long after the first lost byte the connection ends: time enough for what the client sent to take effect.
-const CUT_AFTER: Duration = Duration::from_millis(300);
+const CUT_AFTER_LOSS_DELAY: Duration = Duration::from_millis(300);
 
 /// How a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
     mut flow: watch::Receiver<Flow>,
     direction: &mut D,
 ) -> io::Result<Ended> {
-    let mut piece = vec![0; PIECE.0];
+    let mut piece = vec![0; READ_BUFFER_SIZES.0];
     let mut kept: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut size = 0;
     loop {
@@ -107,7 +107,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                     return Ok(ended);
                 }
             }
-            read = read(from, &mut piece, direction), if !paused && size < MOST_KEPT => {
+            read = read(from, &mut piece, direction), if !paused && size < MAX_DELAYED_BYTES => {
                 let length = read?;
                 if length == 0 {
                     return Ok(Ended::Closed);
@@ -115,7 +115,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                 if D::IS_DOWN && flow.borrow().loses_replies {
                     // Keep on reading: what is lost must not hold up the server.
                     let rest = async { while matches!(from.read(&mut piece).await, Ok(1..)) {} };
-                    let _ = timeout(CUT_AFTER, rest).await;
+                    let _ = timeout(CUT_AFTER_LOSS_DELAY, rest).await;
                     return Ok(Ended::Stopped);
                 }
                 if delay.is_zero() && kept.is_empty() {
@@ -126,7 +126,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                     size += length;
                     kept.push_back((Instant::now() + delay, piece[..length].to_vec()));
                 }
-                if length == piece.len() && length < PIECE.1 {
+                if length == piece.len() && length < READ_BUFFER_SIZES.1 {
                     piece.resize(length * 2, 0);
                 }
             }

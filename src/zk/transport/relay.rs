@@ -10,33 +10,33 @@ use tokio::time::{Instant, timeout_at};
 
 use super::accept::Proven;
 use super::flow::Admission;
-use super::handshake::{Answer, Asked, MAX_HANDSHAKE};
+use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE};
 use super::outstanding::Outstanding;
 use super::pump::{Direction, Ended, Gated, pump};
 use super::replies::Replies;
 use super::requests::Requests;
 use super::secret::is_new;
-use super::{Flow, Shared};
+use super::{Flow, TransportShared};
 use crate::zk::dial::Stream;
 use crate::zk::fault::ServerFault;
 use crate::zk::reply_fault::ReplyFault;
 
 /// How long one member may take to accept a connection and to answer the handshake, at most.
-const MEMBER: Duration = Duration::from_secs(5);
+const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// What is said when the library's task is gone.
 const LIBRARY_ENDED: &str = "the ZooKeeper client library ended unexpectedly, which is a defect of this program and not of \
      the servers: please report it";
 
 /// A member that gave a session, or took one over.
-struct Member {
+struct ServingMember {
     index: usize,
     stream: Box<dyn Stream>,
-    answer: Answer,
+    answer: ConnectResponse,
 }
 
 /// Serves one connection until either side ends it, or there is a cut.
-pub(super) async fn relay(proven: Proven, shared: Arc<Shared>, flow: watch::Receiver<Flow>) {
+pub(super) async fn relay(proven: Proven, shared: Arc<TransportShared>, flow: watch::Receiver<Flow>) {
     let Some(admission) = shared.gate.admit() else {
         shared.report.send_modify(|report| report.rounds += 1);
         return;
@@ -49,14 +49,14 @@ pub(super) async fn relay(proven: Proven, shared: Arc<Shared>, flow: watch::Rece
     }
 }
 
-async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flow>, admission: Admission) {
+async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Receiver<Flow>, admission: Admission) {
     if flow.wait_for(|flow| !flow.paused).await.is_err() {
         return;
     }
-    let Proven { stream: mut client, asked } = proven;
+    let Proven { stream: mut client, request: asked } = proven;
     if !is_new(asked.session) && !shared.knows(asked.session) {
         // A session of which the servers' password is not known cannot go on.
-        let _ = client.write_all(&Answer::expired().write(shared.password())).await;
+        let _ = client.write_all(&ConnectResponse::expired().write(shared.password())).await;
         return;
     }
     let Some(member) = find(&asked, shared).await else { return };
@@ -70,7 +70,7 @@ async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flo
     if to_client.write(&answer).await.is_err() {
         return;
     }
-    shared.meter.count_up(Asked::FRAME, 0);
+    shared.meter.count_up(ConnectRequest::FRAME, 0);
     shared.meter.count_down(answer.len(), 0);
     let exchange = Exchange::default();
     let mut up = Up { shared, exchange: &exchange, requests: Requests::default(), found: 0 };
@@ -78,15 +78,15 @@ async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flo
     let treated = flow.clone();
     let end = tokio::select! {
         ended = pump(&mut from_client, &mut to_server, flow.clone(), &mut up) => match ended {
-            Ok(Ended::Closed) | Err(_) => End::Client,
-            Ok(Ended::Unwritable) => End::Server(Ok(())),
-            Ok(Ended::Stopped) => End::Transport,
+            Ok(Ended::Closed) | Err(_) => EndedBy::Client,
+            Ok(Ended::Unwritable) => EndedBy::Server(Ok(())),
+            Ok(Ended::Stopped) => EndedBy::Transport,
         },
         ended = pump(&mut from_server, &mut to_client, flow, &mut down) => match ended {
-            Ok(Ended::Closed) => End::Server(Ok(())),
-            Err(error) => End::Server(Err(error)),
-            Ok(Ended::Unwritable) => End::Client,
-            Ok(Ended::Stopped) => End::Transport,
+            Ok(Ended::Closed) => EndedBy::Server(Ok(())),
+            Err(error) => EndedBy::Server(Err(error)),
+            Ok(Ended::Unwritable) => EndedBy::Client,
+            Ok(Ended::Stopped) => EndedBy::Transport,
         },
     };
     // Of what this side holds up or loses the server knows nothing.
@@ -100,16 +100,16 @@ async fn converse(proven: Proven, shared: &Shared, mut flow: watch::Receiver<Flo
 
 /// Who ended a connection.
 #[derive(Debug)]
-enum End {
+enum EndedBy {
     Client,
     Server(io::Result<()>),
     Transport,
 }
 
 /// Tries members until one answers the handshake; `None` when none did, or the library has waited as long as it does.
-async fn find(asked: &Asked, shared: &Shared) -> Option<Member> {
+async fn find(asked: &ConnectRequest, shared: &TransportShared) -> Option<ServingMember> {
     let began = Instant::now();
-    let until = began + asked.patience();
+    let until = began + asked.library_timeout();
     {
         let mut state = shared.state();
         if state.round.is_over() {
@@ -121,10 +121,10 @@ async fn find(asked: &Asked, shared: &Shared) -> Option<Member> {
             exhausted(shared).await;
             return None;
         };
-        let member_until = (Instant::now() + MEMBER).min(until);
+        let member_until = (Instant::now() + MEMBER_TIMEOUT).min(until);
         let is_first = began.elapsed() < Duration::from_millis(100);
         let fault = match attempt(index, asked, shared, member_until).await {
-            Ok((stream, answer)) => return Some(Member { index, stream, answer }),
+            Ok((stream, answer)) => return Some(ServingMember { index, stream, answer }),
             Err(ServerFault::TimedOut | ServerFault::Silent) if member_until == until && !is_first => {
                 // It had less time than others.
                 shared.state().round.put_back(index);
@@ -140,7 +140,7 @@ async fn find(asked: &Asked, shared: &Shared) -> Option<Member> {
 }
 
 /// All members were tried in vain: those that closed the connection without a word are asked why, and it is told.
-async fn exhausted(shared: &Shared) {
+async fn exhausted(shared: &TransportShared) {
     let closed: Vec<(usize, ServerFault)> = {
         let state = shared.state();
         let unclear = |fault: &ServerFault| matches!(fault, ServerFault::Closes | ServerFault::Handshake(_));
@@ -163,10 +163,10 @@ async fn exhausted(shared: &Shared) {
 /// Asks one member for the session.
 async fn attempt(
     index: usize,
-    asked: &Asked,
-    shared: &Shared,
+    asked: &ConnectRequest,
+    shared: &TransportShared,
     until: Instant,
-) -> Result<(Box<dyn Stream>, Answer), ServerFault> {
+) -> Result<(Box<dyn Stream>, ConnectResponse), ServerFault> {
     let (dialer, member) = (&shared.dialer, &shared.dialer.members()[index]);
     let mut stream = timeout_at(until, dialer.open(member)).await.map_err(|_| ServerFault::TimedOut)??;
     let known = shared.state().session.clone().filter(|(session, _)| *session == asked.session);
@@ -175,7 +175,7 @@ async fn attempt(
         // One that this transport does not know is a new one.
         None => (0, vec![0; 16]),
     };
-    let request = Asked { session, ..*asked }.write(&password);
+    let request = ConnectRequest { session, ..*asked }.write(&password);
     let handshake = async {
         stream.write_all(&request).await?;
         stream.flush().await?;
@@ -196,7 +196,7 @@ async fn attempt(
 }
 
 /// Reads the answer to a handshake and nothing behind it.
-async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<Answer, ServerFault>> {
+async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<ConnectResponse, ServerFault>> {
     let mut head = [0; 4];
     stream.read_exact(&mut head).await?;
     let length = u32::from_be_bytes(head) as usize;
@@ -208,12 +208,12 @@ async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<Answer, 
     }
     let mut frame = [0; MAX_HANDSHAKE];
     stream.read_exact(&mut frame[..length]).await?;
-    Ok(Answer::read(&frame[..length]).ok_or(ServerFault::Foreign))
+    Ok(ConnectResponse::read(&frame[..length]).ok_or(ServerFault::Foreign))
 }
 
-impl Shared {
+impl TransportShared {
     /// A connection has ended.
-    fn ended(&self, index: usize, down: &Down<'_>, end: &End) {
+    fn ended(&self, index: usize, down: &Down<'_>, end: &EndedBy) {
         let mut state = self.state();
         let fault = down.fault.map(ServerFault::Broken);
         let broken = fault.as_ref().map(|fault| format!("{} {fault}", self.dialer.members()[index].address()));
@@ -223,9 +223,9 @@ impl Shared {
             state.round.begin(Some(index));
         } else {
             let other = || match end {
-                End::Server(Err(error)) => self.dialer.fault_of(error),
-                End::Server(Ok(())) => ServerFault::NoSession,
-                End::Client | End::Transport => ServerFault::Silent,
+                EndedBy::Server(Err(error)) => self.dialer.fault_of(error),
+                EndedBy::Server(Ok(())) => ServerFault::NoSession,
+                EndedBy::Client | EndedBy::Transport => ServerFault::Silent,
             };
             let fault = if down.refused { ServerFault::LoginRefused } else { fault.unwrap_or_else(other) };
             state.round.fail(index, fault);
@@ -233,7 +233,7 @@ impl Shared {
         }
         let servers = self.unreachable(&state);
         // The library tells its state before it closes a connection.
-        let failed = matches!(end, End::Client) && state.client_says_connected();
+        let failed = matches!(end, EndedBy::Client) && state.client_believes_connected();
         if failed {
             state.clients.clear();
         }
@@ -272,7 +272,7 @@ impl Exchange {
 
 /// What the client says.
 struct Up<'a> {
-    shared: &'a Shared,
+    shared: &'a TransportShared,
     exchange: &'a Exchange,
     requests: Requests,
     /// Requests in what is about to pass.
@@ -308,7 +308,7 @@ impl Direction for Up<'_> {
 
 /// What the server says.
 struct Down<'a> {
-    shared: &'a Shared,
+    shared: &'a TransportShared,
     exchange: &'a Exchange,
     replies: Replies,
     /// Watch events in what is about to pass.
@@ -321,17 +321,17 @@ struct Down<'a> {
 }
 
 impl<'a> Down<'a> {
-    fn new(shared: &'a Shared, exchange: &'a Exchange) -> Self {
+    fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
         Self { shared, exchange, replies: Replies::new(), events: 0, served: false, fault: None, refused: false }
     }
 }
 
 impl Down<'_> {
     /// What the server did not finish when the connection ended.
-    fn left_open(&self, end: &End) -> Option<ReplyFault> {
+    fn left_open(&self, end: &EndedBy) -> Option<ReplyFault> {
         match end {
-            End::Client | End::Server(_) if self.replies.is_within() => Some(ReplyFault::Unfinished),
-            End::Client if self.exchange.outstanding().is_waiting() => Some(ReplyFault::FellSilent),
+            EndedBy::Client | EndedBy::Server(_) if self.replies.is_within() => Some(ReplyFault::Unfinished),
+            EndedBy::Client if self.exchange.outstanding().is_waiting() => Some(ReplyFault::FellSilent),
             _ => None,
         }
     }

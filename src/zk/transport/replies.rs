@@ -34,7 +34,7 @@ pub(super) struct Broken {
 
 /// What was in the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Seen {
+pub(super) struct FedReplies {
     /// Watch events that have begun.
     pub(super) events: u64,
     /// Whether any request was answered.
@@ -72,8 +72,8 @@ impl Replies {
     }
 
     /// Checks the next bytes. After an error nothing more may be fed.
-    pub(super) fn feed(&mut self, bytes: &[u8], outstanding: &mut Outstanding) -> Result<Seen, Broken> {
-        let (mut rest, mut whole, mut seen) = (bytes, 0, Seen::default());
+    pub(super) fn feed(&mut self, bytes: &[u8], outstanding: &mut Outstanding) -> Result<FedReplies, Broken> {
+        let (mut rest, mut whole, mut seen) = (bytes, 0, FedReplies::default());
         while !rest.is_empty() {
             match self.advance(&mut rest, outstanding, &mut seen) {
                 Ok(false) => {}
@@ -89,7 +89,7 @@ impl Replies {
         &mut self,
         rest: &mut &[u8],
         outstanding: &mut Outstanding,
-        seen: &mut Seen,
+        seen: &mut FedReplies,
     ) -> Result<bool, ReplyFault> {
         match self.part {
             Part::Length => {
@@ -121,7 +121,7 @@ impl Replies {
         Ok(true)
     }
 
-    fn header(&mut self, outstanding: &mut Outstanding, seen: &mut Seen) -> Result<(), ReplyFault> {
+    fn header(&mut self, outstanding: &mut Outstanding, seen: &mut FedReplies) -> Result<(), ReplyFault> {
         let (xid, error) = (self.number(0), self.number(12));
         seen.login_refused |= LOGIN_ERRORS.contains(&error);
         if FINAL_ERRORS.contains(&error) {

@@ -10,7 +10,7 @@ use crate::zk::fault::Unreachable;
 
 /// What a transport knows.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Report {
+pub(crate) struct TransportReport {
     /// How often no member gave a session that lasted, each tried once.
     pub(super) rounds: u64,
     /// What was the matter with those that have been tried since there was a connection.
@@ -24,12 +24,12 @@ pub(crate) struct Report {
 /// Looks on at a transport.
 #[derive(Clone, Debug)]
 pub(crate) struct TransportStatus {
-    report: watch::Receiver<Report>,
+    report: watch::Receiver<TransportReport>,
     heard: Arc<LastHeard>,
 }
 
 impl TransportStatus {
-    pub(super) fn new(report: watch::Receiver<Report>, heard: Arc<LastHeard>) -> Self {
+    pub(super) fn new(report: watch::Receiver<TransportReport>, heard: Arc<LastHeard>) -> Self {
         Self { report, heard }
     }
 

@@ -17,13 +17,13 @@ use tokio::time::timeout;
 use uuid::Uuid;
 use zookeeper_client::{Client, SessionInfo};
 
-use super::handshake::{Answer, Asked, MAX_HANDSHAKE, PASSWORD};
+use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE, PASSWORD_LENGTH};
 
 /// How long pairing may take. It is a few milliseconds on an idle machine.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PAIRING_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often it is tried: a stranger who was faster ends a try, and learns a secret that is then thrown away.
-const ATTEMPTS: u32 = 5;
+const MAX_PAIRING_ATTEMPTS: u32 = 5;
 
 /// The session that the library asks to go on with when it wants a new one. No server gives this number.
 const NEW_SESSION: i64 = 1;
@@ -34,7 +34,7 @@ const PONG: [u8; 20] = [0, 0, 0, 16, 0xff, 0xff, 0xff, 0xfe, 0, 0, 0, 0, 0, 0, 0
 /// What only this process knows.
 #[derive(Clone)]
 pub(super) struct Secret {
-    bytes: [u8; PASSWORD],
+    bytes: [u8; PASSWORD_LENGTH],
     session: SessionInfo,
 }
 
@@ -58,12 +58,12 @@ impl Secret {
     }
 
     /// As it stands in place of every session's password towards the library.
-    pub(super) fn bytes(&self) -> &[u8; PASSWORD] {
+    pub(super) fn bytes(&self) -> &[u8; PASSWORD_LENGTH] {
         &self.bytes
     }
 
     /// Whether it was shown. Takes the same time whatever was.
-    pub(super) fn was_shown(&self, asked: &Asked) -> bool {
+    pub(super) fn was_shown(&self, asked: &ConnectRequest) -> bool {
         let differs = self.bytes.iter().zip(&asked.password).fold(0, |differs, (one, other)| differs | (one ^ other));
         std::hint::black_box(differs) == 0
     }
@@ -76,8 +76,8 @@ pub(super) fn is_new(session: i64) -> bool {
 
 async fn pair() -> io::Result<Secret> {
     let mut last = io::Error::from(io::ErrorKind::PermissionDenied);
-    for _ in 0..ATTEMPTS {
-        match timeout(PATIENCE, pair_once()).await {
+    for _ in 0..MAX_PAIRING_ATTEMPTS {
+        match timeout(PAIRING_TIMEOUT, pair_once()).await {
             Ok(Ok(secret)) => return Ok(secret),
             Ok(Err(error)) => last = error,
             Err(_) => last = io::ErrorKind::TimedOut.into(),
@@ -95,7 +95,7 @@ async fn pair_once() -> io::Result<Secret> {
         drop(listener);
         serve(stream, bytes).await
     };
-    let connector = Client::connector().with_detached().with_fail_eagerly().with_session_timeout(PATIENCE);
+    let connector = Client::connector().with_detached().with_fail_eagerly().with_session_timeout(PAIRING_TIMEOUT);
     let mut connecting = std::pin::pin!(connector.connect(&address));
     let mut serving = std::pin::pin!(serving);
     let client = tokio::select! {
@@ -113,10 +113,10 @@ async fn pair_once() -> io::Result<Secret> {
 }
 
 /// Gives a session with the secret, and answers heartbeats until the other side has enough.
-async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD]) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_LENGTH]) -> io::Result<()> {
     let Some(_) = read_asked(&mut stream).await? else { return Err(io::ErrorKind::InvalidData.into()) };
-    let timeout = i32::try_from(PATIENCE.as_millis()).unwrap_or(i32::MAX);
-    let answer = Answer { timeout, session: NEW_SESSION, password: bytes.to_vec(), read_only: Some(false) };
+    let timeout = i32::try_from(PAIRING_TIMEOUT.as_millis()).unwrap_or(i32::MAX);
+    let answer = ConnectResponse { timeout, session: NEW_SESSION, password: bytes.to_vec(), read_only: Some(false) };
     stream.write_all(&answer.write(&bytes)).await?;
     // A heartbeat is a frame of twelve bytes, its length included.
     let mut heartbeat = [0; 12];
@@ -127,14 +127,14 @@ async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD]) -> io::Result<()> {
 }
 
 /// Reads what a client asks for and nothing behind it; `None` when it is not that.
-pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<Asked>> {
+pub(super) async fn read_asked(stream: &mut TcpStream) -> io::Result<Option<ConnectRequest>> {
     let length = stream.read_u32().await? as usize;
     if length > MAX_HANDSHAKE {
         return Ok(None);
     }
     let mut frame = [0; MAX_HANDSHAKE];
     stream.read_exact(&mut frame[..length]).await?;
-    Ok(Asked::read(&frame[..length]))
+    Ok(ConnectRequest::read(&frame[..length]))
 }
 
 #[cfg(test)]
@@ -147,9 +147,10 @@ mod tests {
         assert_eq!(secret.session().id().0, NEW_SESSION);
         let again = Secret::of_this_process().await.expect("the same");
         assert_eq!(again.bytes(), secret.bytes());
-        let asked = |password| Asked { last_zxid: 0, timeout: 1, session: NEW_SESSION, password, read_only: false };
+        let asked =
+            |password| ConnectRequest { last_zxid: 0, timeout: 1, session: NEW_SESSION, password, read_only: false };
         assert!(secret.was_shown(&asked(*secret.bytes())));
-        for at in 0..PASSWORD {
+        for at in 0..PASSWORD_LENGTH {
             let mut other = *secret.bytes();
             other[at] ^= 1;
             assert!(!secret.was_shown(&asked(other)));

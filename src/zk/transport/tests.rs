@@ -63,7 +63,8 @@ async fn read_frame(stream: &mut TcpStream) -> std::io::Result<Vec<u8>> {
 async fn serve(mut stream: TcpStream, next: &Next, mut chance: fastrand::Rng) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     read_frame(&mut stream).await?;
-    let answer = handshake::Answer { timeout: 2_000, session: 9, password: vec![1; 16], read_only: Some(false) };
+    let answer =
+        handshake::ConnectResponse { timeout: 2_000, session: 9, password: vec![1; 16], read_only: Some(false) };
     stream.write_all(&answer.write(&[1; 16])).await?;
     loop {
         let request = read_frame(&mut stream).await?;
@@ -190,7 +191,8 @@ async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &
 /// What a server says in place of an answer to the handshake.
 async fn greet_badly(number: u64) {
     let mut chance = fastrand::Rng::with_seed(number);
-    let answer = handshake::Answer { timeout: 10_000, session: 9, password: vec![1; 16], read_only: Some(false) };
+    let answer =
+        handshake::ConnectResponse { timeout: 10_000, session: 9, password: vec![1; 16], read_only: Some(false) };
     let mut said = answer.write(&[1; 16]);
     match number % 4 {
         0 => said.truncate(chance.usize(..said.len())),
@@ -242,7 +244,7 @@ async fn flood() {
 /// A connection of this process that says nothing more after its handshake.
 async fn silent_client(transport: &Transport) -> TcpStream {
     let password = *transport.secret.bytes();
-    let asked = handshake::Asked { last_zxid: 0, timeout: 10_000, session: 1, password, read_only: false };
+    let asked = handshake::ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password, read_only: false };
     let mut stream = TcpStream::connect(transport.address()).await.expect("the port is open");
     stream.write_all(&asked.write(&password)).await.expect("it is read");
     read_frame(&mut stream).await.expect("a session");
@@ -272,7 +274,8 @@ async fn a_second_connection_with_the_secret_ends_the_first_and_one_without_it_g
     let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
     let transport = transport_to(&options).await;
     let mut stranger = TcpStream::connect(transport.address()).await.expect("the port is open");
-    let asked = handshake::Asked { last_zxid: 0, timeout: 10_000, session: 1, password: [7; 16], read_only: false };
+    let asked =
+        handshake::ConnectRequest { last_zxid: 0, timeout: 10_000, session: 1, password: [7; 16], read_only: false };
     stranger.write_all(&asked.write(&[7; 16])).await.expect("it is read");
     let mut said = Vec::new();
     let read = timeout(PATIENCE, stranger.read_to_end(&mut said)).await.expect("in time");

@@ -1,6 +1,6 @@
 //! What we may not do, and what is said of it.
 
-use lockscope::admin::{Confirmation, Ending, Guard, confirm, find_guards};
+use lockscope::admin::{Confirmation, Ending, RecreationGuard, confirm, find_guards};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
 use super::scene::{end_of, log, place, plan};
@@ -44,7 +44,7 @@ async fn without_the_permission_to_write_a_window_remains_and_is_told() {
         assert!(matches!(&ending, Ending::Changed { what } if what.contains("written")), "{name} {ending:?}");
         assert!(is_there(&client, &node).await);
         let plan = find_guards(&client, plan).await.expect("answers");
-        assert_eq!(plan.nodes()[0].guard, Some(Guard::Unguarded), "{name}");
+        assert_eq!(plan.nodes()[0].guard, Some(RecreationGuard::Unguarded), "{name}");
         assert_eq!(plan.confirmation(), Confirmation::SequenceNumber(name.to_owned()), "a yes is not enough");
         assert_eq!(end_of(plan, &audit).await, Ending::Deleted { window: true }, "{name}");
         assert!(!is_there(&client, &node).await);

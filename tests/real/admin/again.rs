@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use lockscope::admin::{DeletePlan, Ending, Outcome, Permission, Who, execute, find_guards};
+use lockscope::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
 use lockscope::diagnose::TableAt;
 use lockscope::examine::{Examiner, survey};
 use lockscope::observe::ObserveOptions;
@@ -57,7 +57,7 @@ async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> Delete
 }
 
 /// Carries a plan out as the screen does.
-async fn carry_out(at: &str, plan: DeletePlan) -> Vec<Outcome> {
+async fn carry_out(at: &str, plan: DeletePlan) -> Vec<NodeOutcome> {
     let (_folder, audit) = log();
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
     let observe = ObserveOptions { connection: connection(at), roots: Vec::new(), named: Vec::new() };

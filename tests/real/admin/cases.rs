@@ -1,6 +1,6 @@
 //! What can happen to a deletion, at each of its requests and replies.
 
-use lockscope::admin::Guard;
+use lockscope::admin::RecreationGuard;
 
 use crate::harness::relay::Place;
 
@@ -29,11 +29,11 @@ impl Subject {
         }
     }
 
-    pub fn is_guarded_by(self, guard: Guard) -> bool {
+    pub fn is_guarded_by(self, guard: RecreationGuard) -> bool {
         match self {
-            Self::UniqueName | Self::Revocation => guard == Guard::UniqueName,
-            Self::ByParent => matches!(guard, Guard::Parent { .. }),
-            Self::ByNode | Self::SingleNode | Self::EmptyParent => matches!(guard, Guard::OwnNode { .. }),
+            Self::UniqueName | Self::Revocation => guard == RecreationGuard::UniqueName,
+            Self::ByParent => matches!(guard, RecreationGuard::Parent { .. }),
+            Self::ByNode | Self::SingleNode | Self::EmptyParent => matches!(guard, RecreationGuard::OwnNode { .. }),
         }
     }
 }

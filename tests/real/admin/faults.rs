@@ -1,7 +1,7 @@
 //! The connection is lost, or the session, at each request of a deletion: what is said of it is true.
 
 use lockscope::admin::Ending;
-use lockscope::admin::audit::{Limits, read};
+use lockscope::admin::audit::{HistoryLimits, read};
 use zookeeper_client::CreateMode;
 
 use super::scene::{carry_out, log, place, plan};
@@ -31,7 +31,7 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
     let ending =
         tokio::spawn(async move { carry_out(client, plan, &log).await.remove(0).ending }).await.expect("it ends");
     assert!(relay.disarm(), "{fault:?} struck");
-    let history = read(audit.path(), Limits::default()).expect("it can be read");
+    let history = read(audit.path(), HistoryLimits::default()).expect("it can be read");
     let told = history.entries[0].outcome.as_ref().expect("an outcome");
     assert_eq!((history.entries.len(), told.result.as_str()), (1, ending.id()));
     let there = other.check_stat(&node).await.expect("an answer").is_some();
@@ -55,7 +55,7 @@ async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue
     let deleted = || Ending::Deleted { window: false };
     assert_eq!(endings, [deleted(), Ending::Gone, deleted()]);
     assert_eq!(client.list_children(&root).await.expect("it is there").len(), 1);
-    let history = read(audit.path(), Limits::default()).expect("it can be read");
+    let history = read(audit.path(), HistoryLimits::default()).expect("it can be read");
     let told: Vec<_> = history.entries.iter().map(|entry| entry.subject.path.clone()).collect();
     let from_the_end = [&nodes[2], &nodes[1], &nodes[0]].map(String::clone);
     assert_eq!(told, from_the_end, "so that nobody acquires who is deleted next");

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use futures::{StreamExt, stream};
-use lockscope::admin::{Audit, DeletePlan, Ending, Outcome};
+use lockscope::admin::{Audit, DeletePlan, Ending, NodeOutcome};
 use tokio::sync::Mutex;
 use tokio::time::sleep;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission, Stat};
@@ -156,7 +156,7 @@ impl<'a> Play<'a> {
     }
 
     /// What the proxy and the others did to a deletion, and what came of it.
-    async fn run(&self, plan: DeletePlan, audit: &Audit) -> (Outcome, Others) {
+    async fn run(&self, plan: DeletePlan, audit: &Audit) -> (NodeOutcome, Others) {
         let relay = Relay::start(&Server::shared().connect_string()).await;
         let session = zk::connect(&relay.connect_string()).await;
         match self.case.trouble {
@@ -208,7 +208,7 @@ impl<'a> Play<'a> {
     }
 
     /// What is wrong: with other owners' nodes, and with what was said.
-    async fn faults(&self, before: &Stat, outcome: &Outcome, others: &Others) -> (Option<String>, Option<String>) {
+    async fn faults(&self, before: &Stat, outcome: &NodeOutcome, others: &Others) -> (Option<String>, Option<String>) {
         let ended = &outcome.ending;
         let found = |wrong: String| Some(format!("{:?}: {wrong}, but {outcome:?}, {others:?}", self.case));
         let mut wrong = None;
@@ -241,7 +241,7 @@ impl<'a> Play<'a> {
     }
 
     /// Whether nothing is said of a version that was raised though nothing was deleted, of the confirmed node or of its parent.
-    async fn lost_trace(&self, before: &Stat, outcome: &Outcome) -> bool {
+    async fn lost_trace(&self, before: &Stat, outcome: &NodeOutcome) -> bool {
         if outcome.ending.is_done() || outcome.raised.is_some() || self.case.subject == Subject::Revocation {
             return false;
         }

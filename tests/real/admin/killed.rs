@@ -1,6 +1,6 @@
 //! The program is killed at any point of a deletion: what the log says is true, and an intent stands before anything was sent.
 
-use lockscope::admin::audit::{History, Limits, read};
+use lockscope::admin::audit::{AuditHistory, HistoryLimits, read};
 use zookeeper_client::{Client, CreateMode};
 
 use super::scene::place;
@@ -38,12 +38,12 @@ impl Kill {
         Running::start(lockscope(&[&common[..], &["--yes", "--session", "none"]].concat()))
     }
 
-    fn history(&self) -> History {
-        read(&self.folder.path().join("log"), Limits::default()).expect("it can be read")
+    fn history(&self) -> AuditHistory {
+        read(&self.folder.path().join("log"), HistoryLimits::default()).expect("it can be read")
     }
 
     /// Kills it when it stands at that place; the log, whether the node is there, and whether it was written to.
-    async fn at(self, other: &Client, at: Place) -> (History, bool, bool) {
+    async fn at(self, other: &Client, at: Place) -> (AuditHistory, bool, bool) {
         self.relay.arm(&[Fault { place: at, then: Then::Stall }]);
         let running = self.start();
         eventually("the request", async || if self.relay.stalled() { Ok(()) } else { Err(at) }).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockscope::admin::{
-    Action, Audit, Confirmed, DeletePlan, Ending, Examine, Outcome, Permission, PlannedNode, Who, confirm, execute,
+    Action, Audit, Confirmed, DeletePlan, Ending, Examine, NodeOutcome, Permission, PlannedNode, Who, confirm, execute,
     find_guards,
 };
 use lockscope::diagnose::TableAt;
@@ -106,12 +106,17 @@ pub fn confirmed(plan: DeletePlan) -> Confirmed<DeletePlan> {
 }
 
 /// Confirms a plan as it wants to be, and carries it out on a session that it ends.
-pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
+pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<NodeOutcome> {
     carry_out_within(SHORT, session, plan, audit).await
 }
 
 /// The same with another patience for each node.
-pub async fn carry_out_within(patience: Duration, session: Client, plan: DeletePlan, audit: &Audit) -> Vec<Outcome> {
+pub async fn carry_out_within(
+    patience: Duration,
+    session: Client,
+    plan: DeletePlan,
+    audit: &Audit,
+) -> Vec<NodeOutcome> {
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
     let mut examine = Unchanged;
     let executed = execute(session, &permission, confirmed(plan), audit, &who, patience, &mut examine);

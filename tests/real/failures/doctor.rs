@@ -70,9 +70,13 @@ impl Doctor {
         let observe = ObserveOptions { connection: connection_of_observer, roots: Vec::new(), named: Vec::new() };
         // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.
         let longest_pause = Duration::from_secs(5);
-        let survey = SurveyOptions { by: ViewBy::Words, longest_pause, ..SurveyOptions::new(connection(asked)) };
+        let survey = SurveyOptions {
+            by: ViewBy::FourLetter,
+            max_interval: longest_pause,
+            ..SurveyOptions::new(connection(asked))
+        };
         let surveyor = Surveyor::start(survey).expect("a connect string");
-        surveyor.look_at_watchers(true);
+        surveyor.ask_for_watchers(true);
         let mut doctor = Self {
             observer: Observer::start(observe),
             surveyor,

@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::time::Duration;
 
 use lockscope::lock::{Access, Algorithm};
-use lockscope::sandbox::{Options, Sandbox};
+use lockscope::sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 
 use crate::foreign_clients::{hand_overs, queued};
@@ -14,7 +14,7 @@ use crate::locks::ground::{got, lock, wait_for};
 
 async fn sandbox() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    Sandbox::start(listener, Options::default()).expect("it starts")
+    Sandbox::start(listener, SandboxConfig::default()).expect("it starts")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::process::Command;
 
-use lockscope::sandbox::{Options, Sandbox};
+use lockscope::sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -19,7 +19,7 @@ struct Guest {
 }
 
 impl Guest {
-    fn with(options: Options) -> Self {
+    fn with(options: SandboxConfig) -> Self {
         let runtime = Runtime::new().expect("a runtime");
         let sandbox = runtime.block_on(async {
             Sandbox::start(TcpListener::bind("127.0.0.1:0").await.expect("a port"), options).expect("it starts")
@@ -58,7 +58,7 @@ fn handshake() -> Vec<u8> {
 
 #[test]
 fn bytes_that_are_no_frames_close_their_connection_alone() {
-    let guest = Guest::with(Options::default());
+    let guest = Guest::with(SandboxConfig::default());
     let mut bystander = Raw::connect(guest.port(), 30_000);
     let after_handshake = |bytes: &[u8]| [handshake(), bytes.to_vec()].concat();
     let hostile: [(&str, Vec<u8>); 8] = [
@@ -87,7 +87,7 @@ fn bytes_that_are_no_frames_close_their_connection_alone() {
 
 #[test]
 fn half_frames_wait_and_go_with_their_connection() {
-    let guest = Guest::with(Options::default());
+    let guest = Guest::with(SandboxConfig::default());
     let whole = [handshake(), vec![0, 0, 0, 8, 0, 0, 0, 1]].concat();
     for cut in [1, 3, 4, 5, 20, handshake().len() + 2, whole.len()] {
         let mut stream = open(guest.port()).expect("a connection");
@@ -106,7 +106,7 @@ fn half_frames_wait_and_go_with_their_connection() {
 
 #[test]
 fn one_connection_too_many_is_refused_and_has_a_place_when_another_goes() {
-    let guest = Guest::with(Options { max_connections: 3, max_sessions: 2, ..Options::default() });
+    let guest = Guest::with(SandboxConfig { max_connections: 3, max_sessions: 2, ..SandboxConfig::default() });
     let first = Raw::connect(guest.port(), 30_000);
     let _second = Raw::connect(guest.port(), 30_000);
     assert!(Raw::resume(guest.port(), 30_000, 0, &[0; 16], 0).is_err(), "a third session");
@@ -119,7 +119,7 @@ fn one_connection_too_many_is_refused_and_has_a_place_when_another_goes() {
 
 #[test]
 fn memory_that_is_used_up_refuses_what_needs_more() {
-    let guest = Guest::with(Options { max_memory: 100_000, ..Options::default() });
+    let guest = Guest::with(SandboxConfig { max_memory: 100_000, ..SandboxConfig::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
     let large = vec![0; 100_000];
     let mut error = |request: &R| client.ask(request).pop().expect("a reply").error;
@@ -137,7 +137,7 @@ fn memory_that_is_used_up_refuses_what_needs_more() {
 
 #[test]
 fn a_client_that_does_not_read_is_closed_and_others_go_on() {
-    let guest = Guest::with(Options { max_unread: 1 << 20, ..Options::default() });
+    let guest = Guest::with(SandboxConfig { max_unread: 1 << 20, ..SandboxConfig::default() });
     let (mut deaf, mut client) = (Raw::connect(guest.port(), 30_000), Raw::connect(guest.port(), 30_000));
     client.ask(&R::create(&format!("/{}", "n".repeat(60_000)), 0));
     deaf.ask(&R::add_watch("/", 1));
@@ -157,7 +157,7 @@ fn a_client_that_does_not_read_is_closed_and_others_go_on() {
 #[test]
 fn a_connection_that_asks_for_nothing_is_closed_and_a_session_stays() {
     let timeout = std::time::Duration::from_millis(300);
-    let guest = Guest::with(Options { handshake_timeout: timeout, sweep: PATIENCE, ..Options::default() });
+    let guest = Guest::with(SandboxConfig { handshake_timeout: timeout, sweep: PATIENCE, ..SandboxConfig::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
     let mut silent: Vec<TcpStream> = (0..20).map(|_| open(guest.port()).expect("a connection")).collect();
     for (n, stream) in silent.iter_mut().enumerate() {
@@ -175,7 +175,7 @@ fn a_connection_that_asks_for_nothing_is_closed_and_a_session_stays() {
 
 #[test]
 fn clients_that_ask_and_never_read_are_closed_and_who_reads_is_served() {
-    let guest = Guest::with(Options { max_buffered: 8 << 20, ..Options::default() });
+    let guest = Guest::with(SandboxConfig { max_buffered: 8 << 20, ..SandboxConfig::default() });
     let mut client = Raw::connect(guest.port(), 30_000);
     client.ask(&R::create_as(1, "/large", Some(&vec![7; 1_000_000]), &[ANYONE], 0));
     // Each is being sent a megabyte and more, besides what the sockets hold.
@@ -196,7 +196,7 @@ fn clients_that_ask_and_never_read_are_closed_and_who_reads_is_served() {
 
 #[test]
 fn a_reply_that_would_be_too_large_is_refused() {
-    let guest = Guest::with(Options::default());
+    let guest = Guest::with(SandboxConfig::default());
     let mut client = Raw::connect(guest.port(), 30_000);
     client.ask(&R::create_as(1, "/large", Some(&vec![7; 1_000_000]), &[ANYONE], 0));
     let reads: Vec<R> = (0..1000).map(|_| R::get_data("/large", false)).collect();

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use lockscope::sandbox::{Options, Sandbox};
+use lockscope::sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -47,12 +47,12 @@ impl Pair {
             .start();
         let runtime = Runtime::new().expect("a runtime");
         let sandbox = runtime.block_on(async {
-            let options = Options {
+            let options = SandboxConfig {
                 tick: TICK,
                 min_session_timeout: 2 * TICK,
                 max_session_timeout: Duration::from_secs(60),
                 sweep: Duration::from_millis(SWEEP),
-                ..Options::default()
+                ..SandboxConfig::default()
             };
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
             Sandbox::start(listener, options).expect("it starts")

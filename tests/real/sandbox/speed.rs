@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use lockscope::sandbox::{Options, Sandbox};
+use lockscope::sandbox::{Sandbox, SandboxConfig};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -12,7 +12,7 @@ use crate::harness::server::Server;
 
 async fn start() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    Sandbox::start(listener, Options::default()).expect("it starts")
+    Sandbox::start(listener, SandboxConfig::default()).expect("it starts")
 }
 
 /// By how much is for the benchmark to say, which is built for speed: here the clients take the most time.

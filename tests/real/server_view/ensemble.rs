@@ -43,7 +43,7 @@ async fn with_admin(ensemble: &Ensemble, by: ViewBy) -> SurveyOptions {
 async fn each_client_is_found_at_its_member_by_words_and_by_admin_server() {
     let ensemble = Ensemble::start();
     let clients = clients_of(&ensemble).await;
-    for (by, asked_by) in [(ViewBy::Words, AskedBy::Words), (ViewBy::Http, AskedBy::Http)] {
+    for (by, asked_by) in [(ViewBy::FourLetter, AskedBy::Words), (ViewBy::Http, AskedBy::Http)] {
         let options = with_admin(&ensemble, by).await;
         let view = once(&options).await;
         let leader = ensemble.address(ensemble.leader());
@@ -68,7 +68,7 @@ async fn each_client_is_found_at_its_member_by_words_and_by_admin_server() {
 async fn members_that_only_the_ensembles_config_names_are_found() {
     let ensemble = Ensemble::start();
     let clients = clients_of(&ensemble).await;
-    let view = once(&options(&ensemble.address(1), ViewBy::Words)).await;
+    let view = once(&options(&ensemble.address(1), ViewBy::FourLetter)).await;
     assert_eq!(view.members.len(), MEMBERS, "{view:#?}");
     assert!(view.every_member_answered());
     assert_eq!(home_of(&view, &clients[2]), Some(&*ensemble.address(2)));
@@ -79,7 +79,7 @@ async fn a_stopped_and_a_hung_member_are_named_and_delay_nobody() {
     let mut ensemble = Ensemble::start();
     let clients = clients_of(&ensemble).await;
     let (leader, hung) = (ensemble.leader(), ensemble.follower());
-    let mut surveyor = Surveyor::start(options(&ensemble.connect_string(), ViewBy::Words)).expect("it starts");
+    let mut surveyor = Surveyor::start(options(&ensemble.connect_string(), ViewBy::FourLetter)).expect("it starts");
     let all =
         |view: &ServerView| view.every_member_answered() && clients.iter().all(|one| home_of(view, one).is_some());
     until(&mut surveyor, "all clients", all).await;
@@ -127,7 +127,7 @@ async fn after_the_leaders_death_its_successor_tells_of_the_sessions() {
     let mut ensemble = Ensemble::start();
     let client = zk::connect(&ensemble.connect_string()).await;
     let session = zk::session_of(&client);
-    let mut surveyor = Surveyor::start(options(&ensemble.connect_string(), ViewBy::Words)).expect("it starts");
+    let mut surveyor = Surveyor::start(options(&ensemble.connect_string(), ViewBy::FourLetter)).expect("it starts");
     let listed = |view: &ServerView| view.session(session).is_some() && view.every_member_answered();
     until(&mut surveyor, "the session", listed).await;
 
@@ -152,7 +152,7 @@ async fn asking_once_with_a_member_that_hangs_takes_no_longer_than_its_bound() {
     let hung = ensemble.follower();
     ensemble.pause(hung);
     let began = Instant::now();
-    let view = once(&options(&ensemble.connect_string(), ViewBy::Words)).await;
+    let view = once(&options(&ensemble.connect_string(), ViewBy::FourLetter)).await;
     assert!(began.elapsed() < Duration::from_secs(9), "{:?}", began.elapsed());
     for (index, client) in clients.iter().enumerate() {
         let home = (index != hung).then(|| ensemble.address(index));

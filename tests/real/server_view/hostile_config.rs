@@ -61,7 +61,7 @@ async fn what_is_no_host_and_port_is_asked_nothing_and_the_members_are_not_known
         "server.2=127.0.0.1:1:2;70000".to_owned(),
     ] {
         configure(&client, &format!("{own}{hostile}\n")).await;
-        for by in [ViewBy::Words, ViewBy::Auto] {
+        for by in [ViewBy::FourLetter, ViewBy::Auto] {
             let view = once(&options(&server.connect_string(), by)).await;
             assert_eq!(addresses(&view), [server.connect_string()], "{hostile}");
             assert!(!view.members_known, "{hostile}");
@@ -77,7 +77,7 @@ async fn a_config_of_a_thousand_members_has_no_more_than_32_asked_and_never_at_m
     let members: Vec<String> =
         (1..=1000).map(|id| format!("server.{id}=127.0.{}.{}:1:2;1", id / 200, 1 + id % 200)).collect();
     configure(&client, &members.join("\n")).await;
-    let view = once(&options(&server.connect_string(), ViewBy::Words)).await;
+    let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
     assert_eq!(view.members.len(), 32);
     assert!(!view.members_known, "some are missing");
 

@@ -67,7 +67,7 @@ async fn clients_are_found_with_their_watches_by_words_and_by_admin_server() {
     let (server, admin) = with_admin(Settings::default());
     let (one, other, _watches) = two_clients(&server.connect_string()).await;
     let sessions = (zk::session_of(&one), zk::session_of(&other));
-    for (by, asked_by) in [(ViewBy::Words, AskedBy::Words), (ViewBy::Http, AskedBy::Http)] {
+    for (by, asked_by) in [(ViewBy::FourLetter, AskedBy::Words), (ViewBy::Http, AskedBy::Http)] {
         let mut options = options(&server.connect_string(), by);
         options.admin = admin.parse().expect("a URL");
         let view = eventually("AdminServer, which starts late", async || {
@@ -84,7 +84,7 @@ async fn clients_are_found_with_their_watches_by_words_and_by_admin_server() {
 async fn a_server_that_allows_only_srvr_is_told_what_to_change() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let client = zk::connect(&server.connect_string()).await;
-    let view = once(&options(&server.connect_string(), ViewBy::Words)).await;
+    let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
     let member = &view.members[0];
     assert_eq!((member.mode, member.asked_by), (Some(ServerMode::Standalone), AskedBy::Words));
     let error = member.error.as_deref().expect("a sentence");
@@ -116,7 +116,7 @@ async fn a_client_that_is_gone_without_a_word_is_seen_to_expire_when_it_does() {
     let connector = Client::connector().with_session_timeout(Duration::from_secs(6)).with_detached();
     let client = eventually("a session", async || connector.clone().connect(&server.connect_string()).await).await;
     let session = zk::session_of(&client);
-    let mut surveyor = Surveyor::start(options(&server.connect_string(), ViewBy::Words)).expect("it starts");
+    let mut surveyor = Surveyor::start(options(&server.connect_string(), ViewBy::FourLetter)).expect("it starts");
     until(&mut surveyor, "the client", |view| view.liveness(session) == Liveness::Connected).await;
     drop(client);
     let gone = |view: &ServerView| match view.liveness(session) {
@@ -141,21 +141,21 @@ async fn paths_and_watches_are_told_as_seen_from_the_chroot() {
     let client = zk::connect(&connect).await;
     zk::make(&client, ["/lock".to_owned()]).await;
     let _watch = client.get_and_watch_data("/lock").await.expect("it exists").2;
-    let view = once(&options(&connect, ViewBy::Words)).await;
+    let view = once(&options(&connect, ViewBy::FourLetter)).await;
     assert_eq!(view.watches(zk::session_of(&client), &path("/lock")), Some(true));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_on_a_port_that_does_not_tell_are_not_taken_for_gone() {
     let server = Settings::default().tls(ClientCertificate::None).start();
-    let view = once(&options(&server.connect_string(), ViewBy::Words)).await;
+    let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
     assert!(view.every_member_answered(), "nobody uses the other port: {view:#?}");
 
     let authority = std::fs::read_to_string(&server.certificates().authority).expect("the harness wrote it");
     let tls = zookeeper_client::TlsOptions::new().with_pem_ca(&authority).expect("a certificate");
     let connector = Client::connector().with_session_timeout(Duration::from_secs(30)).with_tls(tls);
     let secure = connector.secure_connect(&server.secure_connect_string()).await.expect("a session");
-    let view = once(&options(&server.connect_string(), ViewBy::Words)).await;
+    let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
     assert!(!view.every_member_answered());
     assert!(matches!(view.liveness(zk::session_of(&secure)), Liveness::Exists { expires_at: Some(_) }));
     assert!(view.members[0].error.as_deref().is_some_and(|error| error.contains("another port")), "{view:#?}");
@@ -167,7 +167,7 @@ async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
     let files = server.certificates();
     let tls =
         TlsFiles { ca: files.authority.clone(), cert: Some(files.client.clone()), key: Some(files.client_key.clone()) };
-    let mut options = options(&server.secure_connect_string(), ViewBy::Words);
+    let mut options = options(&server.secure_connect_string(), ViewBy::FourLetter);
     options.connection.tls = Some(tls);
     let view = once(&options).await;
     assert!(view.every_member_answered(), "{view:#?}");
@@ -184,7 +184,7 @@ async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
 async fn words_in_plain_text_beside_a_session_over_tls_are_told_apart_and_prove_nothing() {
     let server = Settings::default().tls(ClientCertificate::None).start();
     let (secure, plain) = (server.secure_connect_string(), server.connect_string());
-    let mut options = options(&format!("tcp+tls://{secure},tcp://{plain}"), ViewBy::Words);
+    let mut options = options(&format!("tcp+tls://{secure},tcp://{plain}"), ViewBy::FourLetter);
     options.connection.tls = Some(TlsFiles { ca: server.certificates().authority.clone(), cert: None, key: None });
     let view = once(&options).await;
     let provenance = |address: &str| {
@@ -196,7 +196,7 @@ async fn words_in_plain_text_beside_a_session_over_tls_are_told_apart_and_prove_
     assert_eq!(view.liveness(SessionId(7)), Liveness::Unproven);
 
     // Where the session itself goes in plain text, words prove as much as it does.
-    let view = once(&super::options(&plain, ViewBy::Words)).await;
+    let view = once(&super::options(&plain, ViewBy::FourLetter)).await;
     assert!(view.provenance().can_prove() && matches!(view.liveness(SessionId(7)), Liveness::NoSession { .. }));
 }
 
@@ -207,13 +207,13 @@ async fn who_watches_is_asked_only_while_somebody_looks() {
     client.create("/lock", b"", &zk::open(CreateMode::Ephemeral)).await.expect("a node");
     let _watch = client.get_and_watch_data("/lock").await.expect("it exists").2;
     let session = zk::session_of(&client);
-    let mut surveyor = Surveyor::start(options(&server.connect_string(), ViewBy::Words)).expect("it starts");
+    let mut surveyor = Surveyor::start(options(&server.connect_string(), ViewBy::FourLetter)).expect("it starts");
     let told = |view: &ServerView| view.watches(session, &path("/lock"));
     let view = until(&mut surveyor, "the client", |view| view.liveness(session) == Liveness::Connected).await;
     assert_eq!(told(&view), None);
-    surveyor.look_at_watchers(true);
+    surveyor.ask_for_watchers(true);
     until(&mut surveyor, "its watch", |view| told(view) == Some(true)).await;
-    surveyor.look_at_watchers(false);
+    surveyor.ask_for_watchers(false);
     until(&mut surveyor, "no more claim", |view| told(view).is_none()).await;
     let before = Timestamp(chrono::Utc::now().timestamp_millis());
     let view = until(&mut surveyor, "another round", |view| view.at > before).await;

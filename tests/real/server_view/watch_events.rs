@@ -24,7 +24,7 @@ async fn the_events_of_a_herd_and_of_a_chain_are_counted_one_by_one() {
         waiters.push(waiter);
     }
     watches.push(waiters[0].get_and_watch_data("/chain/a").await.expect("it exists").2);
-    let view = once(&options(&connect, ViewBy::Words)).await;
+    let view = once(&options(&connect, ViewBy::FourLetter)).await;
     assert_eq!(view.child_watches(), Some(WAITERS));
     assert_eq!(view.members[0].watch_totals.map(|totals| totals.watches), Some(1));
 
@@ -34,7 +34,7 @@ async fn the_events_of_a_herd_and_of_a_chain_are_counted_one_by_one() {
     let after = watch_events(&connect).await.expect("it answers");
     let expected = WatchEventTotals { deleted: 1, children: WAITERS, ..WatchEventTotals::default() };
     assert_eq!(after.since(&before), Some(expected));
-    assert_eq!(once(&options(&connect, ViewBy::Words)).await.child_watches(), Some(0));
+    assert_eq!(once(&options(&connect, ViewBy::FourLetter)).await.child_watches(), Some(0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -43,7 +43,7 @@ async fn before_3_9_a_recursive_watch_counts_as_a_watch_on_children_too() {
     let connect = server.connect_string();
     let client = zk::connect(&connect).await;
     let _watch = client.watch("/", AddWatchMode::PersistentRecursive).await.expect("3.8 knows it");
-    let view = once(&options(&connect, ViewBy::Words)).await;
+    let view = once(&options(&connect, ViewBy::FourLetter)).await;
     assert_eq!(view.members[0].watch_totals.map(|totals| totals.watches), Some(1));
     assert_eq!(view.child_watches(), Some(1));
 }

@@ -3,8 +3,8 @@
 use super::*;
 use crate::sandbox::tree::{Acl, Id};
 
-fn with(options: Options) -> Machine {
-    Machine::new(options, [7; PASSWORD], NOW)
+fn with(options: SandboxConfig) -> Machine {
+    Machine::new(options, [7; PASSWORD_LENGTH], NOW)
 }
 
 /// Hands bytes in, and takes nothing: the client does not read.
@@ -56,7 +56,7 @@ fn sum(machine: &Machine) -> usize {
 
 #[test]
 fn acls_are_refused_when_memory_is_used_up_and_when_they_are_too_many() {
-    let mut machine = with(Options { max_memory: 200_000, ..Options::default() });
+    let mut machine = with(SandboxConfig { max_memory: 200_000, ..SandboxConfig::default() });
     let id = session(&mut machine, 5000);
     let user = |n: usize, length: usize| Acl {
         permissions: 31,
@@ -69,10 +69,10 @@ fn acls_are_refused_when_memory_is_used_up_and_when_they_are_too_many() {
     assert_eq!(error(&create(1, "/a", 0)), 0);
     assert_eq!(error(&set_acl("/a", &users(100, 1000))), 0);
     assert_eq!(error(&create(1, "/b", 0)), 0);
-    assert_eq!(error(&set_acl("/b", &users(100, 1000))), Code::QuotaExceeded.number());
+    assert_eq!(error(&set_acl("/b", &users(100, 1000))), ErrorCode::QuotaExceeded.number());
     assert_eq!(error(&set_acl("/a", &users(1, 10))), 0, "what takes less is taken");
     assert_eq!(error(&set_acl("/b", &users(100, 1000))), 0);
-    assert_eq!(error(&set_acl("/a", &users(10_000, 4))), Code::QuotaExceeded.number());
+    assert_eq!(error(&set_acl("/a", &users(10_000, 4))), ErrorCode::QuotaExceeded.number());
     assert!(machine.memory() <= 200_000);
 }
 
@@ -84,14 +84,14 @@ fn a_client_that_asks_and_does_not_read_gets_no_more_than_a_batch() {
     let reads: Vec<u8> = (0..1000).flat_map(|n| read(n, "/big")).collect();
     push(&mut machine, id, &reads);
     let waiting = machine.connections[id].out.len();
-    assert!(waiting <= BATCH + 101_000, "{waiting}");
+    assert!(waiting <= MAX_OUTPUT_A_TURN + 101_000, "{waiting}");
     assert_eq!(machine.buffered(), sum(&machine));
     assert!(machine.buffered() >= waiting, "it counts, and so do the requests that wait");
 }
 
 #[test]
 fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first() {
-    let options = Options { max_buffered: 1_000_000, max_unread: 400_000, ..Options::default() };
+    let options = SandboxConfig { max_buffered: 1_000_000, max_unread: 400_000, ..SandboxConfig::default() };
     let mut machine = with(options);
     let (writer, quiet) = (session(&mut machine, 5000), session(&mut machine, 5000));
     let deaf: Vec<usize> = (0..20).map(|_| session(&mut machine, 5000)).collect();
@@ -109,7 +109,7 @@ fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first
         assert_eq!(machine.buffered(), sum(&machine));
     }
     let ended = |id: &usize| machine.connections[*id].end;
-    assert_eq!(ended(&deaf[0]), Some(End::Crowded));
+    assert_eq!(ended(&deaf[0]), Some(CloseReason::Crowded));
     assert_eq!((ended(&writer), ended(&quiet)), (None, None));
     for id in deaf.into_iter().chain([writer, quiet]) {
         machine.forget(id);
@@ -154,24 +154,27 @@ fn identities_count() {
 
 #[test]
 fn an_answer_to_a_word_is_no_longer_than_what_may_wait() {
-    let mut machine = with(Options { max_unread: 10_000, ..Options::default() });
+    let mut machine = with(SandboxConfig { max_unread: 10_000, ..SandboxConfig::default() });
     let id = session(&mut machine, 5000);
     for n in 0..30 {
         send(&mut machine, id, &watch(n, &format!("/{n}{}", "w".repeat(1000))), NOW);
     }
-    for (word, end) in
-        [(b"wchp", End::LongAnswer), (b"wchc", End::LongAnswer), (b"wchs", End::Word), (b"stat", End::Word)]
-    {
+    for (word, end) in [
+        (b"wchp", CloseReason::LongAnswer),
+        (b"wchc", CloseReason::LongAnswer),
+        (b"wchs", CloseReason::Word),
+        (b"stat", CloseReason::Word),
+    ] {
         let asks = open(&mut machine);
         let (answer, ended) = send(&mut machine, asks, word, NOW);
-        assert_eq!((ended, answer.is_empty()), (Some(end), end == End::LongAnswer), "{word:?}");
+        assert_eq!((ended, answer.is_empty()), (Some(end), end == CloseReason::LongAnswer), "{word:?}");
         machine.forget(asks);
     }
 }
 
 #[test]
 fn a_connection_that_asks_for_no_session_in_time_is_closed() {
-    let mut machine = with(Options { handshake_timeout: Duration::from_secs(2), ..Options::default() });
+    let mut machine = with(SandboxConfig { handshake_timeout: Duration::from_secs(2), ..SandboxConfig::default() });
     let (silent, half, done) = (open(&mut machine), open(&mut machine), session(&mut machine, 5000));
     machine.receive(half, &handshake(5000)[..20], NOW);
     // Another one that has the number of one that went.
@@ -184,7 +187,7 @@ fn a_connection_that_asks_for_no_session_in_time_is_closed() {
     assert_eq!(late, gone);
     machine.tick(NOW + 2000);
     let ends = [silent, half, done, late].map(|id| machine.connections[id].end);
-    assert_eq!(ends, [Some(End::Silent), Some(End::Silent), None, None]);
+    assert_eq!(ends, [Some(CloseReason::Silent), Some(CloseReason::Silent), None, None]);
     machine.tick(NOW + 4000);
-    assert_eq!(machine.connections[late].end, Some(End::Silent));
+    assert_eq!(machine.connections[late].end, Some(CloseReason::Silent));
 }

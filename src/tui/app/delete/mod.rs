@@ -13,7 +13,7 @@ pub use outcome::Working;
 pub use tags::Tags;
 
 use super::{App, Effect, Prompt, Purpose, Screen, Update};
-use crate::admin::{Action, Confirmation, DeletePlan, Life, NoPlan, What};
+use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLife, TargetKind};
 use crate::diagnose::TableAt;
 use crate::queue::{ContenderState, LockQueue, LockTable};
 use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
@@ -143,9 +143,9 @@ impl Deletion {
 
     /// Whether the nodes are those of the plan. Logarithmic for each.
     fn is_still_there(&self, table: &LockTable) -> bool {
-        self.plan.nodes().iter().all(|node| match node.what {
-            What::Contender => is_there(table, &node.path, node.czxid),
-            What::EmptyParent => {
+        self.plan.nodes().iter().all(|node| match node.kind {
+            TargetKind::Contender => is_there(table, &node.path, node.czxid),
+            TargetKind::EmptyParent => {
                 let free = table.find(&node.path, None).and_then(|id| table.lock(id)).is_some_and(LockQueue::is_empty);
                 free && table.parent(&node.path).is_some_and(|parent| parent.czxid == node.czxid)
             }
@@ -167,7 +167,7 @@ fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a Znod
 
 /// What an answer depends on.
 fn gist(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderState>, Confirmation)> {
-    let gist = |life: Life| life.id();
+    let gist = |life: OwnerLife| life.id();
     plan.nodes().iter().map(|node| (gist(node.life), node.state, node.confirmation.clone())).collect()
 }
 

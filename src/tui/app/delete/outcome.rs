@@ -1,5 +1,5 @@
 use super::{called, sentence};
-use crate::admin::{Action, DeletePlan, Ending, Outcome};
+use crate::admin::{Action, DeletePlan, Ending, NodeOutcome};
 use crate::queue::{LockName, LockTable};
 use crate::tui::app::{App, TimelineEntry, Update};
 use crate::znode::{SessionId, ZnodePath};
@@ -38,7 +38,7 @@ impl App {
     }
 
     /// Tells what came of it, on every screen and in the timeline. The table shows the truth by itself.
-    pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<Outcome>, String>) -> Update {
+    pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
         let working = self.working.take();
         match done {
             Err(why) => self.fail(why),
@@ -55,7 +55,7 @@ impl App {
         self.read_audit_again()
     }
 
-    fn moment(&self, outcome: &Outcome, working: Option<&Working>) -> TimelineEntry {
+    fn moment(&self, outcome: &NodeOutcome, working: Option<&Working>) -> TimelineEntry {
         let known = working.and_then(|working| working.nodes.iter().find(|(path, ..)| *path == outcome.path));
         let (lock, session) = known.map_or((None, None), |(_, lock, session)| (lock.clone(), *session));
         let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
@@ -64,7 +64,7 @@ impl App {
 }
 
 /// What came of all of them, in a sentence or two.
-fn summary(outcomes: &[Outcome]) -> String {
+fn summary(outcomes: &[NodeOutcome]) -> String {
     let mut text = match outcomes {
         [] => "Nothing was done.".to_owned(),
         [only] => told(only),
@@ -87,6 +87,6 @@ fn summary(outcomes: &[Outcome]) -> String {
 }
 
 /// `4711 of /locks/billing is deleted.`
-fn told(outcome: &Outcome) -> String {
-    sentence(&format!("{} {}", called(&outcome.path), outcome.words()))
+fn told(outcome: &NodeOutcome) -> String {
+    sentence(&format!("{} {}", called(&outcome.path), outcome.predicate()))
 }

@@ -1,5 +1,5 @@
 use super::is_there;
-use crate::admin::MOST_TARGETS;
+use crate::admin::MAX_TARGETS;
 use crate::queue::LockTable;
 use crate::tui::app::App;
 use crate::znode::{ZnodePath, Zxid};
@@ -56,8 +56,8 @@ impl App {
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
         if self.tags.has(&path) {
             self.tags.0.retain(|(tagged, _)| *tagged != path);
-        } else if self.tags.len() == MOST_TARGETS {
-            return self.fail(format!("{MOST_TARGETS} nodes are as many as one plan may hold."));
+        } else if self.tags.len() == MAX_TARGETS {
+            return self.fail(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
         } else {
             self.tags.0.push((path, row.contender.czxid));
         }

@@ -1,7 +1,7 @@
 //! Deleting: who may, what is asked, which keys confirm, and what cannot be confirmed.
 
 use super::{SIZE, later, lost};
-use crate::admin::{Action, Ending, Guard, Permitted};
+use crate::admin::{Action, Ending, Permitted, RecreationGuard};
 use crate::queue::Change;
 use crate::tui::app::{App, Effect, Event, Key, Screen, Settings, Update};
 use crate::tui::testing::deletions::{confirmed, deleting, done, may_delete, told, with};
@@ -70,7 +70,7 @@ fn a_ghost_goes_with_y_and_with_nothing_else() {
 }
 
 /// What was found out about the one node of the plan that is open.
-fn found(app: &mut App, guard: Guard, lacks: Option<&'static str>) {
+fn found(app: &mut App, guard: RecreationGuard, lacks: Option<&'static str>) {
     let plan = app.deletion().expect("a plan").plan().guarded([Permitted { guard, lacks }]);
     app.update(Event::GuardsFound(Ok(Box::new(plan))), app.clock());
 }
@@ -89,16 +89,19 @@ fn nothing_can_be_answered_before_it_is_known_how_the_node_is_made_sure_of() {
     let mut app = unknown_plan();
     assert!(press(&mut app, "y\n").effects.is_empty());
     assert!(app.deletion().unwrap().is_finding_out());
-    found(&mut app, Guard::OwnNode { data_length: 7 }, None);
+    found(&mut app, RecreationGuard::OwnNode { data_length: 7 }, None);
     second(&mut app, later(2));
     assert!(!app.deletion().unwrap().is_finding_out(), "it is still known a second later");
-    assert_eq!(confirmed(&press(&mut app, "y")).unwrap().nodes()[0].guard, Some(Guard::OwnNode { data_length: 7 }));
+    assert_eq!(
+        confirmed(&press(&mut app, "y")).unwrap().nodes()[0].guard,
+        Some(RecreationGuard::OwnNode { data_length: 7 })
+    );
 }
 
 #[test]
 fn what_nothing_can_make_sure_of_wants_its_name_typed() {
     let mut app = unknown_plan();
-    found(&mut app, Guard::Unguarded, None);
+    found(&mut app, RecreationGuard::Unguarded, None);
     assert!(press(&mut app, "y\n").effects.is_empty() && app.deletion().is_some());
     assert!(confirmed(&press(&mut app, "controller\n")).is_some());
 }
@@ -106,7 +109,7 @@ fn what_nothing_can_make_sure_of_wants_its_name_typed() {
 #[test]
 fn a_missing_permission_is_said_before_the_question_and_nothing_can_be_answered() {
     let mut app = unknown_plan();
-    found(&mut app, Guard::Unguarded, Some("the DELETE permission on its parent"));
+    found(&mut app, RecreationGuard::Unguarded, Some("the DELETE permission on its parent"));
     let why = app.deletion().unwrap().obstacle().expect("it lacks something");
     assert!(why.contains("DELETE permission") && why.contains("--auth-file"), "{why}");
     assert!(press(&mut app, "ycontroller\n").effects.is_empty());

@@ -2,7 +2,7 @@
 
 use super::{SIZE, later};
 use crate::contend::{ClientId, ClientState, FleetCommand};
-use crate::demo::{Act, Direction, Look, Script};
+use crate::demo::{SceneAction, SceneCommand, Script, TourScreen};
 use crate::tui::app::{App, Effect, Event, Screen, Settings, Side, Tour, Update};
 use crate::tui::testing::deletions::find_out;
 use crate::tui::testing::fleets::{clients, started, status, totals, with, writing};
@@ -11,7 +11,7 @@ use crate::tui::testing::{NOW, at, curator, listed, path, press, settings};
 /// A console at the first step of the tour, and what that led to.
 fn touring(plays: bool) -> (App, Update) {
     let mut app = with(Settings { write: true, audit_log: Some("/audit".into()), ..settings() }, SIZE);
-    let tour = Tour::new(Script::own(), path("/demo"), true, plays);
+    let tour = Tour::new(Script::built_in(), path("/demo"), true, plays);
     let update = app.update(Event::TourBegins(Box::new(tour)), NOW);
     (app, update)
 }
@@ -31,7 +31,7 @@ fn where_at(app: &App) -> (usize, usize) {
     (tour.scene_number().0, tour.step_number().0)
 }
 
-fn stage(update: &Update) -> Vec<&Direction> {
+fn stage(update: &Update) -> Vec<&SceneCommand> {
     let mut directions = Vec::new();
     for effect in &update.effects {
         if let Effect::Stage(direction) = effect {
@@ -71,7 +71,7 @@ fn every_scene_takes_down_the_one_before_and_the_last_step_stays() {
         scenes += usize::from(is_new);
         assert_eq!(update.effects.first() == Some(&Effect::Dismiss), is_new, "{:?}", where_at(&app));
     }
-    assert_eq!(scenes, Script::own().scenes.len());
+    assert_eq!(scenes, Script::built_in().scenes.len());
     assert!(app.notice().is_some_and(|notice| notice.text.contains("last step")));
 }
 
@@ -90,7 +90,7 @@ fn back_is_one_step_back_and_sets_a_scene_anew_when_something_was_done_to_it() {
     press(&mut app, "nn");
     assert_eq!(where_at(&app), (2, 1));
     press(&mut app, "n");
-    assert!(app.tour().expect("a tour").step().act.is_some());
+    assert!(app.tour().expect("a tour").step().action.is_some());
     let update = press(&mut app, "b");
     assert_eq!(where_at(&app), (2, 1));
     let again = started(&update);
@@ -153,11 +153,11 @@ fn whoever_was_frozen_goes_on_in_the_next_step() {
 #[test]
 fn what_test_clients_cannot_do_is_played_on_the_stage() {
     let (mut app, update) = at_scene(4);
-    assert!(matches!(stage(&update)[..], [Direction::Set { .. }]), "{update:?}");
+    assert!(matches!(stage(&update)[..], [SceneCommand::Start { .. }]), "{update:?}");
     assert!(!app.has_fleets());
-    assert_eq!(stage(&press(&mut app, "n")), [&Direction::Act(Act::LoseReply)]);
+    assert_eq!(stage(&press(&mut app, "n")), [&SceneCommand::Act(SceneAction::LoseReply)]);
     let (_, update) = at_scene(5);
-    assert_eq!(stage(&update), [&Direction::Clear]);
+    assert_eq!(stage(&update), [&SceneCommand::End]);
 }
 
 #[test]
@@ -173,7 +173,7 @@ fn it_plays_by_itself_to_the_end_when_it_is_let() {
     for second in 0..400 {
         app.update(Event::Tick, later(1_000 + lasts + second));
     }
-    let last = Script::own().scenes.len();
+    let last = Script::built_in().scenes.len();
     assert_eq!(where_at(&app).0, last);
     assert!(!app.tour().expect("a tour").is_playing(), "it stands at its end");
 }
@@ -204,7 +204,7 @@ fn a_pause_ends_with_the_next_step() {
     let (mut app, _) = touring(false);
     press(&mut app, "pn");
     assert!(app.paused().is_none());
-    assert_eq!(app.tour().expect("a tour").step().look, Look::Locks);
+    assert_eq!(app.tour().expect("a tour").step().screen, TourScreen::Locks);
 }
 
 /// Plays the fourth scene until so many seconds after its third step began, in a queue with two nodes of one client.

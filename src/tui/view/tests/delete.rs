@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::{SIZES, after, picture, second, show};
-use crate::admin::audit::History;
-use crate::admin::{Action, Ending, Guard, Permitted};
+use crate::admin::audit::AuditHistory;
+use crate::admin::{Action, Ending, Permitted, RecreationGuard};
 use crate::queue::Change;
 use crate::tui::app::{App, AuditTold, Event, Settings};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, told, with};
@@ -95,9 +95,9 @@ fn a_plan_that_nothing_can_make_sure_of_looks() {
         app.update(Event::Key(crate::tui::app::Key::Char('x')), NOW);
         app
     });
-    show("delete-unguarded", |size| after(found(size, Guard::Unguarded, None), "cont"));
+    show("delete-unguarded", |size| after(found(size, RecreationGuard::Unguarded, None), "cont"));
     show("delete-lacks", |size| {
-        found(size, Guard::OwnNode { data_length: 70_000 }, Some("the DELETE permission on its parent"))
+        found(size, RecreationGuard::OwnNode { data_length: 70_000 }, Some("the DELETE permission on its parent"))
     });
 }
 
@@ -154,7 +154,7 @@ fn the_audit_log_looks() {
         let mut app = audit(size);
         let why = "Nothing can be deleted: the audit log /home/ann/.local/state/lockscope/audit.jsonl cannot be written: Permission \
                    denied (os error 13); nothing is changed without it: make it writable, or name another one with --audit-log.";
-        let history = History { damaged: 1, cut: true, ..app.audit().history().clone() };
+        let history = AuditHistory { damaged: 1, cut: true, ..app.audit().history().clone() };
         let told = AuditTold { history: Ok(history), unwritable: Some(why.to_owned()) };
         app.update(Event::AuditRead(Box::new(told)), NOW);
         app

@@ -9,7 +9,7 @@ use crate::tui::testing::{NOW, path, settings};
 
 fn touring(app: App, sandbox: bool, plays: bool) -> App {
     let ground = if sandbox { "/demo" } else { "/lockscope-demo-5eed1234" };
-    run_tour(app, Tour::new(Script::own(), path(ground), sandbox, plays))
+    run_tour(app, Tour::new(Script::built_in(), path(ground), sandbox, plays))
 }
 
 #[test]
@@ -30,7 +30,7 @@ fn tour_looks() {
 fn every_caption_shows_as_a_whole_at_eighty_columns_and_says_where_it_is_played() {
     for size in SIZES {
         let mut app = touring(writing(size), true, false);
-        for _ in 0..Script::own().scenes.iter().map(|scene| scene.steps.len()).sum() {
+        for _ in 0..Script::built_in().scenes.iter().map(|scene| scene.steps.len()).sum() {
             let tour = app.tour().expect("a tour");
             let lines = caption::lines(&app, tour, size.0);
             assert!(lines.len() <= 3, "{lines:?}");

@@ -152,7 +152,7 @@ fn events_are_counted_and_must_be_ones_that_the_library_knows() {
     let event = |kind, state, path: &[u8]| frame(-1, 0, &Jute::default().int(kind).int(state).bytes(path));
     let right = event(1, 3, b"/a/b");
     let seen = Replies::new().feed(&[right.clone(), right].concat(), &mut Outstanding::default());
-    assert_eq!(seen, Ok(Seen { events: 2, ..Seen::default() }));
+    assert_eq!(seen, Ok(FedReplies { events: 2, ..FedReplies::default() }));
     for wrong in [event(0, 3, b"/a"), event(5, 3, b"/a"), event(1, 0, b"/a"), event(1, 3, b""), event(1, 3, b"a")] {
         assert!(fault_of(&[], &wrong).is_some(), "{wrong:?}");
     }

@@ -5,7 +5,7 @@ use crate::server_view::{AskedBy, Connection, ListedSession, Transport, WatchEve
 
 /// What is asked besides who is connected.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Wanted {
+pub(super) struct WantedAnswers {
     /// How many watches there are, and how many events were sent.
     pub(super) figures: bool,
     /// Who watches what.
@@ -13,32 +13,32 @@ pub(super) struct Wanted {
 }
 
 /// A list, and whether it is whole.
-pub(super) type Found<T> = (Vec<T>, bool);
+pub(super) type ListAndWhole<T> = (Vec<T>, bool);
 
 /// What one round brought.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct RoundAnswers {
     pub(super) asked_by: AskedBy,
     /// How the answers came.
     pub(super) transport: Transport,
-    pub(super) what: Srvr,
-    pub(super) connections: Option<Found<Connection>>,
-    pub(super) sessions: Option<Found<ListedSession>>,
+    pub(super) server: Srvr,
+    pub(super) connections: Option<ListAndWhole<Connection>>,
+    pub(super) sessions: Option<ListAndWhole<ListedSession>>,
     /// `None` when that was not asked.
-    pub(super) figures: Option<Timed<Figures>>,
-    pub(super) watched: Option<Timed<Option<Found<WatchedPath>>>>,
+    pub(super) figures: Option<TimedAnswer<WatchFigures>>,
+    pub(super) watched: Option<TimedAnswer<Option<ListAndWhole<WatchedPath>>>>,
     /// What is wrong with the rest and what to change: the first thing that was found.
     pub(super) problem: Option<String>,
     /// How long the server was busy with the questions that have no pace of their own.
     pub(super) cost: Duration,
 }
 
-impl Told {
+impl RoundAnswers {
     pub(super) fn new(asked_by: AskedBy, transport: Transport) -> Self {
         Self {
             asked_by,
             transport,
-            what: Srvr::default(),
+            server: Srvr::default(),
             connections: None,
             sessions: None,
             figures: None,
@@ -48,7 +48,7 @@ impl Told {
         }
     }
 
-    pub(super) fn complain(&mut self, problem: String) {
+    pub(super) fn note_problem(&mut self, problem: String) {
         self.problem.get_or_insert(problem);
     }
 
@@ -62,7 +62,7 @@ impl Told {
 
 /// An answer to questions with a pace of their own, or its absence.
 #[derive(Debug)]
-pub(super) struct Timed<T> {
+pub(super) struct TimedAnswer<T> {
     pub(super) found: T,
     /// How long the server was busy with it, in vain or not.
     pub(super) took: Duration,
@@ -72,7 +72,7 @@ pub(super) struct Timed<T> {
 
 /// What a server counts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Figures {
+pub(super) struct WatchFigures {
     pub(super) watches: Option<u64>,
     pub(super) totals: Option<WatchTotals>,
     pub(super) fired: Option<WatchEventTotals>,

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 /// How a sandbox is set up. Every number is a bound: what goes beyond it is refused, and hurts only who sent it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct SandboxConfig {
     /// The server's clock: sessions expire at multiples of it. Not zero.
     pub tick: Duration,
     /// The shortest session timeout that is granted.
@@ -33,7 +33,7 @@ pub struct Options {
     pub any_address: bool,
 }
 
-impl Default for Options {
+impl Default for SandboxConfig {
     /// Ticks of 100 ms, timeouts from 200 ms to a minute, frames of 1 MiB as in ZooKeeper, 4,096 connections, 16,384
     /// sessions, 512 MiB of nodes and watches, 16 MiB for a client that does not read and 256 MiB for all, 10 s for a
     /// handshake, a sweep a second, loopback only.

@@ -2,14 +2,14 @@ use crate::sandbox::wire::EventKind;
 
 /// How many watchers an event had, over all events that had any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Figure {
+pub struct Statistic {
     pub count: u64,
     pub sum: u64,
     pub least: u64,
     pub most: u64,
 }
 
-impl Figure {
+impl Statistic {
     /// Counts one more.
     pub fn add(&mut self, value: u64) {
         self.least = if self.count == 0 { value } else { self.least.min(value) };
@@ -27,9 +27,9 @@ impl Figure {
 
 /// A figure for each kind of event.
 #[derive(Clone, Debug, Default)]
-pub struct Figures([Figure; 4]);
+pub struct EventStatistics([Statistic; 4]);
 
-impl Figures {
+impl EventStatistics {
     /// Counts an event with so many watchers; one without any counts nowhere.
     pub(super) fn add(&mut self, kind: EventKind, watchers: usize) {
         if watchers > 0 {
@@ -37,7 +37,7 @@ impl Figures {
         }
     }
 
-    pub fn of(&self, kind: EventKind) -> Figure {
+    pub fn of(&self, kind: EventKind) -> Statistic {
         self.0[kind as usize - 1]
     }
 }

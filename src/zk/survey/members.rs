@@ -6,20 +6,20 @@ use tokio::time::timeout;
 
 use crate::server_view::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 use crate::zk::call::NamedBy;
-use crate::zk::connect_string::{ConnectString, Server};
+use crate::zk::connect_string::{ConnectString, ServerAddress};
 
 /// How long a name may take to be resolved.
-const RESOLVING: Duration = Duration::from_secs(1);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A member's place: what it is called, and where it can be asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MemberAddress {
     /// As it is shown.
-    pub(super) address: String,
+    pub(super) label: String,
     /// Where it answers words; `None` when that is not known.
-    pub(super) words: Option<String>,
+    pub(super) four_letter: Option<String>,
     /// The host of its AdminServer; `None` when it shares that with another member, so that an answer could be either's.
-    pub(super) http: Option<String>,
+    pub(super) admin_host: Option<String>,
     /// Whether it answers words over TLS.
     pub(super) tls: bool,
     /// Who says that it is there.
@@ -28,20 +28,20 @@ pub(super) struct MemberAddress {
 }
 
 impl MemberAddress {
-    fn of(server: &Server) -> Self {
+    fn of(server: &ServerAddress) -> Self {
         let address = server.address();
         Self {
-            words: Some(address.clone()),
-            address,
-            http: Some(server.host.clone()),
+            four_letter: Some(address.clone()),
+            label: address,
+            admin_host: Some(server.host.clone()),
             host: server.host.clone(),
             tls: server.tls,
             named_by: NamedBy::User,
         }
     }
 
-    pub(super) fn why_no_words(&self) -> String {
-        format!("the ensemble's config names {} without its client port: add it to the connect string", self.address)
+    pub(super) fn why_no_four_letter(&self) -> String {
+        format!("the ensemble's config names {} without its client port: add it to the connect string", self.label)
     }
 
     pub(super) fn why_no_http(&self) -> String {
@@ -54,27 +54,27 @@ impl MemberAddress {
 
 /// Who is asked.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Roster {
+pub(super) struct MemberList {
     /// The members: those of the connect string, then those that only the ensemble's config names, the latter as long as all
     /// are no more than [`MAX_MEMBERS`].
-    pub(super) seats: Vec<MemberAddress>,
+    pub(super) members: Vec<MemberAddress>,
     /// Whether the config names others too.
     pub(super) incomplete: bool,
 }
 
 /// Finds out who the members are. Takes two seconds at most.
-pub(super) async fn roster(target: &ConnectString, config: &EnsembleConfig) -> Roster {
+pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig) -> MemberList {
     let configured = &config.servers;
     let mut seats: Vec<MemberAddress> = Vec::new();
     for server in &target.servers {
         let seat = MemberAddress::of(server);
-        if !seats.iter().any(|other| other.address == seat.address) {
+        if !seats.iter().any(|other| other.label == seat.label) {
             seats.push(seat);
         }
     }
     let of_string = seats.len();
-    let mut known = futures::future::join_all(seats.iter().map(|seat| resolve(seat.address.clone()))).await;
-    let clients = configured.iter().map(|server| resolve(guess(server, target).unwrap_or_default()));
+    let mut known = futures::future::join_all(seats.iter().map(|seat| resolve(seat.label.clone()))).await;
+    let clients = configured.iter().map(|server| resolve(client_address(server, target).unwrap_or_default()));
     let clients = futures::future::join_all(clients).await;
     let mut taken = vec![false; of_string];
     let mut strangers = Vec::new();
@@ -98,30 +98,30 @@ pub(super) async fn roster(target: &ConnectString, config: &EnsembleConfig) -> R
         match (0..of_string).find(|index| !taken[*index] && may_be(index) && same_host(index)) {
             Some(index) => taken[index] = true,
             None if seats.len() < MAX_MEMBERS => {
-                let client = guess(server, target);
-                seats.push(seat_of(server, client, named_by, &mut known, at));
+                let client = client_address(server, target);
+                seats.push(configured_member(server, client, named_by, &mut known, at));
             }
             None => incomplete = true,
         }
     }
     forget_shared_hosts(&mut seats);
-    Roster { seats, incomplete }
+    MemberList { members: seats, incomplete }
 }
 
 /// Where a server of the config serves clients: where the config says, else the port that all servers of the connect string
 /// have.
-fn guess(server: &ConfiguredServer, target: &ConnectString) -> Option<String> {
+fn client_address(server: &ConfiguredServer, target: &ConnectString) -> Option<String> {
     if server.client.is_some() {
         return server.client.clone();
     }
     let mut ports = target.servers.iter().map(|one| (one.port, one.tls));
     let (port, tls) = ports.next()?;
-    let other = Server { host: server.host.clone(), port, tls: false };
+    let other = ServerAddress { host: server.host.clone(), port, tls: false };
     (!tls && ports.all(|one| one == (port, false))).then(|| other.address())
 }
 
 /// A member that only the config names.
-fn seat_of(
+fn configured_member(
     server: &ConfiguredServer,
     client: Option<String>,
     named_by: NamedBy,
@@ -133,21 +133,28 @@ fn seat_of(
     let words = client.filter(|_| fresh || server.client.is_some());
     let address = words.clone().unwrap_or_else(|| format!("server.{} ({})", server.id, server.host));
     known.push(if words.is_some() { at.clone() } else { HashSet::new() });
-    MemberAddress { address, words, http: Some(server.host.clone()), host: server.host.clone(), tls: false, named_by }
+    MemberAddress {
+        label: address,
+        four_letter: words,
+        admin_host: Some(server.host.clone()),
+        host: server.host.clone(),
+        tls: false,
+        named_by,
+    }
 }
 
 fn forget_shared_hosts(seats: &mut [MemberAddress]) {
     let hosts: Vec<String> = seats.iter().map(|seat| seat.host.clone()).collect();
     for seat in seats {
         if hosts.iter().filter(|host| **host == seat.host).count() > 1 {
-            seat.http = None;
+            seat.admin_host = None;
         }
     }
 }
 
 /// The addresses behind `HOST:PORT`; none when the name is not known, or not in time.
 async fn resolve(address: String) -> HashSet<SocketAddr> {
-    match timeout(RESOLVING, tokio::net::lookup_host(address)).await {
+    match timeout(RESOLVE_TIMEOUT, tokio::net::lookup_host(address)).await {
         Ok(Ok(found)) => found.collect(),
         _ => HashSet::new(),
     }
@@ -161,8 +168,8 @@ mod tests {
     use crate::zk::admin::AdminUrl;
     async fn addresses(connect: &str, config: &str) -> Vec<String> {
         let target = ConnectString::parse(connect, false).expect("a connect string");
-        let seats = roster(&target, &EnsembleConfig::read(config.as_bytes())).await.seats;
-        seats.into_iter().map(|seat| seat.words.unwrap_or(format!("? {}", seat.address))).collect()
+        let seats = find_members(&target, &EnsembleConfig::read(config.as_bytes())).await.members;
+        seats.into_iter().map(|seat| seat.four_letter.unwrap_or(format!("? {}", seat.label))).collect()
     }
 
     #[tokio::test]
@@ -246,16 +253,16 @@ mod tests {
             let config = EnsembleConfig::read(config.replace("evil.example", "10.0.0.9").as_bytes());
             let target = ConnectString::parse("10.0.0.1:2181,10.0.0.2:2181", false).expect("a connect string");
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            let seats = runtime.block_on(roster(&target, &config)).seats;
+            let seats = runtime.block_on(find_members(&target, &config)).members;
             prop_assert!(seats.len() <= MAX_MEMBERS);
             for seat in seats {
-                prop_assert!(seat.words.as_deref().is_none_or(is_member_address), "{:?}", seat);
-                prop_assert!(seat.http.as_deref().is_none_or(is_host), "{:?}", seat);
-                if let Some(host) = &seat.http {
+                prop_assert!(seat.four_letter.as_deref().is_none_or(is_member_address), "{:?}", seat);
+                prop_assert!(seat.admin_host.as_deref().is_none_or(is_host), "{:?}", seat);
+                if let Some(host) = &seat.admin_host {
                     let url = AdminUrl::default().at(host).parse::<hyper::Uri>().expect("a URL");
                     prop_assert_eq!((url.path(), url.port_u16(), url.query()), ("/commands", Some(8080), None));
                 }
-                let named = ["10.0.0.1:2181", "10.0.0.2:2181"].contains(&&*seat.address);
+                let named = ["10.0.0.1:2181", "10.0.0.2:2181"].contains(&&*seat.label);
                 prop_assert_eq!(seat.named_by == NamedBy::User, named, "{:?}", seat);
             }
         }

@@ -8,38 +8,38 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::time::timeout;
 
-use super::shared::{Shared, Waker};
-use crate::sandbox::machine::End;
+use super::shared::{SharedMachine, Waker};
+use crate::sandbox::machine::CloseReason;
 
 /// How much is read at once.
-const CHUNK: usize = 16 << 10;
+const READ_SIZE: usize = 16 << 10;
 
 /// A buffer that has grown beyond this is not kept.
-const KEPT: usize = 256 << 10;
+const MAX_KEPT_BUFFER: usize = 256 << 10;
 
 /// That so much was sent is told at once, since it counts as long as it is not; of less it is when more is sent.
-const COUNTED: usize = 4 << 10;
+const REPORT_SENT_ABOVE: usize = 4 << 10;
 
 /// How long a client may take to read what it is sent.
-const WRITING: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How long a client may take to close its side.
-const LINGERING: Duration = Duration::from_millis(500);
+const CLOSE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// One connection. It is forgotten with this value.
-pub(super) struct Link {
-    shared: Arc<Shared>,
+pub(super) struct ConnectionTask {
+    shared: Arc<SharedMachine>,
     id: usize,
     peer: SocketAddr,
-    bell: Waker,
+    waker: Waker,
     /// What was received and is not done with: less than a frame, while it waits.
     input: Vec<u8>,
     output: Vec<u8>,
 }
 
-impl Link {
-    pub fn new(shared: Arc<Shared>, id: usize, peer: SocketAddr, bell: Waker) -> Self {
-        Self { shared, id, peer, bell, input: Vec::new(), output: Vec::new() }
+impl ConnectionTask {
+    pub fn new(shared: Arc<SharedMachine>, id: usize, peer: SocketAddr, bell: Waker) -> Self {
+        Self { shared, id, peer, waker: bell, input: Vec::new(), output: Vec::new() }
     }
 
     /// Serves until either side closes the connection.
@@ -53,13 +53,13 @@ impl Link {
             Err(error) => return tracing::debug!(%peer, %error, "a connection was lost"),
         }
         // A socket that is closed with bytes unread takes what was sent last with it. However that goes, it is closed.
-        let _ = timeout(LINGERING, discard(&mut socket)).await;
+        let _ = timeout(CLOSE_TIMEOUT, discard(&mut socket)).await;
     }
 
-    async fn serve(&mut self, socket: &mut TcpStream) -> io::Result<End> {
+    async fn serve(&mut self, socket: &mut TcpStream) -> io::Result<CloseReason> {
         let (mut reading, mut writing) = socket.split();
         loop {
-            let wake = Arc::clone(&self.bell.wake);
+            let wake = Arc::clone(&self.waker.wake);
             tokio::select! {
                 read = read(&mut reading, &mut self.input) => {
                     if read? == 0 {
@@ -77,27 +77,27 @@ impl Link {
     }
 
     /// Carries out what was received, and sends what waits, until there is nothing more of either.
-    async fn answer(&mut self, writing: &mut WriteHalf<'_>) -> io::Result<Option<End>> {
+    async fn answer(&mut self, writing: &mut WriteHalf<'_>) -> io::Result<Option<CloseReason>> {
         let mut done = 0;
         loop {
             let (end, more) = self.turn(&mut done);
             if !self.output.is_empty() {
                 tokio::select! {
-                    written = timeout(WRITING, writing.write_all(&self.output)) => written??,
+                    written = timeout(WRITE_TIMEOUT, writing.write_all(&self.output)) => written??,
                     // The next turn tells why.
-                    () = self.bell.cut.cancelled() => {}
+                    () = self.waker.cut.cancelled() => {}
                 }
             }
-            if self.output.len() > COUNTED {
+            if self.output.len() > REPORT_SENT_ABOVE {
                 self.shared.lock().machine.sent(self.id);
             }
-            if self.output.capacity() > KEPT {
+            if self.output.capacity() > MAX_KEPT_BUFFER {
                 self.output = Vec::new();
             }
             if end.is_some() || !more {
                 // Once at the end: taking each turn's requests out would move all that are behind them each time.
                 self.input.drain(..done);
-                if self.input.is_empty() && self.input.capacity() > KEPT {
+                if self.input.is_empty() && self.input.capacity() > MAX_KEPT_BUFFER {
                     self.input = Vec::new();
                 }
                 return Ok(end);
@@ -106,7 +106,7 @@ impl Link {
     }
 
     /// One turn under the lock, on what stands behind the bytes that are done with; tells whether there are whole frames left.
-    fn turn(&mut self, done: &mut usize) -> (Option<End>, bool) {
+    fn turn(&mut self, done: &mut usize) -> (Option<CloseReason>, bool) {
         let now = self.shared.now();
         let mut state = self.shared.lock();
         let before = state.machine.next_tick();
@@ -122,14 +122,14 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for ConnectionTask {
     fn drop(&mut self) {
         self.shared.forget(self.id);
     }
 }
 
 async fn read(from: &mut ReadHalf<'_>, into: &mut Vec<u8>) -> io::Result<usize> {
-    into.reserve(CHUNK);
+    into.reserve(READ_SIZE);
     from.read_buf(into).await
 }
 

@@ -10,22 +10,22 @@ use crate::zk::{ConnectOptions, connect};
 use crate::znode::{SessionId, Timestamp};
 
 /// Where an ensemble keeps its own config, from 3.5.
-const CONFIG: &str = "/zookeeper/config";
+const CONFIG_PATH: &str = "/zookeeper/config";
 
 /// How often the config is read again: members come and go by hand.
-const CONFIG_AGAIN: Duration = Duration::from_secs(30);
+const CONFIG_READ_INTERVAL: Duration = Duration::from_secs(30);
 
 /// How long a request on our session may take.
-const PATIENCE: Duration = Duration::from_millis(500);
+const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
 
 /// After so long the leader may not know that our session was heard since: followers tell it by their pings.
-const STALE: Duration = Duration::from_secs(3);
+const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
 
 /// How long a follower takes to tell the leader who was heard, with a tick of two seconds.
-const TOLD: Duration = Duration::from_millis(1_200);
+const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
 /// This machine's clock.
 pub(super) fn now() -> Timestamp {
@@ -34,7 +34,7 @@ pub(super) fn now() -> Timestamp {
 
 /// Our own session and what it found out.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Own {
+pub(super) struct OwnSession {
     client: Option<Client>,
     touched: std::sync::Arc<Mutex<Option<Instant>>>,
     /// The servers of the ensemble's own config; none when it could not be read, or the server is standalone.
@@ -43,7 +43,7 @@ pub(super) struct Own {
     pub(super) load: Load,
 }
 
-impl Own {
+impl OwnSession {
     /// Tries for a time to get a session and read the config with it.
     pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
         let mut own = Self::default();
@@ -83,7 +83,7 @@ impl Own {
             tokio::select! {
                 () = &mut ended => return,
                 () = found.closed() => return,
-                () = sleep(CONFIG_AGAIN) => {}
+                () = sleep(CONFIG_READ_INTERVAL) => {}
             }
             if self.read_config(client).await {
                 found.send_replace(self.clone());
@@ -100,7 +100,7 @@ impl Own {
     /// Whether it is another than before. One that cannot be read now stays as it was.
     async fn read_config(&mut self, client: &Client) -> bool {
         let began = Instant::now();
-        let read = timeout(PATIENCE, client.get_data(CONFIG)).await;
+        let read = timeout(REQUEST_TIMEOUT, client.get_data(CONFIG_PATH)).await;
         let configured = match &read {
             Ok(Ok((data, _))) => EnsembleConfig::read(data),
             // Forbidden to us, or older than 3.5.
@@ -124,13 +124,13 @@ impl Own {
     pub(super) async fn touch(&self, load: &mut Load) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let began = Instant::now();
-        let answer = timeout(PATIENCE, client.check_stat("/")).await;
+        let answer = timeout(REQUEST_TIMEOUT, client.check_stat("/")).await;
         load.count(0, began.elapsed());
         answer.ok()?.ok()?;
         let heard = now();
         let before = self.touched.lock().await.replace(Instant::now());
-        if before.is_none_or(|before| before.elapsed() > STALE) {
-            sleep(TOLD).await;
+        if before.is_none_or(|before| before.elapsed() > FRESH_AT_LEADER_FOR) {
+            sleep(FOLLOWER_REPORT_DELAY).await;
         }
         let session = SessionId(client.session_id().0);
         Some(Anchor { session, timeout: client.session_timeout(), heard })

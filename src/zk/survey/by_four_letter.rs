@@ -3,54 +3,54 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
-use super::told::{Figures, Timed, Told, Wanted};
+use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers, WatchFigures};
 use crate::server_view::{AskedBy, Load, ServerMode, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
-use crate::zk::four_letter::{Answer, AskError, Limits, Word, ask_over};
+use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Word, ask_over};
 
 /// How often a server is asked that counts more connections than it lists.
-const MOST_LOOKS: u32 = 3;
+const MAX_CONNECTION_LISTINGS: u32 = 3;
 
 /// One server, while it is asked by words.
-struct ByWords<'a> {
+struct ByFourLetter<'a> {
     tls: Option<&'a TlsConnector>,
     address: &'a str,
     named_by: NamedBy,
-    limits: Limits,
+    limits: QuestionLimits,
     load: &'a mut Load,
-    told: Told,
+    answers: RoundAnswers,
 }
 
 /// A question that was answered or not.
-struct Asked {
+struct WordReply {
     word: Word,
-    result: Result<Answer, AskError>,
+    result: Result<FourLetterAnswer, AskError>,
     elapsed: Duration,
 }
 
 /// Asks one server all words; first what it is, then its connections, then the rest at the same time. An error when not even that is told; what it
 /// cost is counted either way.
-pub(super) async fn by_words(
+pub(super) async fn by_four_letter(
     tls: Option<&TlsConnector>,
     (address, named_by): (&str, NamedBy),
-    limits: Limits,
-    wanted: Wanted,
+    limits: QuestionLimits,
+    wanted: WantedAnswers,
     load: &mut Load,
-) -> Result<Told, AskError> {
-    let told = Told::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
-    let mut asking = ByWords { tls, address, named_by, limits, load, told };
+) -> Result<RoundAnswers, AskError> {
+    let told = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
+    let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers: told };
     let asked = asking.ask(Word::Srvr).await;
-    asking.told.what = four_letter::srvr(&asking.take(asked)?.text);
-    if asking.told.what.version.is_none() {
+    asking.answers.server = four_letter::srvr(&asking.take(asked)?.text);
+    if asking.answers.server.version.is_none() {
         return Err(AskError::Foreign { address: address.to_owned(), word: Word::Srvr });
     }
-    asking.the_rest(wanted).await;
-    Ok(asking.told)
+    asking.ask_the_rest(wanted).await;
+    Ok(asking.answers)
 }
 
-impl ByWords<'_> {
-    async fn the_rest(&mut self, wanted: Wanted) {
-        let mode = self.told.what.mode.as_deref().and_then(ServerMode::named);
+impl ByFourLetter<'_> {
+    async fn ask_the_rest(&mut self, wanted: WantedAnswers) {
+        let mode = self.answers.server.mode.as_deref().and_then(ServerMode::named);
         let keeps_sessions = mode.is_some_and(ServerMode::keeps_sessions);
         // Alone, so that no other word's connection makes up for one that it does not list.
         let connections = self.ask(Word::Cons).await;
@@ -62,34 +62,34 @@ impl ByWords<'_> {
             when(wanted.figures, Word::Wchs),
             when(wanted.watchers, Word::Wchp)
         );
-        if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_complain(asked)) {
-            self.told.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
+        if let Some(Ok(answer)) = sessions.map(|asked| self.take_or_note(asked)) {
+            self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
         if let (Some(monitor), Some(totals)) = (monitor, totals) {
-            self.told.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
+            self.answers.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
         }
         if let Some(asked) = watched {
-            self.told.watched = Some(self.apart(|this| this.take_watched(asked)));
+            self.answers.watched = Some(self.apart(|this| this.take_watched(asked)));
         }
     }
 
     /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
-    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> Timed<T> {
-        let rest = (std::mem::take(&mut self.told.cost), self.told.problem.take());
+    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> TimedAnswer<T> {
+        let rest = (std::mem::take(&mut self.answers.cost), self.answers.problem.take());
         let found = take(self);
-        let (took, problem) = (self.told.cost, self.told.problem.take());
-        (self.told.cost, self.told.problem) = rest;
-        Timed { found, took, problem }
+        let (took, problem) = (self.answers.cost, self.answers.problem.take());
+        (self.answers.cost, self.answers.problem) = rest;
+        TimedAnswer { found, took, problem }
     }
 
-    fn take_figures(&mut self, monitor: Asked, totals: Asked) -> Figures {
-        let monitor = self.take_or_complain(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
-        let totals = self.take_or_complain(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
-        Figures { watches: monitor.watches, totals, fired: monitor.fired }
+    fn take_figures(&mut self, monitor: WordReply, totals: WordReply) -> WatchFigures {
+        let monitor = self.take_or_note(monitor).map(|answer| four_letter::mntr(&answer.text)).unwrap_or_default();
+        let totals = self.take_or_note(totals).ok().and_then(|answer| four_letter::wchs(&answer.text));
+        WatchFigures { watches: monitor.watches, totals, fired: monitor.fired }
     }
 
-    fn take_watched(&mut self, asked: Asked) -> Option<(Vec<WatchedPath>, bool)> {
-        let answer = self.take_or_complain(asked).ok()?;
+    fn take_watched(&mut self, asked: WordReply) -> Option<(Vec<WatchedPath>, bool)> {
+        let answer = self.take_or_note(asked).ok()?;
         let (found, whole) = four_letter::wchp(&answer.text);
         Some((found, whole && !answer.cut))
     }
@@ -97,15 +97,15 @@ impl ByWords<'_> {
     /// The server lists only the connections of the port on which it is asked, but counts those of all its ports. Between the
     /// two answers connections come and go, above all those of everybody's words: where it counts more than it lists, it is
     /// asked again before that is believed.
-    async fn take_connections(&mut self, asked: Asked) {
-        let Ok(mut answer) = self.take_or_complain(asked) else { return };
-        let mut counted = self.told.what.connections;
+    async fn take_connections(&mut self, asked: WordReply) {
+        let Ok(mut answer) = self.take_or_note(asked) else { return };
+        let mut counted = self.answers.server.connections;
         let mut looks = 1;
         let (found, all) = loop {
             let found = four_letter::cons(&answer.text);
             let listed = found.with_session.len() as u64 + found.without_session;
             let all = counted.is_some_and(|counted| counted <= listed);
-            if all || counted.is_none() || !found.whole || answer.cut || looks == MOST_LOOKS {
+            if all || counted.is_none() || !found.whole || answer.cut || looks == MAX_CONNECTION_LISTINGS {
                 break (found, all);
             }
             looks += 1;
@@ -117,37 +117,37 @@ impl ByWords<'_> {
             let Ok(connections) = self.take(connections) else { break (found, all) };
             (counted, answer) = (four_letter::srvr(&what.text).connections, connections);
         };
-        if found.whole && !all && self.told.what.connections.is_some() {
-            self.told.complain(format!(
+        if found.whole && !all && self.answers.server.connections.is_some() {
+            self.answers.note_problem(format!(
                 "{} has connections on another port, which it does not tell here: let its AdminServer be asked",
                 self.address
             ));
         }
-        self.told.connections = Some((found.with_session, found.whole && !answer.cut && all));
+        self.answers.connections = Some((found.with_session, found.whole && !answer.cut && all));
     }
 
-    async fn ask(&self, word: Word) -> Asked {
+    async fn ask(&self, word: Word) -> WordReply {
         let began = Instant::now();
         let result = ask_over(self.tls, self.address, self.named_by, word, self.limits).await;
-        Asked { word, result, elapsed: began.elapsed() }
+        WordReply { word, result, elapsed: began.elapsed() }
     }
 
     /// Counts what a question cost, and gives its answer.
-    fn take(&mut self, asked: Asked) -> Result<Answer, AskError> {
+    fn take(&mut self, asked: WordReply) -> Result<FourLetterAnswer, AskError> {
         let bytes = asked.result.as_ref().map_or(0, |answer| answer.text.len());
         let took = asked.result.as_ref().map_or(asked.elapsed, |answer| answer.took);
         self.load.count(bytes, took);
-        self.told.cost += took;
+        self.answers.cost += took;
         asked.result
     }
 
     /// As `take`, and keeps what is wrong.
-    fn take_or_complain(&mut self, asked: Asked) -> Result<Answer, ()> {
+    fn take_or_note(&mut self, asked: WordReply) -> Result<FourLetterAnswer, ()> {
         let word = asked.word;
         match self.take(asked) {
             Ok(answer) => {
                 if answer.cut {
-                    self.told.complain(format!(
+                    self.answers.note_problem(format!(
                         "{} answered {} only in part, since that takes more than {} or {} bytes: it is overloaded or very large",
                         self.address,
                         word.as_str(),
@@ -158,7 +158,7 @@ impl ByWords<'_> {
                 Ok(answer)
             }
             Err(error) => {
-                self.told.complain(error.to_string());
+                self.answers.note_problem(error.to_string());
                 Err(())
             }
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use humantime::format_duration;
 
 use super::next::Outlook;
-use super::{Life, PlannedNode};
+use super::{OwnerLife, PlannedNode};
 use crate::diagnose::TableAt;
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::{LockKind, Recipe};
@@ -16,33 +16,35 @@ use crate::znode::SessionId;
 const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
 
 /// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
-pub(super) fn evidence(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, life: Life) -> String {
+pub(super) fn evidence(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> String {
     let mut known = vec![of_owner(table_at, row.contender, life)];
     known.extend(table_at.suspicions(lock, row));
     known.join("; ")
 }
 
-fn of_owner(table_at: &TableAt<'_>, contender: &Contender, life: Life) -> String {
+fn of_owner(table_at: &TableAt<'_>, contender: &Contender, life: OwnerLife) -> String {
     let Some(session) = contender.session else {
         return "no session owns it, so that it stays until somebody deletes it".to_owned();
     };
     let view = table_at.view();
     match life {
-        Life::Ghost => {
+        OwnerLife::Ghost => {
             format!("session {session} is in no server's list, and every server told: nobody can release it")
         }
-        Life::Ownerless => "no session owns it, so that it stays until somebody deletes it".to_owned(),
-        Life::Expiring { within: Some(within) } => format!(
+        OwnerLife::Ownerless => "no session owns it, so that it stays until somebody deletes it".to_owned(),
+        OwnerLife::Expiring { within: Some(within) } => format!(
             "session {session} has no connection to any server: it goes by itself in {}, unless its client comes back",
             seconds(within)
         ),
-        Life::Expiring { within: None } => format!(
+        OwnerLife::Expiring { within: None } => format!(
             "session {session} has no connection to any server: it goes by itself when the session expires, unless its \
              client comes back"
         ),
-        Life::Live => of_live(view, session),
-        Life::Suspect => of_suspect(view, session),
-        Life::Unknown => format!("the servers told too little of session {session} to say whether its client lives"),
+        OwnerLife::Live => of_live(view, session),
+        OwnerLife::Suspect => of_suspect(view, session),
+        OwnerLife::Unknown => {
+            format!("the servers told too little of session {session} to say whether its client lives")
+        }
     }
 }
 
@@ -95,30 +97,32 @@ pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) 
 }
 
 /// What may go wrong.
-pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, life: Life) -> Vec<String> {
+pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> Vec<String> {
     let waits = row.state == ContenderState::Waits;
     let mut risks = Vec::new();
     let mut say = |risk: &str| risks.push(risk.to_owned());
     match life {
-        Life::Live if waits => {
+        OwnerLife::Live if waits => {
             say("its client is connected: with some libraries it waits forever for a node that is gone");
         }
-        Life::Live => {
+        OwnerLife::Live => {
             say("its client is connected and goes on as if it held the lock, beside the next one: stop it first");
         }
-        Life::Suspect | Life::Unknown if !waits => {
+        OwnerLife::Suspect | OwnerLife::Unknown if !waits => {
             say("if its client lives, it goes on as if it held the lock, beside the next one");
         }
-        Life::Suspect | Life::Unknown => say("if its client lives, it may wait forever for a node that is gone"),
-        Life::Expiring { .. } if !waits => {
+        OwnerLife::Suspect | OwnerLife::Unknown => {
+            say("if its client lives, it may wait forever for a node that is gone")
+        }
+        OwnerLife::Expiring { .. } if !waits => {
             say("its client may come back before that and go on as if it held the lock: waiting is safer");
         }
-        Life::Expiring { .. } => {}
-        Life::Ghost => say("a ghost means that a server went wrong: compare the members before you delete it"),
-        Life::Ownerless if lock.recipe() == Recipe::Hive => {
+        OwnerLife::Expiring { .. } => {}
+        OwnerLife::Ghost => say("a ghost means that a server went wrong: compare the members before you delete it"),
+        OwnerLife::Ownerless if lock.recipe() == Recipe::Hive => {
             say("Hive makes such nodes on purpose: check that the query has ended");
         }
-        Life::Ownerless => say("an application may keep it on purpose: ask who made it"),
+        OwnerLife::Ownerless => say("an application may keep it on purpose: ask who made it"),
     }
     if row.contender.returned_at.is_some() {
         say(
