@@ -41,7 +41,7 @@ pub fn title(tour: &Tour, columns: u16) -> [String; 3] {
         true => " SANDBOX ".to_owned(),
         // Every lock's path tells it too.
         false if columns < ROOMY => " DEMO ".to_owned(),
-        false => format!(" DEMO in {} ", tour.ground()),
+        false => format!(" DEMO in {} ", tour.namespace()),
     };
     let ((scene, scenes), (beat, beats)) = (tour.scene_number(), tour.step_number());
     [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{beat} of {beats}")]

@@ -1,6 +1,6 @@
 //! What is said before test clients are sent, and before one leaves them. Pure.
 
-use super::app::{App, DEFAULT_CLIENTS, Destination, Purpose};
+use super::app::{App, DEFAULT_CLIENTS, Destination, PromptPurpose};
 use super::widget::figure::plural;
 use crate::lock::{Algorithm, Naming};
 
@@ -19,18 +19,18 @@ impl Asked {
     /// What is said about the number that is being typed; `None` when none is.
     pub fn of(app: &App) -> Option<Self> {
         match app.prompt()?.purpose {
-            Purpose::Clients => Some(pair(app)),
-            Purpose::ClientsIntoQueue => match app.destination()? {
+            PromptPurpose::Clients => Some(pair(app)),
+            PromptPurpose::ClientsIntoQueue => match app.destination()? {
                 Ok(destination) => Some(queue(app, &destination)),
                 Err(why) => Some(Self { title: "No place", says: vec![why.to_string()], warning: None }),
             },
-            Purpose::Filter | Purpose::Command | Purpose::Confirmation => None,
+            PromptPurpose::Filter | PromptPurpose::Command | PromptPurpose::Confirmation => None,
         }
     }
 }
 
 fn pair(app: &App) -> Asked {
-    let ground = app.ground();
+    let ground = app.own_node();
     Asked {
         title: "A herd beside a chain",
         says: vec![
@@ -50,7 +50,7 @@ fn pair(app: &App) -> Asked {
 }
 
 fn queue(app: &App, destination: &Destination) -> Asked {
-    let Destination { algorithm, path, naming, reads, apart } = destination;
+    let Destination { algorithm, path, naming, reads, in_own_queue: apart } = destination;
     let names = match naming {
         _ if matches!(algorithm, Algorithm::Mutex | Algorithm::MutexParent) => String::new(),
         Naming::Curator => " with Curator's names".to_owned(),
@@ -64,7 +64,7 @@ fn queue(app: &App, destination: &Destination) -> Asked {
         Algorithm::SharedHerd(_) | Algorithm::SharedChain(_) => format!("a shared lock, {reads} % reading"),
         other => format!("a {}", other.name()),
     };
-    let foreign = !path.is_within(&app.ground());
+    let foreign = !path.is_within(&app.own_node());
     let mut says = vec![format!(
         "Test clients stand in the queue of {path}, as {how}{names}, and take it in their turn again and again."
     )];

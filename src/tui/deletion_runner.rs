@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use super::app::{AuditTold, Event};
+use super::app::{AuditReading, Event};
 use crate::admin::audit::{self, HistoryLimits};
 use crate::admin::{self, Audit, Confirmed, DeletePlan, NodeOutcome, Permission, Who};
 use crate::examine::Examiner;
@@ -84,20 +84,20 @@ impl DeletionRunner {
     /// Reads the audit log; with the permission to write, it is also found out whether the log can be written.
     pub async fn read_audit(self) -> Event {
         let told = spawn_blocking(move || self.try_read()).await;
-        Event::AuditRead(Box::new(told.unwrap_or_else(|error| AuditTold {
+        Event::AuditRead(Box::new(told.unwrap_or_else(|error| AuditReading {
             history: Err(format!("The audit log could not be read: {error}.")),
             unwritable: None,
         })))
     }
 
-    fn try_read(&self) -> AuditTold {
+    fn try_read(&self) -> AuditReading {
         let path = self.audit_log.as_deref().unwrap_or(Path::new(""));
         let history = audit::read(path, HistoryLimits::default()).map_err(|error| {
             format!("The audit log cannot be read: {error}; make it readable, or name another one with --audit-log.")
         });
         let opened = self.write.then(|| Audit::open(path));
         let unwritable = opened.and_then(Result::err).map(|error| format!("Nothing can be deleted: {error}."));
-        AuditTold { history, unwritable }
+        AuditReading { history, unwritable }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What Help says, made of the table of commands. Pure.
 
-use super::keymap::{COMMANDS, Entry, Group};
+use super::keymap::{COMMANDS, CommandEntry, HelpGroup};
 
 /// One line of Help.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,7 @@ pub enum Line {
     /// A heading.
     Title(&'static str),
     /// A command.
-    Command(&'static Entry),
+    Command(&'static CommandEntry),
     /// A word, and what it means.
     Meaning(&'static str, &'static str),
 }
@@ -34,7 +34,7 @@ const MEANINGS: &[(&str, &str)] = &[
 /// All of Help.
 pub fn lines() -> Vec<Line> {
     let mut lines = Vec::new();
-    for group in Group::ALL {
+    for group in HelpGroup::ALL {
         lines.push(Line::Title(group.title()));
         lines.extend(COMMANDS.iter().filter(|entry| entry.group == group).map(Line::Command));
         lines.push(Line::Blank);

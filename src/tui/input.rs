@@ -56,7 +56,7 @@ fn translate_mouse(mouse: MouseEvent) -> Option<Mouse> {
 
 /// What the system says to the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ProcessSignal {
     /// End: SIGTERM, SIGINT, SIGHUP, or the terminal was closed.
     End,
     /// It was stopped, and goes on: SIGCONT.
@@ -65,7 +65,7 @@ pub enum Order {
 
 /// Listens to the system.
 #[derive(Debug)]
-pub struct Orders {
+pub struct ProcessSignals {
     terminate: Signal,
     interrupt: Signal,
     hang_up: Signal,
@@ -73,7 +73,7 @@ pub struct Orders {
     closed: Closed,
 }
 
-impl Orders {
+impl ProcessSignals {
     /// Starts to listen. From here on these signals no longer end the process by themselves.
     pub fn listen() -> io::Result<Self> {
         Ok(Self {
@@ -86,13 +86,13 @@ impl Orders {
     }
 
     /// The next order. Cancel safe.
-    pub async fn next(&mut self) -> Order {
+    pub async fn next(&mut self) -> ProcessSignal {
         tokio::select! {
-            _ = self.terminate.recv() => Order::End,
-            _ = self.interrupt.recv() => Order::End,
-            _ = self.hang_up.recv() => Order::End,
-            _ = self.resume.recv() => Order::Continue,
-            () = self.closed.wait() => Order::End,
+            _ = self.terminate.recv() => ProcessSignal::End,
+            _ = self.interrupt.recv() => ProcessSignal::End,
+            _ = self.hang_up.recv() => ProcessSignal::End,
+            _ = self.resume.recv() => ProcessSignal::Continue,
+            () = self.closed.wait() => ProcessSignal::End,
         }
     }
 }
@@ -101,9 +101,9 @@ impl Orders {
 /// library would read its end again and again.
 #[derive(Debug)]
 struct Closed {
-    told: oneshot::Receiver<()>,
+    closed: oneshot::Receiver<()>,
     /// Dropping it ends the thread that watches.
-    _leash: PipeWriter,
+    _stop: PipeWriter,
 }
 
 impl Closed {
@@ -121,11 +121,11 @@ impl Closed {
                 let _ = tell.send(());
             }
         })?;
-        Ok(Self { told, _leash: leash })
+        Ok(Self { closed: told, _stop: leash })
     }
 
     async fn wait(&mut self) {
-        match (&mut self.told).await {
+        match (&mut self.closed).await {
             Ok(()) => {}
             // Standard input is no terminal and cannot be watched.
             Err(_) => std::future::pending().await,

@@ -11,7 +11,7 @@
 //! - [`keymap`], [`help`], [`details`], [`banner`], [`contend_prompt`], [`overlaps`], [`caption`], [`findings`], [`servers`]: what keys do and what pages say, as data;
 //!   pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
-//! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleets`]: the loop and what it touches.
+//! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleet_tasks`]: the loop and what it touches.
 
 pub mod app;
 pub mod audit_details;
@@ -22,7 +22,7 @@ pub mod deletion;
 pub mod deletion_runner;
 pub mod details;
 pub mod findings;
-pub mod fleets;
+pub mod fleet_tasks;
 pub mod frames;
 pub mod help;
 pub mod input;
@@ -50,8 +50,8 @@ use tokio::time::timeout;
 
 use self::app::{App, Event, Settings, Tour};
 use self::deletion_runner::DeletionRunner;
-use self::fleets::Fleets;
-use self::input::Orders;
+use self::fleet_tasks::FleetTasks;
+use self::input::ProcessSignals;
 use self::run::{Console, now};
 use self::sources::Sources;
 use self::terminal::TerminalGuard;
@@ -63,7 +63,7 @@ use crate::zk::BadConnectString;
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 
 /// How long the end of the program waits for a deletion that was confirmed.
-const FINISHING: Duration = Duration::from_secs(12);
+const MAX_WAIT_FOR_DELETION: Duration = Duration::from_secs(12);
 
 /// How the screen is started.
 #[expect(
@@ -143,12 +143,12 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         asks_servers: options.survey.by != ViewBy::Off,
         thresholds: options.thresholds,
     };
-    let mut orders = Orders::listen().map_err(TuiError::terminal)?;
+    let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
-    let fleets = Fleets::new(
+    let fleets = FleetTasks::new(
         options.observe.connection.clone(),
         options.observe.roots.clone(),
         options.survey.by != ViewBy::Off,
@@ -163,7 +163,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         _ => Some(Surveyor::start(options.survey)?),
     };
     let sources = Sources::new(Observer::start(options.observe), surveyor);
-    let work = async |fleets: &mut Fleets| {
+    let work = async |fleets: &mut FleetTasks| {
         let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken).with_deletions(deletions));
         let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
         let gone = !terminal::is_there();
@@ -193,5 +193,5 @@ async fn finish(mut tasks: JoinSet<Event>, gone: bool) {
         // There is no screen any more to say so. Who closed standard error does not care.
         let _ = writeln!(io::stderr(), "The deletion is being finished.");
     }
-    let _ = timeout(FINISHING, async { while tasks.join_next().await.is_some() {} }).await;
+    let _ = timeout(MAX_WAIT_FOR_DELETION, async { while tasks.join_next().await.is_some() {} }).await;
 }

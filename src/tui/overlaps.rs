@@ -29,7 +29,7 @@ pub fn lines(app: &App, columns: u16) -> Vec<BeliefLine> {
     // A space, a sign and a space stand before each line, and a space after it.
     let room = usize::from(columns).saturating_sub(4);
     let mut lines = Vec::new();
-    for (_, crew) in app.fleets().crews() {
+    for (_, crew) in app.fleets().each() {
         let Some((text, violated)) = sentence(crew) else { continue };
         let text = format!("{}: {text}", crew.scenario().algorithm.name());
         let wrapped = wrap_words(&text, room, charset).into_iter().take(MOST_LINES).enumerate();

@@ -1,4 +1,4 @@
-//! The loop: waits for keys, changes, time and the system, hands them to the [`App`], carries out what it wants, and
+//! The loop: waits for keys, changes, time and the system, passes them to the [`App`], carries out what it wants, and
 //! draws.
 //!
 //! Architecture invariant: keys come before frames, frames before changes; changes are taken in slices, so that no
@@ -19,10 +19,10 @@ use tokio::task::JoinSet;
 use tokio::time::sleep_until;
 
 use super::TuiError;
-use super::app::{App, Effect, Event, Side};
+use super::app::{App, Effect, Event, FleetSide};
 use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
-use super::input::{Order, translate};
+use super::input::{ProcessSignal, translate};
 use super::terminal::TerminalControl;
 use super::theme::Theme;
 use super::view::draw;
@@ -34,12 +34,12 @@ use crate::zk::until_unverified_login;
 use crate::znode::Timestamp;
 
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
-const SLICE: usize = 1_000;
+const MAX_CHANGES_PER_SLICE: usize = 1_000;
 /// How often ages are counted on.
-const SECOND: Duration = Duration::from_secs(1);
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Where changes come from.
-pub trait Changes {
+pub trait ChangeSource {
     /// The next ones; `None` when no more will come. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
     /// Whether to ask the servers who watches what, which is dear.
@@ -47,14 +47,14 @@ pub trait Changes {
 }
 
 /// Where the orders of the system come from.
-pub trait System {
+pub trait SignalSource {
     /// The next order. Cancel safe.
-    fn next(&mut self) -> impl Future<Output = Order>;
+    fn next(&mut self) -> impl Future<Output = ProcessSignal>;
 }
 
-impl System for super::input::Orders {
-    fn next(&mut self) -> impl Future<Output = Order> {
-        super::input::Orders::next(self)
+impl SignalSource for super::input::ProcessSignals {
+    fn next(&mut self) -> impl Future<Output = ProcessSignal> {
+        super::input::ProcessSignals::next(self)
     }
 }
 
@@ -63,11 +63,11 @@ pub trait FleetControl {
     /// What the fleets tell next; never comes as long as there is none. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Event>;
     /// Starts a fleet on that side.
-    fn start(&mut self, side: Side, scenario: Scenario);
+    fn start(&mut self, side: FleetSide, scenario: Scenario);
     /// Does something to the fleet on that side.
-    fn order(&mut self, side: Side, order: contend::FleetCommand);
+    fn order(&mut self, side: FleetSide, order: contend::FleetCommand);
     /// Stops the fleet on that side; its end is told.
-    fn stop(&mut self, side: Side);
+    fn stop(&mut self, side: FleetSide);
     /// Lets all fleets go in the background, and tells nothing more of them.
     fn dismiss(&mut self) {}
     /// Does something on the tour's stage.
@@ -82,7 +82,7 @@ pub fn now() -> Timestamp {
 
 /// What the loop woke up for.
 enum Turn {
-    System(Order),
+    Signal(ProcessSignal),
     Input(Option<io::Result<crossterm::event::Event>>),
     Done(Event),
     Note(&'static str),
@@ -99,7 +99,7 @@ pub struct Console<B: Backend, O> {
     /// Not dropped: its drop would write to a terminal that may be closed, and panic when it cannot say so. The cursor is
     /// given back with the rest of the terminal.
     terminal: ManuallyDrop<Terminal<B>>,
-    outside: O,
+    control: O,
     frames: Frames,
     waiting: vec::IntoIter<Observed>,
     ended: bool,
@@ -107,7 +107,7 @@ pub struct Console<B: Backend, O> {
     noted: bool,
     ticked: Instant,
     tasks: JoinSet<Event>,
-    hands: DeletionRunner,
+    deletions: DeletionRunner,
 }
 
 impl<B: Backend, O: TerminalControl> Console<B, O>
@@ -115,28 +115,28 @@ where
     B::Error: Error,
 {
     /// The program before its first frame.
-    pub fn new(app: App, theme: Theme, terminal: Terminal<B>, outside: O) -> Self {
+    pub fn new(app: App, theme: Theme, terminal: Terminal<B>, control: O) -> Self {
         let mut frames = Frames::default();
         frames.request();
         Self {
             app,
             theme,
             terminal: ManuallyDrop::new(terminal),
-            outside,
+            control,
             frames,
             waiting: Vec::new().into_iter(),
             ended: false,
             noted: false,
             ticked: Instant::now(),
             tasks: JoinSet::new(),
-            hands: DeletionRunner::default(),
+            deletions: DeletionRunner::default(),
         }
     }
 
     /// The same with what carries out deletions; without, there is no permission.
     #[must_use]
-    pub fn with_deletions(self, hands: DeletionRunner) -> Self {
-        Self { hands, ..self }
+    pub fn with_deletions(self, deletions: DeletionRunner) -> Self {
+        Self { deletions, ..self }
     }
 
     /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
@@ -158,8 +158,8 @@ where
     pub async fn run<I>(
         &mut self,
         input: &mut I,
-        changes: &mut impl Changes,
-        system: &mut impl System,
+        changes: &mut impl ChangeSource,
+        system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
     ) -> Result<(), TuiError>
     where
@@ -170,7 +170,7 @@ where
             if self.take(turn, changes, fleets).await?.is_break() {
                 return Ok(());
             }
-            if !self.outside.is_taken() {
+            if !self.control.is_taken() {
                 return Err(TuiError::Panicked);
             }
         }
@@ -180,19 +180,19 @@ where
     async fn turn<I>(
         &mut self,
         input: &mut I,
-        changes: &mut impl Changes,
-        system: &mut impl System,
+        changes: &mut impl ChangeSource,
+        system: &mut impl SignalSource,
         fleets: &mut impl FleetControl,
     ) -> Turn
     where
         I: Stream<Item = io::Result<crossterm::event::Event>> + Unpin,
     {
         let frame = self.frames.due(Instant::now());
-        let tick = self.app.ticks().then_some(self.ticked + SECOND);
+        let tick = self.app.ticks().then_some(self.ticked + TICK_INTERVAL);
         let idle = self.waiting.len() == 0;
         tokio::select! {
             biased;
-            order = system.next() => Turn::System(order),
+            order = system.next() => Turn::Signal(order),
             event = input.next() => Turn::Input(event),
             Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
             () = until(tick) => Turn::Tick,
@@ -207,13 +207,13 @@ where
     async fn take(
         &mut self,
         turn: Turn,
-        changes: &mut impl Changes,
+        changes: &mut impl ChangeSource,
         fleets: &mut impl FleetControl,
     ) -> Result<ControlFlow<()>, TuiError> {
         let event = match turn {
-            Turn::System(Order::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
-            Turn::System(Order::Continue) => {
-                self.outside.retake().map_err(TuiError::terminal)?;
+            Turn::Signal(ProcessSignal::End) | Turn::Input(None | Some(Err(_))) => return Ok(ControlFlow::Break(())),
+            Turn::Signal(ProcessSignal::Continue) => {
+                self.control.retake().map_err(TuiError::terminal)?;
                 return self.redraw();
             }
             Turn::Input(Some(Ok(event))) => match translate(&event) {
@@ -235,7 +235,7 @@ where
                 self.frames.drawn(Instant::now());
                 return Ok(ControlFlow::Continue(()));
             }
-            Turn::Slice => Event::Changes(self.waiting.by_ref().take(SLICE).collect()),
+            Turn::Slice => Event::Changes(self.waiting.by_ref().take(MAX_CHANGES_PER_SLICE).collect()),
             Turn::Changes(Some(batch)) => {
                 self.waiting = batch.into_iter();
                 return Ok(ControlFlow::Continue(()));
@@ -260,34 +260,34 @@ where
     async fn carry_out(
         &mut self,
         effect: Effect,
-        changes: &mut impl Changes,
+        changes: &mut impl ChangeSource,
         fleets: &mut impl FleetControl,
     ) -> Result<ControlFlow<()>, TuiError> {
         match effect {
             Effect::Quit => return Ok(ControlFlow::Break(())),
-            Effect::Copy(text) => self.outside.copy(&text).map_err(TuiError::terminal)?,
+            Effect::Copy(text) => self.control.copy(&text).map_err(TuiError::terminal)?,
             Effect::Export { name, text } => {
                 self.tasks.spawn_blocking(move || Event::ExportDone(export(&name, &text)));
             }
             Effect::FindGuards(plan) => {
-                self.tasks.spawn(self.hands.clone().find_guards(*plan));
+                self.tasks.spawn(self.deletions.clone().find_guards(*plan));
             }
             Effect::Delete(plan) => {
-                self.tasks.spawn(self.hands.clone().carry_out(*plan));
+                self.tasks.spawn(self.deletions.clone().carry_out(*plan));
             }
             Effect::ReadAudit => {
-                self.tasks.spawn(self.hands.clone().read_audit());
+                self.tasks.spawn(self.deletions.clone().read_audit());
             }
             Effect::Suspend => {
-                self.outside.suspend().await.map_err(TuiError::terminal)?;
+                self.control.suspend().await.map_err(TuiError::terminal)?;
                 return self.redraw();
             }
             Effect::Redraw => return self.redraw(),
             Effect::StartFleet { side, scenario } => fleets.start(side, *scenario),
             Effect::Order { side, order } => fleets.order(side, order),
             Effect::StopFleet(side) => fleets.stop(side),
-            Effect::Dismiss => fleets.dismiss(),
-            Effect::Stage(direction) => fleets.direct(direction),
+            Effect::DismissFleets => fleets.dismiss(),
+            Effect::DirectScene(direction) => fleets.direct(direction),
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
         }
         Ok(ControlFlow::Continue(()))

@@ -130,7 +130,9 @@ impl Page<'_> {
     fn load(&self, view: &ServerView) -> String {
         let Load { requests, bytes, .. } = view.asked;
         let all = format!("Asking cost {} and {} so far", plural_of(requests, "question"), kilobytes(bytes));
-        let Some((recent, during)) = self.app.world().fired().recent_load() else { return format!("{all}.") };
+        let Some((recent, during)) = self.app.world().watch_event_rates().recent_load() else {
+            return format!("{all}.");
+        };
         let each = during.saturating_mul(view.members.len() as u64).max(1);
         // In hundredths of a percent.
         let share = recent.time_ms.saturating_mul(10_000) / each;

@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::sync::Arc;
 
-use super::run::Changes;
+use super::run::ChangeSource;
 use crate::observe::{Observed, Observer};
 use crate::queue::Change;
 use crate::server_view::ServerView;
@@ -31,7 +31,7 @@ impl Sources {
     }
 }
 
-impl Changes for Sources {
+impl ChangeSource for Sources {
     async fn next(&mut self) -> Option<Vec<Observed>> {
         tokio::select! {
             batch = self.observer.next() => batch,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures::FutureExt;
 use lockscope::contend::Scenario;
 use lockscope::lock::Algorithm;
-use lockscope::tui::app::{Event, Side};
-use lockscope::tui::fleets::Fleets;
+use lockscope::tui::app::{Event, FleetSide};
+use lockscope::tui::fleet_tasks::FleetTasks;
 use lockscope::tui::run::FleetControl;
 use lockscope::zk::ConnectOptions;
 use lockscope::znode::ZnodePath;
@@ -139,10 +139,10 @@ async fn a_panic_of_the_screen_ends_the_clients_too() {
         auth: Vec::new(),
         tls: None,
     };
-    let fleets = Fleets::new(connection, Vec::new(), true);
-    let work = async |fleets: &mut Fleets| {
+    let fleets = FleetTasks::new(connection, Vec::new(), true);
+    let work = async |fleets: &mut FleetTasks| {
         let path = ZnodePath::new("/panics").expect("a path");
-        fleets.start(Side::Left, Scenario::new(Algorithm::Chain, path, 5));
+        fleets.start(FleetSide::Left, Scenario::new(Algorithm::Chain, path, 5));
         loop {
             match fleets.next().await {
                 Event::Fleet { status, .. } if status.totals.acquisitions > 20 => break,

@@ -1,6 +1,6 @@
 //! Keys and the mouse become commands, and each command finds who carries it out.
 
-use super::{App, Effect, Key, Mouse, Prompt, Purpose, Rows, Screen, Update, WHEEL};
+use super::{App, Effect, Key, Mouse, Prompt, PromptPurpose, ROWS_PER_WHEEL_TURN, Rows, Screen, Update};
 use crate::tui::keymap::{self, Command};
 
 impl Update {
@@ -43,8 +43,8 @@ impl App {
             return Update::default();
         }
         match mouse {
-            Mouse::WheelUp => self.step(-WHEEL),
-            Mouse::WheelDown => self.step(WHEEL),
+            Mouse::WheelUp => self.step(-ROWS_PER_WHEEL_TURN),
+            Mouse::WheelDown => self.step(ROWS_PER_WHEEL_TURN),
             Mouse::Press(_, line) => return self.press(line),
         }
         Update::redraw()
@@ -92,23 +92,24 @@ impl App {
     fn type_key(&mut self, key: Key) -> Update {
         let Some(mut prompt) = self.prompt.take() else { return Update::default() };
         match (key, prompt.purpose) {
-            (Key::Esc, Purpose::Filter) => self.set_filter(""),
+            (Key::Esc, PromptPurpose::Filter) => self.set_filter(""),
             // A plan takes its keys itself.
-            (Key::Esc, _) | (Key::Enter, Purpose::Filter | Purpose::Confirmation) => {}
-            (Key::Enter, Purpose::Clients) => return self.start_pair(prompt.text()),
-            (Key::Enter, Purpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
-            (Key::Enter, Purpose::Command) => return self.obey(prompt.text()),
-            (Key::Up, Purpose::Filter) => {
+            (Key::Esc, _) | (Key::Enter, PromptPurpose::Filter | PromptPurpose::Confirmation) => {}
+            (Key::Enter, PromptPurpose::Clients) => return self.start_pair(prompt.text()),
+            (Key::Enter, PromptPurpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
+            (Key::Enter, PromptPurpose::Command) => return self.obey(prompt.text()),
+            (Key::Up, PromptPurpose::Filter) => {
                 self.prompt = Some(prompt);
                 self.step(-1);
             }
-            (Key::Down, Purpose::Filter) => {
+            (Key::Down, PromptPurpose::Filter) => {
                 self.prompt = Some(prompt);
                 self.step(1);
             }
             _ => {
                 let leaves = key == Key::Backspace && prompt.text().is_empty();
-                if prompt.edit(key) && prompt.purpose == Purpose::Filter && prompt.text() != self.filter().text() {
+                if prompt.edit(key) && prompt.purpose == PromptPurpose::Filter && prompt.text() != self.filter().text()
+                {
                     self.set_filter(prompt.text());
                 }
                 if !leaves {
@@ -129,13 +130,13 @@ impl App {
         let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
         match keymap::named(name) {
             Ok(entry) if argument.is_some() && entry.argument.is_none() => {
-                self.fail(format!("`{}` takes nothing after it.", entry.name));
+                self.show_failure(format!("`{}` takes nothing after it.", entry.name));
             }
             Ok(entry) if !entry.is_on(self.screen) => {
-                self.fail(format!("`{}` does nothing on this screen.", entry.name));
+                self.show_failure(format!("`{}` does nothing on this screen.", entry.name));
             }
             Ok(entry) => return self.run(entry.command, argument),
-            Err(error) => self.fail(error.to_string()),
+            Err(error) => self.show_failure(error.to_string()),
         }
         Update::redraw()
     }
@@ -173,7 +174,7 @@ impl App {
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),
             Command::Export => return self.export(),
-            Command::CommandLine => self.prompt = Some(Prompt::new(Purpose::Command, "")),
+            Command::CommandLine => self.prompt = Some(Prompt::new(PromptPurpose::Command, "")),
             Command::Redraw => return Update::effect(Effect::Redraw),
             Command::Suspend => return Update::effect(Effect::Suspend),
             Command::Quit => return self.quit(),

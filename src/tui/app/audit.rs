@@ -9,7 +9,7 @@ use crate::admin::audit::{AuditEntry, AuditHistory};
 
 /// What came of reading the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditTold {
+pub struct AuditReading {
     /// What it tells, or why it could not be read: a sentence that says what to do.
     pub history: Result<AuditHistory, String>,
     /// Why nothing can be written into it, where that was tried: a sentence that says what to do.
@@ -65,10 +65,10 @@ impl AuditLog {
     pub(super) fn set_filter(&mut self, filter: Filter) {
         self.filter = filter;
         let entries = self.history.entries.iter().enumerate();
-        self.passing = entries.filter(|(_, entry)| self.filter.takes_entry(entry)).map(|(at, _)| at).collect();
+        self.passing = entries.filter(|(_, entry)| self.filter.takes_audit_entry(entry)).map(|(at, _)| at).collect();
     }
 
-    fn take(&mut self, told: AuditTold) {
+    fn take(&mut self, told: AuditReading) {
         (self.reading, self.was_read) = (false, true);
         self.unwritable = told.unwritable;
         match told.history {
@@ -142,7 +142,7 @@ impl App {
         Update::effect(Effect::ReadAudit)
     }
 
-    pub(super) fn audit_told(&mut self, told: AuditTold) -> Update {
+    pub(super) fn audit_read(&mut self, told: AuditReading) -> Update {
         self.audit.take(told);
         if self.audit.again { self.read_audit() } else { Update::redraw() }
     }

@@ -1,6 +1,8 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{App, Cursor, Effect, Filter, Pane, Paused, Prompt, Purpose, Screen, SessionsBy, SortBy, Update, WaitKind};
+use super::{
+    App, Cursor, Effect, Filter, LockOrder, Pane, Paused, Prompt, PromptPurpose, Screen, SessionOrder, Update, WaitKind,
+};
 use crate::znode::{escaped, must_be_escaped};
 
 impl App {
@@ -20,7 +22,7 @@ impl App {
     pub(super) fn filter_by(&mut self, text: Option<&str>) {
         match text {
             Some(text) => self.set_filter(text),
-            None => self.prompt = Some(Prompt::new(Purpose::Filter, self.filter().text())),
+            None => self.prompt = Some(Prompt::new(PromptPurpose::Filter, self.filter().text())),
         }
     }
 
@@ -44,30 +46,30 @@ impl App {
         if self.screen == Screen::Sessions {
             return self.sort_sessions_by(column);
         }
-        let by = match column.map(SortBy::named) {
+        let by = match column.map(LockOrder::named) {
             None => self.world().locks().by().next(),
             Some(Some(by)) => by,
             Some(None) => {
-                let names: Vec<_> = SortBy::ALL.iter().map(|by| by.id()).collect();
-                return self.fail(format!("Locks can be sorted by {}.", names.join(", ")));
+                let names: Vec<_> = LockOrder::ALL.iter().map(|by| by.id()).collect();
+                return self.show_failure(format!("Locks can be sorted by {}.", names.join(", ")));
             }
         };
         self.sort(by, false);
     }
 
     fn sort_sessions_by(&mut self, column: Option<&str>) {
-        let by = match column.map(SessionsBy::named) {
+        let by = match column.map(SessionOrder::named) {
             None => self.world().sessions().by().next(),
             Some(Some(by)) => by,
             Some(None) => {
-                let names: Vec<_> = SessionsBy::ALL.iter().map(|by| by.id()).collect();
-                return self.fail(format!("Sessions can be sorted by {}.", names.join(", ")));
+                let names: Vec<_> = SessionOrder::ALL.iter().map(|by| by.id()).collect();
+                return self.show_failure(format!("Sessions can be sorted by {}.", names.join(", ")));
             }
         };
         self.sort_sessions(by, false);
     }
 
-    fn sort_sessions(&mut self, by: SessionsBy, reversed: bool) {
+    fn sort_sessions(&mut self, by: SessionOrder, reversed: bool) {
         let now = self.now();
         self.each_world(|world| world.arrange_sessions(|sessions| sessions.sort(by, reversed), now));
         self.sessions = Cursor::first();
@@ -82,7 +84,7 @@ impl App {
         }
     }
 
-    pub(super) fn sort(&mut self, by: SortBy, reversed: bool) {
+    pub(super) fn sort(&mut self, by: LockOrder, reversed: bool) {
         let now = self.now;
         self.each_world(|world| {
             world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now));
@@ -133,7 +135,7 @@ impl App {
             }
             Screen::Audit => self.selected_entry().and_then(|entry| match self.pane {
                 Pane::Details => entry.subject.owner.clone(),
-                Pane::List | Pane::Why => Some(entry.subject.path.clone()),
+                Pane::List | Pane::Findings => Some(entry.subject.path.clone()),
             }),
             Screen::Sessions => world.sessions().row(self.sessions.rank()).map(|row| row.session.to_string()),
             Screen::Waits => world.waits().row(self.waits.rank()).and_then(|row| {
@@ -146,11 +148,11 @@ impl App {
             Screen::Help | Screen::Unreadable | Screen::Servers => None,
         };
         let Some(text) = text else {
-            self.fail("There is nothing selected to copy.".to_owned());
+            self.show_failure("There is nothing selected to copy.".to_owned());
             return Update::redraw();
         };
         let text = harmless(text);
-        self.tell(format!("Copied {text}"));
+        self.show_notice(format!("Copied {text}"));
         Update::effect(Effect::Copy(text))
     }
 }

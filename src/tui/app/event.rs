@@ -1,7 +1,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{AuditTold, Side, Tour};
+use super::{AuditReading, FleetSide, Tour};
 use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use crate::demo::SceneCommand;
@@ -103,36 +103,36 @@ pub enum Event {
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
     DeletionDone(Result<Vec<admin::NodeOutcome>, String>),
     /// The audit log was read.
-    AuditRead(Box<AuditTold>),
+    AuditRead(Box<AuditReading>),
     /// The observer ended by itself and will bring nothing more.
     ObserverEnded,
     /// A fleet tells how it stands.
     Fleet {
         /// Which.
-        side: Side,
+        side: FleetSide,
         /// How it stands.
         status: Arc<FleetStatus>,
     },
     /// A fleet could not run, and is no more.
     FleetFailed {
         /// Which.
-        side: Side,
+        side: FleetSide,
         /// Why, and what to do: a sentence without a full stop.
         why: String,
     },
     /// A fleet has ended because it was stopped: its clients are gone.
     FleetEnded {
         /// Which.
-        side: Side,
+        side: FleetSide,
         /// What it came to.
         outcome: Box<FleetOutcome>,
     },
     /// A fleet had too much to do and dropped an order.
-    FleetBusy(Side),
+    FleetBusy(FleetSide),
     /// A guided tour begins.
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: why, as a sentence without a full stop.
-    StageTrouble(String),
+    SceneFailed(String),
 }
 
 /// What the console wants done. Data: [`run`](crate::tui::run()) carries it out and reports back as an [`Event`].
@@ -164,25 +164,25 @@ pub enum Effect {
     /// Start test clients. There is no fleet on that side, or it has ended.
     StartFleet {
         /// Where the fleet will stand.
-        side: Side,
+        side: FleetSide,
         /// What it plays.
         scenario: Box<Scenario>,
     },
     /// Do something to a fleet.
     Order {
         /// Which.
-        side: Side,
+        side: FleetSide,
         /// What.
         order: FleetCommand,
     },
     /// Ask the servers who watches what, which is dear, or no longer.
     LookAtWatchers(bool),
     /// Stop a fleet: its clients go, with their sessions and nodes.
-    StopFleet(Side),
+    StopFleet(FleetSide),
     /// All fleets leave in the background, and nothing more is heard of them.
-    Dismiss,
+    DismissFleets,
     /// Something happens on the tour's stage.
-    Stage(SceneCommand),
+    DirectScene(SceneCommand),
 }
 
 /// What an event led to.

@@ -12,16 +12,16 @@ use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, json
 
 /// The timeline as one object.
 #[derive(Serialize)]
-struct Exported<'a> {
+struct TimelineExport<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
-    happenings: Vec<Line<'a>>,
+    happenings: Vec<TimelineLine<'a>>,
 }
 
 /// The sessions as one object.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct SessionsExport<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
@@ -30,7 +30,7 @@ struct Listed<'a> {
 
 /// The wait-for graph as one object.
 #[derive(Serialize)]
-struct Awaited<'a> {
+struct WaitsExport<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
@@ -40,7 +40,7 @@ struct Awaited<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Line<'a> {
+enum TimelineLine<'a> {
     Happening(HappeningLine<'a>),
     Finding(FindingLine<'a>),
     Deletion(DeletionLine<'a>),
@@ -59,7 +59,7 @@ struct DeletionLine<'a> {
     reason: String,
 }
 
-impl<'a> Line<'a> {
+impl<'a> TimelineLine<'a> {
     fn new(moment: &'a TimelineEntry) -> Self {
         match moment {
             TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
@@ -80,7 +80,7 @@ impl<'a> Line<'a> {
 
 /// The test clients' figures as one object, each fleet as `lockscope contend` prints it.
 #[derive(Serialize)]
-struct Contended<'a> {
+struct FleetsExport<'a> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
@@ -105,7 +105,7 @@ impl App {
     }
 
     fn refuse_export(&mut self, why: String) -> Update {
-        self.fail(why);
+        self.show_failure(why);
         Update { redraw: true, effects: Vec::new() }
     }
 
@@ -126,27 +126,28 @@ impl App {
             Screen::Timeline => {
                 let rows = world.timeline_rows();
                 let seen = (0..rows.len()).filter_map(|rank| world.timeline().get(rows.id(rank)?));
-                let happenings = seen.map(Line::new).collect();
-                let exported = Exported { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
+                let happenings = seen.map(TimelineLine::new).collect();
+                let exported =
+                    TimelineExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
                 json::to_string_pretty(&exported).map(Some)
             }
             Screen::Contend => {
-                let fleets: Vec<_> = self.fleets().crews().filter_map(|(_, crew)| crew.outcome()).collect();
+                let fleets: Vec<_> = self.fleets().each().filter_map(|(_, crew)| crew.outcome()).collect();
                 if fleets.is_empty() {
                     return Ok(None);
                 }
-                let exported = Contended { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
+                let exported = FleetsExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
                 json::to_string_pretty(&exported).map(Some)
             }
             Screen::Sessions => {
                 let table_at = world.table_at(now);
                 let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, table_at)).collect();
-                let exported = Listed { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
+                let exported = SessionsExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
                 json::to_string_pretty(&exported).map(Some)
             }
             Screen::Waits => {
                 let waits = WaitFacts::new(world.waits().waits(), world.table());
-                let exported = Awaited { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
+                let exported = WaitsExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
                 json::to_string_pretty(&exported).map(Some)
             }
             Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers => {

@@ -83,7 +83,7 @@ impl Filter {
     }
 
     /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
-    pub fn takes_entry(&self, entry: &AuditEntry) -> bool {
+    pub fn takes_audit_entry(&self, entry: &AuditEntry) -> bool {
         let (subject, who) = (&entry.subject, &entry.who);
         let texts =
             [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
@@ -94,7 +94,7 @@ impl Filter {
     }
 
     /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
-    pub fn takes_moment(&self, moment: &TimelineEntry) -> bool {
+    pub fn takes_timeline_entry(&self, moment: &TimelineEntry) -> bool {
         self.is_empty()
             || self.is_in(moment.event())
             || moment.node().is_some_and(|node| self.is_in(node))

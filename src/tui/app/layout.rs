@@ -1,16 +1,16 @@
 use super::Screen;
 
 /// Columns and lines that the console needs at the least.
-pub const SMALLEST: (u16, u16) = (60, 16);
+pub const MIN_TERMINAL: (u16, u16) = (60, 16);
 
 /// Lines that the banner may take.
-const MOST_BANNER: u16 = 4;
+const MAX_BANNER_HEIGHT: u16 = 4;
 
 /// From how many columns on two panes stand side by side.
-const TWO_PANES: u16 = 118;
+const MIN_WIDTH_OF_TWO_PANES: u16 = 118;
 
 /// Lines of a list of three rows, with its border and titles.
-const LEAST_LIST: u16 = 6;
+const MIN_LIST_HEIGHT: u16 = 6;
 
 /// A part of the terminal: column, line, columns, lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +49,7 @@ pub struct Layout {
     /// The figures of the fleets, with their borders; without lines where there are none.
     pub fleets: Area,
     /// Who believed what; without lines when nobody was wrong.
-    pub beliefs: Area,
+    pub overlaps: Area,
     /// The list or the text, with its border.
     pub main: Area,
     /// The box below it; without lines where there is none.
@@ -65,11 +65,11 @@ impl Layout {
     /// terminal is too small for it.
     pub fn of(size: (u16, u16), screen: Screen, banner: u16, beliefs: u16) -> Option<Self> {
         let (width, height) = size;
-        if width < SMALLEST.0 || height < SMALLEST.1 {
+        if width < MIN_TERMINAL.0 || height < MIN_TERMINAL.1 {
             return None;
         }
         let line = |y, height| Area { x: 0, y, width, height };
-        let banner = line(2, banner.min(MOST_BANNER));
+        let banner = line(2, banner.min(MAX_BANNER_HEIGHT));
         let body = line(2 + banner.height, height - 3 - banner.height);
         let fleets = line(
             body.y,
@@ -79,7 +79,7 @@ impl Layout {
             },
         );
         // At least three clients show below.
-        let room = body.height.saturating_sub(fleets.height + LEAST_LIST);
+        let room = body.height.saturating_sub(fleets.height + MIN_LIST_HEIGHT);
         let beliefs = line(fleets.y + fleets.height, if screen == Screen::Contend { beliefs.min(room) } else { 0 });
         let body = line(beliefs.y + beliefs.height, body.height - fleets.height - beliefs.height);
         let below = match screen {
@@ -95,7 +95,7 @@ impl Layout {
             tabs: line(1, 1),
             banner,
             fleets,
-            beliefs,
+            overlaps: beliefs,
             main: line(body.y, body.height - below),
             side: line(body.y + body.height - below, below),
             caption: line(height - 1, 0),
@@ -105,7 +105,7 @@ impl Layout {
 
     /// The same with some lines of the tour above the footer, as many as leave the rest enough.
     pub fn with_caption(size: (u16, u16), lines: u16, rest: impl FnOnce((u16, u16)) -> Option<Self>) -> Option<Self> {
-        let lines = lines.min(size.1.saturating_sub(SMALLEST.1));
+        let lines = lines.min(size.1.saturating_sub(MIN_TERMINAL.1));
         let layout = rest((size.0, size.1 - lines))?;
         let caption = Area { height: lines, ..layout.footer };
         Some(Self { caption, footer: Area { y: caption.y + lines, ..layout.footer }, ..layout })
@@ -118,7 +118,7 @@ impl Layout {
 
     /// Queue's panes below the list: the details, and why it is stuck, where there is room for both.
     pub fn panes(&self) -> Option<(Area, Area)> {
-        if self.side.width < TWO_PANES {
+        if self.side.width < MIN_WIDTH_OF_TWO_PANES {
             return None;
         }
         let half = self.side.width / 2;
@@ -138,7 +138,7 @@ fn fleets_height(body: u16) -> u16 {
         34.. => 13,
         19.. => 8,
         13.. => 7,
-        _ => body.saturating_sub(LEAST_LIST),
+        _ => body.saturating_sub(MIN_LIST_HEIGHT),
     }
 }
 
@@ -149,13 +149,14 @@ mod tests {
     #[test]
     fn every_line_of_the_terminal_belongs_to_one_part() {
         for screen in Screen::ALL {
-            for (banner, beliefs) in (0..=MOST_BANNER + 1).zip([0, 1, 2, 4, 0, 9]) {
-                for height in SMALLEST.1..90 {
+            for (banner, beliefs) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
+                for height in MIN_TERMINAL.1..90 {
                     let told = height % 6;
                     let layout =
                         Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, beliefs));
                     let layout = layout.unwrap();
-                    let Layout { header, tabs, banner, fleets, beliefs, main, side, caption, footer } = layout;
+                    let Layout { header, tabs, banner, fleets, overlaps: beliefs, main, side, caption, footer } =
+                        layout;
                     let mut next = 0;
                     for part in [header, tabs, banner, fleets, beliefs, main, side, caption, footer] {
                         assert_eq!(part.y, next, "{screen:?} {height} {part:?}");

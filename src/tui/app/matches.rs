@@ -16,14 +16,14 @@ type Place = (bool, i64, Zxid, ZnodePath);
 /// The contenders of the open lock that pass the filter. Built when the filter is set or the lock is opened, then kept
 /// up node by node.
 #[derive(Clone, Debug, Default)]
-pub struct Matches {
+pub struct QueueMatches {
     filter: Filter,
     lock: Option<LockId>,
     order: BTreeSet<Place>,
     places: FxHashMap<ZnodePath, Place>,
 }
 
-impl Matches {
+impl QueueMatches {
     /// What a contender must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
@@ -148,12 +148,12 @@ impl From<&Change> for Changed {
 pub struct QueueRows<'a> {
     table: &'a LockTable,
     queue: Option<&'a LockQueue>,
-    matches: &'a Matches,
+    matches: &'a QueueMatches,
 }
 
 impl<'a> QueueRows<'a> {
     /// The rows of the open lock.
-    pub fn new(table: &'a LockTable, matches: &'a Matches) -> Self {
+    pub fn new(table: &'a LockTable, matches: &'a QueueMatches) -> Self {
         Self { table, queue: matches.lock.and_then(|id| table.lock(id)), matches }
     }
 
@@ -197,12 +197,12 @@ impl Rows<ZnodePath> for QueueRows<'_> {
 
 /// The happenings of the timeline that pass the filter, by their numbers.
 #[derive(Clone, Debug, Default)]
-pub struct TimelineEntries {
+pub struct TimelineMatches {
     filter: Filter,
     numbers: VecDeque<u64>,
 }
 
-impl TimelineEntries {
+impl TimelineMatches {
     /// What a happening must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
@@ -214,7 +214,8 @@ impl TimelineEntries {
         self.numbers.clear();
         if !self.filter.is_empty() {
             let numbered = (timeline.first()..).zip(timeline.iter());
-            self.numbers = numbered.filter(|(_, what)| self.filter.takes_moment(what)).map(|(at, _)| at).collect();
+            self.numbers =
+                numbered.filter(|(_, what)| self.filter.takes_timeline_entry(what)).map(|(at, _)| at).collect();
         }
     }
 
@@ -227,7 +228,7 @@ impl TimelineEntries {
             self.numbers.pop_front();
         }
         let newest = timeline.first() + timeline.len() as u64 - 1;
-        if timeline.get(newest).is_some_and(|moment| self.filter.takes_moment(moment)) {
+        if timeline.get(newest).is_some_and(|moment| self.filter.takes_timeline_entry(moment)) {
             self.numbers.push_back(newest);
         }
     }
@@ -237,12 +238,12 @@ impl TimelineEntries {
 #[derive(Clone, Copy)]
 pub struct TimelineRows<'a> {
     timeline: &'a Timeline<TimelineEntry>,
-    moments: &'a TimelineEntries,
+    moments: &'a TimelineMatches,
 }
 
 impl<'a> TimelineRows<'a> {
     /// The rows of this timeline.
-    pub fn new(timeline: &'a Timeline<TimelineEntry>, moments: &'a TimelineEntries) -> Self {
+    pub fn new(timeline: &'a Timeline<TimelineEntry>, moments: &'a TimelineMatches) -> Self {
         Self { timeline, moments }
     }
 }

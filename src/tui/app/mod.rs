@@ -35,20 +35,21 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use audit::{AuditLog, AuditTold};
+pub use audit::{AuditLog, AuditReading};
 pub use contend::{
-    DEFAULT_CLIENTS, Destination, Figures, FleetView, Fleets, NoPlace, Phase, SECONDS, Side, Wanted, is_living,
+    CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetRates, FleetSide, FleetView, Fleets, Phase,
+    RATE_SECONDS, is_living,
 };
 pub use cursor::{Cursor, Rows};
 pub use delete::{Deletion, Tags, Working};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
-pub use layout::{Area, Layout, SMALLEST};
+pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use matches::{QueueRows, TimelineRows};
-pub use prompt::{Prompt, Purpose};
+pub use prompt::{Prompt, PromptPurpose};
 pub use screen::Screen;
-pub use sessions::{SessionRow, Sessions, SessionsBy, Style};
-pub use sorted::{SortBy, SortedLocks};
+pub use sessions::{SessionOrder, SessionRow, SessionRows, WaitStyle};
+pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
@@ -62,13 +63,13 @@ use crate::queue::{Change, ConnectionState, LockId, LockName};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
-const NOTICE: Duration = Duration::from_secs(6);
+const SHORT_NOTICE_TIME: Duration = Duration::from_secs(6);
 /// How long one stays that takes longer to read.
-const LONG_NOTICE: Duration = Duration::from_secs(20);
+const LONG_NOTICE_TIME: Duration = Duration::from_secs(20);
 /// Characters of a notice that are read at a glance.
-const GLANCE: usize = 80;
+const SHORT_NOTICE_LENGTH: usize = 80;
 /// Rows that one turn of the wheel moves.
-const WHEEL: isize = 3;
+const ROWS_PER_WHEEL_TURN: isize = 3;
 
 /// What the console was started with.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
@@ -123,7 +124,7 @@ pub enum Pane {
     /// The details of the selected contender.
     Details,
     /// Why the lock is stuck.
-    Why,
+    Findings,
 }
 
 /// The state of the screen.
@@ -146,7 +147,7 @@ pub struct App {
     /// The first line that shows of a text: Help, Unreadable, the details.
     scrolled: usize,
     fleets: Fleets,
-    side: Side,
+    side: FleetSide,
     clients: [Cursor<ClientId>; 2],
     deletion: Option<Deletion>,
     working: Option<Working>,
@@ -183,7 +184,7 @@ impl App {
             pane: Pane::List,
             scrolled: 0,
             fleets: Fleets::default(),
-            side: Side::Left,
+            side: FleetSide::Left,
             clients: [Cursor::first(), Cursor::first()],
             deletion: None,
             working: None,
@@ -221,28 +222,28 @@ impl App {
             Event::Tick => self.tick(),
             Event::ExportDone(done) => {
                 match done {
-                    Ok(path) => self.tell(format!("Written to {}", path.display())),
-                    Err(why) => self.fail(why),
+                    Ok(path) => self.show_notice(format!("Written to {}", path.display())),
+                    Err(why) => self.show_failure(why),
                 }
                 Update { redraw: true, effects: Vec::new() }
             }
             Event::Note(note) => {
-                self.tell(note);
+                self.show_notice(note);
                 Update { redraw: true, effects: Vec::new() }
             }
             Event::GuardsFound(found) => self.guards_found(found),
             Event::DeletionDone(done) => self.deletion_done(done),
-            Event::AuditRead(told) => self.audit_told(*told),
+            Event::AuditRead(told) => self.audit_read(*told),
             Event::ObserverEnded => {
                 self.observing = false;
                 Update { redraw: true, effects: Vec::new() }
             }
-            Event::Fleet { side, status } => self.fleet_told(side, status),
+            Event::Fleet { side, status } => self.fleet_reported(side, status),
             Event::FleetFailed { side, why } => self.fleet_failed(side, why),
             Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
             Event::FleetBusy(side) => self.fleet_busy(side),
             Event::TourBegins(tour) => self.tour_begins(tour),
-            Event::StageTrouble(why) => self.stage_troubled(why),
+            Event::SceneFailed(why) => self.scene_failed(why),
         };
         let mut update = self.follow_tour(update, second);
         if update.redraw {
@@ -351,16 +352,16 @@ impl App {
         }
     }
 
-    fn tell(&mut self, text: String) {
+    fn show_notice(&mut self, text: String) {
         self.notify(text, false);
     }
 
-    fn fail(&mut self, text: String) {
+    fn show_failure(&mut self, text: String) {
         self.notify(text, true);
     }
 
     fn notify(&mut self, text: String, failed: bool) {
-        let stays = if text.len() > GLANCE { LONG_NOTICE } else { NOTICE };
+        let stays = if text.len() > SHORT_NOTICE_LENGTH { LONG_NOTICE_TIME } else { SHORT_NOTICE_TIME };
         self.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
     }
 }

@@ -1,6 +1,6 @@
 //! Moving in lists and texts, and going from screen to screen.
 
-use super::{App, Cursor, Filter, Pane, Rows, Screen, Side};
+use super::{App, Cursor, Filter, FleetSide, Pane, Rows, Screen};
 use crate::queue::LockId;
 use crate::tui::{audit_details, details, findings, help, servers};
 use crate::znode::{SessionId, ZnodePath};
@@ -73,7 +73,7 @@ impl App {
             _ => {
                 let (details, below) = self.panes();
                 let (lines, pane) = match self.pane {
-                    Pane::Why => (findings::lines(self, usize::from(below.width.saturating_sub(6))).len(), below),
+                    Pane::Findings => (findings::lines(self, usize::from(below.width.saturating_sub(6))).len(), below),
                     _ => (details::lines(self, usize::from(details.width.saturating_sub(4))).len(), details),
                 };
                 return lines.saturating_sub(usize::from(pane.height.saturating_sub(2)));
@@ -101,9 +101,9 @@ impl App {
 
     pub(super) fn left(&mut self) {
         match (self.screen, self.pane) {
-            (Screen::Queue, Pane::Why) => self.go_to_pane(Pane::Details),
+            (Screen::Queue, Pane::Findings) => self.go_to_pane(Pane::Details),
             (Screen::Queue | Screen::Audit, Pane::Details) => self.go_to_pane(Pane::List),
-            (Screen::Contend, _) if self.side == Side::Right => self.turn_side(),
+            (Screen::Contend, _) if self.side == FleetSide::Right => self.turn_side(),
             (Screen::Locks, _) => {}
             _ => self.leave(),
         }
@@ -113,8 +113,8 @@ impl App {
         match (self.screen, self.pane) {
             (Screen::Locks | Screen::Timeline | Screen::Sessions | Screen::Waits, _)
             | (Screen::Queue | Screen::Audit, Pane::List) => self.open_selected(),
-            (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Why),
-            (Screen::Contend, _) if self.side == Side::Left => self.turn_side(),
+            (Screen::Queue, Pane::Details) => self.go_to_pane(Pane::Findings),
+            (Screen::Contend, _) if self.side == FleetSide::Left => self.turn_side(),
             _ => {}
         }
     }
@@ -127,8 +127,8 @@ impl App {
         self.go_to_pane(match self.pane {
             Pane::List => Pane::Details,
             Pane::Details if self.screen == Screen::Audit => Pane::List,
-            Pane::Details => Pane::Why,
-            Pane::Why => Pane::List,
+            Pane::Details => Pane::Findings,
+            Pane::Findings => Pane::List,
         });
     }
 
@@ -141,7 +141,7 @@ impl App {
         match self.screen {
             Screen::Locks => match self.locks.selected(self.world().locks()) {
                 Some(id) => self.open_lock(id),
-                None => self.fail("There is no lock to open.".to_owned()),
+                None => self.show_failure("There is no lock to open.".to_owned()),
             },
             Screen::Queue | Screen::Audit if self.pane == Pane::List => self.go_to_pane(Pane::Details),
             Screen::Timeline => self.open_happening(),
@@ -168,8 +168,8 @@ impl App {
                     self.contenders = Cursor::on(node);
                 }
             }
-            Some((_, false, path)) => self.fail(format!("The lock {path} is gone.")),
-            None => self.fail("This concerns the connection, not a lock.".to_owned()),
+            Some((_, false, path)) => self.show_failure(format!("The lock {path} is gone.")),
+            None => self.show_failure("This concerns the connection, not a lock.".to_owned()),
         }
     }
 
@@ -177,7 +177,7 @@ impl App {
     fn open_lock_of_session(&mut self) {
         let world = self.world();
         let Some(row) = world.sessions().row(self.sessions.rank()) else {
-            return self.fail("There is no session to open.".to_owned());
+            return self.show_failure("There is no session to open.".to_owned());
         };
         let (session, lock) = (row.session, row.awaits.first().map(|(lock, _)| *lock).or(row.holds.first().copied()));
         self.open_for(lock, Some(session));
@@ -185,7 +185,7 @@ impl App {
 
     fn open_lock_of_wait(&mut self) {
         let Some(row) = self.world().waits().row(self.waits.rank()) else {
-            return self.fail("There is no lock to open.".to_owned());
+            return self.show_failure("There is no lock to open.".to_owned());
         };
         let (session, lock) = (row.session, row.lock);
         self.open_for(lock, session);
@@ -194,7 +194,7 @@ impl App {
     /// Opens a lock, on a session's node when it stands there.
     fn open_for(&mut self, lock: Option<LockId>, session: Option<SessionId>) {
         let Some(lock) = lock.filter(|lock| self.world().table().lock(*lock).is_some()) else {
-            return self.fail("That lock is gone.".to_owned());
+            return self.show_failure("That lock is gone.".to_owned());
         };
         self.open_lock(lock);
         let node = self.world().open_lock().and_then(|queue| {
@@ -208,15 +208,15 @@ impl App {
 
     pub(super) fn open_path(&mut self, path: Option<&str>) {
         let Some(text) = path else {
-            self.fail("Name the lock: `:lock /path`.".to_owned());
+            self.show_failure("Name the lock: `:lock /path`.".to_owned());
             return;
         };
         let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));
         match ZnodePath::new(text) {
-            Err(error) => self.fail(error.to_string()),
+            Err(error) => self.show_failure(error.to_string()),
             Ok(path) => match self.world().table().find(&path, name) {
                 Some(id) => self.open_lock(id),
-                None => self.fail(format!("No lock is known at {path}.")),
+                None => self.show_failure(format!("No lock is known at {path}.")),
             },
         }
     }
@@ -239,7 +239,7 @@ impl App {
         match self.screen {
             Screen::Locks => self.open_selected(),
             _ if self.open.is_some() => self.go(Screen::Queue),
-            _ => self.fail("Select a lock in Locks first.".to_owned()),
+            _ => self.show_failure("Select a lock in Locks first.".to_owned()),
         }
     }
 

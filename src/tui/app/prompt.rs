@@ -3,11 +3,11 @@ use tui_input::{Input, InputRequest};
 use super::Key;
 
 /// The longest text that can be typed, in characters.
-const LONGEST: usize = 1000;
+const MAX_PROMPT_LENGTH: usize = 1000;
 
 /// What is typed in the footer, and what for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum PromptPurpose {
     /// The filter of the screen; it works while it is typed.
     Filter,
     /// A command by its name.
@@ -24,13 +24,13 @@ pub enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Prompt {
     /// What for.
-    pub purpose: Purpose,
+    pub purpose: PromptPurpose,
     input: Input,
 }
 
 impl Prompt {
     /// A line with something in it already.
-    pub fn new(purpose: Purpose, text: &str) -> Self {
+    pub fn new(purpose: PromptPurpose, text: &str) -> Self {
         Self { purpose, input: Input::new(text.to_owned()) }
     }
 
@@ -47,7 +47,9 @@ impl Prompt {
     /// Takes an editing key; `false` when the key edits nothing.
     pub fn edit(&mut self, key: Key) -> bool {
         let request = match key {
-            Key::Char(letter) if self.text().chars().nth(LONGEST).is_none() => InputRequest::InsertChar(letter),
+            Key::Char(letter) if self.text().chars().nth(MAX_PROMPT_LENGTH).is_none() => {
+                InputRequest::InsertChar(letter)
+            }
             Key::Backspace | Key::Ctrl('h') => InputRequest::DeletePrevChar,
             Key::Delete => InputRequest::DeleteNextChar,
             Key::Left | Key::Ctrl('b') => InputRequest::GoToPrevChar,

@@ -25,7 +25,7 @@ pub struct SessionRow {
 
 /// How a session waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Style {
+pub enum WaitStyle {
     /// It watches the node before its own.
     Chain,
     /// It watches what every other waiter watches.
@@ -36,7 +36,7 @@ pub enum Style {
     Unknown,
 }
 
-impl Style {
+impl WaitStyle {
     /// The name on the screen and in exports.
     pub fn id(self) -> &'static str {
         match self {
@@ -49,24 +49,24 @@ impl Style {
 }
 
 /// Nodes of one session that are looked at for its style.
-const MOST_LOOKED_AT: usize = 4;
+const MAX_NODES_FOR_STYLE: usize = 4;
 
 impl SessionRow {
     /// How it waits; `None` when it does not.
-    pub fn style(&self, table_at: TableAt<'_>) -> Option<Style> {
+    pub fn style(&self, table_at: TableAt<'_>) -> Option<WaitStyle> {
         let mut found = None;
-        for (lock, node) in self.awaits.iter().take(MOST_LOOKED_AT) {
-            let Some(node) = node else { return Some(Style::Herd) };
+        for (lock, node) in self.awaits.iter().take(MAX_NODES_FOR_STYLE) {
+            let Some(node) = node else { return Some(WaitStyle::Herd) };
             let Some((queue, row)) = table_at.table().lock(*lock).zip(table_at.table().position(node)).and_then(
                 |(queue, (id, position))| (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten(),
             ) else {
                 continue;
             };
             match table_at.facts(queue, &row).watching {
-                WatchTarget::Predecessor => return Some(Style::Chain),
-                WatchTarget::Parent => return Some(Style::Herd),
-                WatchTarget::Nothing => found = Some(Style::Nothing),
-                WatchTarget::Unknown => found = found.or(Some(Style::Unknown)),
+                WatchTarget::Predecessor => return Some(WaitStyle::Chain),
+                WatchTarget::Parent => return Some(WaitStyle::Herd),
+                WatchTarget::Nothing => found = Some(WaitStyle::Nothing),
+                WatchTarget::Unknown => found = found.or(Some(WaitStyle::Unknown)),
             }
         }
         found
@@ -75,7 +75,7 @@ impl SessionRow {
 
 /// A column of Sessions that it can be sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SessionsBy {
+pub enum SessionOrder {
     /// Those that do not live first, then those with the most locks.
     #[default]
     Liveness,
@@ -91,7 +91,7 @@ pub enum SessionsBy {
     Session,
 }
 
-impl SessionsBy {
+impl SessionOrder {
     /// Every column, in the order in which `s` goes through them.
     pub const ALL: [Self; 6] = [Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
 
@@ -123,8 +123,8 @@ impl SessionsBy {
 
 /// The sessions that hold or wait, as of the last second in which they were looked at.
 #[derive(Clone, Debug, Default)]
-pub struct Sessions {
-    by: SessionsBy,
+pub struct SessionRows {
+    by: SessionOrder,
     reversed: bool,
     filter: Filter,
     all: usize,
@@ -132,9 +132,9 @@ pub struct Sessions {
     ranks: FxHashMap<SessionId, usize>,
 }
 
-impl Sessions {
+impl SessionRows {
     /// The column that it is sorted by.
-    pub fn by(&self) -> SessionsBy {
+    pub fn by(&self) -> SessionOrder {
         self.by
     }
 
@@ -164,7 +164,7 @@ impl Sessions {
     }
 
     /// Chooses another order; [`list`](Self::list) makes it.
-    pub fn sort(&mut self, by: SessionsBy, reversed: bool) {
+    pub fn sort(&mut self, by: SessionOrder, reversed: bool) {
         (self.by, self.reversed) = (by, reversed);
     }
 
@@ -199,7 +199,7 @@ impl Sessions {
     }
 }
 
-impl Rows<SessionId> for Sessions {
+impl Rows<SessionId> for SessionRows {
     fn len(&self) -> usize {
         self.rows.len()
     }
@@ -246,30 +246,30 @@ fn entry(found: &mut FxHashMap<SessionId, SessionRow>, session: SessionId, since
 
 /// Small ones come first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Key(i64, Option<Reverse<usize>>, String);
+struct SessionSortKey(i64, Option<Reverse<usize>>, String);
 
-fn key(by: SessionsBy, row: &SessionRow, table_at: TableAt<'_>) -> Key {
-    let most = |count: usize| Key(0, Some(Reverse(count)), String::new());
+fn key(by: SessionOrder, row: &SessionRow, table_at: TableAt<'_>) -> SessionSortKey {
+    let most = |count: usize| SessionSortKey(0, Some(Reverse(count)), String::new());
     let connection = || table_at.view().connection_of(row.session).map(|(_, connection)| connection);
     match by {
-        SessionsBy::Liveness => {
+        SessionOrder::Liveness => {
             let danger = match table_at.owner_state(row.session, row.since).0 {
                 OwnerState::Ghost => 0,
                 OwnerState::Expiring => 1,
                 OwnerState::Ownerless | OwnerState::Unknown | OwnerState::Live => 2,
             };
-            Key(danger, Some(Reverse(row.holds.len() + row.awaits.len())), String::new())
+            SessionSortKey(danger, Some(Reverse(row.holds.len() + row.awaits.len())), String::new())
         }
-        SessionsBy::Holds => most(row.holds.len()),
-        SessionsBy::Waits => most(row.awaits.len()),
-        SessionsBy::Client => match connection() {
-            Some(connection) => Key(0, None, connection.client.clone()),
-            None => Key(1, None, String::new()),
+        SessionOrder::Holds => most(row.holds.len()),
+        SessionOrder::Waits => most(row.awaits.len()),
+        SessionOrder::Client => match connection() {
+            Some(connection) => SessionSortKey(0, None, connection.client.clone()),
+            None => SessionSortKey(1, None, String::new()),
         },
-        SessionsBy::Heard => {
+        SessionOrder::Heard => {
             let heard = connection().and_then(|connection| connection.last_heard);
-            Key(heard.map_or(i64::MAX, |heard| heard.0), None, String::new())
+            SessionSortKey(heard.map_or(i64::MAX, |heard| heard.0), None, String::new())
         }
-        SessionsBy::Session => Key(0, None, String::new()),
+        SessionOrder::Session => SessionSortKey(0, None, String::new()),
     }
 }

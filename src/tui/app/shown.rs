@@ -101,7 +101,7 @@ impl App {
         };
         let nothing = Area { height: 0, ..layout.side };
         match self.pane {
-            Pane::Why => (nothing, layout.side),
+            Pane::Findings => (nothing, layout.side),
             Pane::List if wrong() => (nothing, layout.side),
             Pane::List | Pane::Details => (layout.side, nothing),
         }

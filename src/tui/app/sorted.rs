@@ -12,7 +12,7 @@ use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// A column of Locks that it can be sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum SortBy {
+pub enum LockOrder {
     /// By path, from a to z.
     Lock,
     /// By recipe, then path.
@@ -36,7 +36,7 @@ pub enum SortBy {
     Chain,
 }
 
-impl SortBy {
+impl LockOrder {
     /// Every column, in the order in which `s` goes through them.
     pub const ALL: [Self; 10] = [
         Self::Severity,
@@ -97,7 +97,7 @@ enum Primary {
 
 /// Orders locks: equal ones by path and name, so that the order is always the same.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct SortKey {
+struct LockSortKey {
     primary: Primary,
     path: ZnodePath,
     name: Option<Arc<str>>,
@@ -107,18 +107,18 @@ struct SortKey {
 /// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
 #[derive(Clone, Debug, Default)]
 pub struct SortedLocks {
-    by: SortBy,
+    by: LockOrder,
     reversed: bool,
     filter: Filter,
-    order: BTreeSet<SortKey>,
-    keys: FxHashMap<LockId, SortKey>,
+    order: BTreeSet<LockSortKey>,
+    keys: FxHashMap<LockId, LockSortKey>,
     /// Locks whose rates may still fade.
     active: FxHashSet<LockId>,
 }
 
 impl SortedLocks {
     /// The column that it is sorted by.
-    pub fn by(&self) -> SortBy {
+    pub fn by(&self) -> LockOrder {
         self.by
     }
 
@@ -133,7 +133,7 @@ impl SortedLocks {
     }
 
     /// Sorts anew. Work follows the number of locks.
-    pub fn sort(&mut self, by: SortBy, reversed: bool, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+    pub fn sort(&mut self, by: LockOrder, reversed: bool, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         (self.by, self.reversed) = (by, reversed);
         self.rebuild(table, diagnosis, now);
     }
@@ -164,7 +164,7 @@ impl SortedLocks {
 
     /// Puts the locks with other findings than before into their places.
     pub fn place_anew(&mut self, locks: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        if self.by == SortBy::Severity {
+        if self.by == LockOrder::Severity {
             for id in locks {
                 self.place(*id, table, diagnosis, now);
             }
@@ -203,15 +203,15 @@ impl SortedLocks {
         }
     }
 
-    fn key(&self, lock: &LockQueue, diagnosis: &Diagnosis, now: Timestamp) -> SortKey {
+    fn key(&self, lock: &LockQueue, diagnosis: &Diagnosis, now: Timestamp) -> LockSortKey {
         let primary = match self.by {
-            SortBy::Lock if self.reversed => Primary::PathDown(Reverse(lock.path().clone())),
-            SortBy::Lock => Primary::Path(lock.path().clone()),
-            SortBy::Severity => self.worst(lock, diagnosis),
+            LockOrder::Lock if self.reversed => Primary::PathDown(Reverse(lock.path().clone())),
+            LockOrder::Lock => Primary::Path(lock.path().clone()),
+            LockOrder::Severity => self.worst(lock, diagnosis),
             _ => self.number(lock, now),
         };
         let name = lock.lock_name();
-        SortKey { primary, path: name.path, name: name.name, id: name.id }
+        LockSortKey { primary, path: name.path, name: name.name, id: name.id }
     }
 
     fn worst(&self, lock: &LockQueue, diagnosis: &Diagnosis) -> Primary {
@@ -228,18 +228,18 @@ impl SortedLocks {
     /// A number by which small ones come first; what does not apply comes last in either direction.
     fn number(&self, lock: &LockQueue, now: Timestamp) -> Primary {
         let number = match self.by {
-            SortBy::Lock | SortBy::Severity => Some(0),
-            SortBy::Recipe => Some(lock.recipe() as i64),
-            SortBy::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
-            SortBy::Held => match lock.held() {
+            LockOrder::Lock | LockOrder::Severity => Some(0),
+            LockOrder::Recipe => Some(lock.recipe() as i64),
+            LockOrder::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
+            LockOrder::Held => match lock.held() {
                 HeldSince::Free => None,
                 HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),
             },
-            SortBy::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
-            SortBy::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
-            SortBy::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
-            SortBy::Herd => Some(most_first(lock.rates(now).herd)),
-            SortBy::Chain => Some(most_first(lock.rates(now).chain)),
+            LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
+            LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
+            LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
+            LockOrder::Herd => Some(most_first(lock.rates(now).herd)),
+            LockOrder::Chain => Some(most_first(lock.rates(now).chain)),
         };
         Primary::Number(match number {
             Some(number) if self.reversed => number.saturating_neg(),

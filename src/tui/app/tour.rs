@@ -3,24 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{App, Cursor, Effect, Fleets, Key, Screen, Side, Update};
+use super::{App, Cursor, Effect, FleetSide, Fleets, Key, Screen, Update};
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand, Scenario};
 use crate::demo::{Scene, SceneAction, SceneCommand, Script, ScriptedClients, Step, TourScreen};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a step waits until what it does can be done.
-const ACTS_WITHIN: Duration = Duration::from_secs(10);
+const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
 
 /// Where the tour is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tour {
     script: Arc<Script>,
-    ground: ZnodePath,
+    namespace: ZnodePath,
     sandbox: bool,
     scene: usize,
-    beat: usize,
+    step: usize,
     /// How often each scene was set: a scene that comes again has locks of its own.
-    sets: Vec<u32>,
+    times_set: Vec<u32>,
     since: Timestamp,
     playing: bool,
     /// What is to be looked at as soon as it is there; any key of the user comes before it.
@@ -41,12 +41,12 @@ impl Tour {
     pub fn new(script: Script, ground: ZnodePath, sandbox: bool, playing: bool) -> Self {
         assert!(script.scenes.first().is_some_and(|scene| !scene.steps.is_empty()), "a script has scenes with beats");
         Self {
-            sets: vec![0; script.scenes.len()],
+            times_set: vec![0; script.scenes.len()],
             script: Arc::new(script),
-            ground,
+            namespace: ground,
             sandbox,
             scene: 0,
-            beat: 0,
+            step: 0,
             since: Timestamp(0),
             playing,
             look: None,
@@ -63,7 +63,7 @@ impl Tour {
 
     /// The beat that is told.
     pub fn step(&self) -> &Step {
-        &self.scene().steps[self.beat]
+        &self.scene().steps[self.step]
     }
 
     /// The number of the scene, from 1, and how many there are.
@@ -73,7 +73,7 @@ impl Tour {
 
     /// The number of the beat, from 1, and how many the scene has.
     pub fn step_number(&self) -> (usize, usize) {
-        (self.beat + 1, self.scene().steps.len())
+        (self.step + 1, self.scene().steps.len())
     }
 
     /// Whether it is on the sandbox, and on no ensemble that anybody uses.
@@ -82,8 +82,8 @@ impl Tour {
     }
 
     /// The node below which all of it lies.
-    pub fn ground(&self) -> &ZnodePath {
-        &self.ground
+    pub fn namespace(&self) -> &ZnodePath {
+        &self.namespace
     }
 
     /// Whether it steps on by itself.
@@ -102,14 +102,14 @@ impl Tour {
     }
 
     fn is_at_end(&self) -> bool {
-        self.scene + 1 == self.script.scenes.len() && self.beat + 1 == self.scene().steps.len()
+        self.scene + 1 == self.script.scenes.len() && self.step + 1 == self.scene().steps.len()
     }
 
     /// The path of a lock of the scene.
     fn path(&self, lock: &str) -> ZnodePath {
-        match self.sets[self.scene] {
-            0 | 1 => self.ground.child(lock),
-            again => self.ground.child(&format!("{lock}-{again}")),
+        match self.times_set[self.scene] {
+            0 | 1 => self.namespace.child(lock),
+            again => self.namespace.child(&format!("{lock}-{again}")),
         }
     }
 
@@ -150,12 +150,12 @@ impl App {
         let Some(tour) = &mut self.tour else { return self.no_tour() };
         if tour.is_at_end() {
             tour.playing = false;
-            self.tell("This is the last step: b goes back, q quits.".to_owned());
+            self.show_notice("This is the last step: b goes back, q quits.".to_owned());
             return Update::redraw();
         }
-        if tour.beat + 1 < tour.scene().steps.len() {
-            tour.beat += 1;
-            return self.begin_beat();
+        if tour.step + 1 < tour.scene().steps.len() {
+            tour.step += 1;
+            return self.begin_step();
         }
         let next = tour.scene + 1;
         self.set_scene(next)
@@ -164,7 +164,7 @@ impl App {
     /// One step back; what was done to the scene cannot be undone, so that it then begins anew.
     pub(super) fn tour_back(&mut self) -> Update {
         let Some(tour) = &mut self.tour else { return self.no_tour() };
-        if tour.beat == 0 {
+        if tour.step == 0 {
             let before = tour.scene.saturating_sub(1);
             return self.set_scene(before);
         }
@@ -172,9 +172,9 @@ impl App {
             let again = tour.scene;
             return self.set_scene(again);
         }
-        tour.beat -= 1;
+        tour.step -= 1;
         // What the beat does is done already.
-        let update = self.begin_beat();
+        let update = self.begin_step();
         if let Some(tour) = &mut self.tour {
             tour.act = None;
         }
@@ -193,7 +193,7 @@ impl App {
         self.refuse("There is no tour here: `lockscope demo` has one.".to_owned())
     }
 
-    pub(super) fn stage_troubled(&mut self, why: String) -> Update {
+    pub(super) fn scene_failed(&mut self, why: String) -> Update {
         if let Some(tour) = &mut self.tour {
             tour.trouble = Some(why);
         }
@@ -203,28 +203,28 @@ impl App {
     /// The scene before is taken down and this one set up.
     fn set_scene(&mut self, scene: usize) -> Update {
         let Some(tour) = &mut self.tour else { return Update::default() };
-        (tour.scene, tour.beat, tour.trouble) = (scene, 0, None);
-        tour.sets[scene] += 1;
-        let mut effects = vec![Effect::Dismiss, Effect::Stage(tour.direction())];
+        (tour.scene, tour.step, tour.trouble) = (scene, 0, None);
+        tour.times_set[scene] += 1;
+        let mut effects = vec![Effect::DismissFleets, Effect::DirectScene(tour.direction())];
         let mut scenarios = tour.scenarios().into_iter();
         self.fleets = Fleets::default();
         if let Some(left) = scenarios.next() {
             let right = scenarios.next();
-            let both = Side::BOTH.into_iter().zip([Some(left.clone()), right.clone()]);
+            let both = FleetSide::BOTH.into_iter().zip([Some(left.clone()), right.clone()]);
             effects.extend(
                 both.filter_map(|(side, scenario)| Some(Effect::StartFleet { side, scenario: Box::new(scenario?) })),
             );
             self.fleets.replace(left, right);
         }
-        self.side = Side::Left;
+        self.side = FleetSide::Left;
         self.clients = [Cursor::first(), Cursor::first()];
         self.asks_to_quit = false;
-        let begun = self.begin_beat();
+        let begun = self.begin_step();
         effects.extend(begun.effects);
         Update { redraw: true, effects }
     }
 
-    fn begin_beat(&mut self) -> Update {
+    fn begin_step(&mut self) -> Update {
         // While the tour plays, a question may still be open that nobody has answered.
         (self.paused, self.deletion, self.prompt) = (None, None, None);
         let now = self.now;
@@ -233,7 +233,7 @@ impl App {
         tour.look = Some(tour.step().screen);
         tour.act = tour.step().action;
         let act = tour.act.take_if(|act| !act.is_of_clients());
-        let effects = act.map(|act| Effect::Stage(SceneCommand::Act(act))).into_iter().collect();
+        let effects = act.map(|act| Effect::DirectScene(SceneCommand::Act(act))).into_iter().collect();
         Update { redraw: true, effects }
     }
 
@@ -281,14 +281,14 @@ impl App {
     fn act_when_possible(&mut self) -> Option<Vec<Effect>> {
         let now = self.now;
         let tour = self.tour.as_mut()?;
-        if now.since(tour.since) > ACTS_WITHIN {
+        if now.since(tour.since) > MAX_WAIT_FOR_ACT {
             tour.act = None;
         }
         let act = tour.act?;
-        let crew = self.fleets.crew(Side::Left)?;
+        let crew = self.fleets.fleet(FleetSide::Left)?;
         let orders: Vec<FleetCommand> = match act {
-            SceneAction::CrashHolder => vec![FleetCommand::Crash(fresh_holder(crew.clients(), crew)?)],
-            SceneAction::FreezeHolder => vec![FleetCommand::Freeze(fresh_holder(crew.clients(), crew)?)],
+            SceneAction::CrashHolder => vec![FleetCommand::Crash(recent_holder(crew.clients(), crew)?)],
+            SceneAction::FreezeHolder => vec![FleetCommand::Freeze(recent_holder(crew.clients(), crew)?)],
             _ => crew
                 .clients()
                 .iter()
@@ -300,12 +300,12 @@ impl App {
             return None;
         }
         if let [FleetCommand::Crash(id) | FleetCommand::Freeze(id)] = orders[..] {
-            self.clients[Side::Left as usize] = Cursor::on(id);
+            self.clients[FleetSide::Left as usize] = Cursor::on(id);
         }
         if let Some(tour) = &mut self.tour {
             tour.act = None;
         }
-        Some(orders.into_iter().map(|order| Effect::Order { side: Side::Left, order }).collect())
+        Some(orders.into_iter().map(|order| Effect::Order { side: FleetSide::Left, order }).collect())
     }
 
     /// The keys and the step that time brings.
@@ -342,7 +342,7 @@ impl App {
 }
 
 /// Who holds, and will for a while: what is known of it is a moment old.
-fn fresh_holder(clients: &[ClientStatus], crew: &super::FleetView) -> Option<ClientId> {
+fn recent_holder(clients: &[ClientStatus], crew: &super::FleetView) -> Option<ClientId> {
     let age = crew.status()?.age;
     let half = crew.scenario().hold / 2;
     let holds = |client: &&ClientStatus| client.state == ClientState::Holding && !client.frozen;

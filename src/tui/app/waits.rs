@@ -7,11 +7,11 @@ use crate::recipe::LockKind;
 use crate::znode::SessionId;
 
 /// Rows that are drawn of the graph at most.
-const MOST_ROWS: usize = 2_000;
+const MAX_WAIT_ROWS: usize = 2_000;
 /// Waiters who hold nobody up themselves that are named below each lock.
-const MOST_NAMED: usize = 3;
+const MAX_WAITERS_NAMED: usize = 3;
 /// How deep the graph is followed.
-const DEEPEST: usize = 12;
+const MAX_DEPTH: usize = 12;
 
 /// What a row of the graph tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,7 +90,7 @@ impl WaitRows {
     /// Draws it anew. Work follows the number of contenders, so it is done once a second and only while it is shown.
     pub fn draw(&mut self, table_at: TableAt<'_>) {
         self.waits = Waits::of(table_at.table());
-        let mut drawing = Drawing::new(table_at);
+        let mut drawing = WaitRowsBuilder::new(table_at);
         for cycle in self.waits.cycles() {
             drawing.cycle(cycle);
         }
@@ -139,7 +139,7 @@ impl Rows<WaitId> for WaitRows {
 }
 
 /// The rows under way.
-struct Drawing<'a> {
+struct WaitRowsBuilder<'a> {
     table_at: TableAt<'a>,
     /// The locks that a session holds while others wait for them.
     held: FxHashMap<SessionId, Vec<LockId>>,
@@ -149,7 +149,7 @@ struct Drawing<'a> {
     root: usize,
 }
 
-impl<'a> Drawing<'a> {
+impl<'a> WaitRowsBuilder<'a> {
     fn new(table_at: TableAt<'a>) -> Self {
         let mut held: FxHashMap<SessionId, Vec<LockId>> = FxHashMap::default();
         for lock in table_at.table().locks() {
@@ -167,14 +167,14 @@ impl<'a> Drawing<'a> {
     }
 
     fn is_full(&self) -> bool {
-        self.rows.len() >= MOST_ROWS
+        self.rows.len() >= MAX_WAIT_ROWS
     }
 
     fn push(&mut self, kind: WaitKind, session: Option<SessionId>, lock: Option<LockId>, follows: &[bool]) {
         let root = self.root;
-        if self.rows.len() < MOST_ROWS {
+        if self.rows.len() < MAX_WAIT_ROWS {
             self.rows.push(WaitRow { kind, session, lock, root, follows: follows.to_vec() });
-        } else if self.rows.len() == MOST_ROWS {
+        } else if self.rows.len() == MAX_WAIT_ROWS {
             self.rows.push(WaitRow { kind: WaitKind::Cut, session: None, lock: None, root, follows: Vec::new() });
         }
     }
@@ -206,7 +206,7 @@ impl<'a> Drawing<'a> {
 
     /// The locks that a session holds, and who waits for them.
     fn locks(&mut self, session: SessionId, follows: &mut Vec<bool>) {
-        if follows.len() >= DEEPEST || self.is_full() {
+        if follows.len() >= MAX_DEPTH || self.is_full() {
             return;
         }
         let locks = self.held.get(&session).cloned().unwrap_or_default();
@@ -230,8 +230,8 @@ impl<'a> Drawing<'a> {
         self.push(WaitKind::Lock(waiting.len()), Some(holder), Some(lock.id()), follows);
         let (through, leaves): (Vec<_>, Vec<_>) =
             waiting.into_iter().partition(|session| self.held.contains_key(session));
-        let more = leaves.len().saturating_sub(MOST_NAMED);
-        let last = through.len() + leaves.len().min(MOST_NAMED) + usize::from(more > 0);
+        let more = leaves.len().saturating_sub(MAX_WAITERS_NAMED);
+        let last = through.len() + leaves.len().min(MAX_WAITERS_NAMED) + usize::from(more > 0);
         let mut at = 0;
         for session in through {
             at += 1;
@@ -247,7 +247,7 @@ impl<'a> Drawing<'a> {
             self.locks(session, follows);
             follows.pop();
         }
-        for session in leaves.into_iter().take(MOST_NAMED) {
+        for session in leaves.into_iter().take(MAX_WAITERS_NAMED) {
             at += 1;
             follows.push(at < last);
             self.push(WaitKind::Waiter, Some(session), Some(lock.id()), follows);

@@ -1,7 +1,7 @@
 use super::TimelineEntry;
 use super::filter::Filter;
-use super::matches::{Changed, Matches, QueueRows, TimelineEntries, TimelineRows};
-use super::sessions::Sessions;
+use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
+use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
 use super::watch_event_rates::WatchEventRates;
@@ -11,7 +11,7 @@ use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
-const REMEMBERED: usize = 10_000;
+const MAX_TIMELINE_ENTRIES: usize = 10_000;
 
 /// What is known of the ensemble, and the orders in which the screens list it.
 ///
@@ -21,11 +21,11 @@ pub struct World {
     table: LockTable,
     timeline: Timeline<TimelineEntry>,
     diagnosis: Diagnosis,
-    fired: WatchEventRates,
+    watch_event_rates: WatchEventRates,
     locks: SortedLocks,
-    matches: Matches,
-    moments: TimelineEntries,
-    sessions: Sessions,
+    matches: QueueMatches,
+    moments: TimelineMatches,
+    sessions: SessionRows,
     waits: WaitRows,
 }
 
@@ -34,13 +34,13 @@ impl World {
     pub fn new(named: &[ZnodePath], thresholds: Thresholds) -> Self {
         Self {
             table: LockTable::new(named.iter().cloned()),
-            timeline: Timeline::new(REMEMBERED),
+            timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
             diagnosis: Diagnosis::new(thresholds),
-            fired: WatchEventRates::default(),
+            watch_event_rates: WatchEventRates::default(),
             locks: SortedLocks::default(),
-            matches: Matches::default(),
-            moments: TimelineEntries::default(),
-            sessions: Sessions::default(),
+            matches: QueueMatches::default(),
+            moments: TimelineMatches::default(),
+            sessions: SessionRows::default(),
             waits: WaitRows::default(),
         }
     }
@@ -61,8 +61,8 @@ impl World {
     }
 
     /// The watch events that the servers say they sent.
-    pub fn fired(&self) -> &WatchEventRates {
-        &self.fired
+    pub fn watch_event_rates(&self) -> &WatchEventRates {
+        &self.watch_event_rates
     }
 
     /// The table and what the servers told, as of a time.
@@ -107,7 +107,7 @@ impl World {
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
-                self.fired.take(view);
+                self.watch_event_rates.take(view);
                 told = true;
             }
             let moved = Changed::from(&change);
@@ -179,7 +179,7 @@ impl World {
     }
 
     /// The sessions that hold or wait, as they were last listed.
-    pub fn sessions(&self) -> &Sessions {
+    pub fn sessions(&self) -> &SessionRows {
         &self.sessions
     }
 
@@ -189,7 +189,7 @@ impl World {
     }
 
     /// Works on the order of the sessions, and lists them anew.
-    pub fn arrange_sessions(&mut self, with: impl FnOnce(&mut Sessions), now: Timestamp) {
+    pub fn arrange_sessions(&mut self, with: impl FnOnce(&mut SessionRows), now: Timestamp) {
         with(&mut self.sessions);
         self.list_sessions(now);
     }

@@ -22,7 +22,7 @@ type Keys = UnboundedSender<io::Result<TerminalEvent>>;
 /// Brings what it is given, and then nothing more.
 struct Given(VecDeque<Vec<Observed>>);
 
-impl Changes for Given {
+impl ChangeSource for Given {
     async fn next(&mut self) -> Option<Vec<Observed>> {
         match self.0.pop_front() {
             Some(batch) => Some(batch),
@@ -34,8 +34,8 @@ impl Changes for Given {
 
 struct Silent;
 
-impl System for Silent {
-    async fn next(&mut self) -> Order {
+impl SignalSource for Silent {
+    async fn next(&mut self) -> ProcessSignal {
         std::future::pending().await
     }
 }
@@ -46,9 +46,9 @@ impl FleetControl for NoFleets {
     async fn next(&mut self) -> Event {
         std::future::pending().await
     }
-    fn start(&mut self, _: Side, _: Scenario) {}
-    fn order(&mut self, _: Side, _: contend::FleetCommand) {}
-    fn stop(&mut self, _: Side) {}
+    fn start(&mut self, _: FleetSide, _: Scenario) {}
+    fn order(&mut self, _: FleetSide, _: contend::FleetCommand) {}
+    fn stop(&mut self, _: FleetSide) {}
 }
 
 /// Writes down what was wanted of it.
@@ -198,9 +198,9 @@ async fn a_panic_elsewhere_that_gave_the_terminal_back_ends_the_program() {
 #[tokio::test]
 async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again() {
     struct Continued(bool);
-    impl System for Continued {
-        async fn next(&mut self) -> Order {
-            if std::mem::replace(&mut self.0, true) { std::future::pending().await } else { Order::Continue }
+    impl SignalSource for Continued {
+        async fn next(&mut self) -> ProcessSignal {
+            if std::mem::replace(&mut self.0, true) { std::future::pending().await } else { ProcessSignal::Continue }
         }
     }
     let notes = Notes::default();

@@ -5,7 +5,7 @@ use crate::admin::audit::{AuditEntry, AuditHistory, AuditOutcome, Subject};
 use crate::admin::{DeletePlan, Ending, NodeOutcome, Permitted, PlannedNode, RecreationGuard, Who};
 use crate::queue::Change;
 use crate::server_view::{AskedBy, Connection, Expiry, ListedSession, Listing, MemberView, ServerMode, ServerView};
-use crate::tui::app::{App, AuditTold, Effect, Event, Settings, Update};
+use crate::tui::app::{App, AuditReading, Effect, Event, Settings, Update};
 use crate::znode::Timestamp;
 
 /// What a console with the permission to write is started with.
@@ -147,5 +147,5 @@ pub fn entry(number: u32, path: &str, life: &str, result: Option<(&str, &str)>) 
 /// The log was read and tells this.
 pub fn log(entries: Vec<AuditEntry>) -> Event {
     let history = AuditHistory { entries, ..AuditHistory::default() };
-    Event::AuditRead(Box::new(AuditTold { history: Ok(history), unwritable: None }))
+    Event::AuditRead(Box::new(AuditReading { history: Ok(history), unwritable: None }))
 }

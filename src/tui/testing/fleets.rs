@@ -8,7 +8,7 @@ use crate::contend::{
     ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, FleetTotals, LinkState, Overlap, Quantiles,
     RequestCount, Scenario, ServerEvents, WatchEventCounts,
 };
-use crate::tui::app::{App, Effect, Event, Settings, Side, Tour, Update};
+use crate::tui::app::{App, Effect, Event, FleetSide, Settings, Tour, Update};
 use crate::znode::Zxid;
 
 /// A console that may write, in step with the small ensemble.
@@ -108,7 +108,7 @@ pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, tota
 }
 
 /// A fleet tells how it stands.
-pub fn tell(app: &mut App, side: Side, status: FleetStatus) -> Update {
+pub fn tell(app: &mut App, side: FleetSide, status: FleetStatus) -> Update {
     let now = app.clock();
     app.update(Event::Fleet { side, status: Arc::new(status) }, now)
 }
@@ -133,7 +133,9 @@ pub fn run_tour(mut app: App, tour: Tour) -> App {
 
 fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {
     for tenth in 0..=120_u64 {
-        for (side, scenario, pace, each) in [(Side::Left, &scenarios[0], 3, 50), (Side::Right, &scenarios[1], 13, 1)] {
+        for (side, scenario, pace, each) in
+            [(FleetSide::Left, &scenarios[0], 3, 50), (FleetSide::Right, &scenarios[1], 13, 1)]
+        {
             let acquisitions = tenth.saturating_sub(10) * pace;
             tell(&mut app, side, status(scenario, tenth * 100, clients(many), totals(acquisitions, each)));
         }

@@ -21,27 +21,27 @@ use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 use crate::tui::widget::text::{Keep, wrap_words};
 
 /// Columns of day and time without the zone.
-const TIME: usize = 19;
+const TIME_WIDTH: usize = 19;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum AuditColumn {
     Mark,
     Time,
     Action,
     Result,
-    Life,
+    Owner,
     Who,
     Node,
 }
 
-const COLUMNS: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::text(Key::Time, "TIME", 19, 19, 1),
-    Column::text(Key::Action, "WHAT", 6, 6, 3),
-    Column::text(Key::Result, "RESULT", 15, 15, 0),
-    Column::text(Key::Life, "OWNER", 9, 9, 4),
-    Column::text(Key::Who, "WHO", 9, 24, 2),
-    Column::text(Key::Node, "NODE", 16, 70, 0),
+const COLUMNS: &[Column<AuditColumn>] = &[
+    Column::text(AuditColumn::Mark, "", 1, 1, 0),
+    Column::text(AuditColumn::Time, "TIME", 19, 19, 1),
+    Column::text(AuditColumn::Action, "WHAT", 6, 6, 3),
+    Column::text(AuditColumn::Result, "RESULT", 15, 15, 0),
+    Column::text(AuditColumn::Owner, "OWNER", 9, 9, 4),
+    Column::text(AuditColumn::Who, "WHO", 9, 24, 2),
+    Column::text(AuditColumn::Node, "NODE", 16, 70, 0),
 ];
 
 /// What was changed, newest last.
@@ -120,19 +120,19 @@ fn why_empty(view: View<'_>, columns: usize) -> Vec<String> {
     wrap_words(says, columns.saturating_sub(4), view.theme.signs.charset)
 }
 
-fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell {
     let theme = view.theme;
     let width = usize::from(column.width);
     let fit = |text: &str, keep| view.fit(text, width, keep);
     match column.key {
-        Key::Mark => Cell::new(" ", theme.text),
-        Key::Time => {
+        AuditColumn::Mark => Cell::new(" ", theme.text),
+        AuditColumn::Time => {
             let known = audit_details::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
-            let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME).collect());
+            let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME_WIDTH).collect());
             Cell::new(fit(&shown, Keep::Start), theme.dim)
         }
-        Key::Action => Cell::new(fit(&entry.action, Keep::Start), theme.text),
-        Key::Result => {
+        AuditColumn::Action => Cell::new(fit(&entry.action, Keep::Start), theme.text),
+        AuditColumn::Result => {
             let (sign, style) = match &entry.outcome {
                 None => (theme.signs.unknown, theme.unsure),
                 Some(_) if is_done(entry) => (theme.signs.holds, theme.good),
@@ -141,9 +141,9 @@ fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<Key>) -> Cell {
             };
             Cell::new(fit(&format!("{sign} {}", result(entry)), Keep::Start), style)
         }
-        Key::Life => Cell::new(fit(&entry.subject.life, Keep::Start), theme.text),
-        Key::Who => Cell::new(fit(&format!("{}@{}", entry.who.user, entry.who.host), Keep::Start), theme.text),
-        Key::Node => Cell::new(fit(&entry.subject.path, Keep::Ends), theme.strong),
+        AuditColumn::Owner => Cell::new(fit(&entry.subject.life, Keep::Start), theme.text),
+        AuditColumn::Who => Cell::new(fit(&format!("{}@{}", entry.who.user, entry.who.host), Keep::Start), theme.text),
+        AuditColumn::Node => Cell::new(fit(&entry.subject.path, Keep::Ends), theme.strong),
     }
 }
 

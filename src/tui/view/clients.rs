@@ -14,7 +14,7 @@ use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 use crate::tui::widget::text::{Keep, session};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum ClientColumn {
     Mark,
     Id,
     State,
@@ -33,29 +33,29 @@ enum Key {
     Trouble,
 }
 
-const COLUMNS: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::number(Key::Id, "ID", 4, 0),
-    Column::text(Key::State, "STATE", 15, 15, 0),
-    Column::number(Key::Since, "SINCE", 6, 6),
-    Column::text(Key::Session, "SESSION", 9, 18, 1),
-    Column::number(Key::Expired, "EXPIRED", 7, 7),
-    Column::text(Key::Link, "LINK", 10, 12, 0),
-    Column::number(Key::Token, "TOKEN", 12, 9),
-    Column::number(Key::Events, "EVENTS", 7, 0),
-    Column::number(Key::Acquired, "ACQ", 6, 0),
-    Column::number(Key::Held, "HELD", 6, 3),
-    Column::number(Key::Median, "WAIT p50", 8, 5),
-    Column::number(Key::Slowest, "p99", 6, 4),
-    Column::number(Key::Longest, "LONGEST", 7, 2),
-    Column::number(Key::Requests, "REQUESTS", 8, 8),
-    Column::text(Key::Trouble, "TROUBLE", 16, 60, 10),
+const COLUMNS: &[Column<ClientColumn>] = &[
+    Column::text(ClientColumn::Mark, "", 1, 1, 0),
+    Column::number(ClientColumn::Id, "ID", 4, 0),
+    Column::text(ClientColumn::State, "STATE", 15, 15, 0),
+    Column::number(ClientColumn::Since, "SINCE", 6, 6),
+    Column::text(ClientColumn::Session, "SESSION", 9, 18, 1),
+    Column::number(ClientColumn::Expired, "EXPIRED", 7, 7),
+    Column::text(ClientColumn::Link, "LINK", 10, 12, 0),
+    Column::number(ClientColumn::Token, "TOKEN", 12, 9),
+    Column::number(ClientColumn::Events, "EVENTS", 7, 0),
+    Column::number(ClientColumn::Acquired, "ACQ", 6, 0),
+    Column::number(ClientColumn::Held, "HELD", 6, 3),
+    Column::number(ClientColumn::Median, "WAIT p50", 8, 5),
+    Column::number(ClientColumn::Slowest, "p99", 6, 4),
+    Column::number(ClientColumn::Longest, "LONGEST", 7, 2),
+    Column::number(ClientColumn::Requests, "REQUESTS", 8, 8),
+    Column::text(ClientColumn::Trouble, "TROUBLE", 16, 60, 10),
 ];
 
 /// The clients, or why there are none.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
-    let crew = app.fleets().crew(app.side());
+    let crew = app.fleets().fleet(app.side());
     let clients = app.fleets().clients(app.side());
     let inner = panel(view, crew).draw(area, buffer, theme);
     let Some(crew) = crew.filter(|_| !clients.is_empty() && inner.height >= 2) else {
@@ -80,7 +80,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let title = ("Contend".to_owned(), view.theme.strong);
     let inner = Panel { left: vec![title], ..Panel::default() }.draw(area, buffer, view.theme);
-    let ground = view.app.ground();
+    let ground = view.app.own_node();
     let lines = if view.app.settings().write {
         vec![
             "No test clients run.".to_owned(),
@@ -148,37 +148,41 @@ fn why_empty(view: View<'_>, crew: Option<&FleetView>) -> Vec<String> {
     }
 }
 
-fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<ClientColumn>) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let figure = |number: u64| Cell::new(count(number), if number == 0 { theme.dim } else { theme.text });
     match column.key {
-        Key::Mark => Cell::new(" ", theme.text),
-        Key::Id => Cell::new(client.id.to_string(), theme.strong),
-        Key::State => state(view, client),
-        Key::Since => {
+        ClientColumn::Mark => Cell::new(" ", theme.text),
+        ClientColumn::Id => Cell::new(client.id.to_string(), theme.strong),
+        ClientColumn::State => state(view, client),
+        ClientColumn::Since => {
             let age = crew.status().map_or(std::time::Duration::ZERO, |status| status.age);
             Cell::new(duration(age.saturating_sub(client.since)), theme.dim)
         }
-        Key::Session => {
+        ClientColumn::Session => {
             let id = client.session.map_or_else(|| "none".to_owned(), |id| session(id, width, signs.charset));
             Cell::new(id, if client.session.is_some() { theme.text } else { theme.dim })
         }
-        Key::Expired => {
+        ClientColumn::Expired => {
             Cell::new(count(client.expired.into()), if client.expired == 0 { theme.dim } else { theme.bad })
         }
-        Key::Link => link(view, client),
-        Key::Token => Cell::new(client.token.map_or_else(String::new, |token| token.to_string()), theme.good),
-        Key::Events => figure(client.events),
-        Key::Requests => figure(client.requests),
-        Key::Acquired => figure(client.acquisitions),
-        Key::Held | Key::Longest | Key::Median | Key::Slowest if client.acquisitions == 0 => Cell::new("-", theme.dim),
-        Key::Held => Cell::new(short(client.held), theme.text),
-        Key::Longest => Cell::new(short(client.longest_wait), theme.text),
-        Key::Median => Cell::new(short(client.waits.p50), theme.text),
-        Key::Slowest => Cell::new(short(client.waits.p99), theme.text),
-        Key::Trouble => {
+        ClientColumn::Link => link(view, client),
+        ClientColumn::Token => Cell::new(client.token.map_or_else(String::new, |token| token.to_string()), theme.good),
+        ClientColumn::Events => figure(client.events),
+        ClientColumn::Requests => figure(client.requests),
+        ClientColumn::Acquired => figure(client.acquisitions),
+        ClientColumn::Held | ClientColumn::Longest | ClientColumn::Median | ClientColumn::Slowest
+            if client.acquisitions == 0 =>
+        {
+            Cell::new("-", theme.dim)
+        }
+        ClientColumn::Held => Cell::new(short(client.held), theme.text),
+        ClientColumn::Longest => Cell::new(short(client.longest_wait), theme.text),
+        ClientColumn::Median => Cell::new(short(client.waits.p50), theme.text),
+        ClientColumn::Slowest => Cell::new(short(client.waits.p99), theme.text),
+        ClientColumn::Trouble => {
             let trouble = client.trouble.as_deref().unwrap_or_default();
             Cell::new(view.fit(trouble, width, Keep::Start), theme.wait)
         }

@@ -13,7 +13,7 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use super::fleet_figures::{FigureLine, figures};
-use crate::tui::app::{FleetView, Phase, Side};
+use crate::tui::app::{FleetSide, FleetView, Phase};
 use crate::tui::overlaps;
 use crate::tui::widget::figure::{duration, plural};
 use crate::tui::widget::panel::Panel;
@@ -21,24 +21,24 @@ use crate::tui::widget::spark;
 use crate::tui::widget::text::{Keep, width, wrap_words};
 
 /// Columns of the rate behind a sparkline.
-const RATE: usize = 10;
+const RATE_WIDTH: usize = 10;
 
 /// The fleets, side by side, on one scale.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
-    let highest = fleets.crews().map(|(_, crew)| crew.figures().highest()).max().unwrap_or(0);
+    let highest = fleets.each().map(|(_, crew)| crew.rates().highest()).max().unwrap_or(0);
     let halves = if fleets.is_pair() {
         let left = area.width / 2;
         [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
     } else {
         [area, area]
     };
-    for (side, crew) in fleets.crews() {
-        draw_crew(view, (side, crew), highest, halves[side as usize], buffer);
+    for (side, crew) in fleets.each() {
+        draw_fleet(view, (side, crew), highest, halves[side as usize], buffer);
     }
 }
 
-fn draw_crew(view: View<'_>, (side, crew): (Side, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {
+fn draw_fleet(view: View<'_>, (side, crew): (FleetSide, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let inner = panel(view, side, crew, area.width).draw(area, buffer, theme);
     let room = usize::from(inner.width).saturating_sub(2);
@@ -79,7 +79,7 @@ fn draw_crew(view: View<'_>, (side, crew): (Side, &FleetView), highest: u64, are
     }
 }
 
-fn panel(view: View<'_>, side: Side, crew: &FleetView, columns: u16) -> Panel {
+fn panel(view: View<'_>, side: FleetSide, crew: &FleetView, columns: u16) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let focused = app.fleets().is_pair() && app.side() == side;
     let name = crew.scenario().algorithm.name();
@@ -110,11 +110,11 @@ fn time(crew: &FleetView) -> String {
 /// Watch events of the last minute, on the scale of both fleets, and how many a second they are now.
 fn sparkline(view: View<'_>, crew: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
-    let rate = crew.figures().events().filter(|_| crew.is_active());
+    let rate = crew.rates().events().filter(|_| crew.is_active());
     let rate = rate.map_or_else(String::new, |rate| format!("{}/s", crate::tui::widget::figure::rate(rate)));
-    let seconds = crew.figures().seconds();
-    let room = usize::from(area.width).saturating_sub(RATE + 3);
-    let line = spark::line(&seconds, room.min(crate::tui::app::SECONDS), highest, &theme.signs.levels);
+    let seconds = crew.rates().seconds();
+    let room = usize::from(area.width).saturating_sub(RATE_WIDTH + 3);
+    let line = spark::line(&seconds, room.min(crate::tui::app::RATE_SECONDS), highest, &theme.signs.levels);
     let style = if highest == 0 { theme.dim } else { style_of(view, crew) };
     Line::from(vec![Span::raw(" "), Span::styled(line, style)]).render(area, buffer);
     Line::from(Span::styled(format!("{rate} "), theme.strong)).right_aligned().render(area, buffer);
@@ -130,7 +130,7 @@ fn style_of(view: View<'_>, crew: &FleetView) -> Style {
 }
 
 /// Who believed what.
-pub fn draw_beliefs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
+pub fn draw_overlaps(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     if area.height == 0 {
         return;

@@ -22,7 +22,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let all = lines(app, usize::from(area.width.saturating_sub(AROUND)));
     let count = app.world().open_lock().map_or(0, |lock| app.world().diagnosis().of(lock.id()).len());
-    let focused = app.pane() == Pane::Why;
+    let focused = app.pane() == Pane::Findings;
     let height = usize::from(area.height.saturating_sub(2));
     let scrolled = if focused { app.scrolled() } else { 0 };
     let top = scrolled.min(all.len().saturating_sub(height));

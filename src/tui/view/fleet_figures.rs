@@ -64,7 +64,7 @@ impl Figures {
         let totals = &status.totals;
         Self {
             acquisitions: totals.acquisitions,
-            per_second: crew.figures().acquisitions(),
+            per_second: crew.rates().acquisitions(),
             events: totals.events,
             requests: totals.requests,
             wire: totals.wire_events,

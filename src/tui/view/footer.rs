@@ -4,9 +4,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{View, notice};
-use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, Purpose, Screen};
+use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen};
 use crate::tui::contend_prompt::question;
-use crate::tui::keymap::{COMMANDS, Command, Entry, Group};
+use crate::tui::keymap::{COMMANDS, Command, CommandEntry, HelpGroup};
 use crate::tui::theme::Theme;
 use crate::tui::widget::text::{Keep, width};
 
@@ -48,11 +48,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
 
 fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer) -> Position {
     let (label, help) = match prompt.purpose {
-        Purpose::Filter => (" /", "  Enter keeps it, Esc clears it"),
-        Purpose::Command => (" :", "  Enter runs it, Esc leaves"),
-        Purpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
-        Purpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
-        Purpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
+        PromptPurpose::Filter => (" /", "  Enter keeps it, Esc clears it"),
+        PromptPurpose::Command => (" :", "  Enter runs it, Esc leaves"),
+        PromptPurpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
+        PromptPurpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
+        PromptPurpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
     };
     let room = usize::from(area.width).saturating_sub(width(label) + 1);
     let split = prompt.text().char_indices().nth(prompt.cursor()).map_or(prompt.text().len(), |(at, _)| at);
@@ -63,7 +63,9 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
     let used = at + width(&after);
     let usual = match prompt.purpose {
-        Purpose::Clients | Purpose::ClientsIntoQueue if prompt.text().is_empty() => DEFAULT_CLIENTS.to_string(),
+        PromptPurpose::Clients | PromptPurpose::ClientsIntoQueue if prompt.text().is_empty() => {
+            DEFAULT_CLIENTS.to_string()
+        }
         _ => String::new(),
     };
     let used = used + width(&usual);
@@ -81,15 +83,15 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
 fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     let app = view.app;
     let entries: Vec<_> = COMMANDS.iter().filter(|entry| applies(view, entry)).collect();
-    let text = |entry: &Entry| {
+    let text = |entry: &CommandEntry| {
         let key = entry.keys.first().map_or(String::new(), |key| key.label(app.settings().ascii));
         (key, word(view, entry))
     };
-    let length = |entry: &&Entry| {
+    let length = |entry: &&CommandEntry| {
         let (key, word) = text(entry);
         width(&key) + word.len() + 3
     };
-    let (last, first): (Vec<&Entry>, Vec<&Entry>) =
+    let (last, first): (Vec<&CommandEntry>, Vec<&CommandEntry>) =
         entries.into_iter().partition(|entry| matches!(entry.command, Command::Help | Command::Quit));
     let mut room = columns.saturating_sub(1 + last.iter().map(length).sum::<usize>());
     let mut spans = vec![Span::raw(" ")];
@@ -107,7 +109,7 @@ fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     Line::from(spans)
 }
 
-fn applies(view: View<'_>, entry: &Entry) -> bool {
+fn applies(view: View<'_>, entry: &CommandEntry) -> bool {
     let app = view.app;
     let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
     // Keys that would only be refused now would take the room of those that work.
@@ -117,17 +119,15 @@ fn applies(view: View<'_>, entry: &Entry) -> bool {
         Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
         Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
-        Command::Export if app.screen() == Screen::Contend => {
-            !app.has_fleets() && app.fleets().crews().next().is_some()
-        }
-        _ if entry.group == Group::Clients && app.screen() == Screen::Contend => app.has_fleets(),
+        Command::Export if app.screen() == Screen::Contend => !app.has_fleets() && app.fleets().each().next().is_some(),
+        _ if entry.group == HelpGroup::Clients && app.screen() == Screen::Contend => app.has_fleets(),
         _ => true,
     };
     entry.hint.is_some() && entry.is_on(app.screen()) && useful
 }
 
 /// The word of a hint; some say what the key would do now.
-fn word(view: View<'_>, entry: &Entry) -> &'static str {
+fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
     let app = view.app;
     match entry.command {
         Command::Back if app.screen() == Screen::Queue && !app.tags().is_empty() => "untag",
@@ -137,7 +137,7 @@ fn word(view: View<'_>, entry: &Entry) -> &'static str {
         Command::Start if app.screen() == Screen::Contend => "start",
         Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Audit => "list",
         Command::NextPane if app.pane() == Pane::Details => "why",
-        Command::NextPane if app.pane() == Pane::Why => "queue",
+        Command::NextPane if app.pane() == Pane::Findings => "queue",
         _ => entry.hint.unwrap_or_default(),
     }
 }

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use crate::tui::help;
-use crate::tui::keymap::Entry;
+use crate::tui::keymap::CommandEntry;
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::text::Keep;
 
@@ -53,7 +53,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-fn command(view: View<'_>, entry: &Entry, columns: usize) -> Line<'static> {
+fn command(view: View<'_>, entry: &CommandEntry, columns: usize) -> Line<'static> {
     let theme = view.theme;
     let keys: Vec<_> = entry.keys.iter().map(|key| key.label(view.app.settings().ascii)).collect();
     let keys = keys.join(" ");

@@ -14,14 +14,14 @@ use super::{View, filter_title, window};
 use crate::diagnose::Code;
 use crate::queue::{HeldSince, LockQueue};
 use crate::recipe::LockKind;
-use crate::tui::app::{Rows, Screen, SortBy};
+use crate::tui::app::{LockOrder, Rows, Screen};
 use crate::tui::widget::figure::{duration, plural, rate, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 use crate::tui::widget::text::{Keep, fit_bytes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum LockColumn {
     Mark,
     Lock,
     Recipe,
@@ -37,35 +37,35 @@ enum Key {
     Finding,
 }
 
-const COLUMNS: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::text(Key::Lock, "LOCK", 16, 48, 0),
-    Column::text(Key::Recipe, "RECIPE", 15, 16, 5),
-    Column::text(Key::Holder, "HOLDER", 15, 33, 1),
-    Column::text(Key::Data, "HOLDER'S DATA", 14, 24, 8),
-    Column::number(Key::Held, "HELD", 7, 1),
-    Column::number(Key::Holding, "HOLD", 5, 10),
-    Column::number(Key::Waiting, "WAIT", 6, 0),
-    Column::number(Key::Oldest, "OLDEST", 6, 3),
-    Column::number(Key::Acquisitions, "ACQ/s", 6, 4),
-    Column::number(Key::Herd, "HERD/s", 7, 6),
-    Column::number(Key::Chain, "CHAIN/s", 7, 7),
-    Column::text(Key::Finding, "FINDING", 13, 24, 0),
+const COLUMNS: &[Column<LockColumn>] = &[
+    Column::text(LockColumn::Mark, "", 1, 1, 0),
+    Column::text(LockColumn::Lock, "LOCK", 16, 48, 0),
+    Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
+    Column::text(LockColumn::Holder, "HOLDER", 15, 33, 1),
+    Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
+    Column::number(LockColumn::Held, "HELD", 7, 1),
+    Column::number(LockColumn::Holding, "HOLD", 5, 10),
+    Column::number(LockColumn::Waiting, "WAIT", 6, 0),
+    Column::number(LockColumn::Oldest, "OLDEST", 6, 3),
+    Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
+    Column::number(LockColumn::Herd, "HERD/s", 7, 6),
+    Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
+    Column::text(LockColumn::Finding, "FINDING", 13, 24, 0),
 ];
 
-impl Key {
-    fn sorts(self) -> Option<SortBy> {
+impl LockColumn {
+    fn sorts(self) -> Option<LockOrder> {
         match self {
-            Self::Lock => Some(SortBy::Lock),
-            Self::Recipe => Some(SortBy::Recipe),
-            Self::Holder => Some(SortBy::Holder),
-            Self::Held => Some(SortBy::Held),
-            Self::Waiting => Some(SortBy::Waiting),
-            Self::Oldest => Some(SortBy::Oldest),
-            Self::Acquisitions => Some(SortBy::Acquisitions),
-            Self::Herd => Some(SortBy::Herd),
-            Self::Chain => Some(SortBy::Chain),
-            Self::Finding => Some(SortBy::Severity),
+            Self::Lock => Some(LockOrder::Lock),
+            Self::Recipe => Some(LockOrder::Recipe),
+            Self::Holder => Some(LockOrder::Holder),
+            Self::Held => Some(LockOrder::Held),
+            Self::Waiting => Some(LockOrder::Waiting),
+            Self::Oldest => Some(LockOrder::Oldest),
+            Self::Acquisitions => Some(LockOrder::Acquisitions),
+            Self::Herd => Some(LockOrder::Herd),
+            Self::Chain => Some(LockOrder::Chain),
+            Self::Finding => Some(LockOrder::Severity),
             Self::Mark | Self::Data | Self::Holding => None,
         }
     }
@@ -84,7 +84,12 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         return;
     }
     let placed = place(COLUMNS, inner.width);
-    titles(buffer, inner, &placed, |key: Key| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title });
+    titles(
+        buffer,
+        inner,
+        &placed,
+        |key: LockColumn| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title },
+    );
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.lock_cursor();
     for (rank, line) in window(cursor.top(), locks.len(), list) {
@@ -132,7 +137,7 @@ fn why_empty(view: View<'_>) -> Vec<String> {
     vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
 }
 
-fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
     let (theme, now, server_now) = (view.theme, view.app.now(), view.app.server_now());
     let signs = &theme.signs;
     let width = usize::from(column.width);
@@ -140,52 +145,56 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<Key>) -> Cell {
     let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
     match column.key {
         // Before everything was read once, nobody can say who holds and who waits.
-        Key::Holder | Key::Held | Key::Holding | Key::Waiting | Key::Oldest if view.app.knows_nothing() => {
+        LockColumn::Holder | LockColumn::Held | LockColumn::Holding | LockColumn::Waiting | LockColumn::Oldest
+            if view.app.knows_nothing() =>
+        {
             Cell::new(signs.unknown, theme.unsure)
         }
         // Who waits for a single node is not in the tree.
-        Key::Waiting if lock.kind() == LockKind::SingleNode => match view.app.world().table_at(now).waiters(lock) {
-            Some(watchers) if watchers.whole => {
-                let count = watchers.sessions.len();
-                Cell::new(size(count), faint(count, theme.dim, view.data(theme.wait)))
+        LockColumn::Waiting if lock.kind() == LockKind::SingleNode => {
+            match view.app.world().table_at(now).waiters(lock) {
+                Some(watchers) if watchers.whole => {
+                    let count = watchers.sessions.len();
+                    Cell::new(size(count), faint(count, theme.dim, view.data(theme.wait)))
+                }
+                _ => Cell::new(signs.unknown, theme.dim),
             }
-            _ => Cell::new(signs.unknown, theme.dim),
-        },
-        Key::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
-        Key::Mark => Cell::new(" ", plain),
-        Key::Lock => {
+        }
+        LockColumn::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
+        LockColumn::Mark => Cell::new(" ", plain),
+        LockColumn::Lock => {
             let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
             Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong))
         }
-        Key::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
-        Key::Holder => match lock.first_holder() {
+        LockColumn::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
+        LockColumn::Holder => match lock.first_holder() {
             None => Cell::new(if lock.is_empty() { "free" } else { "-" }, theme.dim),
             Some(holder) => match holder.session {
                 Some(id) => Cell::new(who(view, id, width), plain),
                 None => Cell::new(view.fit("no session", width, Keep::Start), view.data(theme.wait)),
             },
         },
-        Key::Data => {
+        LockColumn::Data => {
             let data = lock.first_holder().map(|holder| fit_bytes(holder.data.bytes(), width, signs.charset));
             Cell::new(data.unwrap_or_default(), plain)
         }
-        Key::Held => match lock.held() {
+        LockColumn::Held => match lock.held() {
             HeldSince::Free => Cell::new("-", theme.dim),
             HeldSince::Since(time) => Cell::new(duration(now.since(time)), plain),
             HeldSince::AtMostSince(time) => {
                 Cell::new(format!("{}{}", signs.at_most, duration(server_now.since(time))), plain)
             }
         },
-        Key::Holding => Cell::new(size(lock.holding()), faint(lock.holding(), theme.dim, plain)),
-        Key::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
-        Key::Oldest => match lock.first_waiter() {
+        LockColumn::Holding => Cell::new(size(lock.holding()), faint(lock.holding(), theme.dim, plain)),
+        LockColumn::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
+        LockColumn::Oldest => match lock.first_waiter() {
             None => Cell::new("-", theme.dim),
             Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),
         },
-        Key::Acquisitions => figure(lock.rates(now).acquisitions),
-        Key::Herd => figure(lock.rates(now).herd),
-        Key::Chain => figure(lock.rates(now).chain),
-        Key::Finding => finding(view, lock, width),
+        LockColumn::Acquisitions => figure(lock.rates(now).acquisitions),
+        LockColumn::Herd => figure(lock.rates(now).herd),
+        LockColumn::Chain => figure(lock.rates(now).chain),
+        LockColumn::Finding => finding(view, lock, width),
     }
 }
 

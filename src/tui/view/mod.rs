@@ -36,7 +36,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::app::{App, Area, SMALLEST, Screen, Side};
+use super::app::{App, Area, FleetSide, MIN_TERMINAL, Screen};
 use super::contend_prompt::question;
 use super::theme::Theme;
 use super::widget::text::{Keep, fit};
@@ -76,10 +76,10 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
             findings::draw(view, place(why), buffer);
         }
         Screen::Contend => {
-            let (fleets, beliefs) = (place(layout.fleets), place(layout.beliefs));
-            if app.fleets().crew(Side::Left).is_some() {
+            let (fleets, beliefs) = (place(layout.fleets), place(layout.overlaps));
+            if app.fleets().fleet(FleetSide::Left).is_some() {
                 contend::draw(view, fleets, buffer);
-                contend::draw_beliefs(view, beliefs, buffer);
+                contend::draw_overlaps(view, beliefs, buffer);
                 clients::draw(view, main, buffer);
             } else {
                 clients::draw_nothing(view, fleets.union(main), buffer);
@@ -110,7 +110,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
 fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
     let needs = format!(
         "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. q quits.",
-        SMALLEST.0, SMALLEST.1, area.width, area.height
+        MIN_TERMINAL.0, MIN_TERMINAL.1, area.width, area.height
     );
     let sentence = question(app).unwrap_or(needs);
     Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);

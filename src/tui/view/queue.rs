@@ -22,7 +22,7 @@ use crate::tui::widget::text::{Keep, fit_bytes, session};
 use crate::znode::Sequence;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum QueueColumn {
     Mark,
     Position,
     Sequence,
@@ -30,7 +30,7 @@ enum Key {
     State,
     Session,
     Client,
-    Life,
+    Liveness,
     Watches,
     Data,
     Age,
@@ -40,38 +40,38 @@ enum Key {
     Created,
 }
 
-const COLUMNS: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::number(Key::Position, "#", 6, 3),
-    Column::number(Key::Sequence, "SEQUENCE", 10, 0),
-    Column::text(Key::Mode, "", 1, 1, 0),
-    Column::text(Key::State, "STATE", 9, 9, 0),
-    Column::text(Key::Session, "SESSION", 9, 18, 1),
-    Column::text(Key::Data, "DATA", 12, 28, 4),
-    Column::number(Key::Age, "AGE", 6, 0),
-    Column::text(Key::WaitsFor, "WAITS FOR", 15, 18, 2),
-    Column::text(Key::Node, "NODE", 36, 54, 5),
-    Column::number(Key::Czxid, "CZXID", 14, 6),
-    Column::text(Key::Created, "CREATED", 26, 26, 7),
+const COLUMNS: &[Column<QueueColumn>] = &[
+    Column::text(QueueColumn::Mark, "", 1, 1, 0),
+    Column::number(QueueColumn::Position, "#", 6, 3),
+    Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
+    Column::text(QueueColumn::Mode, "", 1, 1, 0),
+    Column::text(QueueColumn::State, "STATE", 9, 9, 0),
+    Column::text(QueueColumn::Session, "SESSION", 9, 18, 1),
+    Column::text(QueueColumn::Data, "DATA", 12, 28, 4),
+    Column::number(QueueColumn::Age, "AGE", 6, 0),
+    Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
+    Column::text(QueueColumn::Node, "NODE", 36, 54, 5),
+    Column::number(QueueColumn::Czxid, "CZXID", 14, 6),
+    Column::text(QueueColumn::Created, "CREATED", 26, 26, 7),
 ];
 
 /// When servers tell who is connected: the client's address says more than the session's id.
-const TOLD: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::number(Key::Position, "#", 6, 3),
-    Column::number(Key::Sequence, "SEQUENCE", 10, 0),
-    Column::text(Key::Mode, "", 1, 1, 0),
-    Column::text(Key::State, "STATE", 9, 9, 0),
-    Column::text(Key::Session, "SESSION", 9, 18, 5),
-    Column::text(Key::Client, "CLIENT", 15, 21, 1),
-    Column::text(Key::Life, "LIVENESS", 12, 13, 0),
-    Column::number(Key::Age, "AGE", 6, 0),
-    Column::text(Key::WaitsFor, "WAITS FOR", 15, 18, 2),
-    Column::text(Key::Watches, "WATCHES", 17, 24, 4),
-    Column::text(Key::Data, "DATA", 12, 28, 6),
-    Column::text(Key::Node, "NODE", 36, 54, 7),
-    Column::number(Key::Czxid, "CZXID", 14, 8),
-    Column::text(Key::Created, "CREATED", 26, 26, 9),
+const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
+    Column::text(QueueColumn::Mark, "", 1, 1, 0),
+    Column::number(QueueColumn::Position, "#", 6, 3),
+    Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
+    Column::text(QueueColumn::Mode, "", 1, 1, 0),
+    Column::text(QueueColumn::State, "STATE", 9, 9, 0),
+    Column::text(QueueColumn::Session, "SESSION", 9, 18, 5),
+    Column::text(QueueColumn::Client, "CLIENT", 15, 21, 1),
+    Column::text(QueueColumn::Liveness, "LIVENESS", 12, 13, 0),
+    Column::number(QueueColumn::Age, "AGE", 6, 0),
+    Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
+    Column::text(QueueColumn::Watches, "WATCHES", 17, 24, 4),
+    Column::text(QueueColumn::Data, "DATA", 12, 28, 6),
+    Column::text(QueueColumn::Node, "NODE", 36, 54, 7),
+    Column::number(QueueColumn::Czxid, "CZXID", 14, 8),
+    Column::text(QueueColumn::Created, "CREATED", 26, 26, 9),
 ];
 
 /// The open lock's queue.
@@ -88,8 +88,8 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         return;
     };
     let told = app.world().table().view().members.iter().any(|member| member.connections.is_some());
-    let placed = place(if told { TOLD } else { COLUMNS }, inner.width);
-    let marks = told && !placed.iter().any(|column| column.key == Key::Watches);
+    let placed = place(if told { COLUMNS_WITH_CLIENTS } else { COLUMNS }, inner.width);
+    let marks = told && !placed.iter().any(|column| column.key == QueueColumn::Watches);
     titles(buffer, inner, &placed, |_| theme.title);
     let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = app.contender_cursor();
@@ -115,7 +115,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 }
 
 /// Below a single node's holder: who watches the node. They are not in the tree, so they cannot be selected.
-fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Key>]), buffer: &mut Buffer) {
+fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<QueueColumn>]), buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let table_at = app.world().table_at(app.now());
     let Some(watchers) = table_at.waiters(lock).filter(|_| app.shows_truth()) else { return };
@@ -128,18 +128,18 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Ke
             let width = usize::from(column.width);
             let plain = view.data(theme.text);
             match column.key {
-                Key::State => Cell::new(format!("{} waits", theme.signs.waits), theme.wait),
-                Key::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
-                Key::Client => {
+                QueueColumn::State => Cell::new(format!("{} waits", theme.signs.waits), theme.wait),
+                QueueColumn::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
+                QueueColumn::Client => {
                     let known = client(view, *id).unwrap_or(theme.signs.unknown);
                     Cell::new(view.fit(known, width, Keep::Start), plain)
                 }
                 // Since when it waits is told by nobody.
-                Key::Life => {
+                QueueColumn::Liveness => {
                     let (text, style) = life(view, table_at.owner_state(*id, app.now()));
                     Cell::new(view.fit(&text, width, Keep::Start), style)
                 }
-                Key::WaitsFor => Cell::new(view.fit("watches it", width, Keep::Start), plain),
+                QueueColumn::WaitsFor => Cell::new(view.fit("watches it", width, Keep::Start), plain),
                 _ => Cell::new("", plain),
             }
         });
@@ -216,7 +216,7 @@ fn cell(
     view: View<'_>,
     lock: &LockQueue,
     (row, facts, marks): (&ContenderRow<'_>, &Facts<'_>, bool),
-    column: Placed<Key>,
+    column: Placed<QueueColumn>,
 ) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
@@ -224,35 +224,35 @@ fn cell(
     let plain = view.data(theme.text);
     let contender = row.contender;
     match column.key {
-        Key::Mark => Cell::new(" ", plain),
-        Key::Position => Cell::new(size(row.position), theme.dim),
-        Key::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
-        Key::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
-        Key::State => match row.state {
+        QueueColumn::Mark => Cell::new(" ", plain),
+        QueueColumn::Position => Cell::new(size(row.position), theme.dim),
+        QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
+        QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
+        QueueColumn::State => match row.state {
             _ if !view.app.shows_truth() => Cell::new(format!("{} {}", signs.unknown, "unknown"), theme.unsure),
             ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
             ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
             ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
         },
-        Key::Session => match contender.session {
+        QueueColumn::Session => match contender.session {
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
-        Key::Client => match contender.session.and_then(|id| client(view, id)) {
+        QueueColumn::Client => match contender.session.and_then(|id| client(view, id)) {
             Some(client) => Cell::new(view.fit(client, width, Keep::Start), plain),
             None => Cell::new(signs.unknown, theme.dim),
         },
-        Key::Life => {
+        QueueColumn::Liveness => {
             let (text, style) = life(view, (facts.owner, facts.expires_in));
             Cell::new(view.fit(&text, width, Keep::Start), style)
         }
-        Key::Watches => match watches(view, row, facts) {
+        QueueColumn::Watches => match watches(view, row, facts) {
             Some((sign, words, style)) => Cell::new(view.fit(&format!("{sign} {words}"), width, Keep::Start), style),
             None => Cell::new("", plain),
         },
-        Key::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
-        Key::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
-        Key::WaitsFor => match watches(view, row, facts).filter(|_| marks) {
+        QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
+        QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
+        QueueColumn::WaitsFor => match watches(view, row, facts).filter(|_| marks) {
             Some((sign, _, style)) => {
                 let shown = view.fit(&waits_for(view, lock, row), width.saturating_sub(2), Keep::Start);
                 let style = if facts.watching == WatchTarget::Nothing { style } else { plain };
@@ -260,9 +260,9 @@ fn cell(
             }
             None => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
         },
-        Key::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
-        Key::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
-        Key::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
+        QueueColumn::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
+        QueueColumn::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
+        QueueColumn::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
     }
 }
 

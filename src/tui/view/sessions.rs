@@ -10,18 +10,18 @@ use ratatui::layout::Rect;
 use super::who::{client, countdown, life};
 use super::{View, filter_title, window};
 use crate::queue::LockId;
-use crate::tui::app::{Rows, SessionRow, SessionsBy, Style};
+use crate::tui::app::{Rows, SessionOrder, SessionRow, WaitStyle};
 use crate::tui::widget::figure::{duration, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 use crate::tui::widget::text::{Keep, session, width};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum SessionColumn {
     Mark,
     Session,
     Client,
-    Life,
+    Liveness,
     Heard,
     Timeout,
     Expires,
@@ -32,30 +32,30 @@ enum Key {
     Last,
 }
 
-const COLUMNS: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::text(Key::Session, "SESSION", 9, 18, 0),
-    Column::text(Key::Client, "CLIENT", 15, 21, 1),
-    Column::text(Key::Life, "LIVENESS", 12, 13, 0),
-    Column::number(Key::Heard, "HEARD", 6, 3),
-    Column::number(Key::Timeout, "TIMEOUT", 7, 5),
-    Column::number(Key::Expires, "EXPIRES", 7, 6),
-    Column::text(Key::Holds, "HOLDS", 14, 36, 0),
-    Column::text(Key::Waits, "WAITS FOR", 14, 36, 0),
-    Column::text(Key::Style, "STYLE", 7, 7, 4),
-    Column::text(Key::Server, "SERVER", 15, 24, 7),
-    Column::text(Key::Last, "LAST", 4, 4, 8),
+const COLUMNS: &[Column<SessionColumn>] = &[
+    Column::text(SessionColumn::Mark, "", 1, 1, 0),
+    Column::text(SessionColumn::Session, "SESSION", 9, 18, 0),
+    Column::text(SessionColumn::Client, "CLIENT", 15, 21, 1),
+    Column::text(SessionColumn::Liveness, "LIVENESS", 12, 13, 0),
+    Column::number(SessionColumn::Heard, "HEARD", 6, 3),
+    Column::number(SessionColumn::Timeout, "TIMEOUT", 7, 5),
+    Column::number(SessionColumn::Expires, "EXPIRES", 7, 6),
+    Column::text(SessionColumn::Holds, "HOLDS", 14, 36, 0),
+    Column::text(SessionColumn::Waits, "WAITS FOR", 14, 36, 0),
+    Column::text(SessionColumn::Style, "STYLE", 7, 7, 4),
+    Column::text(SessionColumn::Server, "SERVER", 15, 24, 7),
+    Column::text(SessionColumn::Last, "LAST", 4, 4, 8),
 ];
 
-impl Key {
-    fn sorts(self) -> Option<SessionsBy> {
+impl SessionColumn {
+    fn sorts(self) -> Option<SessionOrder> {
         match self {
-            Self::Session => Some(SessionsBy::Session),
-            Self::Client => Some(SessionsBy::Client),
-            Self::Life => Some(SessionsBy::Liveness),
-            Self::Heard => Some(SessionsBy::Heard),
-            Self::Holds => Some(SessionsBy::Holds),
-            Self::Waits => Some(SessionsBy::Waits),
+            Self::Session => Some(SessionOrder::Session),
+            Self::Client => Some(SessionOrder::Client),
+            Self::Liveness => Some(SessionOrder::Liveness),
+            Self::Heard => Some(SessionOrder::Heard),
+            Self::Holds => Some(SessionOrder::Holds),
+            Self::Waits => Some(SessionOrder::Waits),
             _ => None,
         }
     }
@@ -102,7 +102,7 @@ fn why_empty(view: View<'_>) -> Vec<String> {
     ]
 }
 
-fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, row: &SessionRow, column: Placed<SessionColumn>) -> Cell {
     let (theme, now) = (view.theme, view.app.now());
     let table_at = view.app.world().table_at(now);
     let columns = usize::from(column.width);
@@ -110,45 +110,47 @@ fn cell(view: View<'_>, row: &SessionRow, column: Placed<Key>) -> Cell {
     let unknown = || Cell::new(theme.signs.unknown, theme.dim);
     let connection = table_at.view().connection_of(row.session);
     match column.key {
-        Key::Mark => Cell::new(" ", plain),
-        Key::Session => Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong)),
-        Key::Client => match client(view, row.session) {
+        SessionColumn::Mark => Cell::new(" ", plain),
+        SessionColumn::Session => {
+            Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
+        }
+        SessionColumn::Client => match client(view, row.session) {
             Some(client) => Cell::new(view.fit(client, columns, Keep::Start), plain),
             None => unknown(),
         },
-        Key::Life => {
+        SessionColumn::Liveness => {
             let (text, style) = life(view, table_at.owner_state(row.session, row.since));
             Cell::new(view.fit(&text, columns, Keep::Start), style)
         }
-        Key::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {
+        SessionColumn::Heard => match connection.and_then(|(_, connection)| connection.last_heard) {
             Some(heard) => Cell::new(duration(now.since(heard)), plain),
             None => unknown(),
         },
-        Key::Timeout => match connection.and_then(|(_, connection)| connection.timeout()) {
+        SessionColumn::Timeout => match connection.and_then(|(_, connection)| connection.timeout()) {
             Some(timeout) => Cell::new(duration(timeout), plain),
             None => unknown(),
         },
-        Key::Expires => match table_at.view().session(row.session).and_then(|found| found.expires_at) {
+        SessionColumn::Expires => match table_at.view().session(row.session).and_then(|found| found.expires_at) {
             Some(at) => Cell::new(countdown(at.since(now)), plain),
             None => unknown(),
         },
-        Key::Holds => Cell::new(locks(view, &row.holds, columns), view.data(theme.good)),
-        Key::Waits => {
+        SessionColumn::Holds => Cell::new(locks(view, &row.holds, columns), view.data(theme.good)),
+        SessionColumn::Waits => {
             let awaited: Vec<_> = row.awaits.iter().take(2).map(|(lock, _)| *lock).collect();
             let more = row.awaits.len().saturating_sub(awaited.len());
             Cell::new(named(view, awaited.first(), awaited.len() + more, columns), view.data(theme.wait))
         }
-        Key::Style => match row.style(table_at) {
-            Some(Style::Unknown) => unknown(),
-            Some(style @ Style::Nothing) => Cell::new(style.id(), view.data(theme.bad)),
+        SessionColumn::Style => match row.style(table_at) {
+            Some(WaitStyle::Unknown) => unknown(),
+            Some(style @ WaitStyle::Nothing) => Cell::new(style.id(), view.data(theme.bad)),
             Some(style) => Cell::new(style.id(), plain),
             None => Cell::new("", plain),
         },
-        Key::Server => match connection {
+        SessionColumn::Server => match connection {
             Some((server, _)) => Cell::new(view.fit(&server.address, columns, Keep::Start), plain),
             None => unknown(),
         },
-        Key::Last => {
+        SessionColumn::Last => {
             let last = connection.and_then(|(_, connection)| connection.last_operation.as_deref());
             last.map_or_else(unknown, |last| Cell::new(view.fit(last, columns, Keep::Start), plain))
         }

@@ -16,7 +16,7 @@ use crate::tui::widget::text::{Keep, session};
 use crate::znode::{Sequence, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Key {
+enum TimelineColumn {
     Mark,
     Time,
     Event,
@@ -31,19 +31,19 @@ enum Key {
     Node,
 }
 
-const COLUMNS: &[Column<Key>] = &[
-    Column::text(Key::Mark, "", 1, 1, 0),
-    Column::text(Key::Time, "TIME", 12, 12, 0),
-    Column::text(Key::Event, "EVENT", 14, 14, 0),
-    Column::text(Key::Lock, "LOCK", 13, 48, 0),
-    Column::number(Key::Sequence, "NUMBER", 7, 4),
-    Column::text(Key::Session, "SESSION", 9, 18, 3),
-    Column::number(Key::Waited, "WAITED", 6, 1),
-    Column::number(Key::Held, "HELD", 6, 1),
-    Column::number(Key::Queue, "QUEUE", 6, 5),
-    Column::number(Key::Herd, "HERD", 7, 6),
-    Column::number(Key::Chain, "CHAIN", 6, 7),
-    Column::text(Key::Node, "NODE", 26, 54, 8),
+const COLUMNS: &[Column<TimelineColumn>] = &[
+    Column::text(TimelineColumn::Mark, "", 1, 1, 0),
+    Column::text(TimelineColumn::Time, "TIME", 12, 12, 0),
+    Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
+    Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
+    Column::number(TimelineColumn::Sequence, "NUMBER", 7, 4),
+    Column::text(TimelineColumn::Session, "SESSION", 9, 18, 3),
+    Column::number(TimelineColumn::Waited, "WAITED", 6, 1),
+    Column::number(TimelineColumn::Held, "HELD", 6, 1),
+    Column::number(TimelineColumn::Queue, "QUEUE", 6, 5),
+    Column::number(TimelineColumn::Herd, "HERD", 7, 6),
+    Column::number(TimelineColumn::Chain, "CHAIN", 6, 7),
+    Column::text(TimelineColumn::Node, "NODE", 26, 54, 8),
 ];
 
 /// The happenings that the console remembers.
@@ -100,7 +100,7 @@ fn why_empty(view: View<'_>, nothing: bool) -> Vec<String> {
     ]
 }
 
-fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
+fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -> Cell {
     let theme = view.theme;
     let width = usize::from(column.width);
     let span = |millis: Option<u64>| {
@@ -109,31 +109,37 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<Key>) -> Cell {
     let cost = |events: u64| Cell::new(count(events), if events == 0 { theme.dim } else { theme.text });
     let has_lock = happening.lock.is_some();
     match column.key {
-        Key::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
-        Key::Event => event(view, happening.event),
-        Key::Lock => {
+        TimelineColumn::Time => Cell::new(exact_time(happening.at, view.app.settings().utc), theme.dim),
+        TimelineColumn::Event => event(view, happening.event),
+        TimelineColumn::Lock => {
             let name = happening.lock.as_ref().map(name_of).unwrap_or_default();
             Cell::new(view.fit(&name, width, Keep::End), theme.strong)
         }
-        Key::Sequence => {
+        TimelineColumn::Sequence => {
             let sequence = happening.node.as_deref().and_then(Sequence::split).map(|(_, Sequence(number))| number);
             Cell::new(sequence.map_or_else(String::new, |number| number.to_string()), theme.text)
         }
-        Key::Session => {
+        TimelineColumn::Session => {
             let id = happening.session.map(|id| session(id, width, theme.signs.charset));
             Cell::new(id.unwrap_or_default(), theme.text)
         }
-        Key::Waited => Cell::new(span(happening.waited_ms), theme.wait),
+        TimelineColumn::Waited => Cell::new(span(happening.waited_ms), theme.wait),
         // Who gets the lock as soon as it comes has held it for no time: that tells nothing.
-        Key::Held if happening.event != LockEvent::Enqueued => Cell::new(span(happening.held_ms), theme.good),
-        Key::Queue if has_lock => Cell::new(size(happening.queue), theme.text),
-        Key::Herd if has_lock => cost(happening.watch_events.herd),
-        Key::Chain if has_lock => cost(happening.watch_events.chain),
-        Key::Node => {
+        TimelineColumn::Held if happening.event != LockEvent::Enqueued => {
+            Cell::new(span(happening.held_ms), theme.good)
+        }
+        TimelineColumn::Queue if has_lock => Cell::new(size(happening.queue), theme.text),
+        TimelineColumn::Herd if has_lock => cost(happening.watch_events.herd),
+        TimelineColumn::Chain if has_lock => cost(happening.watch_events.chain),
+        TimelineColumn::Node => {
             let node = happening.node.as_deref().unwrap_or_default();
             Cell::new(view.fit(node, width, Keep::Ends), theme.dim)
         }
-        Key::Mark | Key::Held | Key::Queue | Key::Herd | Key::Chain => Cell::new("", theme.text),
+        TimelineColumn::Mark
+        | TimelineColumn::Held
+        | TimelineColumn::Queue
+        | TimelineColumn::Herd
+        | TimelineColumn::Chain => Cell::new("", theme.text),
     }
 }
 
@@ -189,14 +195,14 @@ impl Sentence {
         }
     }
 
-    fn draw(&self, view: View<'_>, line: Rect, placed: &[Placed<Key>], buffer: &mut Buffer) {
+    fn draw(&self, view: View<'_>, line: Rect, placed: &[Placed<TimelineColumn>], buffer: &mut Buffer) {
         let theme = view.theme;
         let mut end = 0;
         row(buffer, line, placed, |column| {
             let cell = match column.key {
-                Key::Time => Cell::new(exact_time(self.at, view.app.settings().utc), theme.dim),
-                Key::Event => Cell::new(format!("{} {}", self.sign, self.word), self.style),
-                Key::Lock => Cell::new(view.fit(&self.lock, column.width.into(), Keep::End), theme.strong),
+                TimelineColumn::Time => Cell::new(exact_time(self.at, view.app.settings().utc), theme.dim),
+                TimelineColumn::Event => Cell::new(format!("{} {}", self.sign, self.word), self.style),
+                TimelineColumn::Lock => Cell::new(view.fit(&self.lock, column.width.into(), Keep::End), theme.strong),
                 _ => return Cell::new("", theme.text),
             };
             end = column.x + column.width + 1;

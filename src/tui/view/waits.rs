@@ -23,10 +23,10 @@ use crate::tui::widget::text::Keep;
 use crate::znode::{SessionId, Timestamp};
 
 /// Columns of a client's address and its session.
-const WHO: usize = 32;
+const CLIENT_WIDTH: usize = 32;
 
 /// From how many columns on there is room for what could be read from the next row too.
-const ROOMY: usize = 90;
+const MIN_WIDTH_WITH_HOLDER: usize = 90;
 
 /// The wait-for graph.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
@@ -90,15 +90,16 @@ fn branches(view: View<'_>, follows: &[bool]) -> String {
 fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
     let (theme, signs) = (view.theme, &view.theme.signs);
     let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
-    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, WHO));
+    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, CLIENT_WIDTH));
     let (text, style) = match row.kind {
         WaitKind::Cycle(sessions) => {
             (format!("{} cycle: {sessions} sessions wait for each other", signs.bad), theme.bad)
         }
         WaitKind::InCircle(next) => {
             // The next row is about the one who holds it.
-            let held = if room < ROOMY { String::new() } else { format!(", held by {}", short(view, next)) };
-            let lock = path(view, row.lock, room.saturating_sub(WHO + 13 + held.len()).max(12));
+            let held =
+                if room < MIN_WIDTH_WITH_HOLDER { String::new() } else { format!(", held by {}", short(view, next)) };
+            let lock = path(view, row.lock, room.saturating_sub(CLIENT_WIDTH + 13 + held.len()).max(12));
             (format!("{} {}  waits for {lock}{held}", signs.waits, someone()), theme.text)
         }
         WaitKind::SelfBlocked => {

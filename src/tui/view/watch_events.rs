@@ -28,7 +28,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let seconds = view.app.world().table().totals().history.seconds(view.app.now());
     let herd: Vec<_> = seconds.iter().map(|second| second.watch_events.herd).collect();
     let chain: Vec<_> = seconds.iter().map(|second| second.watch_events.chain).collect();
-    let sent = view.app.world().fired().seconds().map(whole);
+    let sent = view.app.world().watch_event_rates().seconds().map(whole);
     let highest = herd.iter().chain(&chain).chain(sent.iter().flatten()).copied().max().unwrap_or(0);
     let rows = [
         ("herd-style ", Some(herd), theme.wait, "had every waiter watched the parent"),

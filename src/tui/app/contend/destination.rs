@@ -6,7 +6,7 @@ use crate::recipe::Recipe;
 use crate::znode::{Sequence, ZnodePath};
 
 /// Percent of requests for reading that test clients send into a lock with readers.
-const READS: u8 = 50;
+const READ_PERCENT: u8 = 50;
 
 /// How test clients stand in a queue that is there: in its own place, naming and algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,12 +20,12 @@ pub struct Destination {
     /// Percent of the requests that are for reading.
     pub reads: u8,
     /// Whether their names are another library's than the queue's: then the console lists them in a queue of their own.
-    pub apart: bool,
+    pub in_own_queue: bool,
 }
 
 /// Why test clients cannot stand in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoPlace {
+pub enum CannotJoin {
     /// Leading is not a lock that is passed on.
     #[error(
         "Test clients cannot stand here: whoever is first leads an application, and a test client cannot do its work."
@@ -47,7 +47,7 @@ pub enum NoPlace {
 
 impl Destination {
     /// The place of test clients in this lock's queue.
-    pub fn of(lock: &LockQueue) -> Result<Self, NoPlace> {
+    pub fn of(lock: &LockQueue) -> Result<Self, CannotJoin> {
         let (algorithm, naming) = match lock.recipe() {
             Recipe::CuratorMutex | Recipe::GoLock | Recipe::TextbookQueue => (Algorithm::Chain, Naming::Curator),
             Recipe::RustLock if every_name(lock, &["lock-"]) => (Algorithm::Chain, Naming::Curator),
@@ -57,24 +57,24 @@ impl Destination {
             Recipe::KazooReadWrite => (Algorithm::SharedChain(Access::Write), Naming::Kazoo),
             Recipe::ZookeeperWriteLock => (Algorithm::Chain, Naming::WriteLock),
             Recipe::TextbookSessionQueue => (Algorithm::Chain, Naming::Session),
-            Recipe::TextbookNamedQueue => (Algorithm::Chain, Naming::Named(own_name(lock).ok_or(NoPlace::Names)?)),
+            Recipe::TextbookNamedQueue => (Algorithm::Chain, Naming::Named(own_name(lock).ok_or(CannotJoin::Names)?)),
             Recipe::TextbookShared if every_name(lock, &["-R-", "-r-", "-W-", "-w-"]) => {
                 (Algorithm::SharedChain(Access::Write), Naming::Session)
             }
             Recipe::SingleNode => return Ok(Self::single(lock.path())),
-            Recipe::RustLock | Recipe::TextbookShared => return Err(NoPlace::Names),
-            Recipe::KazooSemaphore => return Err(NoPlace::KazooSemaphore),
-            Recipe::Hive => return Err(NoPlace::Hive),
-            Recipe::UnknownQueue => return Err(NoPlace::Unknown),
+            Recipe::RustLock | Recipe::TextbookShared => return Err(CannotJoin::Names),
+            Recipe::KazooSemaphore => return Err(CannotJoin::KazooSemaphore),
+            Recipe::Hive => return Err(CannotJoin::Hive),
+            Recipe::UnknownQueue => return Err(CannotJoin::Unknown),
             Recipe::CuratorLatch
             | Recipe::ZookeeperElection
             | Recipe::SolrElection
             | Recipe::HadoopElector
-            | Recipe::KafkaController => return Err(NoPlace::Election),
+            | Recipe::KafkaController => return Err(CannotJoin::Election),
         };
-        let reads = if algorithm.access().is_some() { READS } else { 0 };
+        let reads = if algorithm.access().is_some() { READ_PERCENT } else { 0 };
         let apart = matches!(lock.recipe(), Recipe::GoLock | Recipe::TextbookQueue | Recipe::RustLock);
-        Ok(Self { algorithm, path: lock.path().clone(), naming, reads, apart })
+        Ok(Self { algorithm, path: lock.path().clone(), naming, reads, in_own_queue: apart })
     }
 
     /// A single node is competed for as it is: at its own path, or as the child `lock` of its parent.
@@ -83,7 +83,7 @@ impl Destination {
             Some(parent) if node.name() == "lock" && !parent.is_root() => (Algorithm::MutexParent, parent),
             _ => (Algorithm::Mutex, node.clone()),
         };
-        Self { algorithm, path, naming: Naming::default(), reads: 0, apart: false }
+        Self { algorithm, path, naming: Naming::default(), reads: 0, in_own_queue: false }
     }
 }
 

@@ -1,16 +1,16 @@
 //! Test clients on the screen: up to two fleets side by side, as their statuses tell.
 
 mod destination;
-mod figures;
 mod orders;
+mod rates;
 mod reports;
 mod start;
 
 use std::sync::Arc;
 
-pub use destination::{Destination, NoPlace};
-pub use figures::{Figures, SECONDS};
-pub use start::{DEFAULT_CLIENTS, Wanted};
+pub use destination::{CannotJoin, Destination};
+pub use rates::{FleetRates, RATE_SECONDS};
+pub use start::{ClientsWanted, DEFAULT_CLIENTS};
 
 use super::Rows;
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, Scenario};
@@ -18,7 +18,7 @@ use crate::znode::Zxid;
 
 /// Where a fleet stands on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Side {
+pub enum FleetSide {
     /// The herd beside a chain, or the only fleet.
     #[default]
     Left,
@@ -26,7 +26,7 @@ pub enum Side {
     Right,
 }
 
-impl Side {
+impl FleetSide {
     /// Both, from left to right.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
@@ -59,7 +59,7 @@ pub struct FleetView {
     scenario: Arc<Scenario>,
     phase: Phase,
     status: Option<Arc<FleetStatus>>,
-    figures: Figures,
+    rates: FleetRates,
     living: usize,
     holder: Option<(ClientId, Zxid)>,
 }
@@ -67,7 +67,7 @@ pub struct FleetView {
 impl FleetView {
     fn new(scenario: Arc<Scenario>) -> Self {
         let living = usize::try_from(scenario.clients).unwrap_or(usize::MAX);
-        Self { scenario, phase: Phase::Running, status: None, figures: Figures::default(), living, holder: None }
+        Self { scenario, phase: Phase::Running, status: None, rates: FleetRates::default(), living, holder: None }
     }
 
     /// What it plays.
@@ -86,8 +86,8 @@ impl FleetView {
     }
 
     /// Figures over time.
-    pub fn figures(&self) -> &Figures {
-        &self.figures
+    pub fn rates(&self) -> &FleetRates {
+        &self.rates
     }
 
     /// How many of its clients live: none of a fleet that has ended.
@@ -124,7 +124,7 @@ impl FleetView {
     }
 
     fn take(&mut self, status: Arc<FleetStatus>) {
-        self.figures.take(&status);
+        self.rates.take(&status);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
         let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
         self.holder = tokens.max_by_key(|(_, token)| *token);
@@ -160,28 +160,28 @@ pub struct Fleets {
 
 impl Fleets {
     /// The fleet on that side.
-    pub fn crew(&self, side: Side) -> Option<&FleetView> {
+    pub fn fleet(&self, side: FleetSide) -> Option<&FleetView> {
         match side {
-            Side::Left => self.left.as_ref(),
-            Side::Right => self.right.as_ref(),
+            FleetSide::Left => self.left.as_ref(),
+            FleetSide::Right => self.right.as_ref(),
         }
     }
 
-    fn crew_mut(&mut self, side: Side) -> Option<&mut FleetView> {
+    fn fleet_mut(&mut self, side: FleetSide) -> Option<&mut FleetView> {
         match side {
-            Side::Left => self.left.as_mut(),
-            Side::Right => self.right.as_mut(),
+            FleetSide::Left => self.left.as_mut(),
+            FleetSide::Right => self.right.as_mut(),
         }
     }
 
     /// The clients on that side.
-    pub fn clients(&self, side: Side) -> &[ClientStatus] {
-        self.crew(side).map_or(&[], FleetView::clients)
+    pub fn clients(&self, side: FleetSide) -> &[ClientStatus] {
+        self.fleet(side).map_or(&[], FleetView::clients)
     }
 
     /// Both sides that have a fleet, running or not.
-    pub fn crews(&self) -> impl Iterator<Item = (Side, &FleetView)> {
-        Side::BOTH.into_iter().filter_map(|side| Some((side, self.crew(side)?)))
+    pub fn each(&self) -> impl Iterator<Item = (FleetSide, &FleetView)> {
+        FleetSide::BOTH.into_iter().filter_map(|side| Some((side, self.fleet(side)?)))
     }
 
     /// Whether two stand side by side.
@@ -191,12 +191,12 @@ impl Fleets {
 
     /// Whether any runs or is being stopped.
     pub fn is_active(&self) -> bool {
-        self.crews().any(|(_, crew)| crew.is_active())
+        self.each().any(|(_, crew)| crew.is_active())
     }
 
     /// How many clients live.
     pub fn living(&self) -> usize {
-        self.crews().map(|(_, crew)| crew.living()).sum()
+        self.each().map(|(_, crew)| crew.living()).sum()
     }
 
     pub(in crate::tui::app) fn replace(&mut self, left: Scenario, right: Option<Scenario>) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{FleetView, Phase, Side};
+use super::{FleetSide, FleetView, Phase};
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
 use crate::tui::app::{App, Cursor, Effect, Fleets, Update};
 use crate::tui::keymap::Command;
@@ -14,12 +14,12 @@ const HOLDER: &str = "holder";
 
 /// What the command line said: which client, and how long.
 #[derive(Default)]
-struct Said<'a> {
+struct ClientArgument<'a> {
     client: Option<&'a str>,
     delay: Option<Duration>,
 }
 
-impl<'a> Said<'a> {
+impl<'a> ClientArgument<'a> {
     fn parse(argument: Option<&'a str>, takes_delay: bool) -> Result<Self, String> {
         let mut said = Self::default();
         for word in argument.unwrap_or_default().split_whitespace() {
@@ -51,7 +51,7 @@ impl App {
     }
 
     /// The side whose clients are listed.
-    pub fn side(&self) -> Side {
+    pub fn side(&self) -> FleetSide {
         self.side
     }
 
@@ -73,7 +73,7 @@ impl App {
 
     /// Does to the fleet of the chosen side what the command says.
     pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
-        if !self.fleets.crew(self.side).is_some_and(|crew| *crew.phase() == Phase::Running) {
+        if !self.fleets.fleet(self.side).is_some_and(|crew| *crew.phase() == Phase::Running) {
             return self.refuse("No test clients run here: c starts some.".to_owned());
         }
         let order = match command {
@@ -99,7 +99,7 @@ impl App {
     }
 
     fn order_for_client(&self, command: Command, argument: Option<&str>) -> Result<FleetCommand, String> {
-        let said = Said::parse(argument, command == Command::Delay)?;
+        let said = ClientArgument::parse(argument, command == Command::Delay)?;
         let client = self.meant(said.client)?;
         let id = client.id;
         if command == Command::Leave {
@@ -123,7 +123,7 @@ impl App {
 
     /// The client that was meant: by its number, as the holder, or the selected one.
     fn meant(&self, word: Option<&str>) -> Result<&ClientStatus, String> {
-        let crew = self.fleets.crew(self.side);
+        let crew = self.fleets.fleet(self.side);
         match word {
             None => {
                 let selected = self.selected_client().map(|client| client.id);
@@ -142,8 +142,8 @@ impl App {
 
     /// Selects whoever holds the lock.
     pub(in crate::tui::app) fn select_holder(&mut self) {
-        let Some((id, _)) = self.fleets().crew(self.side).and_then(FleetView::holder) else {
-            return self.fail("Nobody holds the lock right now.".to_owned());
+        let Some((id, _)) = self.fleets().fleet(self.side).and_then(FleetView::holder) else {
+            return self.show_failure("Nobody holds the lock right now.".to_owned());
         };
         self.clients[self.side as usize] = Cursor::on(id);
     }
@@ -151,8 +151,8 @@ impl App {
     /// Stops all fleets.
     pub(in crate::tui::app) fn stop_fleets(&mut self) -> Update {
         let mut effects = Vec::new();
-        for side in Side::BOTH {
-            if let Some(crew) = self.fleets.crew_mut(side).filter(|crew| *crew.phase() == Phase::Running) {
+        for side in FleetSide::BOTH {
+            if let Some(crew) = self.fleets.fleet_mut(side).filter(|crew| *crew.phase() == Phase::Running) {
                 crew.phase = Phase::Stopping;
                 effects.push(Effect::StopFleet(side));
             }

@@ -2,38 +2,40 @@
 
 use std::sync::Arc;
 
-use super::{Phase, Side};
+use super::{FleetSide, Phase};
 use crate::contend::{FleetOutcome, FleetStatus};
 use crate::tui::app::{App, Effect, Key, Screen, Update};
 
 impl App {
-    pub(in crate::tui::app) fn fleet_told(&mut self, side: Side, status: Arc<FleetStatus>) -> Update {
+    pub(in crate::tui::app) fn fleet_reported(&mut self, side: FleetSide, status: Arc<FleetStatus>) -> Update {
         let before = self.fleets.living();
-        if let Some(crew) = self.fleets.crew_mut(side).filter(|crew| crew.is_active()) {
+        if let Some(crew) = self.fleets.fleet_mut(side).filter(|crew| crew.is_active()) {
             crew.take(status);
         }
         let shows = self.screen == Screen::Contend && self.paused.is_none();
         Update { redraw: shows || self.fleets.living() != before, effects: Vec::new() }
     }
 
-    pub(in crate::tui::app) fn fleet_failed(&mut self, side: Side, why: String) -> Update {
-        self.fail(format!("The test clients cannot run: {why}."));
+    pub(in crate::tui::app) fn fleet_failed(&mut self, side: FleetSide, why: String) -> Update {
+        self.show_failure(format!("The test clients cannot run: {why}."));
         self.end(side, Phase::Failed(why))
     }
 
-    pub(in crate::tui::app) fn fleet_ended(&mut self, side: Side, outcome: FleetOutcome) -> Update {
+    pub(in crate::tui::app) fn fleet_ended(&mut self, side: FleetSide, outcome: FleetOutcome) -> Update {
         let path = &outcome.path;
         match outcome.left_behind {
-            Some(0) => self.tell(format!("The test clients of {path} are gone, and their nodes with them.")),
-            Some(1) => self.fail(format!("Test clients left 1 node in {path}: it goes with its session.")),
-            Some(left) => self.fail(format!("Test clients left {left} nodes in {path}: they go with their sessions.")),
-            None => self.fail(format!("Whether test clients left nodes in {path} could not be found out.")),
+            Some(0) => self.show_notice(format!("The test clients of {path} are gone, and their nodes with them.")),
+            Some(1) => self.show_failure(format!("Test clients left 1 node in {path}: it goes with its session.")),
+            Some(left) => {
+                self.show_failure(format!("Test clients left {left} nodes in {path}: they go with their sessions."))
+            }
+            None => self.show_failure(format!("Whether test clients left nodes in {path} could not be found out.")),
         }
         self.end(side, Phase::Ended(Box::new(outcome)))
     }
 
-    fn end(&mut self, side: Side, phase: Phase) -> Update {
-        if let Some(crew) = self.fleets.crew_mut(side) {
+    fn end(&mut self, side: FleetSide, phase: Phase) -> Update {
+        if let Some(crew) = self.fleets.fleet_mut(side) {
             crew.phase = phase;
         }
         // A pause keeps the figures of its moment, but there is nobody left to give orders to.
@@ -41,14 +43,14 @@ impl App {
         Update::redraw()
     }
 
-    pub(in crate::tui::app) fn fleet_busy(&mut self, side: Side) -> Update {
-        let at = self.fleets.crew(side).map_or_else(String::new, |crew| format!(" of {}", crew.scenario().path));
+    pub(in crate::tui::app) fn fleet_busy(&mut self, side: FleetSide) -> Update {
+        let at = self.fleets.fleet(side).map_or_else(String::new, |crew| format!(" of {}", crew.scenario().path));
         self.refuse(format!("The test clients{at} have too much to do: that was not done."))
     }
 
     /// Ends the program; asks first while test clients run.
     pub(in crate::tui::app) fn quit(&mut self) -> Update {
-        if self.fleets.crews().any(|(_, crew)| *crew.phase() == Phase::Running) {
+        if self.fleets.each().any(|(_, crew)| *crew.phase() == Phase::Running) {
             self.asks_to_quit = true;
             return Update::redraw();
         }

@@ -2,29 +2,29 @@
 
 use std::time::Duration;
 
-use super::{Destination, NoPlace, Side};
+use super::{CannotJoin, Destination, FleetSide};
 use crate::contend::{MAX_CLIENTS, Scenario};
 use crate::lock::Algorithm;
-use crate::tui::app::{App, Cursor, Effect, Prompt, Purpose, Screen, Update};
+use crate::tui::app::{App, Cursor, Effect, Prompt, PromptPurpose, Screen, Update};
 use crate::znode::ZnodePath;
 
 /// How many clients there are when no number is given.
 pub const DEFAULT_CLIENTS: u32 = 10;
 /// The node that all of the console's own queues lie below.
-const GROUND: &str = "lockscope";
+const OWN_NODE: &str = "lockscope";
 /// Why nothing starts.
 const READ_ONLY: &str = "Test clients need `lockscope --write` (or `lockscope contend` / `compare`).";
 
 /// How many clients, and how long each holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ClientsWanted {
     /// How many; of a pair, on each side.
     pub clients: u32,
     /// How long.
     pub hold: Duration,
 }
 
-impl Wanted {
+impl ClientsWanted {
     /// Reads `N`, `N HOLD` or nothing at all; the error is a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut words = text.split_whitespace();
@@ -45,18 +45,18 @@ impl Wanted {
 
 impl App {
     /// The node below which the console's own queues lie: within what is observed, so that they show.
-    pub fn ground(&self) -> ZnodePath {
-        let own = ZnodePath::root().child(GROUND);
+    pub fn own_node(&self) -> ZnodePath {
+        let own = ZnodePath::root().child(OWN_NODE);
         let roots = &self.settings.roots;
         if roots.iter().any(|root| own.is_within(root)) {
             return own;
         }
         let within = roots.iter().find(|root| root.is_within(&own)).cloned();
-        within.or_else(|| roots.first().map(|root| root.child(GROUND))).unwrap_or(own)
+        within.or_else(|| roots.first().map(|root| root.child(OWN_NODE))).unwrap_or(own)
     }
 
     /// Where clients would be sent from Queue; `None` when no lock is open.
-    pub fn destination(&self) -> Option<Result<Destination, NoPlace>> {
+    pub fn destination(&self) -> Option<Result<Destination, CannotJoin>> {
         let name = self.open.as_ref()?;
         let table = self.live.table();
         let lock = table.find(&name.path, name.name.as_deref()).and_then(|id| table.lock(id))?;
@@ -67,15 +67,15 @@ impl App {
     /// has seen whose it is.
     pub(in crate::tui::app) fn start(&mut self, argument: Option<&str>) -> Update {
         if let Some(why) = self.why_not() {
-            self.fail(why);
+            self.show_failure(why);
             return Update::redraw();
         }
         match (self.screen, argument) {
             (Screen::Queue, _) => {
-                self.prompt = Some(Prompt::new(Purpose::ClientsIntoQueue, argument.unwrap_or_default()));
+                self.prompt = Some(Prompt::new(PromptPurpose::ClientsIntoQueue, argument.unwrap_or_default()));
             }
             (_, Some(text)) => return self.start_pair(text),
-            (_, None) => self.prompt = Some(Prompt::new(Purpose::Clients, "")),
+            (_, None) => self.prompt = Some(Prompt::new(PromptPurpose::Clients, "")),
         }
         Update::redraw()
     }
@@ -103,11 +103,11 @@ impl App {
 
     /// A herd and a chain, side by side.
     pub(in crate::tui::app) fn start_pair(&mut self, text: &str) -> Update {
-        let wanted = match Wanted::parse(text) {
+        let wanted = match ClientsWanted::parse(text) {
             Ok(wanted) => wanted,
             Err(why) => return self.refuse(why),
         };
-        let ground = self.ground();
+        let ground = self.own_node();
         let scenario = |algorithm: Algorithm| {
             let plain = Scenario::new(algorithm, ground.child(algorithm.name()), wanted.clients);
             Scenario { hold: wanted.hold, ..plain }
@@ -120,7 +120,7 @@ impl App {
         if let Some(why) = self.why_not() {
             return self.refuse(why);
         }
-        let wanted = match Wanted::parse(text) {
+        let wanted = match ClientsWanted::parse(text) {
             Ok(wanted) => wanted,
             Err(why) => return self.refuse(why),
         };
@@ -136,19 +136,19 @@ impl App {
                 return self.refuse(format!("{error}."));
             }
         }
-        let mut effects = vec![Effect::StartFleet { side: Side::Left, scenario: Box::new(left.clone()) }];
+        let mut effects = vec![Effect::StartFleet { side: FleetSide::Left, scenario: Box::new(left.clone()) }];
         effects.extend(
-            right.clone().map(|scenario| Effect::StartFleet { side: Side::Right, scenario: Box::new(scenario) }),
+            right.clone().map(|scenario| Effect::StartFleet { side: FleetSide::Right, scenario: Box::new(scenario) }),
         );
         self.fleets.replace(left, right);
-        self.side = Side::Left;
+        self.side = FleetSide::Left;
         self.clients = [Cursor::first(), Cursor::first()];
         self.go(Screen::Contend);
         Update { redraw: true, effects }
     }
 
     pub(in crate::tui::app) fn refuse(&mut self, why: String) -> Update {
-        self.fail(why);
+        self.show_failure(why);
         Update::redraw()
     }
 }

@@ -1,6 +1,6 @@
-use super::{Deletion, READING, sentence};
+use super::{Deletion, MIN_READING_TIME, sentence};
 use crate::admin::{self, Confirmation};
-use crate::tui::app::{App, Effect, Key, Prompt, Purpose, Update, Working};
+use crate::tui::app::{App, Effect, Key, Prompt, PromptPurpose, Update, Working};
 use crate::tui::deletion;
 
 /// What a key means while a plan is open: all others mean nothing.
@@ -75,7 +75,7 @@ impl App {
             Some(Answer::Turn) if seen => {
                 deletion.revokes = !deletion.revokes;
                 (deletion.refused, deletion.scrolled) = (None, 0);
-                deletion.typed = Prompt::new(Purpose::Confirmation, "");
+                deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");
             }
             _ if !seen => return Update::default(),
             _ => match key {
@@ -104,7 +104,7 @@ impl App {
         if !deletion.is_open() {
             return Update::redraw();
         }
-        if deletion.changed.is_some_and(|changed| now.since(changed) < READING) {
+        if deletion.changed.is_some_and(|changed| now.since(changed) < MIN_READING_TIME) {
             deletion.refused = Some("What is known of it changed just now: look again, then answer.".to_owned());
             return Update::redraw();
         }
@@ -117,7 +117,7 @@ impl App {
             }
             Err(refused) => {
                 deletion.refused = Some(sentence(&refused.to_string()));
-                deletion.typed = Prompt::new(Purpose::Confirmation, "");
+                deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");
                 Update::redraw()
             }
         }

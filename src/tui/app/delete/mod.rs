@@ -12,7 +12,7 @@ use std::time::Duration;
 pub use outcome::Working;
 pub use tags::Tags;
 
-use super::{App, Effect, Prompt, Purpose, Screen, Update};
+use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
 use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLife, TargetKind};
 use crate::diagnose::TableAt;
 use crate::queue::{ContenderState, LockQueue, LockTable};
@@ -24,10 +24,10 @@ const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
 
 /// What is left to do when nothing can be confirmed.
-const LEAVE: &str = "Esc leaves.";
+const ESC_LEAVES: &str = "Esc leaves.";
 
 /// How long something must have been known before an answer to it counts: nobody reads faster.
-const READING: Duration = Duration::from_secs(1);
+const MIN_READING_TIME: Duration = Duration::from_secs(1);
 
 /// A plan that somebody is asked about.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Deletion {
             not_found_out: None,
             changed: None,
             refused: None,
-            typed: Prompt::new(Purpose::Confirmation, ""),
+            typed: Prompt::new(PromptPurpose::Confirmation, ""),
             scrolled: 0,
         }
     }
@@ -73,7 +73,7 @@ impl Deletion {
     pub fn obstacle(&self) -> Option<String> {
         let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
             format!(
-                "{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {LEAVE}",
+                "{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {ESC_LEAVES}",
                 called(path)
             )
         });
@@ -118,24 +118,24 @@ impl Deletion {
             Ok(plan) => {
                 let other = other_node(&self.plan, &plan).map(called);
                 self.obstacle =
-                    other.map(|name| format!("{name} changed hands: another node has that name now. {LEAVE}"));
+                    other.map(|name| format!("{name} changed hands: another node has that name now. {ESC_LEAVES}"));
                 if self.obstacle.is_none() {
                     self.take(plan, now);
                 }
             }
             Err(NoPlan::NotFound(path)) => {
-                let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { LEAVE };
+                let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { ESC_LEAVES };
                 self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", called(&path)));
             }
-            Err(why) => self.obstacle = Some(format!("{} {LEAVE}", sentence(&why.to_string()))),
+            Err(why) => self.obstacle = Some(format!("{} {ESC_LEAVES}", sentence(&why.to_string()))),
         }
     }
 
     fn take(&mut self, plan: DeletePlan, now: Timestamp) {
         let plan = plan.guarded_as(&self.plan);
-        if gist(&plan) != gist(&self.plan) {
+        if facts_that_count(&plan) != facts_that_count(&self.plan) {
             (self.changed, self.refused) = (Some(now), None);
-            self.typed = Prompt::new(Purpose::Confirmation, "");
+            self.typed = Prompt::new(PromptPurpose::Confirmation, "");
         }
         self.plan = plan;
         self.revokes &= self.can_turn();
@@ -166,7 +166,7 @@ fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a Znod
 }
 
 /// What an answer depends on.
-fn gist(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderState>, Confirmation)> {
+fn facts_that_count(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderState>, Confirmation)> {
     let gist = |life: OwnerLife| life.id();
     plan.nodes().iter().map(|node| (gist(node.life), node.state, node.confirmation.clone())).collect()
 }
@@ -213,7 +213,7 @@ impl App {
         match found {
             Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
             Err(_) if deletion.plan.is_guarded() => {}
-            Err(why) => deletion.not_found_out = Some(format!("{why} {LEAVE}")),
+            Err(why) => deletion.not_found_out = Some(format!("{why} {ESC_LEAVES}")),
         }
         Update::redraw()
     }

@@ -41,21 +41,21 @@ impl App {
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
         let working = self.working.take();
         match done {
-            Err(why) => self.fail(why),
+            Err(why) => self.show_failure(why),
             Ok(outcomes) => {
                 for outcome in &outcomes {
-                    let moment = self.moment(outcome, working.as_ref());
+                    let moment = self.timeline_entry(outcome, working.as_ref());
                     self.live.push(moment);
                 }
                 let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
                 let text = summary(&outcomes);
-                if failed { self.fail(text) } else { self.tell(text) }
+                if failed { self.show_failure(text) } else { self.show_notice(text) }
             }
         }
         self.read_audit_again()
     }
 
-    fn moment(&self, outcome: &NodeOutcome, working: Option<&Working>) -> TimelineEntry {
+    fn timeline_entry(&self, outcome: &NodeOutcome, working: Option<&Working>) -> TimelineEntry {
         let known = working.and_then(|working| working.nodes.iter().find(|(path, ..)| *path == outcome.path));
         let (lock, session) = known.map_or((None, None), |(_, lock, session)| (lock.clone(), *session));
         let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
@@ -67,14 +67,14 @@ impl App {
 fn summary(outcomes: &[NodeOutcome]) -> String {
     let mut text = match outcomes {
         [] => "Nothing was done.".to_owned(),
-        [only] => told(only),
+        [only] => sentence_of(only),
         several => {
             let done = several.iter().filter(|outcome| outcome.ending.is_done()).count();
             let asked = several.iter().any(|outcome| outcome.ending == Ending::Asked);
             let verb = if asked { "asked to release" } else { "deleted" };
             match several.iter().find(|outcome| !outcome.ending.is_done()) {
                 None => format!("All {done} nodes are {verb}."),
-                Some(first) => format!("{done} of {} nodes are {verb}. {}", several.len(), told(first)),
+                Some(first) => format!("{done} of {} nodes are {verb}. {}", several.len(), sentence_of(first)),
             }
         }
     };
@@ -87,6 +87,6 @@ fn summary(outcomes: &[NodeOutcome]) -> String {
 }
 
 /// `4711 of /locks/billing is deleted.`
-fn told(outcome: &NodeOutcome) -> String {
+fn sentence_of(outcome: &NodeOutcome) -> String {
     sentence(&format!("{} {}", called(&outcome.path), outcome.predicate()))
 }

@@ -48,16 +48,16 @@ impl App {
     /// Tags the selected contender, or takes its tag away, and goes on to the next.
     pub(in crate::tui::app) fn tag(&mut self) {
         if let Some(why) = self.why_no_deletion() {
-            return self.fail(why);
+            return self.show_failure(why);
         }
         let Some(row) = self.live.queue_rows().row(self.contenders.rank()) else {
-            return self.fail("There is no contender to tag.".to_owned());
+            return self.show_failure("There is no contender to tag.".to_owned());
         };
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
         if self.tags.has(&path) {
             self.tags.0.retain(|(tagged, _)| *tagged != path);
         } else if self.tags.len() == MAX_TARGETS {
-            return self.fail(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
+            return self.show_failure(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
         } else {
             self.tags.0.push((path, row.contender.czxid));
         }

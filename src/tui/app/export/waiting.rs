@@ -37,7 +37,7 @@ impl<'a> SessionFacts<'a> {
             last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
             expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             liveness: life.id(),
-            style: row.style(table_at).map(super::super::Style::id),
+            style: row.style(table_at).map(super::super::WaitStyle::id),
             holds: row.holds.iter().filter_map(path).collect(),
             waits_for: row.awaits.iter().filter_map(|(lock, _)| path(lock)).collect(),
         }

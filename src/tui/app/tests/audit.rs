@@ -2,7 +2,7 @@
 
 use super::SIZE;
 use crate::admin::Ending;
-use crate::tui::app::{App, AuditTold, Effect, Event, Pane, Rows, Screen, Settings, Update};
+use crate::tui::app::{App, AuditReading, Effect, Event, Pane, Rows, Screen, Settings, Update};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, with};
 use crate::tui::testing::{NOW, press};
 
@@ -86,7 +86,7 @@ fn its_path_can_be_copied_and_in_the_details_its_owner() {
 #[test]
 fn a_log_that_cannot_be_read_any_more_still_shows_what_was_read() {
     let mut app = opened();
-    let told = AuditTold { history: Err("The audit log cannot be read: no.".to_owned()), unwritable: None };
+    let told = AuditReading { history: Err("The audit log cannot be read: no.".to_owned()), unwritable: None };
     app.update(Event::AuditRead(Box::new(told)), NOW);
     assert_eq!((app.audit().len(), app.audit().failed()), (3, Some("The audit log cannot be read: no.")));
 }

@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::queue::{Change, ConnectionState};
-use crate::tui::app::{Event, SortBy};
+use crate::tui::app::{Event, LockOrder};
 use crate::tui::testing::{NOW, app, at, connected, ensemble, gone, live, press};
 
 #[test]
@@ -25,7 +25,7 @@ fn a_pause_shows_one_moment_however_much_happens() {
 fn order_and_filter_chosen_during_a_pause_stay_afterwards() {
     let mut app = live(SIZE);
     press(&mut app, "p:sort lock\n/locks\np");
-    assert_eq!(app.world().locks().by(), SortBy::Lock);
+    assert_eq!(app.world().locks().by(), LockOrder::Lock);
     assert_eq!(lock_paths(&app), ["/locks/billing", "/locks/orders"]);
 }
 

@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, selected_lock};
 use crate::queue::Change;
-use crate::tui::app::{Effect, Event, Key, Mouse, Screen, SortBy};
+use crate::tui::app::{Effect, Event, Key, LockOrder, Mouse, Screen};
 use crate::tui::testing::{NOW, at, curator, gone, live, path, press, seen};
 
 #[test]
@@ -10,13 +10,13 @@ fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_c
     let mut app = live(SIZE);
     assert_eq!(lock_paths(&app)[0], "/locks/billing");
     let mut seen = vec![app.world().locks().by()];
-    for _ in 1..SortBy::ALL.len() {
+    for _ in 1..LockOrder::ALL.len() {
         press(&mut app, "s");
         seen.push(app.world().locks().by());
     }
-    assert_eq!(seen, SortBy::ALL);
+    assert_eq!(seen, LockOrder::ALL);
     press(&mut app, "s");
-    assert_eq!(app.world().locks().by(), SortBy::Severity);
+    assert_eq!(app.world().locks().by(), LockOrder::Severity);
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn an_untouched_list_stays_on_its_first_row() {
 
 #[test]
 fn the_order_kept_change_by_change_is_the_one_that_sorting_anew_gives() {
-    for column in SortBy::ALL {
+    for column in LockOrder::ALL {
         let mut app = live(SIZE);
         press(&mut app, &format!(":sort {}\n", column.id()));
         let changes = vec![

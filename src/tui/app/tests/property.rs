@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{SIZE, later};
 use crate::queue::{Change, ConnectionState};
-use crate::tui::app::{App, Event, Rows, SortBy};
+use crate::tui::app::{App, Event, LockOrder, Rows};
 use crate::tui::testing::{at, connected, listed, live, path, press, seen};
 
 /// A contender's node: of a mutex, of a read/write lock, or of a semaphore's two parents.
@@ -53,7 +53,7 @@ proptest! {
     fn lists_kept_up_are_lists_made_afresh(
         before in prop::collection::vec(change(), 0..30),
         during in prop::collection::vec(change(), 0..60),
-        by in prop::sample::select(SortBy::ALL.to_vec()),
+        by in prop::sample::select(LockOrder::ALL.to_vec()),
         lock in prop::sample::select(vec!["/m", "/rw", "/s"]),
         filter in prop::sample::select(vec!["", "1", "worker-2", "lease"]),
     ) {

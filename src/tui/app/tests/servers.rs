@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::diagnose::Code;
-use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, Style, TimelineEntry, WaitKind};
+use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind, WaitStyle};
 use crate::tui::testing::servers::{clients, told, trouble};
 use crate::tui::testing::{at, live, press, session};
 
@@ -132,9 +132,9 @@ fn a_sessions_style_is_told_by_what_it_watches() {
         let rank = world.sessions().rank(&session(owner)).expect("it is listed");
         world.sessions().row(rank).unwrap().style(world.table_at(app.now()))
     };
-    assert_eq!(style(9), Some(Style::Chain));
-    assert_eq!(style(12), Some(Style::Nothing));
-    assert_eq!(style(0x1b + 100), Some(Style::Chain));
+    assert_eq!(style(9), Some(WaitStyle::Chain));
+    assert_eq!(style(12), Some(WaitStyle::Nothing));
+    assert_eq!(style(0x1b + 100), Some(WaitStyle::Chain));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn without_the_servers_nothing_is_claimed() {
     let (world, now) = (app.world(), app.now());
     for row in world.sessions().rows() {
         assert_eq!(world.table_at(now).owner_state(row.session, row.since).0, crate::diagnose::OwnerState::Unknown);
-        assert!(matches!(row.style(world.table_at(now)), None | Some(Style::Unknown)));
+        assert!(matches!(row.style(world.table_at(now)), None | Some(WaitStyle::Unknown)));
     }
-    assert_eq!(world.fired().seconds(), None);
+    assert_eq!(world.watch_event_rates().seconds(), None);
 }

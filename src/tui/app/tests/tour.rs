@@ -3,7 +3,7 @@
 use super::{SIZE, later};
 use crate::contend::{ClientId, ClientState, FleetCommand};
 use crate::demo::{SceneAction, SceneCommand, Script, TourScreen};
-use crate::tui::app::{App, Effect, Event, Screen, Settings, Side, Tour, Update};
+use crate::tui::app::{App, Effect, Event, FleetSide, Screen, Settings, Tour, Update};
 use crate::tui::testing::deletions::find_out;
 use crate::tui::testing::fleets::{clients, started, status, totals, with, writing};
 use crate::tui::testing::{NOW, at, curator, listed, path, press, settings};
@@ -34,7 +34,7 @@ fn where_at(app: &App) -> (usize, usize) {
 fn stage(update: &Update) -> Vec<&SceneCommand> {
     let mut directions = Vec::new();
     for effect in &update.effects {
-        if let Effect::Stage(direction) = effect {
+        if let Effect::DirectScene(direction) = effect {
             directions.push(direction);
         }
     }
@@ -69,7 +69,7 @@ fn every_scene_takes_down_the_one_before_and_the_last_step_stays() {
         }
         let is_new = where_at(&app).1 == 1;
         scenes += usize::from(is_new);
-        assert_eq!(update.effects.first() == Some(&Effect::Dismiss), is_new, "{:?}", where_at(&app));
+        assert_eq!(update.effects.first() == Some(&Effect::DismissFleets), is_new, "{:?}", where_at(&app));
     }
     assert_eq!(scenes, Script::built_in().scenes.len());
     assert!(app.notice().is_some_and(|notice| notice.text.contains("last step")));
@@ -131,7 +131,7 @@ fn the_holder_is_killed_only_while_it_will_hold_for_a_while_yet() {
         let mut all = clients(3);
         all[0].since = std::time::Duration::from_millis(20_000 - since_ms);
         let status = std::sync::Arc::new(status(&scenario, 20_000, all, totals(3, 1)));
-        app.update(Event::Fleet { side: Side::Left, status }, NOW)
+        app.update(Event::Fleet { side: FleetSide::Left, status }, NOW)
     };
     assert_eq!(orders(&held_for(3_900)), [], "it is about to release");
     assert_eq!(orders(&held_for(100)), [FleetCommand::Crash(ClientId(1))]);
@@ -146,7 +146,7 @@ fn whoever_was_frozen_goes_on_in_the_next_step() {
     let mut all = clients(3);
     (all[1].frozen, all[1].state) = (true, ClientState::Holding);
     let status = std::sync::Arc::new(status(&scenario, 20_000, all, totals(3, 1)));
-    let update = app.update(Event::Fleet { side: Side::Left, status }, NOW);
+    let update = app.update(Event::Fleet { side: FleetSide::Left, status }, NOW);
     assert_eq!(orders(&update), [FleetCommand::Thaw(ClientId(2))]);
 }
 
@@ -181,7 +181,7 @@ fn it_plays_by_itself_to_the_end_when_it_is_let() {
 #[test]
 fn a_scene_that_cannot_be_played_says_why_until_the_next_one() {
     let (mut app, _) = at_scene(4);
-    app.update(Event::StageTrouble("no session".to_owned()), NOW);
+    app.update(Event::SceneFailed("no session".to_owned()), NOW);
     assert_eq!(app.tour().and_then(Tour::trouble), Some("no session"));
     while where_at(&app).0 == 4 {
         press(&mut app, "n");

@@ -5,7 +5,7 @@ use ratatui::buffer::Buffer;
 
 use super::{SIZES, after, drawn, picture, show};
 use crate::contend::{ClientState, FleetTotals, LinkState};
-use crate::tui::app::{App, Event, Phase, Settings, Side};
+use crate::tui::app::{App, Event, FleetSide, Phase, Settings};
 use crate::tui::testing::fleets::{
     client, clients, outcome, outlived, run, running, started, status, tell, totals, with, writing,
 };
@@ -27,29 +27,29 @@ fn motley(size: (u16, u16)) -> App {
     all[5].session = None;
     all[6] = client(7, ClientState::Ready);
     all[7] = client(8, ClientState::Failed);
-    let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
-    tell(&mut app, Side::Left, status(&scenario, 12_500, all, totals(412, 50)));
+    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    tell(&mut app, FleetSide::Left, status(&scenario, 12_500, all, totals(412, 50)));
     press(&mut app, "jjjj");
     app
 }
 
 fn frozen_holder(size: (u16, u16)) -> App {
     let mut app = running(size, 10);
-    let scenario = app.fleets().crew(Side::Right).unwrap().scenario().clone();
-    tell(&mut app, Side::Right, outlived(&scenario));
+    let scenario = app.fleets().fleet(FleetSide::Right).unwrap().scenario().clone();
+    tell(&mut app, FleetSide::Right, outlived(&scenario));
     press(&mut app, "\t");
     app
 }
 
 fn over(size: (u16, u16)) -> App {
     let mut app = after(running(size, 50), "X");
-    let herd = app.fleets().crew(Side::Left).unwrap().scenario().clone();
-    app.update(Event::FleetEnded { side: Side::Left, outcome: Box::new(outcome(&herd, Some(0))) }, NOW);
+    let herd = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    app.update(Event::FleetEnded { side: FleetSide::Left, outcome: Box::new(outcome(&herd, Some(0))) }, NOW);
     let why =
         "no sockets for so many test clients: Too many open files (os error 24); ask for fewer, or raise the limit \
                of open files (ulimit -n)"
             .to_owned();
-    app.update(Event::FleetFailed { side: Side::Right, why }, NOW);
+    app.update(Event::FleetFailed { side: FleetSide::Right, why }, NOW);
     press(&mut app, "j");
     app
 }
@@ -59,7 +59,7 @@ fn in_queue(size: (u16, u16)) -> App {
     let scenarios = started(&press(&mut app, ":lock /locks/billing\nc5\n"));
     let mut status = status(&scenarios[0], 7_300, clients(5), totals(11, 1));
     (status.server, status.server_silence) = (None, Some("zk1:2181 does not answer mntr: allow it there".to_owned()));
-    tell(&mut app, Side::Left, status);
+    tell(&mut app, FleetSide::Left, status);
     app
 }
 
@@ -82,7 +82,7 @@ fn contend_looks_while_clients_run() {
         let mut app = writing(size);
         let scenarios = started(&press(&mut app, "5c50\n"));
         let some = (1..=31).map(|id| client(id, ClientState::Ready)).collect();
-        tell(&mut app, Side::Left, status(&scenarios[0], 900, some, FleetTotals::default()));
+        tell(&mut app, FleetSide::Left, status(&scenarios[0], 900, some, FleetTotals::default()));
         app
     });
 }
@@ -158,9 +158,9 @@ fn troubles_and_tokens_that_are_hostile_or_huge_push_nothing_out_of_place() {
         all[0].trouble = Some("\u{1b}[2J\u{202e}".repeat(50));
         all[0].token = Some(Zxid(i64::MAX));
         (all[0].events, all[0].acquisitions, all[0].expired) = (u64::MAX, u64::MAX, u32::MAX);
-        let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
+        let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
         let huge = FleetTotals { acquisitions: u64::MAX / 2, events: u64::MAX, bytes_down: u64::MAX, ..totals(1, 1) };
-        tell(&mut app, Side::Left, status(&scenario, u64::MAX / 2, all, huge));
+        tell(&mut app, FleetSide::Left, status(&scenario, u64::MAX / 2, all, huge));
         let shown = picture(&app, size);
         assert!(!shown.chars().any(|letter| letter != '\n' && (letter.is_control() || letter == '\u{202e}')));
     }
@@ -179,12 +179,12 @@ proptest! {
     ) {
         let mut app = running((80, 24), 10);
         app.update(Event::Resize(told.0, told.1), NOW);
-        let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
-        tell(&mut app, Side::Left, status(&scenario, 13_000, clients(many), totals(400, 50)));
+        let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+        tell(&mut app, FleetSide::Left, status(&scenario, 13_000, clients(many), totals(400, 50)));
         press(&mut app, &String::from_iter(keys));
         picture(&app, size);
         app.update(Event::Resize(size.0, size.1), NOW);
         picture(&app, size);
-        prop_assert!(app.fleets().crews().all(|(_, crew)| !matches!(crew.phase(), Phase::Failed(_))));
+        prop_assert!(app.fleets().each().all(|(_, crew)| !matches!(crew.phase(), Phase::Failed(_))));
     }
 }

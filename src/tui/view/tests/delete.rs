@@ -6,7 +6,7 @@ use super::{SIZES, after, picture, second, show};
 use crate::admin::audit::AuditHistory;
 use crate::admin::{Action, Ending, Permitted, RecreationGuard};
 use crate::queue::Change;
-use crate::tui::app::{App, AuditTold, Event, Settings};
+use crate::tui::app::{App, AuditReading, Event, Settings};
 use crate::tui::testing::deletions::{confirmed, deleting, done, entry, log, may_delete, told, with};
 use crate::tui::testing::{NOW, at, gone, path, press, seen};
 
@@ -155,7 +155,7 @@ fn the_audit_log_looks() {
         let why = "Nothing can be deleted: the audit log /home/ann/.local/state/lockscope/audit.jsonl cannot be written: Permission \
                    denied (os error 13); nothing is changed without it: make it writable, or name another one with --audit-log.";
         let history = AuditHistory { damaged: 1, cut: true, ..app.audit().history().clone() };
-        let told = AuditTold { history: Ok(history), unwritable: Some(why.to_owned()) };
+        let told = AuditReading { history: Ok(history), unwritable: Some(why.to_owned()) };
         app.update(Event::AuditRead(Box::new(told)), NOW);
         app
     });
@@ -163,7 +163,7 @@ fn the_audit_log_looks() {
         let mut app = after(deleting(size), "7");
         let why = "The audit log cannot be read: Permission denied (os error 13); make it readable, or name another one with \
                    --audit-log.";
-        app.update(Event::AuditRead(Box::new(AuditTold { history: Err(why.to_owned()), unwritable: None })), NOW);
+        app.update(Event::AuditRead(Box::new(AuditReading { history: Err(why.to_owned()), unwritable: None })), NOW);
         app
     });
 }

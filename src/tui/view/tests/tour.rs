@@ -19,7 +19,7 @@ fn tour_looks() {
     show("tour-on-ensemble", |size| after(touring(writing(size), false, false), "n"));
     show("tour-trouble", |size| {
         let mut app = after(touring(writing(size), true, false), "nnnnnnnn");
-        app.update(Event::StageTrouble("127.0.0.1:40123 refused the connection; is it running?".to_owned()), NOW);
+        app.update(Event::SceneFailed("127.0.0.1:40123 refused the connection; is it running?".to_owned()), NOW);
         app
     });
     show("tour-asks-to-quit", |size| after(touring(writing(size), true, false), "q"));

@@ -1,11 +1,11 @@
 use crate::tui::app::tests::SIZE;
-use crate::tui::app::{App, Effect, Event, Key, Side};
+use crate::tui::app::{App, Effect, Event, FleetSide, Key};
 use crate::tui::contend_prompt::question;
 use crate::tui::testing::fleets::{outcome, running, writing};
 use crate::tui::testing::{NOW, press};
 
-fn end(app: &mut App, side: Side) {
-    let scenario = app.fleets().crew(side).unwrap().scenario().clone();
+fn end(app: &mut App, side: FleetSide) {
+    let scenario = app.fleets().fleet(side).unwrap().scenario().clone();
     app.update(Event::FleetEnded { side, outcome: Box::new(outcome(&scenario, Some(0))) }, NOW);
 }
 
@@ -59,9 +59,9 @@ fn without_clients_to_stop_nothing_is_asked() {
     assert_eq!(press(&mut writing(SIZE), "q").effects, [Effect::Quit]);
     let mut app = running(SIZE, 2);
     press(&mut app, "q");
-    end(&mut app, Side::Left);
+    end(&mut app, FleetSide::Left);
     assert!(app.asks_to_quit(), "the chain runs");
-    end(&mut app, Side::Right);
+    end(&mut app, FleetSide::Right);
     assert!(!app.asks_to_quit(), "nobody is left to ask about");
     assert_eq!(press(&mut app, "q").effects, [Effect::Quit]);
 }

@@ -2,11 +2,11 @@ use std::time::Duration;
 
 use crate::contend::{ClientId, ClientState, FleetCommand};
 use crate::tui::app::tests::SIZE;
-use crate::tui::app::{App, Effect, Event, Phase, Screen, Side};
+use crate::tui::app::{App, Effect, Event, FleetSide, Phase, Screen};
 use crate::tui::testing::fleets::{client, clients, outcome, running, status, tell, totals, writing};
 use crate::tui::testing::{NOW, press};
 
-fn ordered(app: &mut App, keys: &str) -> (Side, FleetCommand) {
+fn ordered(app: &mut App, keys: &str) -> (FleetSide, FleetCommand) {
     let update = press(app, keys);
     let [Effect::Order { side, order }] = update.effects.as_slice() else { panic!("{keys:?}: {update:?}") };
     (*side, *order)
@@ -14,8 +14,8 @@ fn ordered(app: &mut App, keys: &str) -> (Side, FleetCommand) {
 
 /// The clients of the herd stand so.
 fn now(app: &mut App, clients: Vec<crate::contend::ClientStatus>) {
-    let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
-    tell(app, Side::Left, status(&scenario, 13_000, clients, totals(400, 50)));
+    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
+    tell(app, FleetSide::Left, status(&scenario, 13_000, clients, totals(400, 50)));
 }
 
 #[test]
@@ -32,14 +32,14 @@ fn each_key_does_its_work_on_the_selected_client() {
         ("a", FleetCommand::Join(1)),
         ("r", FleetCommand::Leave(third)),
     ] {
-        assert_eq!(ordered(&mut app, key), (Side::Left, order));
+        assert_eq!(ordered(&mut app, key), (FleetSide::Left, order));
     }
     assert_eq!(
         ordered(&mut app, "\tjK"),
-        (Side::Right, FleetCommand::Crash(ClientId(2))),
+        (FleetSide::Right, FleetCommand::Crash(ClientId(2))),
         "the sides have selections of their own"
     );
-    assert_eq!(ordered(&mut app, "hK"), (Side::Left, FleetCommand::Crash(third)));
+    assert_eq!(ordered(&mut app, "hK"), (FleetSide::Left, FleetCommand::Crash(third)));
 }
 
 #[test]
@@ -125,11 +125,11 @@ fn a_frame_shows_a_window_of_a_thousand_clients() {
 #[test]
 fn x_stops_both_and_their_ends_are_told() {
     let mut app = running(SIZE, 4);
-    assert_eq!(press(&mut app, "X").effects, [Effect::StopFleet(Side::Left), Effect::StopFleet(Side::Right)]);
+    assert_eq!(press(&mut app, "X").effects, [Effect::StopFleet(FleetSide::Left), Effect::StopFleet(FleetSide::Right)]);
     assert!(app.has_fleets(), "they are still leaving");
     assert_eq!(press(&mut app, "X").effects, [], "once is enough");
-    for (side, left) in [(Side::Left, Some(0)), (Side::Right, Some(2))] {
-        let scenario = app.fleets().crew(side).unwrap().scenario().clone();
+    for (side, left) in [(FleetSide::Left, Some(0)), (FleetSide::Right, Some(2))] {
+        let scenario = app.fleets().fleet(side).unwrap().scenario().clone();
         app.update(Event::FleetEnded { side, outcome: Box::new(outcome(&scenario, left)) }, NOW);
         assert_eq!(app.notice().unwrap().failed, left != Some(0));
     }
@@ -141,23 +141,23 @@ fn x_stops_both_and_their_ends_are_told() {
 fn a_fleet_that_cannot_run_says_why_and_the_other_runs_on() {
     let mut app = running(SIZE, 4);
     let why = "no sockets for so many test clients".to_owned();
-    app.update(Event::FleetFailed { side: Side::Left, why: why.clone() }, NOW);
+    app.update(Event::FleetFailed { side: FleetSide::Left, why: why.clone() }, NOW);
     assert!(app.notice().unwrap().text.contains(&why));
-    assert_eq!(*app.fleets().crew(Side::Left).unwrap().phase(), Phase::Failed(why));
-    assert_eq!(press(&mut app, "X").effects, [Effect::StopFleet(Side::Right)]);
+    assert_eq!(*app.fleets().fleet(FleetSide::Left).unwrap().phase(), Phase::Failed(why));
+    assert_eq!(press(&mut app, "X").effects, [Effect::StopFleet(FleetSide::Right)]);
 }
 
 #[test]
 fn a_paused_screen_keeps_the_clients_of_its_moment_and_orders_still_reach_them() {
     let mut app = running(SIZE, 9);
     press(&mut app, "jp");
-    let scenario = app.fleets().crew(Side::Left).unwrap().scenario().clone();
+    let scenario = app.fleets().fleet(FleetSide::Left).unwrap().scenario().clone();
     let later = status(&scenario, 13_000, clients(9), totals(9_999, 1));
-    assert!(!tell(&mut app, Side::Left, later).redraw);
-    assert_ne!(app.fleets().crew(Side::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
+    assert!(!tell(&mut app, FleetSide::Left, later).redraw);
+    assert_ne!(app.fleets().fleet(FleetSide::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
     assert_eq!(ordered(&mut app, "z").1, FleetCommand::Freeze(ClientId(2)));
     press(&mut app, "p");
-    assert_eq!(app.fleets().crew(Side::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
+    assert_eq!(app.fleets().fleet(FleetSide::Left).unwrap().status().unwrap().totals.acquisitions, 9_999);
 }
 
 #[test]

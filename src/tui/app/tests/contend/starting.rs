@@ -4,7 +4,7 @@ use crate::contend::Scenario;
 use crate::lock::{Access, Algorithm, Naming};
 use crate::queue::Change;
 use crate::tui::app::tests::{SIZE, lost};
-use crate::tui::app::{App, Effect, Screen, Settings, Side};
+use crate::tui::app::{App, Effect, FleetSide, Screen, Settings};
 use crate::tui::testing::fleets::{outcome, running, started, with, writing};
 use crate::tui::testing::{NOW, ago, at, listed, live, path, press, seen, settings};
 
@@ -75,8 +75,8 @@ fn clients_that_run_are_not_started_twice() {
     press(&mut app, "X");
     press(&mut app, "c");
     assert!(app.prompt().is_none(), "they are still leaving");
-    for side in Side::BOTH {
-        let scenario = app.fleets().crew(side).unwrap().scenario().clone();
+    for side in FleetSide::BOTH {
+        let scenario = app.fleets().fleet(side).unwrap().scenario().clone();
         let outcome = Box::new(outcome(&scenario, Some(0)));
         app.update(crate::tui::app::Event::FleetEnded { side, outcome }, NOW);
     }
@@ -228,7 +228,7 @@ fn a_number_on_the_command_line_still_shows_whose_queue_it_is_first() {
     let asked = crate::tui::contend_prompt::Asked::of(&app).expect("it is asked");
     assert!(asked.warning.is_some_and(|warning| warning.contains("applications")));
     let update = press(&mut app, "\n");
-    let [Effect::StartFleet { side: Side::Left, scenario }, ..] = update.effects.as_slice() else {
+    let [Effect::StartFleet { side: FleetSide::Left, scenario }, ..] = update.effects.as_slice() else {
         panic!("{update:?}")
     };
     assert_eq!(scenario.clients, 3);

@@ -4,11 +4,11 @@ use std::time::Duration;
 use crate::contend::FleetStatus;
 
 /// Seconds of watch events that are kept.
-pub const SECONDS: usize = 60;
+pub const RATE_SECONDS: usize = 60;
 /// Over how long a rate is an average.
-const AVERAGED: Duration = Duration::from_secs(5);
+const RATE_WINDOW: Duration = Duration::from_secs(5);
 /// The least time over which a rate says anything.
-const LEAST: Duration = Duration::from_millis(500);
+const MIN_RATE_WINDOW: Duration = Duration::from_millis(500);
 
 /// The figures at one moment of a fleet.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -20,7 +20,7 @@ struct Sample {
 
 /// Rates and a history, from one status to the next. The time is the fleet's own age.
 #[derive(Clone, Debug, Default)]
-pub struct Figures {
+pub struct FleetRates {
     recent: VecDeque<Sample>,
     /// Watch events of each second, the newest last.
     seconds: VecDeque<u64>,
@@ -28,7 +28,7 @@ pub struct Figures {
     newest: u64,
 }
 
-impl Figures {
+impl FleetRates {
     /// Takes a status in. Work does not follow the number of clients.
     pub(super) fn take(&mut self, status: &FleetStatus) {
         let totals = &status.totals;
@@ -43,7 +43,7 @@ impl Figures {
         }
         self.count(now.age, now.events.saturating_sub(last.map_or(0, |last| last.events)));
         self.recent.push_back(now);
-        while self.recent.get(1).is_some_and(|second| now.age.saturating_sub(second.age) >= AVERAGED) {
+        while self.recent.get(1).is_some_and(|second| now.age.saturating_sub(second.age) >= RATE_WINDOW) {
             self.recent.pop_front();
         }
     }
@@ -51,10 +51,10 @@ impl Figures {
     fn count(&mut self, age: Duration, events: u64) {
         let second = age.as_secs();
         let passed = if self.seconds.is_empty() { 1 } else { second.saturating_sub(self.newest) };
-        for _ in 0..passed.min(SECONDS as u64) {
+        for _ in 0..passed.min(RATE_SECONDS as u64) {
             self.seconds.push_back(0);
         }
-        while self.seconds.len() > SECONDS {
+        while self.seconds.len() > RATE_SECONDS {
             self.seconds.pop_front();
         }
         self.newest = second;
@@ -90,6 +90,6 @@ impl Figures {
     fn rate(&self, of: impl Fn(&Sample) -> u64) -> Option<f64> {
         let (first, last) = (self.recent.front()?, self.recent.back()?);
         let time = last.age.saturating_sub(first.age);
-        (time >= LEAST).then(|| of(last).saturating_sub(of(first)) as f64 / time.as_secs_f64())
+        (time >= MIN_RATE_WINDOW).then(|| of(last).saturating_sub(of(first)) as f64 / time.as_secs_f64())
     }
 }

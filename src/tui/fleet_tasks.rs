@@ -9,7 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::app::{Event, Side};
+use super::app::{Event, FleetSide};
 use super::run::FleetControl;
 use crate::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, Scenario};
 use crate::demo::{SceneCommand, SceneRunner};
@@ -17,32 +17,32 @@ use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
 
 /// Statuses that wait for the screen: a slow one gets fewer.
-const WAITING: usize = 4;
+const MAX_QUEUED_EVENTS: usize = 4;
 /// Orders that wait for a fleet.
-const ORDERS: usize = 64;
+const MAX_QUEUED_ORDERS: usize = 64;
 /// How long the end of the program waits for all fleets: somewhat longer than a fleet takes at most to stop.
-const ENDING: Duration = Duration::from_secs(12);
+const MAX_WAIT_FOR_FLEETS: Duration = Duration::from_secs(12);
 
-/// All fleets and the tour's stage, and what they tell.
+/// All fleets and the sessions of the tour's scene, and the events that come from them.
 ///
 /// Dropped, the fleets stop in the background; [`around`](Self::around) waits for that.
 #[derive(Debug)]
-pub struct Fleets {
+pub struct FleetTasks {
     connection: ConnectOptions,
     roots: Vec<ZnodePath>,
     asks_servers: bool,
     deletions: Deletions,
-    tell: mpsc::Sender<Told>,
-    told: mpsc::Receiver<Told>,
+    sender: mpsc::Sender<FleetEvent>,
+    events: mpsc::Receiver<FleetEvent>,
     running: [Option<Running>; 2],
-    /// How many fleets there were before: what those tell who were dismissed is not heard.
+    /// Counts dismissals: events of fleets that were dismissed before are dropped.
     generation: u64,
     leaving: Vec<JoinHandle<()>>,
-    stage: SceneRunner,
+    scenes: SceneRunner,
 }
 
-/// What is told, and by a fleet of which generation.
-type Told = (u64, Event);
+/// An event, and the generation of the fleet that it comes from.
+type FleetEvent = (u64, Event);
 
 /// A fleet's task, and the way to it.
 #[derive(Debug)]
@@ -52,24 +52,24 @@ struct Running {
     task: JoinHandle<()>,
 }
 
-impl Fleets {
+impl FleetTasks {
     /// No fleet yet. `roots` are those of the observer, whose watches are not counted among what fleets cost.
     /// `asks_servers` is whether the servers may be asked what they count.
     pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>, asks_servers: bool) -> Self {
-        let (tell, told) = mpsc::channel(WAITING);
-        let stage = SceneRunner::new(connection.clone());
+        let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
+        let scenes = SceneRunner::new(connection.clone());
         let (running, generation, leaving) = ([None, None], 0, Vec::new());
         Self {
             connection,
             roots,
             asks_servers,
             deletions: Deletions::default(),
-            tell,
-            told,
+            sender,
+            events,
             running,
             generation,
             leaving,
-            stage,
+            scenes,
         }
     }
 
@@ -84,16 +84,17 @@ impl Fleets {
     /// Stops all fleets and waits until their clients and nodes are gone, a few seconds at most.
     async fn end(mut self) {
         self.dismiss();
-        // Nobody takes what they tell any more.
-        self.told.close();
-        let all = futures::future::join(futures::future::join_all(std::mem::take(&mut self.leaving)), self.stage.end());
-        let _ = timeout(ENDING, all).await;
+        // Nobody receives their events any more.
+        self.events.close();
+        let all =
+            futures::future::join(futures::future::join_all(std::mem::take(&mut self.leaving)), self.scenes.end());
+        let _ = timeout(MAX_WAIT_FOR_FLEETS, all).await;
     }
 
     /// Says something before any fleet does.
     pub fn begin_with(&self, event: Event) {
         // Nothing else waits yet.
-        let _ = self.tell.try_send((self.generation, event));
+        let _ = self.sender.try_send((self.generation, event));
     }
 
     /// Whether any fleet runs or is being stopped.
@@ -107,48 +108,48 @@ impl Fleets {
     }
 }
 
-impl FleetControl for Fleets {
+impl FleetControl for FleetTasks {
     async fn next(&mut self) -> Event {
         loop {
-            let told = tokio::select! {
-                told = self.told.recv() => told,
-                why = self.stage.failure() => return Event::StageTrouble(why),
+            let event = tokio::select! {
+                event = self.events.recv() => event,
+                why = self.scenes.failure() => return Event::SceneFailed(why),
             };
-            match told {
+            match event {
                 Some((generation, event)) if generation == self.generation => return event,
                 Some(_) => {}
-                // It is never closed while this is used: `tell` is held here too.
+                // It is never closed while this is used: a sender is held here too.
                 None => std::future::pending().await,
             }
         }
     }
 
-    fn start(&mut self, side: Side, scenario: Scenario) {
+    fn start(&mut self, side: FleetSide, scenario: Scenario) {
         let options = FleetOptions {
             connection: self.connection.clone(),
             own_watches: self.own_watches(&scenario.path),
             asks_servers: self.asks_servers,
         };
-        let (orders, ordered) = mpsc::channel(ORDERS);
+        let (orders, ordered) = mpsc::channel(MAX_QUEUED_ORDERS);
         let stop = CancellationToken::new();
-        let tell = Teller { tell: self.tell.clone(), generation: self.generation };
-        let play = Play { side, tell, ordered, stop: stop.clone() };
-        let task = tokio::spawn(play.run(options, scenario, self.deletions.clone()));
+        let events = EventSender { sender: self.sender.clone(), generation: self.generation };
+        let task = FleetTask { side, events, ordered, stop: stop.clone() };
+        let task = tokio::spawn(task.run(options, scenario, self.deletions.clone()));
         if let Some(before) = self.running[side as usize].replace(Running { orders, stop, task }) {
             before.stop.cancel();
             self.leaving.push(before.task);
         }
     }
 
-    fn order(&mut self, side: Side, order: FleetCommand) {
+    fn order(&mut self, side: FleetSide, order: FleetCommand) {
         let sent = self.running[side as usize].as_ref().map(|running| running.orders.try_send(order));
         if sent.is_some_and(|sent| sent.is_err()) {
             // With the screen behind as well, this is one report among many.
-            let _ = self.tell.try_send((self.generation, Event::FleetBusy(side)));
+            let _ = self.sender.try_send((self.generation, Event::FleetBusy(side)));
         }
     }
 
-    fn stop(&mut self, side: Side) {
+    fn stop(&mut self, side: FleetSide) {
         if let Some(running) = &self.running[side as usize] {
             running.stop.cancel();
         }
@@ -164,38 +165,38 @@ impl FleetControl for Fleets {
     }
 
     fn direct(&mut self, direction: SceneCommand) {
-        self.stage.send(direction);
+        self.scenes.send(direction);
     }
 }
 
-impl Drop for Fleets {
+impl Drop for FleetTasks {
     fn drop(&mut self) {
         self.dismiss();
     }
 }
 
 /// How a fleet tells.
-struct Teller {
-    tell: mpsc::Sender<Told>,
+struct EventSender {
+    sender: mpsc::Sender<FleetEvent>,
     generation: u64,
 }
 
-impl Teller {
+impl EventSender {
     /// Whether anybody still listens.
     async fn send(&self, event: Event) -> bool {
-        self.tell.send((self.generation, event)).await.is_ok()
+        self.sender.send((self.generation, event)).await.is_ok()
     }
 }
 
 /// What a fleet's task has in hand.
-struct Play {
-    side: Side,
-    tell: Teller,
+struct FleetTask {
+    side: FleetSide,
+    events: EventSender,
     ordered: mpsc::Receiver<FleetCommand>,
     stop: CancellationToken,
 }
 
-impl Play {
+impl FleetTask {
     async fn run(mut self, options: FleetOptions, scenario: Scenario, deletions: Deletions) {
         let side = self.side;
         let last = match Fleet::start_beside(options, scenario, &deletions) {
@@ -210,7 +211,7 @@ impl Play {
             }
         };
         // At the end of the program nobody listens.
-        self.tell.send(last).await;
+        self.events.send(last).await;
     }
 
     /// Forwards statuses and orders until it is stopped or the fleet cannot run.
@@ -222,12 +223,12 @@ impl Play {
                     biased;
                     Some(order) = self.ordered.recv() => {
                         if !fleet.command(order) {
-                            let _ = self.tell.tell.try_send((self.tell.generation, Event::FleetBusy(self.side)));
+                            let _ = self.events.sender.try_send((self.events.generation, Event::FleetBusy(self.side)));
                         }
                     }
                     status = fleet.changed() => {
-                        let told = Event::Fleet { side: self.side, status: status? };
-                        if !self.tell.send(told).await {
+                        let event = Event::Fleet { side: self.side, status: status? };
+                        if !self.events.send(event).await {
                             return Ok(());
                         }
                     }
