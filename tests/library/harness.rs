@@ -1,0 +1,18 @@
+//! The part of the tests' harness that needs no console.
+
+#[path = "../harness/certificates.rs"]
+pub mod certificates;
+#[path = "../harness/process.rs"]
+pub mod process;
+#[path = "../harness/server.rs"]
+pub mod server;
+#[path = "../harness/settings.rs"]
+pub mod settings;
+#[path = "../harness/signal.rs"]
+pub mod signal;
+#[path = "../harness/wait.rs"]
+pub mod wait;
+#[path = "../harness/words.rs"]
+pub mod words;
+#[path = "../harness/zk.rs"]
+pub mod zk;
