@@ -1,25 +1,24 @@
-//! The program: parses, makes a runtime, and hands over.
+//! The program `lockscope`: reads the command line, starts the runtime and runs the command.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
 use lockscope::cli::{self, Arguments, Verdict};
 
-/// Could not do it: usage, connection, permission.
+/// It could not be done: usage, connection, permission.
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::from_words(std::env::args_os()) {
         Ok(arguments) => arguments,
-        Err(told) if !told.use_stderr() => {
-            // Help and version; a reader that is gone does not miss them.
-            let _ = told.print();
+        Err(help) if !help.use_stderr() => {
+            // Help or version; a reader that is gone does not miss them.
+            let _ = help.print();
             return ExitCode::SUCCESS;
         }
-        Err(mistake) => return fail(&cli::usage_sentence(&mistake)),
+        Err(error) => return fail(&cli::usage_sentence(&error)),
     };
     match run(arguments) {
         Ok(verdict) => ExitCode::from(verdict.code()),
@@ -39,7 +38,7 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     Ok(outcome?)
 }
 
-/// One sentence on stderr, where a closed stderr is no reason to panic.
+/// Prints one sentence on stderr. A closed stderr is no reason to panic.
 fn fail(sentence: &str) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "lockscope: {}", lockscope::znode::escaped(sentence));
     ExitCode::from(FAILED)

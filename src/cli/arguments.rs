@@ -1,193 +1,129 @@
+//! The command line: the one definition that the help, the completions and the manual page come from.
+
+use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
-use serde::Deserialize;
 
+use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
-use super::span;
-use crate::diagnose::Severity;
-use crate::tui::ThemeName;
-use crate::zk::admin::AdminUrl;
-use crate::zk::survey::ViewBy;
-use crate::znode::ZnodePath;
+use super::demo::DemoOptions;
+use super::options::ReadOptions;
+use super::sandbox::SandboxOptions;
+use super::screen::ScreenOptions;
+use super::watch::WatchOptions;
 
-/// Where settings come from.
-pub(super) const ORDER: &str = "\
-Options may stand before or after the command. They come before the environment, the environment before the config \
-file. That is $XDG_CONFIG_HOME/lockscope/config.toml (~/.config when that is not set); it takes the same names without \
-the dashes.";
+/// Where settings come from, and which override which.
+pub(super) const PRECEDENCE: &str = "\
+The options of the screen may also stand before a command that takes them. Options override the environment, and the \
+environment overrides the config file: $XDG_CONFIG_HOME/lockscope/config.toml, or ~/.config/lockscope/config.toml when \
+that variable is not set. Its keys are the names of the options without the dashes.";
 
-/// What the environment says.
+/// The environment variables and what they set.
 pub(super) const ENVIRONMENT: [(&str, &str); 5] = [
-    ("ZOOKEEPER_CONNECT", "as --connect"),
-    ("LOCKSCOPE_AUTH_FILE", "as --auth-file"),
-    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; comes before LOCKSCOPE_AUTH_FILE"),
-    ("LOCKSCOPE_LOG", "filter for --log-file, as debug or lockscope=trace; info when not set"),
-    ("NO_COLOR", "when it is set, the screen has no colours"),
+    ("ZOOKEEPER_CONNECT", "same as --connect"),
+    ("LOCKSCOPE_AUTH_FILE", "same as --auth-file"),
+    ("LOCKSCOPE_AUTH", "the lines of an auth file themselves; overrides LOCKSCOPE_AUTH_FILE"),
+    ("LOCKSCOPE_LOG", "filter for --log-file, such as debug or lockscope=trace; info when not set"),
+    ("NO_COLOR", "when set, the screen has no colours"),
 ];
 
-/// What the program's end says.
+/// The exit codes and what they mean.
 pub(super) const EXIT_CODES: [(&str, &str); 4] = [
     ("0", "done"),
     ("1", "done, and the answer is no"),
-    ("2", "could not do it: usage, connection, permission"),
+    ("2", "could not be done: usage, connection, permission"),
     ("128+N", "a second signal N came while contend or compare was ending: 130 for ^C"),
 ];
 
-fn closing() -> String {
+/// What the long help ends with.
+fn epilogue() -> String {
     let list = |items: &[(&str, &str)]| {
-        let lines: Vec<String> = items.iter().map(|(name, says)| format!("  {name:<19}  {says}")).collect();
+        let lines: Vec<String> = items.iter().map(|(name, meaning)| format!("  {name:<19}  {meaning}")).collect();
         lines.join("\n")
     };
-    format!("{ORDER}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&ENVIRONMENT), list(&EXIT_CODES))
+    format!("{PRECEDENCE}\n\nEnvironment:\n{}\n\nExit codes:\n{}", list(&ENVIRONMENT), list(&EXIT_CODES))
 }
 
 /// Watch the locks that applications keep in Apache ZooKeeper
 ///
-/// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live.
-/// `lockscope demo` shows all of it on a ZooKeeper of its own. Without a command it opens the screen; snapshot and watch print the same facts. These change nothing in the
-/// ensemble, unless --write permits it to the screen. contend and compare let test clients make and delete nodes
-/// of their own, below the path they are given; delete deletes one node.
+/// Finds every lock below the given roots, shows who holds it and who waits for whom, and follows it live. Without a
+/// command it opens the screen; snapshot, watch and check print the same facts. None of these changes anything in the
+/// ensemble, except that --write allows the screen to. contend and compare let test clients create and delete nodes of
+/// their own, below the path they are given; delete deletes one node. `lockscope demo` shows all of it on a ZooKeeper of
+/// its own.
 #[derive(Debug, Parser)]
-#[command(name = "lockscope", version, after_long_help = closing(), disable_help_subcommand = true)]
+#[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
-    #[command(flatten)]
-    pub(super) options: Options,
     #[command(flatten)]
     pub(super) screen: ScreenOptions,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }
 
-/// What to do without a screen.
+/// What to do in place of opening the screen.
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
-    /// Print every lock once and stop
+    /// Print every lock once and exit
     ///
-    /// Reads everything below the roots, prints it and exits: a table for people, or one JSON object.
-    Snapshot {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        headless: HeadlessOptions,
-    },
+    /// Reads everything below the roots and prints it: a table for people, or one JSON object for programs.
+    Snapshot(ReadOptions),
     /// Print what happens to the locks, line by line
     ///
-    /// First a line for each lock that is found, then one for each change: enqueued, acquired, released, left, expired.
-    /// It goes on through a cut connection, and says so, until it is interrupted or --for has passed. What cannot be read
-    /// is said on stderr; a root that cannot be read as a whole ends it with 2.
-    Watch {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        headless: HeadlessOptions,
-        /// Stop after this time, as in 90s, 5m or 1h30m
-        #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
-        during: Option<Duration>,
-    },
-    /// Print why locks are stuck, for monitoring
+    /// First prints a line for each lock that it finds, then one for each change: enqueued, acquired, released, left,
+    /// expired. It carries on when the connection is lost, and says so, until it is interrupted or --for has passed. Nodes
+    /// that cannot be read are named on stderr; it exits with 2 when a whole root cannot be read.
+    Watch(WatchOptions),
+    /// Print which locks are stuck and why, for monitoring
     ///
-    /// Looks at the locks and asks the servers for some seconds, since most findings must last to be told from a sound
-    /// hand-over. Then prints what was found, the worst first, and exits with 1 when something is as bad as --fail-on or a
-    /// part could not be read, and with 2 when a whole root could not.
-    Check {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        headless: HeadlessOptions,
-        /// Exit with 1 on findings that are at least so bad
-        #[arg(long, value_name = "SEVERITY", default_value = "warning")]
-        fail_on: FailOn,
-        /// Look for this long
-        #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = span::parse)]
-        during: Duration,
-    },
+    /// Reads the locks and asks the servers for a few seconds, because most findings must last for a while before they
+    /// differ from a normal hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
+    /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read.
+    Check(CheckOptions),
     /// Let test clients contend for a lock, and print what it cost
     ///
-    /// Each client has a session and a connection of its own. ^C, SIGTERM, SIGHUP and a closed pipe end the run with
-    /// the figures so far, when the clients and their nodes are gone; a second signal ends the program at once, and
-    /// what is left goes when the sessions expire. On a terminal the progress is shown on stderr. Exits with 1 when the
+    /// Each client has its own session and connection. ^C, SIGTERM, SIGHUP and a closed pipe end the run early: the clients
+    /// leave, their nodes are deleted, and the figures so far are printed. A second signal ends the program at once; nodes
+    /// that are left then go when their sessions expire. On a terminal, progress is shown on stderr. Exits with 1 when the
     /// lock was violated or nodes were left behind, and with 2 when the servers were lost for longer than --timeout.
-    #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
-    Contend {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        contend: ContendOptions,
-        #[command(flatten)]
-        headless: HeadlessOptions,
-    },
-    /// Let a herd and a chain contend in several sizes, and print them side by side
+    Contend(ContendOptions),
+    /// Compare a herd with a chain at several numbers of clients
     ///
-    /// One fleet of test clients after the other, at each number of clients a herd (every waiter watches the parent) and
-    /// a chain (each watches its predecessor): a table with a plot, or one JSON object. It ends as contend does.
-    #[command(mut_arg("root", |arg| arg.hide(true)), mut_arg("lock", |arg| arg.hide(true)))]
-    Compare {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        compare: CompareOptions,
-        #[command(flatten)]
-        headless: HeadlessOptions,
-    },
+    /// Runs one fleet of test clients after the other: at each number of clients a herd (every waiter watches the parent)
+    /// and a chain (each waiter watches its predecessor). Prints a table and two plots, or one JSON object. It ends early as
+    /// contend does.
+    Compare(CompareOptions),
     /// Show what lockscope can do: a guided tour, with nothing to install
     ///
-    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and tells in six scenes what is
-    /// seen: n steps on, b back, P lets it play by itself, and all other keys work as ever. With --connect the tour runs on
-    /// that ensemble, below a node of its own, /lockscope-demo-..., which is removed when the tour ends.
-    #[command(
-        mut_arg("root", |arg| arg.hide(true)),
-        mut_arg("lock", |arg| arg.hide(true)),
-        mut_arg("write", |arg| arg.hide(true)),
-        mut_arg("connect", |arg| arg.help("Run the tour on this ensemble instead of in memory"))
-    )]
-    Demo {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        screen: ScreenOptions,
-        /// Let the tour step on by itself from the start
-        #[arg(long)]
-        play: bool,
-    },
+    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in six scenes what you see:
+    /// n goes to the next step, b back, P plays the tour by itself, and all other keys work as always. With --connect the
+    /// tour runs on that ensemble, below a node of its own, /lockscope-demo-..., which is removed when the tour ends.
+    Demo(DemoOptions),
     /// Delete a contender or an empty lock parent, if it is still the one that was seen
     ///
-    /// Shows what exactly, who owns it, whether that lives, who acquires next, what may go wrong, how it is made sure of
-    /// and who sees that; then asks, or takes --yes. Right before the deletion it looks again: if the node changed hands
-    /// or acquired meanwhile, or its owner came back, nothing is deleted. Intent and outcome go into the audit log;
-    /// without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was, and with 2 when it
-    /// could not be done or is not known.
-    #[command(mut_arg("root", |arg| arg.hide(true)))]
-    Delete {
-        #[command(flatten)]
-        options: Options,
-        #[command(flatten)]
-        delete: DeleteOptions,
-        #[command(flatten)]
-        headless: HeadlessOptions,
-    },
+    /// Shows the node, who owns it and whether the owner is alive, who acquires next, what may go wrong, how the deletion is
+    /// guarded and who sees that; then asks, unless --yes is given. Right before the deletion it looks again: if the node
+    /// changed hands or acquired meanwhile, or its owner came back, nothing is deleted. Intent and outcome are written to the
+    /// audit log; without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was, and with 2
+    /// when it could not be done or the outcome is not known.
+    Delete(DeleteOptions),
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
-    /// Any ZooKeeper client of this machine can connect. The first line of output is a JSON object with the address. It
-    /// serves until it is interrupted, and then forgets everything: it never stands in for a real ensemble.
-    Sandbox {
-        #[command(flatten)]
-        sandbox: SandboxOptions,
-        /// Write a log of lockscope's own work to this file
-        #[arg(long, value_name = "FILE")]
-        log_file: Option<PathBuf>,
-    },
-    /// Print the completions for a shell
+    /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. It
+    /// serves until it is interrupted, and then forgets everything: never use it in place of a real ensemble.
+    Sandbox(SandboxOptions),
+    /// Print completions for a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
     /// Print the manual page
     ///
-    /// As roff, which `man -l FILE` shows.
+    /// The page is roff, which `man -l FILE` shows.
     Man {
         /// Write a page for each command into this directory instead
         #[arg(long, value_name = "DIR")]
@@ -195,172 +131,144 @@ pub(super) enum Command {
     },
 }
 
-/// What the screen and every command that asks an ensemble have in common.
-#[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Connection")]
-pub(super) struct Options {
-    #[arg(
-        long,
-        value_name = "HOST:PORT[,...][/CHROOT]",
-        help = "Servers of the ensemble, and the node that stands as / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]"
-    )]
-    pub connect: Option<String>,
-    /// Session timeout to ask for; the server has bounds of its own [default: 30s, of test clients 10s]
-    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout)]
-    pub session_timeout: Option<Duration>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "File that only its owner can read with identities, one a line, as digest:USER:PASSWORD [env: LOCKSCOPE_AUTH_FILE]"
-    )]
-    pub auth_file: Option<PathBuf>,
-    /// Use TLS, and trust the authorities in this PEM file
-    #[arg(long, value_name = "FILE")]
-    pub tls_ca: Option<PathBuf>,
-    /// Certificate to show to the servers, PEM
-    #[arg(long, value_name = "FILE")]
-    pub tls_cert: Option<PathBuf>,
-    /// Key of that certificate, PEM, in a file that only its owner can read
-    #[arg(long, value_name = "FILE")]
-    pub tls_key: Option<PathBuf>,
-    /// Look for locks below this node; can be given several times [default: /]
-    #[arg(long, value_name = "PATH", help_heading = "Locks")]
-    pub root: Option<Vec<ZnodePath>>,
-    /// Take this node for a single-node lock though its name does not tell; can be given several times
-    #[arg(long, value_name = "PATH", help_heading = "Locks")]
-    pub lock: Option<Vec<ZnodePath>>,
-    /// How to ask the servers about their connections, sessions and watches [default: auto]
-    #[arg(long, value_name = "HOW", help_heading = "Servers")]
-    pub server_view: Option<ServerViewBy>,
-    #[arg(
-        long,
-        value_name = "URL",
-        help_heading = "Servers",
-        help = "Where AdminServer is; HOST stands for each server's own host [default: http://HOST:8080/commands]"
-    )]
-    pub admin_url: Option<AdminUrl>,
-    /// Call a lock stuck when it was not handed on for this long though others wait [default: 60s]
-    #[arg(long, value_name = "DURATION", value_parser = span::parse, help_heading = "Locks")]
-    pub stuck_after: Option<Duration>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "General",
-        help = "Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml"
-    )]
-    pub config: Option<PathBuf>,
-    /// Write a log of lockscope's own work to this file
-    #[arg(long, value_name = "FILE", help_heading = "General")]
-    pub log_file: Option<PathBuf>,
-    /// Show times in UTC instead of local time; JSON is always in UTC
-    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    pub utc: Option<bool>,
-}
-
-/// What only the screen knows.
-#[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Screen")]
-pub(super) struct ScreenOptions {
-    /// Draw with ASCII characters only
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    pub ascii: Option<bool>,
-    /// Colours of the screen [default: terminal]
-    #[arg(long, value_name = "NAME")]
-    pub theme: Option<ThemeName>,
-    /// Take the mouse; the terminal's own selection of text then needs its modifier key
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    pub mouse: Option<bool>,
-    /// Let the screen change the ensemble: start test clients and delete nodes; without it the screen only reads
-    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
-    pub write: Option<bool>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "Write what is changed in other people's locks to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
-    )]
-    pub audit_log: Option<PathBuf>,
-}
-
-/// What only the commands without a screen know.
-#[derive(Args, Clone, Debug, Default, PartialEq)]
-#[command(next_help_heading = "Output")]
-pub(super) struct HeadlessOptions {
-    /// How to print [default: table on a terminal, json elsewhere]
-    #[arg(long)]
-    pub format: Option<Format>,
-    /// Give up when the ensemble gives no answer for this long [default: 15s]
-    #[arg(long, value_name = "DURATION", value_parser = span::parse)]
-    pub timeout: Option<Duration>,
-}
-
-/// From which severity on the answer is no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    /// On any finding
-    Info,
-    /// On what somebody should look at
-    Warning,
-    /// On locks that will not be granted again by themselves
-    Critical,
-}
-
-impl From<FailOn> for Severity {
-    fn from(severity: FailOn) -> Self {
-        match severity {
-            FailOn::Info => Self::Info,
-            FailOn::Warning => Self::Warning,
-            FailOn::Critical => Self::Critical,
+impl Arguments {
+    /// Reads the words of a command line, the program's name first. Options may stand before a command, and are refused there
+    /// like behind it when the command does not take them.
+    pub fn from_words<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Self, clap::Error> {
+        let mut definition = Self::command();
+        let matches = definition.try_get_matches_from_mut(words)?;
+        match foreign_option(&definition, &matches) {
+            Some(refusal) => Err(refusal),
+            None => Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition)),
         }
     }
 }
 
-/// How the servers are asked about themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum ServerViewBy {
-    /// By four-letter words, and by AdminServer where those do not tell everything
-    #[default]
-    Auto,
-    /// By four-letter words only
-    Words,
-    /// By AdminServer only
-    Http,
-    /// Not at all: what only the servers know stays unknown
-    Off,
+/// The refusal of the first option that stands before a command that does not take it.
+fn foreign_option(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
+    let command = definition.find_subcommand(matches.subcommand_name()?)?;
+    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let takes = |id: &clap::Id| command.get_arguments().any(|option| option.get_id() == id);
+    let foreign =
+        definition.get_arguments().find(|option| is_given(option.get_id().as_str()) && !takes(option.get_id()))?;
+    let name = format!("--{}", foreign.get_long()?);
+    let mut refusal = clap::Error::new(ErrorKind::UnknownArgument).with_cmd(command);
+    refusal.insert(ContextKind::InvalidArg, ContextValue::String(name));
+    Some(refusal)
 }
 
-impl From<ServerViewBy> for ViewBy {
-    fn from(by: ServerViewBy) -> Self {
-        match by {
-            ServerViewBy::Auto => Self::Auto,
-            ServerViewBy::Words => Self::FourLetter,
-            ServerViewBy::Http => Self::Http,
-            ServerViewBy::Off => Self::Off,
-        }
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Arg;
+
+    use super::*;
+    use crate::cli::config;
+    use crate::cli::options::{Merge, SharedOptions};
+    use crate::cli::settings::{Environment, Settings};
+
+    /// A value that the option takes and that is not its default.
+    fn value(option: &Arg) -> String {
+        let named = option.get_possible_values().last().map(|value| value.get_name().to_owned());
+        let value = match option.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()) {
+            Some("DURATION") => "7s".to_owned(),
+            Some("PATH") => "/some/where".to_owned(),
+            Some("URL") => "http://HOST:7/x".to_owned(),
+            Some("BOOL") => "true".to_owned(),
+            _ => named.unwrap_or_else(|| "some".to_owned()),
+        };
+        format!("--{}={value}", option.get_long().expect("it has a name"))
     }
-}
 
-/// What only the sandbox knows.
-#[derive(Args, Clone, Debug, PartialEq)]
-#[command(next_help_heading = "Server")]
-pub(super) struct SandboxOptions {
-    /// Port of 127.0.0.1 to listen on; 0 takes any that is free
-    #[arg(long, value_name = "PORT", default_value_t = 2181)]
-    pub port: u16,
-    /// The shortest session timeout that clients get
-    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "200ms")]
-    pub min_session_timeout: Duration,
-    /// The longest session timeout that clients get
-    #[arg(long, value_name = "DURATION", value_parser = span::session_timeout, default_value = "1m")]
-    pub max_session_timeout: Duration,
-}
+    /// What the command line sets of the options that several commands take.
+    fn shared(words: &[&str]) -> SharedOptions {
+        let arguments = Arguments::from_words([&["lockscope"], words].concat()).unwrap();
+        let before = arguments.screen.shared();
+        match arguments.command.unwrap() {
+            Command::Snapshot(options) => options.shared(),
+            Command::Watch(options) => options.read.shared(),
+            Command::Check(options) => options.read.shared(),
+            Command::Contend(options) => options.shared(),
+            Command::Compare(options) => options.shared(),
+            Command::Demo(options) => options.shared(),
+            Command::Delete(options) => options.shared(),
+            other => panic!("{other:?} takes none of them"),
+        }
+        .merge(before)
+    }
 
-/// How facts are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(super) enum Format {
-    /// For people
-    Table,
-    /// For programs
-    Json,
+    #[test]
+    fn an_option_before_the_command_is_taken_or_refused_as_behind_it() {
+        let definition = Arguments::command();
+        let (mut taken, mut refused) = (0, 0);
+        let options =
+            || definition.get_arguments().filter(|option| !["help", "version"].contains(&option.get_id().as_str()));
+        for command in definition.get_subcommands() {
+            let name = command.get_name();
+            let needed = match name {
+                "contend" => &["--path", "/a"][..],
+                "delete" => &["/a"],
+                "completions" => &["zsh"],
+                _ => &[],
+            };
+            for option in options() {
+                let given = value(option);
+                let before = [&[given.as_str(), name], needed].concat();
+                let behind = [&[name], needed, &[given.as_str()]].concat();
+                if !command.get_arguments().any(|own| own.get_id() == option.get_id()) {
+                    for words in [&before, &behind] {
+                        let error = Arguments::from_words([&["lockscope"], &words[..]].concat()).unwrap_err();
+                        assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{words:?}");
+                        let long = option.get_long().unwrap();
+                        assert!(
+                            error.to_string().contains(&format!("unexpected argument '--{long}' found")),
+                            "{error}"
+                        );
+                    }
+                    refused += 1;
+                } else if name != "sandbox" {
+                    assert_eq!(shared(&before), shared(&behind), "{given} {name}");
+                    assert_ne!(shared(&behind), shared(&[&[name], needed].concat()), "{given} sets nothing of {name}");
+                    taken += 1;
+                }
+            }
+        }
+        assert!(taken > 80 && refused > 60, "{taken} {refused}");
+    }
+
+    #[test]
+    fn the_command_line_overrides_the_environment_which_overrides_the_config_file_in_every_group() {
+        let file = "root = ['/file']\nascii = false\naudit-log = '/file'\ntimeout = '1s'\nconnect = 'file'";
+        let file = || config::parse(file, Path::new("/etc/config.toml")).unwrap();
+        let environment =
+            Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| "environment".into())).unwrap();
+        let settings = |words: &[&str], environment: &Environment| {
+            let settings = Settings::resolve(shared(words), environment, file()).unwrap();
+            let root = settings.roots[0].to_string();
+            (root, settings.ascii, settings.audit_log, settings.timeout.as_secs(), settings.connect)
+        };
+        let audit_log = |path: &str| Some(PathBuf::from(path));
+        let silent = Environment::default();
+        let of_file = ("/file".to_owned(), false, audit_log("/file"), 1, "file".to_owned());
+        assert_eq!(settings(&["check"], &silent), of_file);
+        let (root, ascii, log, timeout, _) = of_file.clone();
+        assert_eq!(settings(&["check"], &environment), (root, ascii, log, timeout, "environment".to_owned()));
+        let given = ["check", "--root=/option", "--timeout=9s", "--connect=option"];
+        let (_, ascii, log, ..) = of_file.clone();
+        assert_eq!(settings(&given, &environment), ("/option".to_owned(), ascii, log, 9, "option".to_owned()));
+        let (root, _, _, timeout, connect) = of_file;
+        let given = ["demo", "--ascii", "--audit-log=/option"];
+        assert_eq!(settings(&given, &silent), (root, true, audit_log("/option"), timeout, connect));
+    }
+
+    #[test]
+    fn an_option_behind_the_command_overrides_the_same_one_before_it() {
+        let options = shared(&["--connect", "a", "--utc", "--root", "/a", "snapshot", "--utc=false", "--root", "/b"]);
+        assert_eq!((options.ensemble.connect.as_deref(), options.ensemble.utc), (Some("a"), Some(false)));
+        assert_eq!(
+            options.locks.root.map(|roots| roots.iter().map(ToString::to_string).collect()),
+            Some(vec!["/b".to_owned()])
+        );
+    }
 }

@@ -7,9 +7,9 @@ use crate::files::{self, FileError, Sensitivity};
 use crate::zk::Auth;
 
 /// The largest auth file that is read, in bytes.
-const LARGEST: u64 = 64 * 1024;
+const MAX_AUTH_FILE_BYTES: u64 = 64 * 1024;
 
-/// Where an environment's secret comes from, in messages.
+/// What messages call the source of lines from the environment.
 const VARIABLE: &str = "the environment variable LOCKSCOPE_AUTH";
 
 /// Why there are no identities. No message holds any part of a secret.
@@ -36,8 +36,8 @@ pub enum AuthError {
 /// Where the identities come from.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum AuthSource {
-    /// None are given.
-    Nobody,
+    /// There are none.
+    Absent,
     /// This file.
     File(PathBuf),
     /// These lines.
@@ -47,7 +47,7 @@ pub(super) enum AuthSource {
 impl std::fmt::Debug for AuthSource {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Nobody => f.write_str("Nobody"),
+            Self::Absent => f.write_str("Absent"),
             Self::File(path) => f.debug_tuple("File").field(path).finish(),
             Self::Lines(_) => f.write_str("Lines(..)"),
         }
@@ -55,25 +55,10 @@ impl std::fmt::Debug for AuthSource {
 }
 
 impl AuthSource {
-    /// The first that is given: the option, the variable with the lines, the variable with a file's name, the
-    /// config file.
-    pub(super) fn choose(
-        option: Option<PathBuf>,
-        lines: Option<Vec<u8>>,
-        variable: Option<PathBuf>,
-        config: Option<PathBuf>,
-    ) -> Self {
-        match (option, lines) {
-            (Some(option), _) => Self::File(option),
-            (None, Some(lines)) => Self::Lines(lines),
-            (None, None) => variable.or(config).map_or(Self::Nobody, Self::File),
-        }
-    }
-
     /// Reads the identities, in order.
     pub(super) fn load(&self) -> Result<Vec<Auth>, AuthError> {
         match self {
-            Self::Nobody => Ok(Vec::new()),
+            Self::Absent => Ok(Vec::new()),
             Self::Lines(lines) => parse(lines, VARIABLE),
             Self::File(path) => parse(&read(path)?, &format!("the auth file {}", path.display())),
         }
@@ -81,7 +66,8 @@ impl AuthSource {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, AuthError> {
-    files::read(path, Sensitivity::Secret, LARGEST).map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
+    files::read(path, Sensitivity::Secret, MAX_AUTH_FILE_BYTES)
+        .map_err(|why| AuthError::Unusable { path: path.to_owned(), why })
 }
 
 /// One `scheme:credentials` a line; empty lines and those that begin with `#` say nothing. A password may begin or
@@ -160,10 +146,10 @@ mod tests {
     #[test]
     fn a_file_that_is_none_is_refused_without_reading_it_all() {
         let (folder, path) = file(&vec![b'#'; 70_000], 0o400);
-        let told = |path| AuthSource::File(path).load().unwrap_err().to_string();
-        assert!(told(path).contains("larger than 65536 bytes"));
-        assert!(told("/nowhere".into()).contains("/nowhere: No such file"));
-        assert!(told(folder.path().to_owned()).contains("it is a directory and not a file"));
+        let refusal = |path| AuthSource::File(path).load().unwrap_err().to_string();
+        assert!(refusal(path).contains("larger than 65536 bytes"));
+        assert!(refusal("/nowhere".into()).contains("/nowhere: No such file"));
+        assert!(refusal(folder.path().to_owned()).contains("it is a directory and not a file"));
     }
 
     #[test]

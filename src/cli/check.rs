@@ -3,38 +3,72 @@
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use tokio::time::{Instant, timeout_at};
 
-use super::arguments::Format;
-use super::follow::Follower;
 use super::human::{name, sentence};
+use super::live_table::LiveTable;
+use super::options::{Format, ReadOptions};
 use super::settings::Settings;
-use super::unreadable::unreadable_roots;
-use super::{CliError, Verdict};
+use super::unreadable::{every_root_is_readable, some_root_is_readable};
+use super::{CliError, Verdict, duration};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::LockTable;
 use crate::report::{Check, json};
 use crate::znode::{escaped, plural};
 
-/// Looks for so long, from the moment when everything was read, and prints what was found. Where a root cannot be read, what
-/// was found below the others is printed, and the command fails.
+/// What `lockscope check` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct CheckOptions {
+    /// Exit with 1 when a finding is at least this severe
+    #[arg(long, value_name = "SEVERITY", default_value = "warning")]
+    pub fail_on: FailOn,
+    /// Look for this long, as in 6s or 1m
+    #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = duration::parse)]
+    pub look_for: Duration,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+/// The least severity for which the answer is no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum FailOn {
+    /// Any finding
+    Info,
+    /// What somebody should look at
+    Warning,
+    /// Locks that will not be granted again by themselves
+    Critical,
+}
+
+impl From<FailOn> for Severity {
+    fn from(severity: FailOn) -> Self {
+        match severity {
+            FailOn::Info => Self::Info,
+            FailOn::Warning => Self::Warning,
+            FailOn::Critical => Self::Critical,
+        }
+    }
+}
+
+/// Looks for `look_for` from the moment when everything was read, and prints the findings. When a root cannot be read, the findings
+/// below the others are printed, and the command fails.
 pub(super) async fn run(
     settings: &Settings,
-    format: Format,
-    fail_on: Severity,
-    during: Duration,
+    fail_on: FailOn,
+    look_for: Duration,
     out: &mut impl Write,
 ) -> Result<Verdict, CliError> {
-    let mut follower = Follower::start(settings)?;
-    follower.survey(settings, true)?;
-    let looked = look(&mut follower, during).await;
-    let ensemble = follower.ensemble();
-    let (table, diagnosis, at) = follower.stop().await;
+    let mut live = LiveTable::start(settings)?;
+    live.survey(settings, true)?;
+    let looked = look(&mut live, look_for).await;
+    let ensemble = live.ensemble();
+    let (table, diagnosis, at) = live.stop().await;
     looked?;
-    super::snapshot::check_roots(&table, &settings.roots)?;
-    let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on, during);
+    some_root_is_readable(&table, &settings.roots)?;
+    let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on.into(), look_for);
     let mut out = BufWriter::new(out);
-    match format {
+    match settings.format {
         Format::Json => {
             json::to_writer(&mut out, &check).map_err(std::io::Error::from)?;
             writeln!(out)?;
@@ -42,21 +76,21 @@ pub(super) async fn run(
         Format::Table => {
             let findings: Vec<&Finding> = diagnosis.findings().collect();
             for_people(&mut out, &findings, table.lock_count())?;
-            not_looked_at(&mut out, &table, check.not_seen())?;
+            not_covered(&mut out, &table, check.not_seen())?;
         }
     }
     out.flush()?;
-    unreadable_roots(&table, &settings.roots)?;
+    every_root_is_readable(&table, &settings.roots)?;
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
 }
 
-/// What the answer does not cover.
-fn not_looked_at(out: &mut impl Write, table: &LockTable, not_seen: &[Code]) -> std::io::Result<()> {
+/// Writes what the answer does not cover.
+fn not_covered(out: &mut impl Write, table: &LockTable, not_seen: &[Code]) -> std::io::Result<()> {
     for (path, why) in table.unreadable() {
         writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
     }
     for (server, why) in table.view().missing() {
-        writeln!(out, "Not told by {}: {}", escaped(server), escaped(why))?;
+        writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
     }
     if !not_seen.is_empty() {
         let codes: Vec<&str> = not_seen.iter().map(|code| code.id()).collect();
@@ -65,13 +99,11 @@ fn not_looked_at(out: &mut impl Write, table: &LockTable, not_seen: &[Code]) -> 
     Ok(())
 }
 
-async fn look(follower: &mut Follower, during: Duration) -> Result<(), CliError> {
-    while follower.synced().is_none() {
-        follower.next().await?;
-    }
-    let end = Instant::now() + during;
-    while let Ok(told) = timeout_at(end, follower.next()).await {
-        told?;
+async fn look(live: &mut LiveTable, look_for: Duration) -> Result<(), CliError> {
+    live.read_once().await?;
+    let end = Instant::now() + look_for;
+    while let Ok(events) = timeout_at(end, live.next()).await {
+        events?;
     }
     Ok(())
 }
@@ -81,8 +113,8 @@ fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std:
         writeln!(out, "Nothing is wrong with {}.", plural(locks as u64, "lock", "locks"))?;
     }
     for finding in findings {
-        let of_several = finding.lock.name.as_deref().map(|of_several| format!(" {}", name(of_several)));
-        let lock = name(finding.lock.path.as_str()) + &of_several.unwrap_or_default();
+        let name_in_lock = finding.lock.name.as_deref().map(|name_in_lock| format!(" {}", name(name_in_lock)));
+        let lock = name(finding.lock.path.as_str()) + &name_in_lock.unwrap_or_default();
         writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
         writeln!(out, "          {}", sentence(&finding.summary))?;
         writeln!(out, "          {}", finding.remedy)?;
@@ -96,12 +128,12 @@ mod tests {
 
     #[test]
     fn one_lock_is_one_lock() {
-        let said = |locks| {
+        let printed = |locks| {
             let mut out = Vec::new();
             for_people(&mut out, &[], locks).expect("memory takes it");
             String::from_utf8(out).expect("text")
         };
-        assert_eq!(said(1), "Nothing is wrong with 1 lock.\n");
-        assert_eq!(said(2), "Nothing is wrong with 2 locks.\n");
+        assert_eq!(printed(1), "Nothing is wrong with 1 lock.\n");
+        assert_eq!(printed(2), "Nothing is wrong with 2 locks.\n");
     }
 }

@@ -2,13 +2,16 @@
 
 use std::net::Ipv4Addr;
 use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::Args;
 use futures::FutureExt;
 use tokio::net::TcpListener;
 
-use super::CliError;
+use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
 use super::settings::{SESSION_TIMEOUT, Settings};
-use crate::admin::audit;
+use super::{CliError, Verdict, duration};
 use crate::demo::{Namespace, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};
@@ -18,11 +21,47 @@ use crate::zk::ConnectOptions;
 use crate::zk::survey::{SurveyOptions, ViewBy};
 use crate::znode::ZnodePath;
 
-/// The node of the sandbox below which the tour lies.
-const GROUND: &str = "demo";
+/// The node of the sandbox below which the tour works.
+const SANDBOX_NODE: &str = "demo";
+
+/// What the tour takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(mut_arg("connect", |connect| connect.help("Run the tour on this ensemble instead of in memory")))]
+pub(super) struct DemoOptions {
+    /// Let the tour play by itself from the start
+    #[arg(long)]
+    pub play: bool,
+    #[command(flatten)]
+    pub display: DisplayOptions,
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Screen",
+        help = "Record changes to other people's locks in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
+    )]
+    pub audit_log: Option<PathBuf>,
+    /// Call a lock stuck when it has not changed hands for this long while others wait [default: 60s]
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, help_heading = "Screen")]
+    pub stuck_after: Option<Duration>,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl DemoOptions {
+    pub(super) fn shared(&self) -> SharedOptions {
+        let Self { display, audit_log, stuck_after, ensemble, play: _ } = self.clone();
+        SharedOptions {
+            locks: LockOptions { stuck_after, ..LockOptions::default() },
+            display,
+            changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
+            ensemble,
+            ..SharedOptions::default()
+        }
+    }
+}
 
 /// Runs the tour on a sandbox of this process, which ends with it.
-pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), CliError> {
+pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<Verdict, CliError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
     let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
     let connection = ConnectOptions {
@@ -31,53 +70,47 @@ pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<(), C
         auth: Vec::new(),
         tls: None,
     };
-    let tour = Tour::new(Script::built_in(), ZnodePath::root().child(GROUND), true, plays);
+    let tour = Tour::new(Script::built_in(), ZnodePath::root().child(SANDBOX_NODE), true, plays);
     // Nothing else of this machine is asked: an AdminServer next door knows nothing of the sandbox.
     let survey = SurveyOptions { by: ViewBy::FourLetter, ..SurveyOptions::new(connection.clone()) };
     // What is deleted in the sandbox does not belong among what was deleted on an ensemble.
     let audit_log = std::env::temp_dir().join(format!("lockscope-demo-{:016x}.jsonl", fastrand::u64(..)));
-    let audited = Some(audit_log.clone());
-    let options = options(settings, connection, survey, ZnodePath::root(), tour);
-    let shown = Box::pin(tui::run(TuiOptions { audit_log: audited, ..options })).await;
+    let options = TuiOptions {
+        audit_log: Some(audit_log.clone()),
+        ..tui_options(settings, connection, survey, ZnodePath::root(), tour)
+    };
+    let shown = Box::pin(tui::run(options)).await;
     sandbox.stop().await;
-    // There is none where nothing was deleted.
+    // It does not exist when nothing was deleted.
     let _ = std::fs::remove_file(audit_log);
-    Ok(shown?)
+    shown?;
+    Ok(Verdict::Yes)
 }
 
 /// Runs the tour on the ensemble, below a node of its own, and removes that however the tour ends.
-pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<(), CliError> {
+pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<Verdict, CliError> {
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
     }
     let (connection, survey) = (settings.connect_options()?, settings.survey_options()?);
-    let ground = Namespace::make(connection.clone()).await?;
-    let path = ground.path().clone();
+    let namespace = Namespace::make(connection.clone()).await?;
+    let path = namespace.path().clone();
     let tour = Tour::new(Script::built_in(), path.clone(), false, plays);
-    let options = options(settings, connection, survey, path, tour);
+    let options = tui_options(settings, connection, survey, path, tour);
     let shown = Box::pin(AssertUnwindSafe(tui::run(options)).catch_unwind()).await;
-    let removed = ground.remove().await;
+    let removed = namespace.remove().await;
     shown.unwrap_or_else(|panic| resume_unwind(panic))?;
-    Ok(removed?)
+    removed?;
+    Ok(Verdict::Yes)
 }
 
-fn options(
+fn tui_options(
     settings: &Settings,
     connection: ConnectOptions,
     survey: SurveyOptions,
     root: ZnodePath,
     tour: Tour,
 ) -> TuiOptions {
-    TuiOptions {
-        survey,
-        observe: ObserveOptions { connection, roots: vec![root], named: Vec::new() },
-        thresholds: settings.thresholds,
-        ascii: settings.ascii,
-        theme: settings.theme,
-        mouse: settings.mouse,
-        utc: settings.utc,
-        write: true,
-        tour: Some(tour),
-        audit_log: settings.audit_log.clone().or_else(audit::usual_path),
-    }
+    let observe = ObserveOptions { connection, roots: vec![root], named: Vec::new() };
+    TuiOptions { write: true, tour: Some(tour), ..settings.tui_options(observe, survey) }
 }

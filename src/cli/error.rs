@@ -56,12 +56,6 @@ pub enum CliError {
     /// Test clients whose servers were lost; the text says why, and what may be left behind.
     #[error("{0}")]
     ServersLost(String),
-    /// An option that says where locks are looked for was given to a command that looks for none.
-    #[error("{0} says where to look for locks, and {1} looks for none: leave it out")]
-    OnlyLocks(&'static str, &'static str),
-    /// An option of the screen was given to a command that has none.
-    #[error("{0} is for the screen and means nothing to a command: leave it out")]
-    OnlyScreen(&'static str),
     /// The screen ended with an error.
     #[error(transparent)]
     Screen(#[from] TuiError),

@@ -9,29 +9,32 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
-use super::arguments::{ENVIRONMENT, EXIT_CODES, ORDER};
-use super::{Arguments, CliError};
+use super::arguments::{ENVIRONMENT, EXIT_CODES, PRECEDENCE};
+use super::{Arguments, CliError, Verdict};
 
 /// Prints the completions for a shell.
-pub(super) fn completions(shell: Shell, out: &mut impl Write) -> Result<(), CliError> {
+pub(super) fn completions(shell: Shell, out: &mut impl Write) -> Result<Verdict, CliError> {
     // The generator panics when it cannot write: a closed pipe must not reach it.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
-    Ok(out.write_all(&text)?)
+    out.write_all(&text)?;
+    Ok(Verdict::Yes)
 }
 
 /// Prints one manual page that covers every command.
-pub(super) fn man(out: &mut impl Write) -> Result<(), CliError> {
-    Ok(out.write_all(&page()?)?)
+pub(super) fn man(out: &mut impl Write) -> Result<Verdict, CliError> {
+    out.write_all(&page()?)?;
+    Ok(Verdict::Yes)
 }
 
 /// Writes a manual page for each command into a directory, which is made when it is missing.
-pub(super) fn man_pages(folder: &Path) -> Result<(), CliError> {
+pub(super) fn man_pages(folder: &Path) -> Result<Verdict, CliError> {
     let failed = |error| CliError::Man { path: folder.to_owned(), error };
     fs::create_dir_all(folder).map_err(failed)?;
     clap_mangen::generate_to(definition(), folder).map_err(failed)?;
     let whole = page().map_err(failed)?;
-    fs::write(folder.join("lockscope.1"), whole).map_err(failed)
+    fs::write(folder.join("lockscope.1"), whole).map_err(failed)?;
+    Ok(Verdict::Yes)
 }
 
 fn definition() -> Command {
@@ -60,11 +63,11 @@ fn page() -> std::io::Result<Vec<u8>> {
 /// What the long help ends with, as sections of their own.
 fn closing_sections() -> Vec<u8> {
     let mut roff = Roff::new();
-    roff.control("SH", ["FILES"]).text([roman(ORDER)]);
+    roff.control("SH", ["FILES"]).text([roman(PRECEDENCE)]);
     for (title, items) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT_CODES[..])] {
         roff.control("SH", [title]);
-        for (name, says) in items {
-            roff.control("TP", []).text([bold(*name)]).text([roman(*says)]);
+        for (name, meaning) in items {
+            roff.control("TP", []).text([bold(*name)]).text([roman(*meaning)]);
         }
     }
     roff.to_roff().into_bytes()

@@ -1,11 +1,10 @@
-//! Arguments, and one file for each headless subcommand.
+//! The command line, and one file for each command.
 //!
-//! [`Arguments`] is the one definition that the help, the completions and the manual page come from. [`run`] settles
-//! option, environment, config file and default, and starts what was asked for.
+//! [`Arguments`] is the one definition that the help, the completions and the manual page come from. A command's file holds
+//! its options and what it does; [`run`] puts the options over environment, config file and defaults, and starts the command.
 //!
-//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not do it; 128 and the number of a signal that came a second
-//! time. An error is one sentence on stderr. A reader that
-//! closes the pipe ends a command quietly.
+//! Exit codes: 0 done; 1 done, and the answer is no; 2 could not be done; 128 and the number of a signal that came a second
+//! time. An error is one sentence on stderr. A reader that closes the pipe ends a command quietly.
 
 mod arguments;
 mod auth;
@@ -14,36 +13,38 @@ mod config;
 mod contend;
 mod delete;
 mod demo;
+mod duration;
 mod error;
-mod follow;
 mod generate;
 mod human;
+mod live_table;
 mod log;
+mod options;
 mod sandbox;
+mod screen;
 mod settings;
 mod snapshot;
-mod span;
 mod table;
 mod unreadable;
 mod watch;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
 
 pub use arguments::Arguments;
-use arguments::{Command, Format, HeadlessOptions, Options, ScreenOptions};
+use arguments::Command;
 pub use auth::AuthError;
 use auth::AuthSource;
 pub use config::ConfigError;
 pub use contend::BadScenario;
 pub use error::{CliError, Verdict};
+use options::{Merge, SharedOptions};
 pub use settings::SettingsError;
-use settings::{Environment, Layer, Settings};
+use settings::{Environment, Settings};
 
 use crate::files::exposed_folder;
-use crate::tui::{self, TuiOptions};
 use crate::znode::escaped;
 
 /// Does what the arguments say. Ends on SIGINT and SIGTERM where it would otherwise go on.
@@ -60,104 +61,55 @@ pub async fn run(arguments: Arguments) -> Result<Verdict, CliError> {
 }
 
 async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
-    let Arguments { options, screen, command } = arguments;
-    let Some(command) = command else {
-        let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
-        open_screen(&settings).await?;
-        return Ok(Verdict::Yes);
-    };
-    refuse_screen_options(&screen, &command)?;
+    let Arguments { screen, command } = arguments;
+    let before = screen.shared();
+    let Some(command) = command else { return screen::run(&settle(before)?).await };
+    let settle = |own: SharedOptions| settle(own.merge(before.clone()));
     match command {
-        Command::Demo { options: own, screen: own_screen, play } => {
-            let options = without_locks(own.over(options), "demo")?;
-            let screen = own_screen.over(screen);
-            let on_ensemble = options.connect.is_some();
-            let settings = settle(Layer { options, screen, headless: HeadlessOptions::default() })?;
-            if on_ensemble {
-                demo::on_ensemble(&settings, play).await?;
-            } else {
-                demo::on_sandbox(&settings, play).await?;
+        Command::Snapshot(options) => snapshot::run(&settle(options.shared())?, &mut io::stdout().lock()).await,
+        Command::Watch(options) => {
+            watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
+        }
+        Command::Check(options) => {
+            let settings = settle(options.read.shared())?;
+            check::run(&settings, options.fail_on, options.look_for, &mut io::stdout().lock()).await
+        }
+        Command::Contend(options) => {
+            contend::contend(&settle(options.shared())?, &options, &mut tokio::io::stdout()).await
+        }
+        Command::Compare(options) => {
+            contend::compare(&settle(options.shared())?, &options, &mut tokio::io::stdout()).await
+        }
+        // An ensemble that the environment or the config file names is not meant for a tour.
+        Command::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
+            demo::on_sandbox(&settle(options.shared())?, options.play).await
+        }
+        Command::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
+        Command::Delete(options) => delete::run(&settle(options.shared())?, &options, &mut io::stdout().lock()).await,
+        Command::Sandbox(options) => {
+            if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
+                log::start(path, environment()?.log_filter.as_deref())?;
             }
+            sandbox::run(&options, &mut io::stdout().lock()).await
         }
-        Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock())?,
-        Command::Man { out: Some(folder) } => generate::man_pages(&folder)?,
-        Command::Man { out: None } => generate::man(&mut io::stdout().lock())?,
-        Command::Sandbox { sandbox, log_file } => {
-            if let Some(path) = log_file.or(options.log_file) {
-                let environment = Environment::read(|name| std::env::var_os(name))?;
-                log::start(&path, environment.log_filter.as_deref())?;
-            }
-            sandbox::run(&sandbox, &mut io::stdout().lock()).await?;
-        }
-        Command::Snapshot { options: own, headless } => {
-            let settings = settle(Layer { options: own.over(options), screen, headless })?;
-            snapshot::run(&settings, format(&settings), &mut io::stdout().lock()).await?;
-        }
-        Command::Watch { options: own, headless, during } => {
-            let settings = settle(Layer { options: own.over(options), screen, headless })?;
-            watch::run(&settings, format(&settings), during, &mut tokio::io::stdout()).await?;
-        }
-        Command::Delete { options: own, headless, delete } => {
-            let options = own.over(options);
-            if options.root.is_some() {
-                return Err(CliError::OnlyLocks("--root", "delete"));
-            }
-            let screen = ScreenOptions { audit_log: delete.audit_log.clone().or(screen.audit_log), ..screen };
-            let settings = settle(Layer { options, screen, headless })?;
-            return delete::run(&settings, format(&settings), &delete, &mut io::stdout().lock()).await;
-        }
-        Command::Check { options: own, headless, fail_on, during } => {
-            let settings = settle(Layer { options: own.over(options), screen, headless })?;
-            let out = &mut io::stdout().lock();
-            return check::run(&settings, format(&settings), fail_on.into(), during, out).await;
-        }
-        Command::Contend { options: own, headless, contend } => {
-            let options = without_locks(own.over(options), "contend")?;
-            let settings = settle(Layer { options, screen, headless })?;
-            return contend::contend(&settings, format(&settings), &contend, &mut tokio::io::stdout()).await;
-        }
-        Command::Compare { options: own, headless, compare } => {
-            let options = without_locks(own.over(options), "compare")?;
-            let screen = ScreenOptions { ascii: compare.ascii.or(screen.ascii), ..screen };
-            let settings = settle(Layer { options, screen, headless })?;
-            return contend::compare(&settings, format(&settings), &compare, &mut tokio::io::stdout()).await;
-        }
+        Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
+        Command::Man { out: Some(folder) } => generate::man_pages(&folder),
+        Command::Man { out: None } => generate::man(&mut io::stdout().lock()),
     }
-    Ok(Verdict::Yes)
 }
 
-/// A command that draws a plot may have to do with ASCII, and one that changes something has an audit log.
-fn refuse_screen_options(screen: &ScreenOptions, command: &Command) -> Result<(), CliError> {
-    if matches!(command, Command::Demo { .. }) {
-        return Ok(());
-    }
-    let draws = matches!(command, Command::Compare { .. });
-    let changes = matches!(command, Command::Delete { .. });
-    let given = [
-        (screen.ascii.is_some() && !draws, "--ascii"),
-        (screen.theme.is_some(), "--theme"),
-        (screen.mouse.is_some(), "--mouse"),
-        (screen.write.is_some(), "--write"),
-        (screen.audit_log.is_some() && !changes, "--audit-log"),
-    ];
-    given.into_iter().find(|(is_given, _)| *is_given).map_or(Ok(()), |(_, name)| Err(CliError::OnlyScreen(name)))
+fn environment() -> Result<Environment, SettingsError> {
+    Environment::read(|name| std::env::var_os(name))
 }
 
-/// The options, when none of them says where locks are looked for.
-fn without_locks(options: Options, command: &'static str) -> Result<Options, CliError> {
-    let given = [(options.root.is_some(), "--root"), (options.lock.is_some(), "--lock")];
-    let given = given.into_iter().find(|(is_given, _)| *is_given);
-    given.map_or(Ok(options), |(_, name)| Err(CliError::OnlyLocks(name, command)))
-}
-
-/// Settles everything and starts the log.
-fn settle(spoken: Layer) -> Result<Settings, CliError> {
-    let environment = Environment::read(|name| std::env::var_os(name))?;
+/// Puts the options of the command line over the environment and the config file, and starts the log.
+fn settle(options: SharedOptions) -> Result<Settings, CliError> {
+    let environment = environment()?;
     let usual =
         etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
-    let file = config::load(spoken.options.config.as_deref(), usual.as_deref())?;
-    let config = spoken.options.config.clone().or(usual);
-    let settings = Settings::resolve(spoken, &environment, file)?;
+    let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
+    let config = options.ensemble.config.clone().or(usual);
+    let settings = Settings::resolve(options, &environment, file)?;
     for folder in exposed_folders(config.as_deref(), &settings) {
         // Who closed standard error does not care.
         let _ = writeln!(io::stderr(), "lockscope: {}", escaped(&folder));
@@ -168,46 +120,23 @@ fn settle(spoken: Layer) -> Result<Settings, CliError> {
     Ok(settings)
 }
 
-/// What is to be said of files on which something depends and which everybody could exchange for others.
+/// A sentence for each file on which something depends and which every user of the machine could replace by another.
 fn exposed_folders(config: Option<&Path>, settings: &Settings) -> Vec<String> {
     let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
     let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
-    let audit_log = settings.audit_log.clone().or_else(crate::admin::audit::usual_path);
-    let files = [config, auth, key, audit_log.as_deref()];
+    let files = [config, auth, key, settings.audit_log.as_deref()];
     let exposed = files.into_iter().flatten().filter_map(|file| Some((file, exposed_folder(file)?)));
     let sentence = |(file, folder): (&Path, PathBuf)| {
         let (file, folder) = (file.display(), folder.display());
-        format!("everybody can put another file in the place of {file}: run chmod o-w on {folder}")
+        format!("every user can put another file in the place of {file}: run chmod o-w on {folder}")
     };
     exposed.map(sentence).collect()
 }
 
-fn format(settings: &Settings) -> Format {
-    let usual = if io::stdout().is_terminal() { Format::Table } else { Format::Json };
-    settings.format.unwrap_or(usual)
-}
-
-async fn open_screen(settings: &Settings) -> Result<(), CliError> {
-    let options = TuiOptions {
-        observe: settings.observe_options()?,
-        survey: settings.survey_options()?,
-        thresholds: settings.thresholds,
-        ascii: settings.ascii,
-        theme: settings.theme,
-        mouse: settings.mouse,
-        utc: settings.utc,
-        write: settings.write,
-        audit_log: settings.audit_log.clone().or_else(crate::admin::audit::usual_path),
-        tour: None,
-    };
-    // On the heap: the screen's state is large, and the headless commands share this future.
-    Ok(Box::pin(tui::run(options)).await?)
-}
-
 /// A usage error of the arguments as one line: what is wrong, what was probably meant, and where help is.
 pub fn usage_sentence(error: &clap::Error) -> String {
-    let told = error.render().to_string();
-    let lines = told.lines().map(str::trim).filter(|line| !line.is_empty());
+    let text = error.render().to_string();
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let sentence: Vec<&str> =
         lines.filter(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
     let sentence = sentence.join(" ").replace(" tip: ", "; ");
@@ -216,12 +145,12 @@ pub fn usage_sentence(error: &clap::Error) -> String {
 
 #[cfg(test)]
 mod tests {
-    use clap::{CommandFactory, Parser};
+    use clap::CommandFactory;
 
     use super::*;
 
     fn sentence(arguments: &[&str]) -> String {
-        usage_sentence(&Arguments::try_parse_from([&["lockscope"], arguments].concat()).unwrap_err())
+        usage_sentence(&Arguments::from_words([&["lockscope"], arguments].concat()).unwrap_err())
     }
 
     #[test]
@@ -238,6 +167,8 @@ mod tests {
                 &["--root", "locks"],
                 &["watch", "--for", "soon"],
                 &["--session-timeout", "1ms"],
+                &["--root", "/a", "contend", "--path", "/a"],
+                &["contend", "--path", "/a", "--root", "/a"],
                 &["contend", "--path", "/a", "--recipe", "spin"],
                 &["contend", "--path", "/a", "--rounds", "0"],
                 &["contend"],
@@ -254,6 +185,8 @@ mod tests {
         invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try --help
         invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try --help
         invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try --help
+        unexpected argument '--root' found; try --help
+        unexpected argument '--root' found; try --help
         invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, shared-herd, shared-chain, semaphore]; try --help
         invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try --help
         the following required arguments were not provided: --path <PATH>; try --help
@@ -263,15 +196,6 @@ mod tests {
         unrecognized subcommand 'frobnicate'; try --help
         "#
         );
-    }
-
-    #[test]
-    fn an_option_counts_before_and_after_the_command() {
-        let parsed =
-            Arguments::try_parse_from(["lockscope", "--connect", "a", "--utc", "snapshot", "--utc=false"]).unwrap();
-        let Some(Command::Snapshot { options, .. }) = parsed.command else { panic!("{parsed:?}") };
-        let options = options.over(parsed.options);
-        assert_eq!((options.connect.as_deref(), options.utc), (Some("a"), Some(false)));
     }
 
     #[test]

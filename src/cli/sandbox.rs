@@ -2,15 +2,34 @@
 
 use std::io::Write;
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::Args;
 use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::CliError;
-use super::arguments::SandboxOptions;
+use super::{CliError, Verdict, duration};
 use crate::report;
 use crate::sandbox::{Sandbox, SandboxConfig, SandboxError};
+
+/// What the sandbox takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct SandboxOptions {
+    /// Port of 127.0.0.1 to listen on; 0 takes any free port
+    #[arg(long, value_name = "PORT", default_value_t = 2181)]
+    pub port: u16,
+    /// Shortest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout, default_value = "200ms")]
+    pub min_session_timeout: Duration,
+    /// Longest session timeout that clients get
+    #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout, default_value = "1m")]
+    pub max_session_timeout: Duration,
+    /// Write a log of lockscope's own work to this file
+    #[arg(long, value_name = "FILE")]
+    pub log_file: Option<PathBuf>,
+}
 
 /// The first line of output.
 #[derive(Serialize)]
@@ -18,8 +37,8 @@ struct Address {
     address: String,
 }
 
-/// Says where it listens, and serves until SIGINT or SIGTERM. Nobody could find it who does not read that: it ends then.
-pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Result<(), CliError> {
+/// Prints its address, and serves until SIGINT or SIGTERM. It fails when the address cannot be printed: nobody could find it.
+pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Result<Verdict, CliError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;
@@ -36,5 +55,5 @@ pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Resul
         _ = terminate.recv() => {}
     }
     sandbox.stop().await;
-    Ok(())
+    Ok(Verdict::Yes)
 }

@@ -1,23 +1,24 @@
-//! What is to be done, from all that says so: option, environment, config file, default, in this order.
+//! What a command is to do, from its options, the environment, the config file and the defaults, in this order.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::arguments::{Format, HeadlessOptions, Options, ScreenOptions, ServerViewBy};
 use super::auth::{AuthError, AuthSource};
+use super::options::{EnsembleOptions, Format, Merge, ServerViewBy, SharedOptions};
+use crate::admin::audit;
 use crate::diagnose::Thresholds;
 use crate::observe::ObserveOptions;
-use crate::tui::ThemeName;
+use crate::tui::{ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::SurveyOptions;
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
-const CONNECT: &str = "localhost:2181";
+const DEFAULT_CONNECT: &str = "localhost:2181";
 pub(super) const SESSION_TIMEOUT: Duration = Duration::from_secs(30);
-const TIMEOUT: Duration = Duration::from_secs(15);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why the settings do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,68 +37,14 @@ pub enum SettingsError {
     NoText(&'static str),
 }
 
-/// What one place says.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Layer {
-    pub options: Options,
-    pub screen: ScreenOptions,
-    pub headless: HeadlessOptions,
-}
-
-impl Layer {
-    /// This, and where it says nothing, what stands below it.
-    pub(super) fn over(self, below: Layer) -> Layer {
-        let (options, screen, headless) = (self.options, self.screen, self.headless);
-        Layer {
-            options: options.over(below.options),
-            screen: screen.over(below.screen),
-            headless: HeadlessOptions {
-                format: headless.format.or(below.headless.format),
-                timeout: headless.timeout.or(below.headless.timeout),
-            },
-        }
-    }
-}
-
-impl ScreenOptions {
-    pub(super) fn over(self, below: ScreenOptions) -> ScreenOptions {
-        ScreenOptions {
-            ascii: self.ascii.or(below.ascii),
-            theme: self.theme.or(below.theme),
-            mouse: self.mouse.or(below.mouse),
-            write: self.write.or(below.write),
-            audit_log: self.audit_log.or(below.audit_log),
-        }
-    }
-}
-
-impl Options {
-    pub(super) fn over(self, below: Options) -> Options {
-        Options {
-            connect: self.connect.or(below.connect),
-            session_timeout: self.session_timeout.or(below.session_timeout),
-            auth_file: self.auth_file.or(below.auth_file),
-            tls_ca: self.tls_ca.or(below.tls_ca),
-            tls_cert: self.tls_cert.or(below.tls_cert),
-            tls_key: self.tls_key.or(below.tls_key),
-            root: self.root.or(below.root),
-            lock: self.lock.or(below.lock),
-            stuck_after: self.stuck_after.or(below.stuck_after),
-            server_view: self.server_view.or(below.server_view),
-            admin_url: self.admin_url.or(below.admin_url),
-            config: self.config.or(below.config),
-            log_file: self.log_file.or(below.log_file),
-            utc: self.utc.or(below.utc),
-        }
-    }
-}
-
-/// What the environment says; an empty variable says nothing.
+/// What the environment sets; an empty variable sets nothing.
 #[derive(Clone, Default, PartialEq)]
 pub(super) struct Environment {
-    pub connect: Option<String>,
-    pub auth: Option<Vec<u8>>,
-    pub auth_file: Option<PathBuf>,
+    /// What there are options for, too.
+    pub options: SharedOptions,
+    /// The lines of an auth file themselves.
+    pub auth_lines: Option<Vec<u8>>,
+    /// Which events go into the log file.
     pub log_filter: Option<String>,
 }
 
@@ -106,25 +53,30 @@ impl Environment {
     pub(super) fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingsError> {
         let filled = |name| variable(name).filter(|value| !value.is_empty());
         let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| SettingsError::NoText(name));
-        Ok(Self {
+        let ensemble = EnsembleOptions {
             connect: text("ZOOKEEPER_CONNECT")?,
-            auth: filled("LOCKSCOPE_AUTH").map(OsString::into_vec),
             auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
+            ..EnsembleOptions::default()
+        };
+        Ok(Self {
+            options: SharedOptions { ensemble, ..SharedOptions::default() },
+            auth_lines: filled("LOCKSCOPE_AUTH").map(OsString::into_vec),
             log_filter: text("LOCKSCOPE_LOG")?,
         })
     }
 }
 
-/// Everything settled.
+/// Every option with its value, as a command uses it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub connect: String,
-    /// `None`: what is usual for who asks.
+    /// `None`: [`SESSION_TIMEOUT`], and a shorter one for test clients.
     pub session_timeout: Option<Duration>,
     pub auth: AuthSource,
     pub tls: Option<TlsFiles>,
     pub roots: Vec<ZnodePath>,
+    /// Nodes that are single-node locks although their names do not show it.
     pub locks: Vec<ZnodePath>,
     pub thresholds: Thresholds,
     pub server_view: ServerViewBy,
@@ -137,51 +89,53 @@ pub(super) struct Settings {
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
-    /// `None`: where it usually is.
+    /// `None`: there is no place for it.
     pub audit_log: Option<PathBuf>,
-    /// `None`: by what the output is.
-    pub format: Option<Format>,
+    pub format: Format,
+    /// How long to wait for an answer of the ensemble.
     pub timeout: Duration,
 }
 
 impl Settings {
-    /// Settles what the options say, laid over the config file, which stands below the environment.
-    pub(super) fn resolve(spoken: Layer, environment: &Environment, file: Layer) -> Result<Self, SettingsError> {
-        // A secret has three sources, so its order is settled by itself.
-        let auth = AuthSource::choose(
-            spoken.options.auth_file.clone(),
-            environment.auth.clone(),
-            environment.auth_file.clone(),
-            file.options.auth_file.clone(),
-        );
-        let from_environment = Layer {
-            options: Options { connect: environment.connect.clone(), ..Options::default() },
-            ..Layer::default()
+    /// Puts the options over the environment and that over the config file, and fills in the defaults.
+    pub(super) fn resolve(
+        options: SharedOptions,
+        environment: &Environment,
+        file: SharedOptions,
+    ) -> Result<Self, SettingsError> {
+        // The lines in the environment come before the name of a file, but not before an option.
+        let auth_lines = environment.auth_lines.clone().filter(|_| options.ensemble.auth_file.is_none());
+        let SharedOptions { locks, display, changes, output, ensemble } =
+            options.merge(environment.options.clone()).merge(file);
+        let auth = match (auth_lines, ensemble.auth_file) {
+            (Some(lines), _) => AuthSource::Lines(lines),
+            (None, Some(file)) => AuthSource::File(file),
+            (None, None) => AuthSource::Absent,
         };
-        let Layer { options, screen, headless } = spoken.over(from_environment).over(file);
-        let connect = options.connect.unwrap_or_else(|| CONNECT.to_owned());
-        // Said now, not by a screen that has just been opened.
+        let connect = ensemble.connect.unwrap_or_else(|| DEFAULT_CONNECT.to_owned());
+        // Refused now, not by a screen that has just been opened.
         zk::servers(&connect)?;
+        let thresholds = Thresholds::default();
         Ok(Self {
             connect,
-            session_timeout: options.session_timeout,
+            session_timeout: ensemble.session_timeout,
             auth,
-            tls: tls(options.tls_ca, options.tls_cert, options.tls_key)?,
-            roots: once_each(options.root.unwrap_or_default(), Some(ZnodePath::root())),
-            locks: once_each(options.lock.unwrap_or_default(), None),
-            thresholds: thresholds(options.stuck_after),
-            server_view: options.server_view.unwrap_or_default(),
-            admin_url: options.admin_url.unwrap_or_default(),
-            log_file: options.log_file,
+            tls: tls(ensemble.tls_ca, ensemble.tls_cert, ensemble.tls_key)?,
+            roots: once_each(locks.root.unwrap_or_default(), Some(ZnodePath::root())),
+            locks: once_each(locks.lock.unwrap_or_default(), None),
+            thresholds: Thresholds { stuck_after: locks.stuck_after.unwrap_or(thresholds.stuck_after), ..thresholds },
+            server_view: ensemble.server_view.unwrap_or_default(),
+            admin_url: ensemble.admin_url.unwrap_or_default(),
+            log_file: ensemble.log_file,
             log_filter: environment.log_filter.clone(),
-            utc: options.utc.unwrap_or(false),
-            ascii: screen.ascii.unwrap_or(false),
-            theme: screen.theme.unwrap_or_default(),
-            mouse: screen.mouse.unwrap_or(false),
-            write: screen.write.unwrap_or(false),
-            audit_log: screen.audit_log,
-            format: headless.format,
-            timeout: headless.timeout.unwrap_or(TIMEOUT),
+            utc: ensemble.utc.unwrap_or(false),
+            ascii: display.ascii.unwrap_or(false),
+            theme: display.theme.unwrap_or_default(),
+            mouse: display.mouse.unwrap_or(false),
+            write: changes.write.unwrap_or(false),
+            audit_log: changes.audit_log.or_else(audit::usual_path),
+            format: output.format.unwrap_or_else(Format::of_stdout),
+            timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
         })
     }
 
@@ -205,11 +159,22 @@ impl Settings {
         let options = SurveyOptions::new(self.connect_options()?);
         Ok(SurveyOptions { by: self.server_view.into(), admin: self.admin_url.clone(), ..options })
     }
-}
 
-fn thresholds(stuck_after: Option<Duration>) -> Thresholds {
-    let usual = Thresholds::default();
-    Thresholds { stuck_after: stuck_after.unwrap_or(usual.stuck_after), ..usual }
+    /// How to open the screen on what these options name.
+    pub(super) fn tui_options(&self, observe: ObserveOptions, survey: SurveyOptions) -> TuiOptions {
+        TuiOptions {
+            observe,
+            survey,
+            thresholds: self.thresholds,
+            ascii: self.ascii,
+            theme: self.theme,
+            mouse: self.mouse,
+            utc: self.utc,
+            write: self.write,
+            audit_log: self.audit_log.clone(),
+            tour: None,
+        }
+    }
 }
 
 fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, SettingsError> {
@@ -237,11 +202,18 @@ fn once_each(paths: Vec<ZnodePath>, otherwise: Option<ZnodePath>) -> Vec<ZnodePa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::options::{ChangeOptions, DisplayOptions, LockOptions, OutputOptions};
 
-    fn layer(set: impl FnOnce(&mut Layer)) -> Layer {
-        let mut layer = Layer::default();
-        set(&mut layer);
-        layer
+    fn options(set: impl FnOnce(&mut SharedOptions)) -> SharedOptions {
+        let mut options = SharedOptions::default();
+        set(&mut options);
+        options
+    }
+
+    fn environment(set: impl FnOnce(&mut Environment)) -> Environment {
+        let mut environment = Environment::default();
+        set(&mut environment);
+        environment
     }
 
     fn paths(texts: &[&str]) -> Vec<ZnodePath> {
@@ -250,10 +222,10 @@ mod tests {
 
     #[test]
     fn an_option_beats_the_environment_which_beats_the_config_file_which_beats_the_default() {
-        let option = layer(|l| l.options.connect = Some("option".into()));
-        let environment = Environment { connect: Some("environment".into()), ..Environment::default() };
-        let file = layer(|l| l.options.connect = Some("file".into()));
-        let (nothing, silent) = (Layer::default(), Environment::default());
+        let option = options(|set| set.ensemble.connect = Some("option".into()));
+        let environment = environment(|set| set.options.ensemble.connect = Some("environment".into()));
+        let file = options(|set| set.ensemble.connect = Some("file".into()));
+        let (nothing, silent) = (SharedOptions::default(), Environment::default());
         for (option, environment, file, expected) in [
             (&option, &environment, &file, "option"),
             (&option, &silent, &file, "option"),
@@ -268,67 +240,70 @@ mod tests {
 
     #[test]
     fn every_option_can_be_set_in_the_config_file_and_changed_by_an_option() {
-        let all = |text: &str, yes: bool| Layer {
-            options: Options {
+        let all = |text: &str, yes: bool| SharedOptions {
+            locks: LockOptions {
+                root: Some(paths(&[&format!("/{text}")])),
+                lock: Some(paths(&[&format!("/{text}/lock")])),
+                stuck_after: Some(Duration::from_secs(text.len() as u64)),
+            },
+            display: DisplayOptions {
+                ascii: Some(yes),
+                theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
+                mouse: Some(yes),
+            },
+            changes: ChangeOptions { write: Some(yes), audit_log: Some(text.into()) },
+            output: OutputOptions {
+                format: Some(if yes { Format::Json } else { Format::Table }),
+                timeout: Some(Duration::from_secs(text.len() as u64)),
+            },
+            ensemble: EnsembleOptions {
                 connect: Some(text.into()),
                 session_timeout: Some(Duration::from_secs(text.len() as u64)),
                 auth_file: Some(text.into()),
                 tls_ca: Some(text.into()),
                 tls_cert: Some(text.into()),
                 tls_key: Some(text.into()),
-                root: Some(paths(&[&format!("/{text}")])),
-                lock: Some(paths(&[&format!("/{text}/lock")])),
-                stuck_after: Some(Duration::from_secs(text.len() as u64)),
                 server_view: Some(if yes { ServerViewBy::Words } else { ServerViewBy::Http }),
                 admin_url: Some(format!("http://HOST:1/{text}").parse().unwrap()),
                 config: None,
                 log_file: Some(text.into()),
                 utc: Some(yes),
             },
-            screen: ScreenOptions {
-                ascii: Some(yes),
-                theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
-                mouse: Some(yes),
-                write: Some(yes),
-                audit_log: Some(text.into()),
-            },
-            headless: HeadlessOptions {
-                format: Some(if yes { Format::Json } else { Format::Table }),
-                timeout: Some(Duration::from_secs(text.len() as u64)),
-            },
         };
         let resolved =
-            |spoken, file| format!("{:?}", Settings::resolve(spoken, &Environment::default(), file).unwrap());
+            |options, file| format!("{:?}", Settings::resolve(options, &Environment::default(), file).unwrap());
         let (option, file) = (all("option", false), all("file", true));
-        assert_eq!(resolved(option.clone(), file.clone()), resolved(option.clone(), Layer::default()));
-        assert_eq!(resolved(Layer::default(), file.clone()), resolved(file.clone(), Layer::default()));
+        let nothing = SharedOptions::default();
+        assert_eq!(resolved(option.clone(), file.clone()), resolved(option, nothing.clone()));
+        assert_eq!(resolved(nothing.clone(), file.clone()), resolved(file, nothing));
     }
 
     #[test]
     fn the_secret_is_taken_from_the_option_then_the_environment_then_the_config_file() {
-        let option = layer(|l| l.options.auth_file = Some("/option".into()));
-        let file = layer(|l| l.options.auth_file = Some("/config".into()));
-        let itself = Environment { auth: Some(b"digest:a:b".to_vec()), ..Environment::default() };
-        let named = Environment { auth_file: Some("/environment".into()), ..Environment::default() };
-        let both = Environment { auth: itself.auth.clone(), ..named.clone() };
-        let (nothing, silent) = (Layer::default(), Environment::default());
-        for (spoken, environment, file, expected) in [
+        let option = options(|set| set.ensemble.auth_file = Some("/option".into()));
+        let file = options(|set| set.ensemble.auth_file = Some("/config".into()));
+        let itself = environment(|set| set.auth_lines = Some(b"digest:a:b".to_vec()));
+        let named = environment(|set| set.options.ensemble.auth_file = Some("/environment".into()));
+        let both = Environment { auth_lines: itself.auth_lines.clone(), ..named.clone() };
+        let (nothing, silent) = (SharedOptions::default(), Environment::default());
+        for (option, environment, file, expected) in [
             (&option, &both, &file, AuthSource::File("/option".into())),
             (&nothing, &both, &file, AuthSource::Lines(b"digest:a:b".to_vec())),
             (&nothing, &itself, &file, AuthSource::Lines(b"digest:a:b".to_vec())),
             (&nothing, &named, &file, AuthSource::File("/environment".into())),
             (&nothing, &silent, &file, AuthSource::File("/config".into())),
-            (&nothing, &silent, &nothing, AuthSource::Nobody),
+            (&nothing, &silent, &nothing, AuthSource::Absent),
         ] {
-            let settings = Settings::resolve(spoken.clone(), environment, file.clone()).unwrap();
+            let settings = Settings::resolve(option.clone(), environment, file.clone()).unwrap();
             assert_eq!(settings.auth, expected);
         }
     }
 
     #[test]
     fn the_default_root_is_the_chroot_and_a_root_given_twice_counts_once() {
-        let roots =
-            |root| Settings::resolve(layer(|l| l.options.root = root), &Environment::default(), Layer::default());
+        let roots = |root| {
+            Settings::resolve(options(|set| set.locks.root = root), &Environment::default(), SharedOptions::default())
+        };
         assert_eq!(roots(None).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(vec![])).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(paths(&["/b", "/a", "/b"]))).unwrap().roots, paths(&["/b", "/a"]));
@@ -336,8 +311,8 @@ mod tests {
 
     #[test]
     fn a_malformed_connect_string_is_refused_before_anything_starts() {
-        let wrong = layer(|l| l.options.connect = Some("zk1:port".into()));
-        let refused = Settings::resolve(wrong, &Environment::default(), Layer::default()).unwrap_err();
+        let wrong = options(|set| set.ensemble.connect = Some("zk1:port".into()));
+        let refused = Settings::resolve(wrong, &Environment::default(), SharedOptions::default()).unwrap_err();
         assert!(refused.to_string().contains("zk1:port"), "{refused}");
     }
 

@@ -1,4 +1,4 @@
-//! What the server does not let us read, as the headless commands say it.
+//! What the servers do not let us read, as the commands without a screen report it.
 
 use std::collections::BTreeSet;
 
@@ -6,12 +6,23 @@ use super::CliError;
 use crate::queue::LockTable;
 use crate::znode::ZnodePath;
 
-/// Places named one by one; of more, their number is said.
+/// Nodes that are named one by one; of more, only their number is given.
 const MAX_NAMED: usize = 20;
 
-/// Fails when a root, as a whole, cannot be read.
-pub(super) fn unreadable_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
-    // A root within a place that cannot be read is not looked at by itself.
+/// Fails when there are no locks and no root can be read.
+pub(super) fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
+    let unreadable = locks.unreadable();
+    // A root within an unreadable place is not looked at by itself.
+    let is_hidden = |root: &ZnodePath| unreadable.keys().any(|place| root.is_within(place));
+    if locks.lock_count() > 0 || !roots.iter().all(is_hidden) {
+        return Ok(());
+    }
+    let reasons: Vec<String> = unreadable.iter().map(|(place, why)| format!("{place} ({why})")).collect();
+    Err(CliError::NothingReadable(reasons.join(", ")))
+}
+
+/// Fails when a whole root cannot be read.
+pub(super) fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
     let hidden = |root: &ZnodePath| {
         let place = locks.unreadable().iter().find(|(place, _)| root.is_within(place));
         place.map(|(_, why)| format!("{root} ({why})"))
@@ -20,31 +31,31 @@ pub(super) fn unreadable_roots(locks: &LockTable, roots: &[ZnodePath]) -> Result
     if hidden.is_empty() { Ok(()) } else { Err(CliError::UnreadableRoots(hidden.join(", "))) }
 }
 
-/// Says once of each place that it cannot be read.
+/// Reports once of each node that it cannot be read.
 #[derive(Debug, Default)]
 pub(super) struct UnreadableNotices {
-    said: BTreeSet<ZnodePath>,
+    reported: BTreeSet<ZnodePath>,
 }
 
 impl UnreadableNotices {
-    /// A line for each place that cannot be read now and could before, as long as there are few. A place that could be read
-    /// in between is said again.
+    /// A line for each node that cannot be read now and was not reported, as long as there are few. One that could be read in
+    /// between is reported again.
     pub(super) fn next(&mut self, locks: &LockTable) -> String {
         let places = locks.unreadable();
-        if places.is_empty() && self.said.is_empty() {
+        if places.is_empty() && self.reported.is_empty() {
             return String::new();
         }
-        self.said.retain(|place| places.contains_key(place));
-        let fresh: Vec<(&ZnodePath, &String)> =
-            places.iter().filter(|(place, _)| !self.said.contains(*place)).collect();
+        self.reported.retain(|place| places.contains_key(place));
+        let unreported: Vec<(&ZnodePath, &String)> =
+            places.iter().filter(|(place, _)| !self.reported.contains(*place)).collect();
         let mut text = String::new();
-        for (place, why) in fresh.iter().take(MAX_NAMED) {
+        for (place, why) in unreported.iter().take(MAX_NAMED) {
             text += &line(&format!("{place} cannot be read: {why}"));
         }
-        if fresh.len() > MAX_NAMED {
-            text += &line(&format!("{} places more cannot be read", fresh.len() - MAX_NAMED));
+        if unreported.len() > MAX_NAMED {
+            text += &line(&format!("{} places more cannot be read", unreported.len() - MAX_NAMED));
         }
-        self.said.extend(fresh.into_iter().map(|(place, _)| place.clone()));
+        self.reported.extend(unreported.into_iter().map(|(place, _)| place.clone()));
         text
     }
 }
@@ -77,17 +88,17 @@ mod tests {
     #[test]
     fn only_a_root_that_is_hidden_as_a_whole_is_an_error() {
         let table = closed(["/a", "/b/c"]);
-        let said = |roots: &[&str]| {
+        let refusal = |roots: &[&str]| {
             let roots: Vec<ZnodePath> = roots.iter().copied().map(path).collect();
-            unreadable_roots(&table, &roots).err().map(|error| error.to_string())
+            every_root_is_readable(&table, &roots).err().map(|error| error.to_string())
         };
-        assert_eq!((said(&["/"]), said(&["/b", "/aa"])), (None, None));
-        let sentence = said(&["/b", "/a/x", "/b/c"]).unwrap();
+        assert_eq!((refusal(&["/"]), refusal(&["/b", "/aa"])), (None, None));
+        let sentence = refusal(&["/b", "/a/x", "/b/c"]).unwrap();
         assert!(sentence.contains("/a/x (no READ), /b/c (no READ)"), "{sentence}");
     }
 
     #[test]
-    fn a_place_is_said_once_and_again_when_it_was_readable_in_between() {
+    fn a_place_is_reported_once_and_again_when_it_was_readable_in_between() {
         let mut notices = UnreadableNotices::default();
         assert_eq!(notices.next(&closed(["/a"])), "lockscope: /a cannot be read: no READ\n");
         assert_eq!(notices.next(&closed(["/a"])), "");
@@ -96,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn of_very_many_places_the_number_is_said() {
+    fn of_very_many_places_the_number_is_refusal() {
         let places: Vec<String> = (0..1000).map(|n| format!("/closed{n}")).collect();
         let text = UnreadableNotices::default().next(&closed(places.iter().map(String::as_str)));
         assert_eq!(text.lines().count(), MAX_NAMED + 1);

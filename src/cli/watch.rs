@@ -3,49 +3,53 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use clap::Args;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
-use super::CliError;
-use super::arguments::Format;
-use super::follow::{Follower, Told};
 use super::human::{clock, name, sentence, span};
+use super::live_table::{LiveTable, TableEvent};
+use super::options::{Format, ReadOptions};
 use super::settings::Settings;
-use super::unreadable::{UnreadableNotices, unreadable_roots};
+use super::unreadable::{UnreadableNotices, every_root_is_readable};
+use super::{CliError, Verdict, duration};
 use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
 use crate::report::{self, FindingLine, HappeningLine};
 use crate::znode::{Timestamp, escaped};
 
-/// Prints happenings until SIGINT, SIGTERM or the end of `during`, and ends the session. The output may block for as long
-/// as its reader likes: signals are heard all the same.
+/// What `lockscope watch` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct WatchOptions {
+    /// Stop after this time, as in 90s, 5m or 1h30m
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    pub stop_after: Option<Duration>,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+/// Prints what happens until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals are obeyed even while the
+/// reader of the output blocks it.
 pub(super) async fn run(
     settings: &Settings,
-    format: Format,
-    during: Option<Duration>,
+    stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), CliError> {
+) -> Result<Verdict, CliError> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let end = during.map(|during| Instant::now() + during);
-    let mut follower = Follower::start(settings)?;
-    follower.survey(settings, false)?;
-    tracing::info!(connect = follower.ensemble().connect(), "watching");
+    let end = stop_after.map(|time| Instant::now() + time);
+    let mut live = LiveTable::start(settings)?;
+    live.survey(settings, false)?;
+    tracing::info!(connect = live.ensemble().connect(), "watching");
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
-        () = reached(end) => Ok(()),
-        outcome = print(&mut follower, format, settings, out) => outcome,
+        () = reached(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
+        outcome = print(&mut live, settings, out) => outcome,
     };
-    let outcome = match outcome {
-        Ok(()) if end.is_some_and(|end| end <= Instant::now()) && follower.synced().is_none() => {
-            Err(follower.no_answer())
-        }
-        outcome => outcome,
-    };
-    follower.stop().await;
-    outcome
+    live.stop().await;
+    outcome.map(|()| Verdict::Yes)
 }
 
 async fn reached(end: Option<Instant>) {
@@ -55,44 +59,44 @@ async fn reached(end: Option<Instant>) {
     }
 }
 
-/// Prints until something fails, or a root turns out to be unreadable when everything is first read. What else cannot be read is
-/// said on stderr.
-async fn print(
-    follower: &mut Follower,
-    format: Format,
-    settings: &Settings,
-    out: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), CliError> {
+/// Prints until something fails, or a root turns out to be unreadable when everything was first read. What else cannot be read
+/// is reported on stderr.
+async fn print(live: &mut LiveTable, settings: &Settings, out: &mut (impl AsyncWrite + Unpin)) -> Result<(), CliError> {
     let mut notices = UnreadableNotices::default();
     let mut checked = false;
     loop {
-        // Of the first reading the table tells only which locks it found: who stands in their queues did not just come.
-        let lines: String = follower.next().await?.iter().map(|told| line(told, format, settings.utc)).collect();
+        // The first reading only yields which locks there are: the members of their queues did not just come.
+        let events = live.next().await?;
+        let lines: String = events.iter().map(|event| line(event, settings.format, settings.utc)).collect();
         if !lines.is_empty() {
             out.write_all(lines.as_bytes()).await?;
             out.flush().await?;
         }
-        if follower.synced().is_none() {
+        if live.synced().is_none() {
             continue;
         }
         if !checked {
-            unreadable_roots(follower.table(), &settings.roots)?;
+            every_root_is_readable(live.table(), &settings.roots)?;
             checked = true;
         }
-        let said = notices.next(follower.table());
-        if !said.is_empty() {
+        let unreadable = notices.next(live.table());
+        if !unreadable.is_empty() {
             // Who has closed stderr does not want to know.
-            let _ = tokio::io::stderr().write_all(said.as_bytes()).await;
+            let _ = tokio::io::stderr().write_all(unreadable.as_bytes()).await;
         }
     }
 }
 
-fn line(told: &Told, format: Format, utc: bool) -> String {
-    match (told, format) {
-        (Told::Happening(happening, reason), Format::Table) => for_people(happening, reason.as_deref(), utc),
-        (Told::Happening(happening, reason), Format::Json) => json(&HappeningLine::new(happening, reason.as_deref())),
-        (Told::Finding { finding, raised, at }, Format::Table) => finding_for_people(finding, *raised, *at, utc),
-        (Told::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at)),
+fn line(event: &TableEvent, format: Format, utc: bool) -> String {
+    match (event, format) {
+        (TableEvent::Happening(happening, reason), Format::Table) => {
+            happening_for_people(happening, reason.as_deref(), utc)
+        }
+        (TableEvent::Happening(happening, reason), Format::Json) => {
+            json(&HappeningLine::new(happening, reason.as_deref()))
+        }
+        (TableEvent::Finding { finding, raised, at }, Format::Table) => finding_for_people(finding, *raised, *at, utc),
+        (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at)),
     }
 }
 
@@ -108,7 +112,7 @@ fn finding_for_people(finding: &Finding, raised: bool, at: Timestamp, utc: bool)
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
-fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
+fn happening_for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
     let mut line = format!("{} {:<12}", clock(happening.at, utc), happening.event.id());
     let mut add = |text: std::fmt::Arguments<'_>| {
         // Writing to a String cannot fail.
@@ -116,8 +120,8 @@ fn for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String 
     };
     if let Some(lock) = &happening.lock {
         add(format_args!("  {}", name(lock.path.as_str())));
-        if let Some(of_several) = &lock.name {
-            add(format_args!(" {}", name(of_several)));
+        if let Some(name_in_lock) = &lock.name {
+            add(format_args!(" {}", name(name_in_lock)));
         }
     }
     if let Some(node) = &happening.node {
@@ -186,8 +190,8 @@ mod tests {
 
     #[test]
     fn a_line_for_people_holds_what_is_known_and_no_control_characters() {
-        let shown =
-            for_people(&acquired(), None, true) + &for_people(&disconnected(), Some("reset by\u{7} peer"), true);
+        let shown = happening_for_people(&acquired(), None, true)
+            + &happening_for_people(&disconnected(), Some("reset by\u{7} peer"), true);
         insta::assert_snapshot!(shown, @r"
         14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  0x1b  waited 1.2s  queue 3  herd 2 chain 1
         14:41:07.250 disconnected  reset by\u{7} peer
@@ -196,8 +200,8 @@ mod tests {
 
     #[test]
     fn a_line_of_json_is_one_line() {
-        let told = Told::Happening(disconnected(), Some("two\nlines".to_owned()));
-        let line = line(&told, Format::Json, false);
+        let event = TableEvent::Happening(disconnected(), Some("two\nlines".to_owned()));
+        let line = line(&event, Format::Json, false);
         assert_eq!(line.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["reason"], "two\nlines");

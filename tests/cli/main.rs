@@ -75,11 +75,11 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
         (&["--ascii", "snapshot"], "--ascii"),
         (&["--write", "contend", "--path", "/a"], "--write"),
         (&["--audit-log", "log", "snapshot"], "--audit-log"),
-        (&["delete", "/a", "--root", "/", "--yes"], "delete looks for none"),
+        (&["delete", "/a", "--root", "/", "--yes"], "unexpected argument '--root'"),
         (&["delete", "/a"], "--dry-run"),
         (&["delete", "/a", "--session", "7"], "0x10000a2b3c40001"),
         (&["delete"], "<PATH>"),
-        (&["--root", "/a", "contend", "--path", "/a"], "contend looks for none"),
+        (&["--root", "/a", "contend", "--path", "/a"], "unexpected argument '--root'"),
         (&["compare", "--lock", "/a"], "--lock"),
         (&["contend", "--path", "/"], "root"),
         (&["contend", "--path", "/a", "--leases", "2"], "semaphore"),
@@ -90,6 +90,83 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
     ] {
         let told = refused(lockscope(home.path(), arguments));
         assert!(told.contains(part), "{told}");
+    }
+}
+
+/// Every command with what it needs to be complete, and the options of others that it does not take.
+const FOREIGN_OPTIONS: [(&[&str], &[&str]); 11] = [
+    (&[], &["--format=json", "--timeout=1s", "--for=1s", "--path=/a", "--play", "--yes", "--port=1"]),
+    (&["snapshot"], &["--ascii", "--theme=mono", "--mouse", "--write", "--audit-log=x", "--for=1s", "--path=/a"]),
+    (&["watch"], &["--ascii", "--theme=mono", "--mouse", "--write", "--audit-log=x", "--fail-on=info"]),
+    (&["check"], &["--ascii", "--theme=mono", "--mouse", "--write", "--audit-log=x", "--path=/a"]),
+    (
+        &["contend", "--path", "/a"],
+        &[
+            "--root=/a",
+            "--lock=/a",
+            "--stuck-after=1s",
+            "--ascii",
+            "--theme=mono",
+            "--mouse",
+            "--write",
+            "--audit-log=x",
+        ],
+    ),
+    (
+        &["compare"],
+        &[
+            "--root=/a",
+            "--lock=/a",
+            "--stuck-after=1s",
+            "--theme=mono",
+            "--mouse",
+            "--write",
+            "--audit-log=x",
+            "--leases=2",
+        ],
+    ),
+    (&["demo"], &["--root=/a", "--lock=/a", "--write", "--format=json", "--timeout=1s", "--for=1s"]),
+    (
+        &["delete", "/a", "--yes"],
+        &["--root=/a", "--stuck-after=1s", "--ascii", "--theme=mono", "--mouse", "--write", "--for=1s"],
+    ),
+    (
+        &["sandbox"],
+        &["--connect=a", "--config=x", "--utc", "--root=/a", "--ascii", "--format=json", "--session-timeout=1s"],
+    ),
+    (&["completions", "zsh"], &["--connect=a", "--config=x", "--log-file=x", "--utc", "--root=/a", "--format=json"]),
+    (&["man"], &["--connect=a", "--config=x", "--log-file=x", "--utc", "--root=/a", "--format=json"]),
+];
+
+#[test]
+fn an_option_that_a_command_does_not_take_is_refused_wherever_it_stands_and_is_not_in_its_help() {
+    let home = home();
+    for (command, options) in FOREIGN_OPTIONS {
+        let help = [&command[..command.len().min(1)], &["--help"]].concat();
+        let (_, help, _) = ran(lockscope(home.path(), &help));
+        for option in options {
+            let name = option.split('=').next().expect("its name");
+            for arguments in [[command, &[option]].concat(), [&[*option], command].concat()] {
+                let sentence = refused(lockscope(home.path(), &arguments));
+                assert!(sentence.contains(&format!("unexpected argument '{name}' found")), "{arguments:?}: {sentence}");
+            }
+            let listed = help.lines().any(|line| {
+                line.split_whitespace().next().is_some_and(|first| first.split(['=', '[']).next() == Some(name))
+            });
+            assert!(!listed, "{command:?} lists {name}: {help}");
+        }
+    }
+}
+
+#[test]
+fn keys_of_the_config_file_that_belong_to_other_commands_are_not_used() {
+    let home = home();
+    let file = home.path().join("my.toml");
+    fs::write(&file, "root = ['/a']\nwrite = true\ntheme = 'mono'\ntimeout = '300ms'\nstuck-after = '1s'").unwrap();
+    let file = file.to_str().unwrap();
+    for command in [&["contend", "--path", "/a"][..], &["compare"], &["delete", "/a", "--yes"], &["check"]] {
+        let arguments = [command, &["--connect", NOBODY, "--config", file]].concat();
+        assert!(refused(lockscope(home.path(), &arguments)).contains(NOBODY), "{command:?}");
     }
 }
 

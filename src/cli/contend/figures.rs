@@ -1,13 +1,13 @@
-//! What one fleet came to, for people: a figure a line.
+//! The outcome of one fleet for people: a figure a line.
 
 use super::super::human::{brief, count, figure};
 use crate::contend::{FleetOutcome, Overlap, Quantiles};
 use crate::znode::escaped;
 
-/// What stands where a figure is not known.
-const UNKNOWN: &str = "-";
+/// Printed where a figure is not known.
+pub(super) const UNKNOWN: &str = "-";
 
-/// A label (none: as above), a figure and what it says.
+/// A label (empty: the same as above), a figure and what it means.
 type Row = (&'static str, String, String);
 
 /// The figures, aligned, and below them what went wrong.
@@ -16,8 +16,8 @@ pub(super) fn table(outcome: &FleetOutcome) -> String {
     let rows: Vec<Row> = [traffic(outcome), times(outcome), order(outcome)].into_iter().flatten().collect();
     let labels = rows.iter().map(|(label, ..)| label.len()).max().unwrap_or_default();
     let figures = rows.iter().map(|(_, figure, _)| figure.len()).max().unwrap_or_default();
-    for (label, figure, says) in rows {
-        let line = format!("{label:<labels$}  {figure:>figures$}  {says}");
+    for (label, figure, meaning) in rows {
+        let line = format!("{label:<labels$}  {figure:>figures$}  {meaning}");
         text += line.trim_end();
         text.push('\n');
     }
@@ -43,7 +43,7 @@ fn heading(outcome: &FleetOutcome) -> String {
     format!("{} at {path}: {}, {rounds}, seed {}{end}", outcome.recipe, clients(outcome.clients), outcome.seed)
 }
 
-/// So many clients.
+/// A number of clients, as in `1 client` or `5 clients`.
 pub(super) fn clients(number: u32) -> String {
     crate::znode::plural(number.into(), "client", "clients")
 }
@@ -60,7 +60,7 @@ fn traffic(outcome: &FleetOutcome) -> Vec<Row> {
         None => (
             "",
             UNKNOWN.to_owned(),
-            format!("as the servers count: {}", outcome.server_silence.as_deref().unwrap_or("they do not tell")),
+            format!("as the servers count: {}", outcome.server_silence.as_deref().unwrap_or("they did not answer")),
         ),
     };
     vec![
@@ -80,38 +80,44 @@ fn times(outcome: &FleetOutcome) -> Vec<Row> {
     let row = |label, times: &Quantiles| {
         let Quantiles { count: number, p50, p90, p99, max } = *times;
         let times = [("p50", p50), ("p90", p90), ("p99", p99), ("max", max)];
-        let says: Vec<String> = times.iter().map(|(name, time)| format!("{name} {}", brief(*time))).collect();
-        (label, count(number), if number == 0 { String::new() } else { says.join("  ") })
+        let times: Vec<String> = times.iter().map(|(name, time)| format!("{name} {}", brief(*time))).collect();
+        (label, count(number), if number == 0 { String::new() } else { times.join("  ") })
     };
     vec![row("waits", &outcome.wait_ms), row("holds", &outcome.hold_ms)]
 }
 
 fn order(outcome: &FleetOutcome) -> Vec<Row> {
-    let said = |number: u64, says: &str| if number == 0 { String::new() } else { says.to_owned() };
-    let left = match outcome.left_behind {
-        Some(1) => (count(1), "node is still there; it goes when its session expires".to_owned()),
-        Some(left) => (count(left), said(left, "nodes are still there; they go when their sessions expire")),
-        None => (UNKNOWN.to_owned(), "the servers could not be asked which nodes are still there".to_owned()),
-    };
+    let unless_none = |number: u64, meaning: &str| if number == 0 { String::new() } else { meaning.to_owned() };
+    let left = outcome.left_behind.map_or_else(|| UNKNOWN.to_owned(), count);
     vec![
-        ("violations", count(outcome.violations), said(outcome.violations, VIOLATION)),
-        ("outlived", count(outcome.outlived), said(outcome.outlived, OUTLIVED)),
+        ("violations", count(outcome.violations), unless_none(outcome.violations, VIOLATION)),
+        ("outlived", count(outcome.outlived), unless_none(outcome.outlived, OUTLIVED)),
         ("expired sessions", count(outcome.expired_sessions), String::new()),
-        ("left behind", left.0, left.1),
+        ("left behind", left, left_behind(outcome).unwrap_or_default().to_owned()),
     ]
 }
 
 const VIOLATION: &str = "two held at once, or a token did not rise";
-const OUTLIVED: &str = "believed in the lock after their sessions had ended; the tokens tell who is right";
+const OUTLIVED: &str = "thought they held the lock after their sessions had ended; the tokens show who is right";
+
+/// What is to be said of nodes that are left behind; `None` when there are none.
+pub(super) fn left_behind(outcome: &FleetOutcome) -> Option<&'static str> {
+    match outcome.left_behind {
+        Some(0) => None,
+        Some(1) => Some("node is still there; it goes when its session expires"),
+        Some(_) => Some("nodes are still there; they go when their sessions expire"),
+        None => Some("the servers could not be asked which nodes are still there"),
+    }
+}
 
 fn overlap(overlap: &Overlap) -> String {
     let Overlap { after, first, first_token, second, second_token, outlived } = overlap;
-    let told = format!(
-        "after {}: client {second} got the lock (token {second_token}) while client {first} believed in it \
+    let text = format!(
+        "after {}: client {second} got the lock (token {second_token}) while client {first} thought it held it \
          (token {first_token})",
         brief(*after)
     );
-    if *outlived { format!("outlived {told}, whose session had ended") } else { format!("violation {told}") }
+    if *outlived { format!("outlived {text}, whose session had ended") } else { format!("violation {text}") }
 }
 
 /// What went wrong with clients, a line each.
@@ -119,7 +125,7 @@ pub(super) fn troubles(outcome: &FleetOutcome) -> impl Iterator<Item = String> {
     outcome.troubles.iter().map(|trouble| format!("trouble: {}", escaped(trouble)))
 }
 
-/// A share of something counted; 0 of nothing.
+/// How much of something there is for each of `all`; 0 when there are none.
 #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
 pub(super) fn per(of: u64, all: u64) -> f64 {
     if all == 0 { 0.0 } else { of as f64 / all as f64 }
@@ -158,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_went_wrong_is_said_in_words() {
+    fn what_went_wrong_is_a_sentence() {
         let overlap = Overlap {
             after: Duration::from_millis(3250),
             first: ClientId(2),
@@ -185,7 +191,7 @@ mod tests {
         acquisitions          1 000  16.0/s in 3.21s
         watch events         50 115  delivered, 50.1 an acquisition
                              50 115  on the wire
-                                  -  as the servers count: they do not tell
+                                  -  as the servers count: they did not answer
                             100 000  modelled herd-style, 100 an acquisition
                                 999  modelled chain-style, 1.0 an acquisition
         requests              5 000  5.0 an acquisition
@@ -194,17 +200,17 @@ mod tests {
         waits                 1 000  p50 40.0ms  p90 52.0ms  p99 410ms  max 1.25s
         holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
         violations                1  two held at once, or a token did not rise
-        outlived                  1  believed in the lock after their sessions had ended; the tokens tell who is right
+        outlived                  1  thought they held the lock after their sessions had ended; the tokens show who is right
         expired sessions          0
         left behind               2  nodes are still there; they go when their sessions expire
-        violation after 3.25s: client 3 got the lock (token 40) while client 2 believed in it (token 41)
-        outlived after 3.25s: client 3 got the lock (token 42) while client 2 believed in it (token 41), whose session had ended
+        violation after 3.25s: client 3 got the lock (token 40) while client 2 thought it held it (token 41)
+        outlived after 3.25s: client 3 got the lock (token 42) while client 2 thought it held it (token 41), whose session had ended
         trouble: the connection was cut\u{1b}
         ");
     }
 
     #[test]
-    fn a_run_that_came_to_nothing_divides_by_nothing() {
+    fn a_run_without_acquisitions_has_figures_all_the_same() {
         let nothing = FleetOutcome {
             rounds: None,
             interrupted: true,

@@ -1,14 +1,14 @@
 //! `lockscope contend` and `lockscope compare`: test clients, and what they cost.
 //!
-//! Signals and a closed pipe end a run early; its figures are told all the same, after the clients and their nodes are
+//! Signals and a closed pipe end a run early; its figures are printed all the same, after the clients and their nodes are
 //! gone. Nothing is printed before that.
 
 mod figures;
 mod options;
-mod patience;
 mod plot;
 mod progress;
 mod scenario;
+mod server_timeout;
 mod side_by_side;
 mod stop;
 #[cfg(test)]
@@ -24,11 +24,11 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
 pub(super) use options::{CompareOptions, ContendOptions};
-use patience::Patience;
 use progress::ProgressLine;
 pub use scenario::BadScenario;
+use server_timeout::ServerTimeout;
 
-use super::arguments::Format;
+use super::options::Format;
 use super::settings::Settings;
 use super::{CliError, Verdict};
 use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
@@ -37,15 +37,14 @@ use crate::zk::survey::ViewBy;
 /// Lets one fleet contend and prints what it came to.
 pub(super) async fn contend(
     settings: &Settings,
-    format: Format,
     options: &ContendOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Verdict, CliError> {
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
-    stop::by_signals(async |told: CancellationToken| {
-        let outcome = play(settings, fleet, scenario, options.during, stop::told(&told)).await?;
-        let text = match format {
+    stop::on_signal(async |stop: CancellationToken| {
+        let outcome = play(settings, fleet, scenario, options.stop_after, stop::requested(&stop)).await?;
+        let text = match settings.format {
             Format::Json => json(&outcome)?,
             Format::Table => figures::table(&outcome),
         };
@@ -58,15 +57,14 @@ pub(super) async fn contend(
 /// Lets herds and chains contend and prints them side by side.
 pub(super) async fn compare(
     settings: &Settings,
-    format: Format,
     options: &CompareOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Verdict, CliError> {
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
-    stop::by_signals(async |told: CancellationToken| {
-        let comparison = play_all(settings, &fleet, &scenario, &options.sizes(), stop::told(&told)).await?;
-        let text = match format {
+    stop::on_signal(async |stop: CancellationToken| {
+        let comparison = play_all(settings, &fleet, &scenario, &options.sizes(), stop::requested(&stop)).await?;
+        let text = match settings.format {
             Format::Json => json(&comparison)?,
             Format::Table => side_by_side::table(&comparison, settings.ascii),
         };
@@ -77,35 +75,35 @@ pub(super) async fn compare(
     .await
 }
 
-/// One fleet, until it is done, has contended for `during`, or `told` ends.
+/// Runs one fleet until it is done, has contended for `stop_after`, or `stop` ends.
 async fn play(
     settings: &Settings,
     options: FleetOptions,
     scenario: Scenario,
-    during: Option<Duration>,
-    told: impl Future<Output = ()>,
+    stop_after: Option<Duration>,
+    stop: impl Future<Output = ()>,
 ) -> Result<FleetOutcome, CliError> {
     let mut line = ProgressLine::on_stderr();
-    let patience = Patience::new(settings.timeout);
-    let (mut told, mut lost) = (std::pin::pin!(told), std::pin::pin!(patience.lost()));
-    let (mut end, mut given_up) = (None, false);
+    let timeout = ServerTimeout::new(settings.timeout);
+    let (mut stop, mut expired) = (std::pin::pin!(stop), std::pin::pin!(timeout.expired()));
+    let (mut end, mut gave_up) = (None, false);
     tracing::info!(connect = settings.connect, ?scenario, "test clients start");
     let mut fleet = Fleet::start(options, scenario)?;
     let ended = loop {
         tokio::select! {
-            () = &mut told => break Ok(()),
+            () = &mut stop => break Ok(()),
             () = reached(end) => break Ok(()),
-            () = &mut lost => {
-                given_up = patience.had_begun();
-                break if given_up { Ok(()) } else { Err(patience.no_answer(&settings.connect)) };
+            () = &mut expired => {
+                gave_up = timeout.had_begun();
+                break if gave_up { Ok(()) } else { Err(timeout.no_answer(&settings.connect)) };
             }
             changed = fleet.changed() => match changed {
                 Err(error) => break Err(error.into()),
                 Ok(status) if status.finished => break Ok(()),
                 Ok(status) => {
-                    patience.note(1, &status);
+                    timeout.update(1, &status);
                     if end.is_none() && !status.elapsed.is_zero() {
-                        end = during.map(|during| Instant::now() + during.saturating_sub(status.elapsed));
+                        end = stop_after.map(|time| Instant::now() + time.saturating_sub(status.elapsed));
                     }
                     line.show(Instant::now(), || progress::of(&status, None));
                 }
@@ -114,52 +112,52 @@ async fn play(
     };
     line.end("the clients leave");
     let mut outcome = fleet.stop().await;
-    if given_up {
-        note_given_up(&mut outcome, patience.longest());
+    if gave_up {
+        note_servers_lost(&mut outcome, timeout.limit());
     }
     tracing::info!(acquisitions = outcome.acquisitions, left_behind = outcome.left_behind, "test clients are gone");
     ended.map(|()| outcome)
 }
 
-/// All fleets of a comparison, until they are done or `told` ends.
+/// Runs all fleets of a comparison, until they are done or `stop` ends.
 async fn play_all(
     settings: &Settings,
     options: &FleetOptions,
     scenario: &Scenario,
     sizes: &[u32],
-    told: impl Future<Output = ()>,
+    stop: impl Future<Output = ()>,
 ) -> Result<Comparison, CliError> {
     let mut line = ProgressLine::on_stderr();
-    let patience = Patience::new(settings.timeout);
-    let silence = Cell::new(false);
+    let timeout = ServerTimeout::new(settings.timeout);
+    let gave_up = Cell::new(false);
     let interrupted = async {
         tokio::select! {
-            () = told => {}
-            () = patience.lost() => silence.set(true),
+            () = stop => {}
+            () = timeout.expired() => gave_up.set(true),
         }
     };
-    let tell = |progress: &Progress<'_>| {
-        patience.note(progress.fleet, progress.status);
+    let report = |progress: &Progress<'_>| {
+        timeout.update(progress.fleet, progress.status);
         line.show(Instant::now(), || progress::of(progress.status, Some((progress.fleet, progress.of))));
     };
     tracing::info!(connect = settings.connect, ?scenario, ?sizes, "herds and chains start");
-    let comparison = contend::compare(options, scenario, sizes, tell, interrupted).await;
-    if !silence.get() {
+    let comparison = contend::compare(options, scenario, sizes, report, interrupted).await;
+    if !gave_up.get() {
         return Ok(comparison?);
     }
-    if !patience.had_begun() {
-        return Err(patience.no_answer(&settings.connect));
+    if !timeout.had_begun() {
+        return Err(timeout.no_answer(&settings.connect));
     }
     let mut comparison = comparison?;
     let last = comparison.runs.last_mut().map(|run| &mut run.chain);
     if let Some(outcome) = comparison.unpaired.as_mut().or(last) {
-        note_given_up(outcome, patience.longest());
+        note_servers_lost(outcome, timeout.limit());
     }
     Ok(comparison)
 }
 
 /// That a run was ended since there were no servers, though they may be there again by now.
-fn note_given_up(outcome: &mut FleetOutcome, waited: Duration) {
+fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
     if !outcome.servers_lost {
         outcome.servers_lost = true;
         let waited = humantime::format_duration(waited);

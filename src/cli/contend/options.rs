@@ -1,21 +1,22 @@
-//! What `contend` and `compare` can be told.
+//! The options of `contend` and `compare`.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
-use super::super::span;
+use super::super::duration;
+use super::super::options::{DisplayOptions, EnsembleOptions, OutputOptions, SharedOptions};
 use crate::contend::MAX_CLIENTS;
 use crate::lock::{Access, Algorithm, Naming};
 use crate::znode::ZnodePath;
 
-const ROUNDS: u32 = 100;
+const DEFAULT_ROUNDS: u32 = 100;
 
 /// The names of the built-in locks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(in crate::cli) enum Recipe {
-    /// One node at the path; the others watch it and compete again
+    /// One node at the path; the others watch it and try again
     Mutex,
     /// The same with a child of the path; the others watch the path's children
     MutexParent,
@@ -27,7 +28,7 @@ pub(in crate::cli) enum Recipe {
     SharedHerd,
     /// The same, each watching whom it waits for
     SharedChain,
-    /// Some leases at once
+    /// Several holders at once, as many as there are leases
     Semaphore,
 }
 
@@ -46,52 +47,63 @@ impl Recipe {
     }
 }
 
-/// What `lockscope contend` knows.
+/// What `lockscope contend` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct ContendOptions {
-    /// Node of the lock; it and its parents are made when they are missing, and taken away at the end
+    /// Node of the lock; it and its parents are created when they are missing, and deleted at the end
     #[arg(long, value_name = "PATH")]
     pub path: ZnodePath,
     /// How the lock works
     #[arg(long, value_name = "NAME", default_value = "chain")]
     pub recipe: Recipe,
-    /// How many clients contend, 1 to 5000
+    /// Number of clients, 1 to 5000
     #[arg(long, value_name = "N", default_value = "10", value_parser = clients)]
     pub clients: u32,
-    /// How many acquisitions each client makes
-    #[arg(long, value_name = "N", default_value_t = ROUNDS, value_parser = rounds_or_endless)]
+    /// Acquisitions of each client
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_ROUNDS, value_parser = rounds_or_endless)]
     pub rounds: u32,
     /// Go on until ^C, or until --for has passed
     #[arg(long, conflicts_with = "rounds")]
     pub endless: bool,
     /// Stop after the clients have contended for this long, as in 90s or 5m
-    #[arg(long = "for", value_name = "DURATION", value_parser = span::parse)]
-    pub during: Option<Duration>,
-    /// Percentage of requests for reading, of the shared recipes [default: 80]
+    #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
+    pub stop_after: Option<Duration>,
+    /// Percentage of requests that are for reading, with the shared recipes [default: 80]
     #[arg(long, value_name = "PERCENT", value_parser = percent)]
     pub reads: Option<u8>,
-    /// How many may hold at once, of the semaphore [default: 2]
+    /// How many may hold the semaphore at once [default: 2]
     #[arg(long, value_name = "N", value_parser = leases)]
     pub leases: Option<NonZeroU32>,
-    /// How the nodes are called: curator, kazoo, write-lock, session or named:NAME
+    /// How the nodes are named: curator, kazoo, write-lock, session or named:NAME
     #[arg(long, value_name = "NAMING", default_value = "curator", value_parser = naming)]
     pub naming: Naming,
     #[command(flatten)]
     pub load: Load,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
 }
 
-/// What `lockscope compare` knows.
+impl ContendOptions {
+    pub(in crate::cli) fn shared(&self) -> SharedOptions {
+        let Self { output, ensemble, .. } = self.clone();
+        SharedOptions { output, ensemble, ..SharedOptions::default() }
+    }
+}
+
+/// What `lockscope compare` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct CompareOptions {
-    /// Where: the herd queues at PATH/herd, the chain at PATH/chain; what is missing is made, and taken away at the end
+    /// The herd queues at PATH/herd, the chain at PATH/chain; missing nodes are created, and deleted at the end
     #[arg(long, value_name = "PATH", default_value = "/lockscope")]
     pub path: ZnodePath,
-    /// How many clients contend, one size after the other
+    /// Numbers of clients, one run after the other
     #[arg(long, value_name = "N[,N...]", default_value = "2,5,10,25,50", value_delimiter = ',', value_parser = clients)]
     pub clients: Vec<u32>,
-    /// How many acquisitions each client makes [default: 4, and more where that makes fewer than 400 in all]
+    /// Acquisitions of each client [default: 4, or more when that makes fewer than 400 in all]
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<u32>,
     #[command(flatten)]
@@ -99,22 +111,34 @@ pub(in crate::cli) struct CompareOptions {
     /// Draw the plot with ASCII characters only
     #[arg(long, help_heading = "Output", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
 }
 
-/// What both let a client do.
+impl CompareOptions {
+    pub(in crate::cli) fn shared(&self) -> SharedOptions {
+        let Self { ascii, output, ensemble, .. } = self.clone();
+        let display = DisplayOptions { ascii, ..DisplayOptions::default() };
+        SharedOptions { display, output, ensemble, ..SharedOptions::default() }
+    }
+}
+
+/// What a test client does, in both.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct Load {
     /// How long a client holds the lock
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = span::parse_or_none)]
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse_or_none)]
     pub hold: Duration,
-    /// By how many percent of itself a hold is longer or shorter, each one anew
+    /// Random variation of each hold, in percent
     #[arg(long, value_name = "PERCENT", default_value = "0", value_parser = percent)]
     pub spread: u8,
-    /// How long each client's link keeps what passes, each way
-    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = span::parse_or_none)]
+    /// Delay of each client's connection, in each direction
+    #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse_or_none)]
     pub link_delay: Duration,
-    /// Number that chance starts from: the same one chooses the same holds and accesses [default: random, and told]
+    /// Seed of the random choices: the same seed gives the same holds and accesses [default: random, and printed]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }

@@ -1,5 +1,5 @@
 //! Two curves over the number of clients, in characters. Both axes are logarithmic: a herd's cost grows with a power of its
-//! size, which is a straight line so.
+//! size, which is then a straight line.
 
 use super::super::human::{count, figure};
 use crate::tui::widget::text::Charset;
@@ -11,7 +11,7 @@ const COLUMNS: usize = 60;
 
 /// The characters of a plot. Herd and chain differ in shape, not in colour.
 #[derive(Clone, Copy)]
-struct Signs {
+struct Glyphs {
     herd: char,
     chain: char,
     both: char,
@@ -21,11 +21,11 @@ struct Signs {
     base: char,
 }
 
-const UNICODE: Signs =
-    Signs { herd: '■', chain: '○', both: '◘', between: '·', axis: '│', corner: '└', base: '─' };
-const ASCII: Signs = Signs { herd: 'H', chain: 'c', both: '*', between: '.', axis: '|', corner: '+', base: '-' };
+const UNICODE: Glyphs =
+    Glyphs { herd: '■', chain: '○', both: '◘', between: '·', axis: '│', corner: '└', base: '─' };
+const ASCII: Glyphs = Glyphs { herd: 'H', chain: 'c', both: '*', between: '.', axis: '|', corner: '+', base: '-' };
 
-fn signs(charset: Charset) -> Signs {
+fn glyphs(charset: Charset) -> Glyphs {
     match charset {
         Charset::Unicode => UNICODE,
         Charset::Ascii => ASCII,
@@ -40,9 +40,9 @@ pub(super) struct Point {
     pub chain: f64,
 }
 
-/// What the signs of all plots mean.
+/// What the characters of all plots mean.
 pub(super) fn legend(charset: Charset) -> String {
-    let Signs { herd, chain, both, .. } = signs(charset);
+    let Glyphs { herd, chain, both, .. } = glyphs(charset);
     format!("{herd} herd  {chain} chain  {both} both, over the number of clients; both axes are logarithmic")
 }
 
@@ -56,28 +56,28 @@ pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
     if points.len() < 2 || high <= 0.0 {
         return String::new();
     }
-    let signs = signs(charset);
-    let across = Scale::new(f64::from(points[0].clients), f64::from(points[points.len() - 1].clients), COLUMNS);
-    let up = Scale::new(low, high, ROWS);
-    let mut field = Field { cells: vec![[' '; COLUMNS]; ROWS], signs };
+    let glyphs = glyphs(charset);
+    let x_axis = LogAxis::new(f64::from(points[0].clients), f64::from(points[points.len() - 1].clients), COLUMNS);
+    let y_axis = LogAxis::new(low, high, ROWS);
+    let mut canvas = Canvas { cells: vec![[' '; COLUMNS]; ROWS], glyphs };
     let curve = |value: fn(&Point) -> f64| -> Vec<(usize, f64)> {
         let known = points.iter().filter(|point| value(point) > 0.0);
-        known.map(|point| (across.place(f64::from(point.clients)), up.exact(value(point)))).collect()
+        known.map(|point| (x_axis.cell(f64::from(point.clients)), y_axis.exact(value(point)))).collect()
     };
-    for (curve, sign) in [(curve(|point| point.herd), signs.herd), (curve(|point| point.chain), signs.chain)] {
-        field.draw(&curve, sign);
+    for (curve, glyph) in [(curve(|point| point.herd), glyphs.herd), (curve(|point| point.chain), glyphs.chain)] {
+        canvas.draw(&curve, glyph);
     }
-    field.text(title, (low, high), &points, &across)
+    canvas.text(title, (low, high), &points, &x_axis)
 }
 
 /// A logarithmic axis from one value to another, in cells.
-struct Scale {
+struct LogAxis {
     low: f64,
     span: f64,
     cells: usize,
 }
 
-impl Scale {
+impl LogAxis {
     fn new(low: f64, high: f64, cells: usize) -> Self {
         // Values that are the same stand at the axis.
         Self { low: low.ln(), span: (high.ln() - low.ln()).max(f64::MIN_POSITIVE), cells }
@@ -89,7 +89,7 @@ impl Scale {
         ((value.ln() - self.low) / self.span).clamp(0.0, 1.0) * (self.cells - 1) as f64
     }
 
-    fn place(&self, value: f64) -> usize {
+    fn cell(&self, value: f64) -> usize {
         nearest(self.exact(value))
     }
 }
@@ -100,14 +100,14 @@ fn nearest(place: f64) -> usize {
 }
 
 /// What is drawn, the lowest row first.
-struct Field {
+struct Canvas {
     cells: Vec<[char; COLUMNS]>,
-    signs: Signs,
+    glyphs: Glyphs,
 }
 
-impl Field {
+impl Canvas {
     /// Draws a curve through its points: column, and row as exactly as it is known.
-    fn draw(&mut self, curve: &[(usize, f64)], sign: char) {
+    fn draw(&mut self, curve: &[(usize, f64)], glyph: char) {
         for pair in curve.windows(2) {
             let ((from, start), (to, end)) = (pair[0], pair[1]);
             for column in from + 1..to {
@@ -115,19 +115,19 @@ impl Field {
                 let part = (column - from) as f64 / (to - from) as f64;
                 let cell = &mut self.cells[nearest(start + (end - start) * part)][column];
                 if *cell == ' ' {
-                    *cell = self.signs.between;
+                    *cell = self.glyphs.between;
                 }
             }
         }
         for (column, row) in curve {
             let cell = &mut self.cells[nearest(*row)][*column];
-            let is_taken = *cell == self.signs.herd && sign != self.signs.herd;
-            *cell = if is_taken { self.signs.both } else { sign };
+            let is_taken = *cell == self.glyphs.herd && glyph != self.glyphs.herd;
+            *cell = if is_taken { self.glyphs.both } else { glyph };
         }
     }
 
-    fn text(&self, title: &str, (low, high): (f64, f64), points: &[Point], across: &Scale) -> String {
-        let Signs { axis, corner, base, .. } = self.signs;
+    fn text(&self, title: &str, (low, high): (f64, f64), points: &[Point], x_axis: &LogAxis) -> String {
+        let Glyphs { axis, corner, base, .. } = self.glyphs;
         let labels = [figure(high), figure(low)];
         let width = labels.iter().map(String::len).max().unwrap_or_default();
         let mut text = format!("{title}\n");
@@ -142,15 +142,15 @@ impl Field {
             text.push('\n');
         }
         let (margin, line) = (" ".repeat(width), base.to_string().repeat(COLUMNS));
-        text + &format!("{margin} {corner}{line}\n{margin}  {}\n", sizes(points, across))
+        text + &format!("{margin} {corner}{line}\n{margin}  {}\n", sizes(points, x_axis))
     }
 }
 
 /// The numbers of clients under their places; one that would touch the one before it is left out, but never the last.
-fn sizes(points: &[Point], across: &Scale) -> String {
+fn sizes(points: &[Point], x_axis: &LogAxis) -> String {
     let labels = points.iter().map(|point| {
         let label = count(point.clients.into());
-        let place = across.place(f64::from(point.clients));
+        let place = x_axis.cell(f64::from(point.clients));
         // The last one ends under its place.
         (place.min(COLUMNS.saturating_sub(label.len())), label)
     });

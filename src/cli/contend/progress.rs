@@ -1,4 +1,4 @@
-//! One line on a terminal's stderr that says how far a run is.
+//! One line on a terminal's stderr that shows how far a run is.
 
 use std::io::{self, IsTerminal, Stderr, Write};
 use std::time::Duration;
@@ -9,43 +9,43 @@ use super::super::human::{brief, count, figure};
 use super::figures::clients;
 use crate::contend::FleetStatus;
 
-/// At most so often it is drawn anew.
-const PACE: Duration = Duration::from_millis(100);
+/// The shortest time between two redraws.
+const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Back to the start of the line, and nothing behind it.
-const WIPE: &str = "\r\x1b[K";
+/// Goes to the start of the line and clears it.
+const CLEAR_LINE: &str = "\r\x1b[K";
 
-/// How wide a terminal is that does not say it.
-const COLUMNS: usize = 80;
+/// The width of a terminal that does not report it.
+const DEFAULT_COLUMNS: usize = 80;
 
-/// The line. It is wiped when it is dropped.
+/// The line. It is cleared when it is dropped.
 pub(super) struct ProgressLine<W: Write = Stderr> {
-    /// `None`: nobody would see it.
+    /// `None`: there is no terminal.
     out: Option<W>,
     columns: usize,
     drawn: Option<Instant>,
 }
 
 impl ProgressLine {
-    /// On stderr, when that is a terminal that can wipe a line; otherwise nowhere.
+    /// On stderr, when that is a terminal that can clear a line; otherwise nowhere.
     pub(super) fn on_stderr() -> Self {
-        let can_wipe = std::env::var_os("TERM").is_some_and(|name| name != "dumb");
-        let out = (io::stderr().is_terminal() && can_wipe).then(io::stderr);
-        let columns = crossterm::terminal::size().map_or(COLUMNS, |(columns, _)| columns.into());
+        let can_clear = std::env::var_os("TERM").is_some_and(|name| name != "dumb");
+        let out = (io::stderr().is_terminal() && can_clear).then(io::stderr);
+        let columns = crossterm::terminal::size().map_or(DEFAULT_COLUMNS, |(columns, _)| columns.into());
         Self { out, columns, drawn: None }
     }
 }
 
 impl<W: Write> ProgressLine<W> {
-    /// Shows a text of ASCII characters in place of the one before, unless that is too young.
+    /// Shows a text of ASCII characters in place of the one before, unless that was drawn just now.
     pub(super) fn show(&mut self, now: Instant, text: impl FnOnce() -> String) {
-        if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= PACE) {
+        if self.out.is_some() && self.drawn.is_none_or(|drawn| now.duration_since(drawn) >= REDRAW_INTERVAL) {
             self.drawn = Some(now);
             self.draw(text());
         }
     }
 
-    /// Shows a last text, which is never too soon.
+    /// Shows a last text, however soon.
     pub(super) fn end(&mut self, text: &str) {
         if self.drawn.is_some() {
             self.draw(text.to_owned());
@@ -57,19 +57,19 @@ impl<W: Write> ProgressLine<W> {
         // In the last column some terminals go on to the next line.
         text.truncate(self.columns.saturating_sub(1));
         // A terminal that was closed is noticed elsewhere.
-        let _ = write!(out, "{WIPE}{text}").and_then(|()| out.flush());
+        let _ = write!(out, "{CLEAR_LINE}{text}").and_then(|()| out.flush());
     }
 }
 
 impl<W: Write> Drop for ProgressLine<W> {
     fn drop(&mut self) {
         if let (Some(out), Some(_)) = (&mut self.out, self.drawn) {
-            let _ = write!(out, "{WIPE}").and_then(|()| out.flush());
+            let _ = write!(out, "{CLEAR_LINE}").and_then(|()| out.flush());
         }
     }
 }
 
-/// How far a fleet is; `place` is its number among all, and how many there are.
+/// How far a fleet is; `place` is its number among the fleets, from 1, and how many there are.
 pub(super) fn of(status: &FleetStatus, place: Option<(usize, usize)>) -> String {
     let scenario = &status.scenario;
     let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
@@ -100,7 +100,7 @@ mod tests {
     use crate::contend::Scenario;
 
     #[test]
-    fn the_line_fits_is_drawn_ten_times_a_second_at_most_and_is_wiped_at_the_end() {
+    fn the_line_fits_is_drawn_ten_times_a_second_at_most_and_is_cleared_at_the_end() {
         let mut sent = Vec::new();
         let start = Instant::now();
         let mut line = ProgressLine { out: Some(&mut sent), columns: 10, drawn: None };
@@ -110,12 +110,12 @@ mod tests {
         line.end("they leave");
         drop(line);
         let sent = String::from_utf8(sent).expect("text");
-        let shown: Vec<&str> = sent.split(WIPE).collect();
+        let shown: Vec<&str> = sent.split(CLEAR_LINE).collect();
         assert_eq!(shown, ["", "0 clients", "100 clien", "250 clien", "they leav", ""]);
     }
 
     #[test]
-    fn it_tells_who_is_there_and_then_how_far_they_are() {
+    fn it_shows_how_many_are_connected_and_then_how_far_they_are() {
         assert_eq!(of(&status(2, Duration::ZERO), None), "chain: 2 of 3 clients connected");
         let mut under_way = status(3, Duration::from_secs(4));
         under_way.totals.acquisitions = 2048;

@@ -1,4 +1,4 @@
-//! The scenario that the options make.
+//! The scenario that the options of `contend` and `compare` describe.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -7,12 +7,12 @@ use super::options::{CompareOptions, ContendOptions, Load, Recipe};
 use crate::contend::{Scenario, ScenarioError};
 use crate::lock::Algorithm;
 
-/// The session timeout to ask for when nobody says another: short, so that what a killed program leaves goes soon.
-const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
-const READS: u8 = 80;
-const LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
+/// The session timeout of test clients unless another is given: short, so that what a killed program leaves goes soon.
+const CLIENT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+const DEFAULT_READS: u8 = 80;
+const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 
-/// Why the options make no scenario. Each message is one sentence that says what to do.
+/// Why the options describe no scenario. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadScenario {
     /// Readers of a lock that has none.
@@ -43,7 +43,7 @@ pub enum BadScenario {
 impl ContendOptions {
     /// The scenario; `session_timeout` is what the settings ask for.
     pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
-        let algorithm = self.recipe.algorithm(self.leases.unwrap_or(LEASES));
+        let algorithm = self.recipe.algorithm(self.leases.unwrap_or(DEFAULT_LEASES));
         let is_shared = algorithm.access().is_some();
         if self.reads.is_some() && !is_shared {
             return Err(BadScenario::Reads);
@@ -51,13 +51,13 @@ impl ContendOptions {
         if self.leases.is_some() && self.recipe != Recipe::Semaphore {
             return Err(BadScenario::Leases);
         }
-        let bare = Scenario::new(algorithm, self.path.clone(), self.clients);
-        self.load.put_on(
+        let default = Scenario::new(algorithm, self.path.clone(), self.clients);
+        self.load.apply(
             Scenario {
                 naming: self.naming.clone(),
                 rounds: (!self.endless).then_some(self.rounds),
-                reads: if is_shared { self.reads.unwrap_or(READS) } else { 0 },
-                ..bare
+                reads: if is_shared { self.reads.unwrap_or(DEFAULT_READS) } else { 0 },
+                ..default
             },
             session_timeout,
         )
@@ -65,10 +65,10 @@ impl ContendOptions {
 }
 
 impl CompareOptions {
-    /// What herd and chain have in common.
+    /// What herds and chains have in common.
     pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
-        let bare = Scenario::new(Algorithm::Herd, self.path.clone(), self.clients.first().copied().unwrap_or(0));
-        self.load.put_on(Scenario { rounds: self.rounds, ..bare }, session_timeout)
+        let default = Scenario::new(Algorithm::Herd, self.path.clone(), self.clients.first().copied().unwrap_or(0));
+        self.load.apply(Scenario { rounds: self.rounds, ..default }, session_timeout)
     }
 
     /// The sizes, each once, in the order given.
@@ -84,8 +84,8 @@ impl CompareOptions {
 }
 
 impl Load {
-    fn put_on(&self, scenario: Scenario, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
-        let (timeout, delay) = (session_timeout.unwrap_or(SESSION_TIMEOUT), self.link_delay);
+    fn apply(&self, scenario: Scenario, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
+        let (timeout, delay) = (session_timeout.unwrap_or(CLIENT_SESSION_TIMEOUT), self.link_delay);
         // A heartbeat and its answer pass the link once each.
         if delay >= timeout / 2 {
             return Err(BadScenario::Link { delay, timeout });
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_as_the_help_tells() {
+    fn defaults_are_those_that_the_help_names() {
         let plain = contend("").expect("it is good");
         let path = ZnodePath::new("/lock").expect("a path");
         let expected = Scenario { rounds: Some(100), seed: plain.seed, ..Scenario::new(Algorithm::Chain, path, 10) };
@@ -157,14 +157,14 @@ mod tests {
         assert_eq!(contend("--endless").expect("it is good").rounds, None);
         assert_eq!(contend("--recipe shared-chain").expect("it is good").reads, 80);
         let semaphore = contend("--recipe semaphore").expect("it is good").algorithm;
-        assert_eq!(semaphore, Algorithm::Semaphore(LEASES));
+        assert_eq!(semaphore, Algorithm::Semaphore(DEFAULT_LEASES));
         assert_eq!(compare("").sizes(), [2, 5, 10, 25, 50]);
         assert_eq!(compare("").path.as_str(), "/lockscope");
     }
 
     #[test]
-    fn what_is_said_is_done() {
-        let said = contend(
+    fn every_option_goes_into_the_scenario() {
+        let given = contend(
             "--recipe shared-herd --clients 3 --rounds 7 --hold 20ms --spread 50% --reads 10 --naming kazoo \
              --link-delay 5ms --seed 18446744073709551615",
         )
@@ -180,14 +180,14 @@ mod tests {
             seed: u64::MAX,
             ..Scenario::new(Algorithm::SharedHerd(Access::Write), path, 3)
         };
-        assert_eq!(said, expected);
+        assert_eq!(given, expected);
         assert_eq!(compare("--clients 9,3,9,1").sizes(), [9, 3, 1]);
         let other = compare("--path /x --rounds 5").scenario(Some(Duration::from_secs(3))).expect("it is good");
         assert_eq!((other.rounds, other.session_timeout), (Some(5), Duration::from_secs(3)));
     }
 
     #[test]
-    fn what_does_not_go_together_is_refused_with_what_would() {
+    fn options_that_do_not_go_together_are_refused_with_ones_that_do() {
         for (wrong, part) in [
             ("--reads 50", "shared-herd"),
             ("--leases 3", "recipe semaphore"),
@@ -215,8 +215,8 @@ mod tests {
             } else {
                 contend(wrong)
             };
-            let told = wrong.expect_err("it is wrong");
-            assert!(told.contains(part), "{told}");
+            let sentence = wrong.expect_err("it is wrong");
+            assert!(sentence.contains(part), "{sentence}");
         }
     }
 }

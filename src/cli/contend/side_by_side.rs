@@ -1,16 +1,13 @@
-//! A comparison for people: a table, two plots, and what they say.
+//! A comparison for people: a table, two plots, and a conclusion.
 
 use std::fmt::Write;
 
 use super::super::human::figure;
-use super::figures::{clients, per, troubles};
+use super::figures::{UNKNOWN, clients, left_behind, per, troubles};
 use super::plot::{Point, legend, plot};
 use crate::contend::{Comparison, FleetOutcome, HerdAndChain};
 use crate::tui::widget::text::Charset;
 use crate::znode::{escaped, plural};
-
-/// What stands where a figure is not known.
-const UNKNOWN: &str = "-";
 
 /// A title over some columns.
 struct Group {
@@ -29,7 +26,7 @@ const GROUPS: [Group; 5] = [
 /// Between two columns, and between two groups.
 const GAPS: (&str, &str) = (" ", "   ");
 
-/// Everything that there is to say.
+/// The whole text.
 pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
     let runs = &comparison.runs;
@@ -53,9 +50,9 @@ pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{}", legend(charset));
     }
-    let wrong = wrong(runs);
-    if !wrong.is_empty() {
-        let _ = write!(text, "\n{}\n", wrong.join("\n"));
+    let problems = problems(runs);
+    if !problems.is_empty() {
+        let _ = write!(text, "\n{}\n", problems.join("\n"));
     }
     let _ = write!(text, "\n{}\n", conclusion(comparison));
     text
@@ -145,19 +142,17 @@ fn cells(run: &HerdAndChain) -> Vec<String> {
 }
 
 /// A line for each fleet that did not run as it should.
-fn wrong(runs: &[HerdAndChain]) -> Vec<String> {
+fn problems(runs: &[HerdAndChain]) -> Vec<String> {
     let mut lines = Vec::new();
     for outcome in runs.iter().flat_map(|run| [&run.herd, &run.chain]) {
         let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
-        let mut add = |says: String| lines.push(format!("{who}: {says}"));
+        let mut add = |problem: String| lines.push(format!("{who}: {problem}"));
         if outcome.violations > 0 {
             add(plural(outcome.violations, "violation of the lock", "violations of the lock"));
         }
-        match outcome.left_behind {
-            Some(0) => {}
-            Some(1) => add("1 node is still there; it goes when its session expires".to_owned()),
-            Some(left) => add(format!("{left} nodes are still there; they go when their sessions expire")),
-            None => add("the servers could not be asked which nodes are still there".to_owned()),
+        match (outcome.left_behind, left_behind(outcome)) {
+            (Some(left), Some(sentence)) => add(format!("{left} {sentence}")),
+            (_, sentence) => sentence.into_iter().for_each(|sentence| add(sentence.to_owned())),
         }
         if outcome.interrupted {
             add("ended before all rounds were made".to_owned());
@@ -167,26 +162,26 @@ fn wrong(runs: &[HerdAndChain]) -> Vec<String> {
     lines
 }
 
-/// From which size on a herd costs more than it is worth, in a sentence.
+/// From which number of clients on a herd costs more than it is worth, in a sentence.
 fn conclusion(comparison: &Comparison) -> String {
     let Some(largest) = comparison.runs.iter().max_by_key(|run| run.clients) else {
-        return "It was ended before a herd and a chain of one size had contended: there is nothing to compare."
+        return "The run ended before a herd and a chain of one size had contended: there is nothing to compare."
             .to_owned();
     };
-    let costs = |run: &HerdAndChain, link: &str| {
+    let events = |run: &HerdAndChain, conjunction: &str| {
         let ratio = run.watch_event_ratio.map(figure);
-        ratio.map_or_else(String::new, |ratio| format!(", {link} it causes {ratio} times the watch events"))
+        ratio.map_or_else(String::new, |ratio| format!(", {conjunction} it causes {ratio} times the watch events"))
     };
     let from = comparison.herd_costs_more_from;
     let Some(run) = comparison.runs.iter().find(|run| Some(run.clients) == from) else {
-        let costs = costs(largest, "though");
-        return format!("Up to {} a herd is not slower than a chain here{costs}.", clients(largest.clients));
+        let events = events(largest, "though");
+        return format!("Up to {} a herd is not slower than a chain here{events}.", clients(largest.clients));
     };
     let faster = run
         .throughput_ratio
         .map(figure)
         .map_or_else(String::new, |ratio| format!(": the chain makes {ratio} times its acquisitions a second"));
-    format!("From {} on a herd costs more than it is worth here{faster}{}.", clients(run.clients), costs(run, "and"))
+    format!("From {} on a herd costs more than it is worth here{faster}{}.", clients(run.clients), events(run, "and"))
 }
 
 #[cfg(test)]

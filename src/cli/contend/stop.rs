@@ -11,20 +11,20 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::{CliError, Verdict};
 
-/// How often it is looked whether somebody still reads.
-const LOOKS: Duration = Duration::from_millis(250);
+/// How often to check whether standard output still has a reader.
+const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Does the work until it is done. The first signal cancels the token, after which the work ends in good order; the
-/// second one ends it where it stands: what it dropped goes as far as the runtime still lets it.
-pub(super) async fn by_signals(
+/// Does the work until it is done. The first signal cancels the token, after which the work ends in good order; the second one
+/// drops it.
+pub(super) async fn on_signal(
     work: impl AsyncFnOnce(CancellationToken) -> Result<Verdict, CliError>,
 ) -> Result<Verdict, CliError> {
     let mut signals = Signals::listen()?;
-    let told = CancellationToken::new();
-    let mut work = std::pin::pin!(work(told.clone()));
+    let stop = CancellationToken::new();
+    let mut work = std::pin::pin!(work(stop.clone()));
     tokio::select! {
         ended = &mut work => return ended,
-        _ = signals.next() => told.cancel(),
+        _ = signals.next() => stop.cancel(),
     }
     tokio::select! {
         ended = &mut work => ended,
@@ -33,11 +33,11 @@ pub(super) async fn by_signals(
 }
 
 /// Waits until the token is cancelled or nobody reads standard output any more.
-pub(super) async fn told(token: &CancellationToken) {
-    let mut looks = interval(LOOKS);
+pub(super) async fn requested(token: &CancellationToken) {
+    let mut checks = interval(READER_CHECK_INTERVAL);
     let gone = async {
         while !is_gone(io::stdout()) {
-            looks.tick().await;
+            checks.tick().await;
         }
     };
     tokio::select! {
@@ -48,10 +48,10 @@ pub(super) async fn told(token: &CancellationToken) {
 
 /// Whether a pipe has no reader any more, or a terminal was closed.
 fn is_gone(out: impl AsFd) -> bool {
-    // Errors and hang-ups are told without being asked for.
-    let mut looked = [PollFd::new(&out, PollFlags::empty())];
+    // Errors and hang-ups are reported without being asked for.
+    let mut polled = [PollFd::new(&out, PollFlags::empty())];
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
-    poll(&mut looked, Some(&Timespec::default())).is_ok() && looked[0].revents().intersects(gone)
+    poll(&mut polled, Some(&Timespec::default())).is_ok() && polled[0].revents().intersects(gone)
 }
 
 /// The signals that ask a program to end.

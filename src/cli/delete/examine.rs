@@ -4,7 +4,7 @@ use tokio::time::timeout;
 use zookeeper_client::{Client, Error};
 
 use super::super::CliError;
-use super::super::follow::Follower;
+use super::super::live_table::LiveTable;
 use super::super::settings::Settings;
 use crate::admin::{DeletePlan, NoPlan};
 use crate::diagnose::TableAt;
@@ -29,7 +29,7 @@ pub(super) async fn stat(
     }
 }
 
-/// The plan to delete it, with all that can be told of it now.
+/// The plan to delete the node, with all that is known of it now.
 pub(super) async fn plan(
     client: &Client,
     settings: &Settings,
@@ -82,14 +82,10 @@ async fn unreadable(client: &Client, settings: &Settings, path: &ZnodePath) -> O
 }
 
 async fn read(settings: &Settings) -> Result<LockTable, CliError> {
-    let mut follower = Follower::start(settings)?;
-    while follower.synced().is_none() {
-        if let Err(error) = follower.next().await {
-            follower.stop().await;
-            return Err(error);
-        }
-    }
-    Ok(follower.stop().await.0)
+    let mut live = LiveTable::start(settings)?;
+    let read = live.read_once().await;
+    let (table, ..) = live.stop().await;
+    read.map(|_| table)
 }
 
 fn now() -> Timestamp {

@@ -10,9 +10,9 @@ use tokio::time::timeout;
 use zookeeper_client::Client;
 
 pub(super) use options::DeleteOptions;
-use show::Told;
+use show::DeletionReport;
 
-use super::arguments::Format;
+use super::options::Format;
 use super::settings::Settings;
 use super::{CliError, Verdict};
 use crate::admin::audit::{self, Subject};
@@ -22,12 +22,11 @@ use crate::zk;
 use crate::znode::{ZnodeStat, escaped};
 
 /// The longest answer that is read from a terminal, in bytes.
-const LONGEST_ANSWER: u64 = 4096;
+const MAX_ANSWER_BYTES: u64 = 4096;
 
-/// Examines the node, shows the plan, asks, deletes, and tells what came of it.
+/// Examines the node, shows the plan, asks, deletes, and prints the result.
 pub(super) async fn run(
     settings: &Settings,
-    format: Format,
     options: &DeleteOptions,
     out: &mut impl Write,
 ) -> Result<Verdict, CliError> {
@@ -37,22 +36,23 @@ pub(super) async fn run(
     }
     let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = zk::connect(&settings.connect_options()?).await?;
-    let deletion = Deletion { settings, format, options, client };
+    let deletion = Deletion { settings, options, client };
     let done = deletion.run(audit.as_ref(), out).await;
     admin::close(deletion.client).await;
-    let (plan, told) = done?;
-    let failed = told.as_ref().filter(|told| told.failed).map(|told| CliError::NotDeleted(told.reason.clone()));
+    let (plan, report) = done?;
+    let failed =
+        report.as_ref().filter(|report| report.failed).map(|report| CliError::NotDeleted(report.reason.clone()));
     let action = if options.revoke { Action::Revoke } else { Action::Delete };
-    if let Some(error) = told.as_ref().and_then(|told| told.audit_error.as_ref()) {
+    if let Some(error) = report.as_ref().and_then(|report| report.audit_error.as_ref()) {
         let _ = writeln!(io::stderr(), "lockscope: the outcome is not in the audit log: {}", escaped(error));
     }
-    let written = match (format, &told) {
+    let written = match (settings.format, &report) {
         (Format::Json, _) => {
             let log = audit.as_ref().map(Audit::path);
-            show::json(out, &options.path, action, plan.as_ref(), told.as_ref(), log)
+            show::json(out, &options.path, action, plan.as_ref(), report.as_ref(), log)
         }
         // What failed is said on standard error.
-        (Format::Table, Some(told)) if !told.failed => writeln!(out, "{}", escaped(&told.reason)),
+        (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
         (Format::Table, _) => Ok(()),
     };
     // A reader who is gone does not change what was done, and the exit code tells that.
@@ -60,7 +60,7 @@ pub(super) async fn run(
     if let Some(failed) = failed {
         return Err(failed);
     }
-    Ok(if told.is_none_or(|told| told.done) { Verdict::Yes } else { Verdict::No })
+    Ok(if report.is_none_or(|report| report.done) { Verdict::Yes } else { Verdict::No })
 }
 
 fn open_audit(settings: &Settings) -> Result<Audit, CliError> {
@@ -70,27 +70,26 @@ fn open_audit(settings: &Settings) -> Result<Audit, CliError> {
 
 struct Deletion<'a> {
     settings: &'a Settings,
-    format: Format,
     options: &'a DeleteOptions,
     client: Client,
 }
 
 impl Deletion<'_> {
-    /// The plan, if it came to that, and what came of it; nothing came of a dry run. Without an audit log it is one.
+    /// The plan, if there is one, and the result; a dry run has none. Without an audit log it is a dry run.
     async fn run(
         &self,
         audit: Option<&Audit>,
         out: &mut impl Write,
-    ) -> Result<(Option<DeletePlan>, Option<Told>), CliError> {
+    ) -> Result<(Option<DeletePlan>, Option<DeletionReport>), CliError> {
         let stat = match self.expected().await? {
             Ok(stat) => stat,
-            Err(told) => return Ok((None, Some(self.noted(audit, None, told).await?))),
+            Err(report) => return Ok((None, Some(self.record(audit, None, report).await?))),
         };
         let plan = self.plan(&stat).await?;
-        if let Some(told) = changed_since(&plan, &stat) {
-            return Ok((None, Some(self.noted(audit, None, told).await?)));
+        if let Some(report) = changed_since(&plan, &stat) {
+            return Ok((None, Some(self.record(audit, None, report).await?)));
         }
-        if self.format == Format::Table {
+        if self.settings.format == Format::Table {
             show::table(out, &plan).map_err(|error| {
                 CliError::NotDeleted(format!("the plan cannot be shown: {error}; nothing was deleted"))
             })?;
@@ -98,42 +97,45 @@ impl Deletion<'_> {
         let Some(audit) = audit else { return Ok((Some(plan), None)) };
         let answer = match self.answer(&plan, &stat).await? {
             Ok(answer) => answer,
-            Err(told) => {
-                let told = self.noted(Some(audit), Some(&plan), told).await?;
-                return Ok((Some(plan), Some(told)));
+            Err(report) => {
+                let report = self.record(Some(audit), Some(&plan), report).await?;
+                return Ok((Some(plan), Some(report)));
             }
         };
-        let told = match admin::confirm(plan.clone(), &answer) {
+        let report = match admin::confirm(plan.clone(), &answer) {
             Err(refused) => {
-                let told = Told::not_tried("not-confirmed", refused.to_string());
-                self.noted(Some(audit), Some(&plan), told).await?
+                let report = DeletionReport::not_tried("not-confirmed", refused.to_string());
+                self.record(Some(audit), Some(&plan), report).await?
             }
             Ok(confirmed) => self.carry_out(confirmed, audit).await?,
         };
-        Ok((Some(plan), Some(told)))
+        Ok((Some(plan), Some(report)))
     }
 
-    /// On a session of its own, which ends with it.
-    async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> Result<Told, CliError> {
+    /// Deletes, or asks the owner, on a session of its own, which ends afterwards.
+    async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> Result<DeletionReport, CliError> {
         let (permission, who) = (Permission::of_subcommand(), self.who().await);
         let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
         let session = zk::connect(&self.settings.connect_options()?).await?;
         let mut examiner = Examiner::start(observe, survey, [&self.options.path]);
-        let patience = self.settings.timeout;
-        let executed = admin::execute(session, &permission, plan, audit, &who, patience, &mut examiner);
+        let timeout = self.settings.timeout;
+        let executed = admin::execute(session, &permission, plan, audit, &who, timeout, &mut examiner);
         let outcomes = executed.await;
         examiner.stop().await;
-        Ok(Told::from(outcomes.first().ok_or(admin::NoPlan::Nothing)?))
+        Ok(DeletionReport::from(outcomes.first().ok_or(admin::NoPlan::Nothing)?))
     }
 
     /// The node, if it is the one that was asked for.
-    async fn expected(&self) -> Result<Result<ZnodeStat, Told>, CliError> {
+    async fn expected(&self) -> Result<Result<ZnodeStat, DeletionReport>, CliError> {
         let path = &self.options.path;
         let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
-            return Ok(Err(Told::not_tried("gone", format!("{path} is gone: nothing was deleted"))));
+            return Ok(Err(DeletionReport::not_tried("gone", format!("{path} is gone: nothing was deleted"))));
         };
         let changed = |what: String| {
-            Told::not_tried("changed-hands", format!("{path} is another node now: {what}; nothing was deleted"))
+            DeletionReport::not_tried(
+                "changed-hands",
+                format!("{path} is another node now: {what}; nothing was deleted"),
+            )
         };
         if self.options.czxid.is_some_and(|czxid| czxid != stat.czxid.0) {
             return Ok(Err(changed(format!("its czxid is {}", stat.czxid))));
@@ -162,7 +164,7 @@ impl Deletion<'_> {
         self.guarded(revocation).await
     }
 
-    /// How the node can be made sure of, and what is missing for that.
+    /// The plan with how the deletion can be guarded, and what is missing for that.
     async fn guarded(&self, plan: DeletePlan) -> Result<DeletePlan, CliError> {
         let path = &self.options.path;
         let failed = |why: &str| {
@@ -174,22 +176,22 @@ impl Deletion<'_> {
         }
     }
 
-    /// Why it is not even asked for, whatever the answer would be.
-    fn obstacle(&self, plan: &DeletePlan) -> Option<Told> {
+    /// Why there is nothing to ask for: the node would not be deleted whatever the answer.
+    fn obstacle(&self, plan: &DeletePlan) -> Option<DeletionReport> {
         let path = &self.options.path;
         if let Some((_, lacks)) = plan.lacks() {
             let reason = format!(
                 "{path} was not deleted: the server wants {lacks}: give an identity that has it with --auth-file"
             );
-            return Some(Told { failed: true, ..Told::not_tried("refused", reason) });
+            return Some(DeletionReport { failed: true, ..DeletionReport::not_tried("refused", reason) });
         }
         let node = plan.nodes().first()?;
         if plan.action() == Action::Delete && node.may_be_live_holder() && !self.options.even_if_live {
             let reason = format!(
-                "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or say --even-if-live",
+                "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or give --even-if-live",
                 node.life.id()
             );
-            return Some(Told::not_tried("live", reason));
+            return Some(DeletionReport::not_tried("live", reason));
         }
         if plan.action() == Action::Delete
             && plan.unguarded().is_some()
@@ -197,19 +199,19 @@ impl Deletion<'_> {
             && !self.options.even_if_unguarded
         {
             let reason = format!(
-                "{path} was not deleted: nothing that could make sure of it may be written, so that another owner could take its name \
-                 before the deletion and be deleted instead: give an identity with --auth-file, or say --even-if-unguarded"
+                "{path} was not deleted: nothing may be written that would guard the deletion, so another owner could take its name \
+                 just before it and be deleted instead: give an identity with --auth-file, or --even-if-unguarded"
             );
-            return Some(Told::not_tried("unguarded", reason));
+            return Some(DeletionReport::not_tried("unguarded", reason));
         }
         None
     }
 
-    /// What was answered, or why it was not even asked.
-    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<Result<String, Told>, CliError> {
+    /// The answer, or why nothing was asked.
+    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<Result<String, DeletionReport>, CliError> {
         let (path, wanted) = (&self.options.path, plan.confirmation());
-        if let Some(told) = self.obstacle(plan) {
-            return Ok(Err(told));
+        if let Some(report) = self.obstacle(plan) {
+            return Ok(Err(report));
         }
         if self.options.yes {
             return Ok(Ok(match wanted {
@@ -217,20 +219,20 @@ impl Deletion<'_> {
                 Confirmation::SequenceNumber(number) => number,
             }));
         }
-        if self.format == Format::Json {
+        if self.settings.format == Format::Json {
             show::table(&mut io::stderr().lock(), plan)?;
         }
         let answer = ask(plan, &wanted).await?;
         // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.
         let again = match self.plan(stat).await {
             Ok(again) => again.confirmation(),
-            // Gone or changed: the execution finds that out and tells it.
+            // Gone or changed: the execution finds that out and reports it.
             Err(CliError::NoPlan(_) | CliError::NotDeleted(_)) => return Ok(Ok(answer)),
             Err(error) => return Err(error),
         };
         if again != wanted {
             let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
-            return Ok(Err(Told::not_tried("changed", reason)));
+            return Ok(Err(DeletionReport::not_tried("changed", reason)));
         }
         Ok(Ok(answer))
     }
@@ -239,23 +241,28 @@ impl Deletion<'_> {
         Who::ask(&self.client, &self.settings.connect).await
     }
 
-    /// Writes down that nothing was tried, and why.
-    async fn noted(&self, audit: Option<&Audit>, plan: Option<&DeletePlan>, told: Told) -> Result<Told, CliError> {
-        let Some(audit) = audit else { return Ok(told) };
+    /// Records in the audit log that nothing was tried, and why.
+    async fn record(
+        &self,
+        audit: Option<&Audit>,
+        plan: Option<&DeletePlan>,
+        report: DeletionReport,
+    ) -> Result<DeletionReport, CliError> {
+        let Some(audit) = audit else { return Ok(report) };
         let path = self.options.path.to_string();
         let node = plan.and_then(|plan| plan.nodes().first());
         let subject = node.map_or_else(|| Subject { path, ..Subject::default() }, Subject::of);
         let action = plan.map_or(Action::Delete, DeletePlan::action);
-        audit.not_tried(action, subject, &self.who().await, told.result, told.reason.clone()).await?;
-        Ok(told)
+        audit.not_tried(action, subject, &self.who().await, report.result, report.reason.clone()).await?;
+        Ok(report)
     }
 }
 
-/// What is to be said when the plan is about another node than the first look found.
-fn changed_since(plan: &DeletePlan, stat: &ZnodeStat) -> Option<Told> {
+/// The report when the plan is about another node than the one that was found first.
+fn changed_since(plan: &DeletePlan, stat: &ZnodeStat) -> Option<DeletionReport> {
     let node = plan.nodes().first().filter(|node| node.czxid != stat.czxid)?;
     let reason = format!("{} changed hands just now: its czxid is {}; nothing was deleted", node.path, node.czxid);
-    Some(Told::not_tried("changed-hands", reason))
+    Some(DeletionReport::not_tried("changed-hands", reason))
 }
 
 /// Asks on the terminal. The end of the input is no answer.
@@ -264,7 +271,7 @@ async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> Result<String, CliErro
     let question = match wanted {
         Confirmation::Yes => "Do it? [y/N] ".to_owned(),
         Confirmation::SequenceNumber(number) => {
-            let why = if is_live { "Its owner may be at work." } else { "Nothing can make sure of it." };
+            let why = if is_live { "Its owner may be at work." } else { "The deletion cannot be guarded." };
             format!("{why} Type {} to do it: ", escaped(number))
         }
     };
@@ -275,7 +282,7 @@ async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> Result<String, CliErro
     // A thread of its own: a signal ends the program while it waits.
     let read = tokio::task::spawn_blocking(|| {
         let mut answer = String::new();
-        io::Read::take(io::stdin().lock(), LONGEST_ANSWER).read_line(&mut answer).map(|_| answer)
+        io::Read::take(io::stdin().lock(), MAX_ANSWER_BYTES).read_line(&mut answer).map(|_| answer)
     });
     Ok(read.await.map_err(io::Error::other)??)
 }

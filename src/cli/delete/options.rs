@@ -1,22 +1,23 @@
-//! What `delete` can be told.
+//! The options of `delete`.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
+use super::super::options::{ChangeOptions, EnsembleOptions, LockOptions, OutputOptions, SharedOptions};
 use crate::znode::{SessionId, ZnodePath};
 
-/// Whose node it has to be.
+/// Who has to own the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::cli) enum Owner {
-    /// Nobody's.
+    /// No session.
     None,
-    /// This session's.
+    /// This session.
     Session(SessionId),
 }
 
 impl Owner {
-    /// Whether that is who owns it.
+    /// Whether `owner` is that owner.
     pub(super) fn is(self, owner: Option<SessionId>) -> bool {
         match self {
             Self::None => owner.is_none(),
@@ -25,41 +26,61 @@ impl Owner {
     }
 }
 
-/// What `lockscope delete` knows.
+/// What `lockscope delete` takes.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Deletion")]
 pub(in crate::cli) struct DeleteOptions {
     /// The node: a contender, or an empty lock parent
-    #[arg(value_name = "PATH")]
+    #[arg(value_name = "PATH", help_heading = None::<&'static str>)]
     pub path: ZnodePath,
-    /// Delete it only if this session owns it, given as 0x…; none: if no session does
+    /// Delete it only if this session owns it, as 0x10000a2b3c40001; `none`: only if no session does
     #[arg(long, value_name = "SESSION", value_parser = owner)]
     pub session: Option<Owner>,
     /// Delete it only if this transaction created it
     #[arg(long, value_name = "ZXID")]
     pub czxid: Option<i64>,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     pub yes: bool,
-    /// Show what would be done, and do nothing
+    /// Show what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Delete it also if it holds and its owner is connected, or may be
+    /// Delete it even if it holds and its owner is connected, or may be
     #[arg(long)]
     pub even_if_live: bool,
-    /// Delete it also if nothing that could make sure of it may be written: who takes its name in that moment may be hit
+    /// Delete it even if the deletion cannot be guarded: an owner who takes its name at that moment may lose the node instead
     #[arg(long)]
     pub even_if_unguarded: bool,
-    /// Ask the owner to release in Curator's way instead: it does if the application made the lock revocable
+    /// Ask the owner to release instead, as Curator does it: works if the application made the lock revocable
     #[arg(long)]
     pub revoke: bool,
     #[arg(
         long,
         value_name = "FILE",
-        help = "Write intent and outcome to this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
+        help = "Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
     )]
     pub audit_log: Option<PathBuf>,
+    /// Treat this node as a single-node lock although its name does not show it; can be given several times
+    #[arg(long, value_name = "PATH")]
+    pub lock: Option<Vec<ZnodePath>>,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl DeleteOptions {
+    pub(in crate::cli) fn shared(&self) -> SharedOptions {
+        let Self { audit_log, lock, output, ensemble, .. } = self.clone();
+        SharedOptions {
+            locks: LockOptions { lock, ..LockOptions::default() },
+            changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
+            output,
+            ensemble,
+            ..SharedOptions::default()
+        }
+    }
 }
 
 fn owner(text: &str) -> Result<Owner, String> {

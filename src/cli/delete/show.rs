@@ -12,9 +12,9 @@ use crate::queue::ContenderState;
 use crate::report::{self, SCHEMA};
 use crate::znode::{ZnodePath, escaped};
 
-/// What came of a deletion, or why it was not tried.
+/// The result of a deletion, or why it was not tried.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(super) struct Told {
+pub(super) struct DeletionReport {
     /// [`Ending::id`](crate::admin::Ending::id), or `changed-hands`, `gone`, `live`, `not-confirmed`, `unguarded` when it was not
     /// tried.
     pub result: &'static str,
@@ -24,7 +24,7 @@ pub(super) struct Told {
     pub done: bool,
     /// Whether another owner's data were replaced, or may have been.
     pub overwritten: bool,
-    /// Whose version and time of modification changed, or may have, though the node was not deleted by that.
+    /// The node whose version and time of modification changed, or may have, although it was not deleted by that.
     pub raised: Option<ZnodePath>,
     /// Why the audit log lacks this outcome.
     pub audit_error: Option<String>,
@@ -33,13 +33,13 @@ pub(super) struct Told {
     pub failed: bool,
 }
 
-impl Told {
+impl DeletionReport {
     pub(super) fn not_tried(result: &'static str, reason: String) -> Self {
         Self { result, reason, done: false, overwritten: false, raised: None, audit_error: None, failed: false }
     }
 }
 
-impl From<&NodeOutcome> for Told {
+impl From<&NodeOutcome> for DeletionReport {
     fn from(outcome: &NodeOutcome) -> Self {
         Self {
             result: outcome.ending.id(),
@@ -61,7 +61,7 @@ struct Object<'a> {
     action: &'static str,
     dry_run: bool,
     plan: Option<PlanObject<'a>>,
-    outcome: Option<&'a Told>,
+    outcome: Option<&'a DeletionReport>,
     audit_log: Option<String>,
 }
 
@@ -130,13 +130,13 @@ impl<'a> NodeObject<'a> {
     }
 }
 
-/// Writes the object and ends its line. `audit_log` is where the outcome is written down.
+/// Writes everything as one line of JSON. `audit_log` is where the outcome is recorded.
 pub(super) fn json(
     out: &mut impl Write,
     path: &ZnodePath,
     action: Action,
     plan: Option<&DeletePlan>,
-    outcome: Option<&Told>,
+    outcome: Option<&DeletionReport>,
     audit_log: Option<&Path>,
 ) -> io::Result<()> {
     let plan = plan.map(|plan| PlanObject {
@@ -162,7 +162,7 @@ pub(super) fn table(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
             Action::Revoke => "Ask the owner to release",
         };
         writeln!(out, "{verb}: {}", escaped(node.path.as_str()))?;
-        let mut line = |name: &str, says: &str| writeln!(out, "  {name:<9} {}", escaped(says));
+        let mut line = |name: &str, text: &str| writeln!(out, "  {name:<9} {}", escaped(text));
         let recipe = node.recipe.map_or("no known recipe", crate::recipe::Recipe::title);
         match &node.lock_name {
             Some(name) => line("lock", &format!("{} {name}   {recipe}", node.lock))?,

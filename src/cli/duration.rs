@@ -5,18 +5,18 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, de::Error};
 
 /// The longest duration that is taken: a year. Longer ones are mistakes, and would overflow a clock.
-const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
+const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What the wire protocol can carry, and no less than a server could ever grant.
-const SESSION_TIMEOUT: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
+const SESSION_TIMEOUTS: std::ops::RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(3600);
 
 /// A duration above zero, and of a year at most.
 pub(super) fn parse(text: &str) -> Result<Duration, String> {
     match humantime::parse_duration(text) {
         Err(_) => Err("write a number and its unit, as in 500ms, 90s or 1h30m".to_owned()),
         Ok(Duration::ZERO) => Err("it must be longer than nothing".to_owned()),
-        Ok(span) if span > LONGEST => Err("it must not be longer than a year".to_owned()),
-        Ok(span) => Ok(span),
+        Ok(duration) if duration > MAX_DURATION => Err("it must not be longer than a year".to_owned()),
+        Ok(duration) => Ok(duration),
     }
 }
 
@@ -30,9 +30,9 @@ pub(super) fn parse_or_none(text: &str) -> Result<Duration, String> {
 
 /// A session timeout that a server could grant.
 pub(super) fn session_timeout(text: &str) -> Result<Duration, String> {
-    let span = parse(text)?;
-    if SESSION_TIMEOUT.contains(&span) {
-        Ok(span)
+    let duration = parse(text)?;
+    if SESSION_TIMEOUTS.contains(&duration) {
+        Ok(duration)
     } else {
         Err("a session timeout lies between 100ms and 1h".to_owned())
     }

@@ -1,4 +1,4 @@
-//! The observer and the table that it keeps, as the headless commands use them.
+//! A lock table that is kept up to date by an observer, as the commands without a screen use it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,38 +15,41 @@ use crate::server_view::ServerView;
 use crate::zk::survey::{Surveyor, ViewBy};
 use crate::znode::{SessionId, Timestamp};
 
-/// What there is to tell.
-pub(super) enum Told {
+/// What a change of the table means.
+pub(super) enum TableEvent {
     /// What happened to a lock or to the connection, and why, where that is known.
     Happening(Happening, Option<String>),
     /// A finding was raised, or cleared.
     Finding { finding: Finding, raised: bool, at: Timestamp },
 }
 
-/// How often the locks are examined for what is wrong with them.
-const EXAMINING: Duration = Duration::from_secs(1);
+/// How often the locks are examined for findings.
+const DIAGNOSIS_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A table that follows the ensemble.
-pub(super) struct Follower {
+/// A table, the observer that feeds it, and what else is known of the ensemble.
+pub(super) struct LiveTable {
     observer: Observer,
     table: LockTable,
     connect: String,
     session: Option<SessionId>,
+    /// When everything below the roots had been read, the last time.
     synced: Option<Timestamp>,
     /// Why there is no connection.
     trouble: Option<String>,
+    /// Why the ensemble refused the session.
     refused: Option<String>,
-    patience: Duration,
-    /// When it last gave an answer, or was first asked.
+    /// How long to wait for an answer until everything was read once.
+    timeout: Duration,
+    /// When the ensemble last answered, or was first asked.
     answered: Instant,
     /// Asks the servers about themselves, again and again.
     surveyor: Option<Surveyor>,
     diagnosis: Diagnosis,
-    /// When the locks are examined next; `None` when nobody wants to know.
+    /// When the locks are examined next; `None` when no findings are wanted.
     examine_at: Option<Instant>,
 }
 
-impl Follower {
+impl LiveTable {
     /// Starts to observe. Until everything was read once, the ensemble must give an answer every `timeout`.
     pub(super) fn start(settings: &Settings) -> Result<Self, CliError> {
         let options = settings.observe_options()?;
@@ -58,7 +61,7 @@ impl Follower {
             synced: None,
             trouble: None,
             refused: None,
-            patience: settings.timeout,
+            timeout: settings.timeout,
             answered: Instant::now(),
             surveyor: None,
             diagnosis: Diagnosis::new(settings.thresholds),
@@ -66,11 +69,11 @@ impl Follower {
         })
     }
 
-    /// Also tells findings from now on, and asks the servers about themselves, if the settings want that; who watches what, which is
-    /// dear, only for `watchers`.
+    /// Reports findings, too, from now on, and asks the servers about themselves unless the settings forbid it; who watches what,
+    /// which is expensive to answer, only with `watchers`.
     pub(super) fn survey(&mut self, settings: &Settings, watchers: bool) -> Result<(), CliError> {
         let options = settings.survey_options()?;
-        self.examine_at = Some(Instant::now() + EXAMINING);
+        self.examine_at = Some(Instant::now() + DIAGNOSIS_INTERVAL);
         if options.by != ViewBy::Off {
             let surveyor = Surveyor::start(options).map_err(SettingsError::from)?;
             surveyor.ask_for_watchers(watchers);
@@ -79,9 +82,9 @@ impl Follower {
         Ok(())
     }
 
-    /// The next changes, applied, and what they mean, in order. Fails when the ensemble refuses us, and when it gives no
-    /// answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Vec<Told>, CliError> {
+    /// Applies the next changes; answers what they mean, in order. Fails when the ensemble refuses the session, and when it does
+    /// not answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
+    pub(super) async fn next(&mut self) -> Result<Vec<TableEvent>, CliError> {
         let batch = if self.synced.is_some() {
             tokio::select! {
                 () = reached(self.examine_at) => return Ok(self.examine()),
@@ -89,29 +92,29 @@ impl Follower {
                 Some(view) = viewed(&mut self.surveyor) => Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }]),
             }
         } else {
-            timeout_at(self.answered + self.patience, self.observer.next()).await.map_err(|_| self.no_answer())?
+            timeout_at(self.answered + self.timeout, self.observer.next()).await.map_err(|_| self.no_answer())?
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
     }
 
-    /// Takes what the servers told about themselves.
-    pub(super) fn told(&mut self, view: ServerView) {
+    /// Applies what the servers say about themselves.
+    pub(super) fn apply_view(&mut self, view: ServerView) {
         let at = view.at;
         self.table.apply(Change::Surveyed { view: Arc::new(view) }, at);
     }
 
-    /// Looks what is wrong.
-    pub(super) fn examine(&mut self) -> Vec<Told> {
+    /// Looks for findings; answers those that are new, and those that are gone.
+    fn examine(&mut self) -> Vec<TableEvent> {
         let at = now();
-        self.examine_at = self.examine_at.map(|_| Instant::now() + EXAMINING);
+        self.examine_at = self.examine_at.map(|_| Instant::now() + DIAGNOSIS_INTERVAL);
         let Changed { raised, cleared } = self.diagnosis.examine(&self.table, at);
-        let told = |raised| move |finding| Told::Finding { finding, raised, at };
-        cleared.into_iter().map(told(false)).chain(raised.into_iter().map(told(true))).collect()
+        let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
+        cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
     }
 
-    fn take(&mut self, batch: Vec<Observed>) -> Vec<Told> {
-        let mut told = Vec::new();
+    fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
+        let mut events = Vec::new();
         for Observed { at, change } in batch {
             let is_answer = !matches!(
                 change,
@@ -122,17 +125,16 @@ impl Follower {
             }
             let is_synced = change == Change::Synced;
             let reason = self.note(&change);
-            told.extend(
-                self.table.apply(change, at).into_iter().map(|happening| Told::Happening(happening, reason.clone())),
-            );
+            let happenings = self.table.apply(change, at);
+            events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, reason.clone())));
             if is_synced {
                 self.synced = Some(at);
             }
         }
-        told
+        events
     }
 
-    /// Keeps what the change says of the connection; answers why it was cut.
+    /// Remembers what the change says of the connection; answers why it was lost.
     fn note(&mut self, change: &Change) -> Option<String> {
         let Change::Connection(link) = change else { return None };
         match link {
@@ -151,7 +153,17 @@ impl Follower {
         None
     }
 
-    /// When everything had been read, the last time.
+    /// Waits until everything below the roots was read; answers when that was.
+    pub(super) async fn read_once(&mut self) -> Result<Timestamp, CliError> {
+        loop {
+            if let Some(at) = self.synced {
+                return Ok(at);
+            }
+            self.next().await?;
+        }
+    }
+
+    /// When everything below the roots had been read, the last time.
     pub(super) fn synced(&self) -> Option<Timestamp> {
         self.synced
     }
@@ -161,12 +173,12 @@ impl Follower {
         &self.table
     }
 
-    /// Whom we follow.
+    /// What the ensemble is, as reports name it.
     pub(super) fn ensemble(&self) -> Ensemble {
         Ensemble::new(&self.connect, self.session).with_view(self.table.view())
     }
 
-    /// Ends the session; at most two seconds. The table stays, and what is wrong with it now.
+    /// Ends the session, in at most two seconds. Answers the table, what is wrong with it now, and the time.
     pub(super) async fn stop(mut self) -> (LockTable, Diagnosis, Timestamp) {
         self.examine();
         if let Some(surveyor) = self.surveyor {
@@ -177,7 +189,7 @@ impl Follower {
         (self.table, self.diagnosis, at)
     }
 
-    /// That nobody answered, and for which reason.
+    /// That the ensemble did not answer, and why.
     pub(super) fn no_answer(&self) -> CliError {
         let ensemble = self.ensemble();
         let connect = ensemble.connect();
