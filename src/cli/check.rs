@@ -6,12 +6,13 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use tokio::time::{Instant, timeout_at};
 
+use super::duration;
+use super::error::{CliError, Verdict};
 use super::human::{name, sentence};
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::settings::Settings;
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
-use super::{CliError, Verdict, duration};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::LockTable;
 use crate::report::{Check, json};

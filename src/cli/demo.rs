@@ -9,9 +9,10 @@ use clap::Args;
 use futures::FutureExt;
 use tokio::net::TcpListener;
 
+use super::duration;
+use super::error::{CliError, Verdict};
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
 use super::settings::{SESSION_TIMEOUT, Settings};
-use super::{CliError, Verdict, duration};
 use crate::demo::{Namespace, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};

@@ -4,7 +4,10 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{AuthError, BadScenario, ConfigError, SettingsError};
+use super::auth::AuthError;
+use super::config::ConfigError;
+use super::contend::scenario::BadScenario;
+use super::settings::SettingsError;
 use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;

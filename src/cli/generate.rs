@@ -9,8 +9,9 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
 
+use super::arguments::Arguments;
 use super::arguments::{ENVIRONMENT, EXIT_CODES, PRECEDENCE};
-use super::{Arguments, CliError, Verdict};
+use super::error::{CliError, Verdict};
 
 /// Prints the completions for a shell.
 pub(super) fn completions(shell: Shell, out: &mut impl Write) -> Result<Verdict, CliError> {

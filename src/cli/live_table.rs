@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
-use super::CliError;
+use super::error::CliError;
 use super::settings::{Settings, SettingsError};
 use crate::diagnose::{Changed, Diagnosis, Finding};
 use crate::observe::{Observed, Observer};

@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use tracing_subscriber::EnvFilter;
 
-use super::CliError;
+use super::error::CliError;
 use crate::znode::must_be_escaped;
 
 /// Appends to the file from now on what the filter lets through. A filter that cannot be read counts as `info`, and is

@@ -38,7 +38,7 @@ use arguments::Command;
 pub use auth::AuthError;
 use auth::AuthSource;
 pub use config::ConfigError;
-pub use contend::BadScenario;
+pub use contend::scenario::BadScenario;
 pub use error::{CliError, Verdict};
 use options::{Merge, SharedOptions};
 pub use settings::SettingsError;

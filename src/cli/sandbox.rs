@@ -10,7 +10,8 @@ use serde::Serialize;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CliError, Verdict, duration};
+use super::duration;
+use super::error::{CliError, Verdict};
 use crate::report;
 use crate::sandbox::{Sandbox, SandboxConfig, SandboxError};
 

@@ -2,9 +2,9 @@
 
 use clap::Args;
 
+use super::error::{CliError, Verdict};
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
 use super::settings::Settings;
-use super::{CliError, Verdict};
 use crate::tui;
 
 /// What the screen takes. These options may also stand before a command that takes them.

@@ -2,11 +2,12 @@
 
 use std::io::{BufWriter, Write};
 
+use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::Format;
 use super::settings::Settings;
+use super::table;
 use super::unreadable::some_root_is_readable;
-use super::{CliError, Verdict, table};
 use crate::report::{Snapshot, json};
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::CliError;
+use super::error::CliError;
 use crate::queue::LockTable;
 use crate::znode::ZnodePath;
 

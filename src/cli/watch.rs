@@ -8,12 +8,13 @@ use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::{Instant, sleep_until};
 
+use super::duration;
+use super::error::{CliError, Verdict};
 use super::human::{clock, name, sentence, span};
 use super::live_table::{LiveTable, TableEvent};
 use super::options::{Format, ReadOptions};
 use super::settings::Settings;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
-use super::{CliError, Verdict, duration};
 use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
 use crate::report::{self, FindingLine, HappeningLine};

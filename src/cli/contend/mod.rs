@@ -7,7 +7,7 @@ mod figures;
 mod options;
 mod plot;
 mod progress;
-mod scenario;
+pub(super) mod scenario;
 mod server_timeout;
 mod side_by_side;
 mod stop;
@@ -25,12 +25,11 @@ use tokio_util::sync::CancellationToken;
 
 pub(super) use options::{CompareOptions, ContendOptions};
 use progress::ProgressLine;
-pub use scenario::BadScenario;
 use server_timeout::ServerTimeout;
 
+use super::error::{CliError, Verdict};
 use super::options::Format;
 use super::settings::Settings;
-use super::{CliError, Verdict};
 use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use crate::zk::survey::ViewBy;
 

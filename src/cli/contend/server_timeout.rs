@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time;
 
-use super::super::CliError;
+use super::super::error::CliError;
 use crate::contend::FleetStatus;
 
 /// What the last status says of the fleet that runs.

@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
-use super::super::{CliError, Verdict};
+use super::super::error::{CliError, Verdict};
 
 /// How often to check whether standard output still has a reader.
 const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);

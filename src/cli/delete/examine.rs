@@ -3,7 +3,7 @@
 use tokio::time::timeout;
 use zookeeper_client::{Client, Error};
 
-use super::super::CliError;
+use super::super::error::CliError;
 use super::super::live_table::LiveTable;
 use super::super::settings::Settings;
 use crate::admin::{DeletePlan, NoPlan};

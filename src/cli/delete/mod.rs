@@ -12,9 +12,9 @@ use zookeeper_client::Client;
 pub(super) use options::DeleteOptions;
 use show::DeletionReport;
 
+use super::error::{CliError, Verdict};
 use super::options::Format;
 use super::settings::Settings;
-use super::{CliError, Verdict};
 use crate::admin::audit::{self, Subject};
 use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, Permission, Who};
 use crate::examine::Examiner;
