@@ -4,6 +4,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use slab::Slab;
 
+use super::handover::Handover;
 use super::order::{OrderKey, RankedKeys};
 use super::rate::Activity;
 use super::table::LockKey;
@@ -44,7 +45,7 @@ pub struct ContenderRow<'a> {
 ///
 /// Holders are always the first of the order. In a semaphore the leases stand before the queue; the last of them
 /// may be *pending*: its session still heads the queue, so it does not hold yet. That session's queue node is
-/// then *veiled*: out of the order, so that nobody stands in it twice.
+/// then *hidden*: out of the order, so that nobody stands in it twice.
 #[derive(Clone, Debug)]
 pub struct LockQueue {
     id: LockId,
@@ -60,7 +61,8 @@ pub struct LockQueue {
     pub(super) readers: RankedKeys,
     pub(super) leases: usize,
     pub(super) returned: usize,
-    pub(super) hidden: Option<OrderKey>,
+    /// The hand-over of a semaphore, while somebody is between the queue and a lease.
+    pub(super) handover: Option<Box<Handover>>,
     pub(super) holding: usize,
     pub(super) next_sequence: Option<i64>,
     pub(super) maximum: Option<u32>,
@@ -93,7 +95,7 @@ impl LockQueue {
             readers: RankedKeys::default(),
             leases: 0,
             returned: 0,
-            hidden: None,
+            handover: None,
             holding: 0,
             next_sequence: None,
             maximum: None,
@@ -291,7 +293,7 @@ impl LockQueue {
         self.activity.rates(now)
     }
 
-    /// The position of a contender; `None` for one that is veiled.
+    /// The position of a contender; `None` for one that is hidden.
     pub(super) fn position_of_slot(&self, slot: usize) -> Option<usize> {
         let key = self.key(slot);
         let rank = self.order.rank(key);
@@ -324,13 +326,18 @@ impl LockQueue {
 
     /// Who heads a semaphore's queue, also when it has made its lease already.
     pub(super) fn semaphore_head(&self) -> Option<&Contender> {
-        let key = self.hidden.or_else(|| self.order.get(self.leases))?;
+        let key = self.hidden().or_else(|| self.order.get(self.leases))?;
         self.contenders.get(key.slot as usize)
     }
 
     /// Whether the last lease does not hold yet.
     pub(super) fn is_pending(&self) -> bool {
-        self.hidden.is_some()
+        self.hidden().is_some()
+    }
+
+    /// The node in the queue that is out of the order, since its owner stands there by its lease.
+    pub(super) fn hidden(&self) -> Option<OrderKey> {
+        self.handover.as_ref().and_then(|handover| handover.hidden())
     }
 
     pub(super) fn is_reader(&self, key: OrderKey) -> bool {

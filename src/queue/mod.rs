@@ -17,6 +17,7 @@ mod handover;
 mod happening;
 mod lock;
 mod order;
+mod placing;
 mod rate;
 mod semaphore;
 mod session_expired;

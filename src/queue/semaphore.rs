@@ -1,191 +1,254 @@
-//! What the table makes of a semaphore's [hand-overs](Handover).
+//! Feeds the [hand-overs](Handover) of semaphores, and carries out what they say.
 
 use rustc_hash::FxHashMap;
 
-use super::handover::{Handover, LeaseHandover, Resolved};
+use super::handover::{Gone, Handover, Input, NodeGone, Output, Stood};
 use super::lock::LockId;
 use super::table::LockKey;
 use super::{ConnectionState, Contender, Happening, LockEvent, LockQueue, LockTable};
-use crate::recipe::{Classification, Recipe, Role};
+use crate::recipe::{Classification, LockKind, Recipe, Role};
 use crate::znode::{Timestamp, ZnodePath};
+
+impl LockQueue {
+    /// Where a node stands, for the hand-over.
+    pub(super) fn stands(&self, slot: usize) -> Stood {
+        if self.hidden().is_some_and(|key| key.slot as usize == slot) {
+            Stood::Hidden
+        } else if self.position_of_slot(slot) == Some(self.leases) {
+            Stood::Head
+        } else {
+            Stood::Elsewhere
+        }
+    }
+
+    /// A node is about to be put into the order, or taken out of it.
+    pub(super) fn order_changes(&mut self) {
+        if self.handover.is_some() {
+            self.hand_over(Input::OrderChanges);
+        }
+    }
+
+    /// The order changed: the head of the queue may be pending now.
+    pub(super) fn order_changed(&mut self) {
+        if self.family().kind() != LockKind::Semaphore || self.hidden().is_some() {
+            return;
+        }
+        let at = |position: Option<usize>| {
+            let key = self.order.get(position?)?;
+            Some((key, &self.contenders[key.slot as usize]))
+        };
+        let before_last = at(self.leases.checked_sub(2));
+        let (Some(last), Some(head)) = (at(self.leases.checked_sub(1)), at(Some(self.leases))) else { return };
+        let outputs = Handover::feed(&mut self.handover, Input::OrderChanged { before_last, last, head });
+        self.carry_out(outputs);
+    }
+
+    /// Feeds the hand-over. Gives what is to be reported.
+    fn hand_over(&mut self, input: Input<'_>) -> Vec<Output> {
+        let outputs = Handover::feed(&mut self.handover, input);
+        self.carry_out(outputs)
+    }
+
+    /// Everything was read. Gives what is to be reported.
+    fn end_reading(&mut self) -> Vec<Output> {
+        let slots = (0..self.leases).filter_map(|position| Some(self.order.get(position)?.slot as usize));
+        let leases: Vec<_> = slots.filter_map(|slot| Some((slot, self.contenders.get(slot)?))).collect();
+        let outputs = Handover::feed(&mut self.handover, Input::ReadingEnds { leases: &leases });
+        self.carry_out(outputs)
+    }
+
+    /// Does what is said about the order and its contenders. Gives back the rest, which is for the table to report.
+    fn carry_out(&mut self, outputs: Vec<Output>) -> Vec<Output> {
+        let mut rest = Vec::new();
+        for output in outputs {
+            match output {
+                Output::Show(key) => self.order.insert(key),
+                Output::Hide(key) => self.order.remove(key),
+                Output::Bind { lease, head } => {
+                    let owner = self.contenders[head].as_queued();
+                    self.contenders[lease].came_from(owner);
+                }
+                Output::Unbind { lease } => self.contenders[lease].queued = None,
+                Output::FoundLeaseIsOf { slot, owner } => self.contenders[slot].came_from(owner),
+                Output::Report(_)
+                | Output::ReportHeld { .. }
+                | Output::LeaseIsOf(_)
+                | Output::FoundLeaseIsNew { .. } => rest.push(output),
+            }
+        }
+        rest
+    }
+}
 
 impl LockTable {
     /// A node was created that is about to be read: if it is a lease, whoever leaves the queue may have it.
-    pub(super) fn lease_created(&mut self, path: &ZnodePath) {
-        let Some(place) = self.lease_place(path).filter(|_| self.is_reporting() && self.node(path).is_none()) else {
-            return;
-        };
+    pub(super) fn lease_announced(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let place = self.classifier.classify(path).filter(|place| place.role == Role::Lease);
+        let Some(place) = place.filter(|_| self.is_reporting() && self.node(path).is_none()) else { return };
         let key = key_of(&place);
         let lock = self.names.get(&key).and_then(|id| self.locks.get(id));
-        let maker = lock.and_then(LockQueue::semaphore_head).map(Contender::id);
-        self.handovers.entry(key).or_default().lease_created(path.name(), maker);
+        let head = lock.and_then(LockQueue::semaphore_head).map(Contender::id);
+        self.hand_over(key, Input::LeaseAnnounced { node: path.name(), head }, now, out);
     }
 
-    /// A lease was read: if it is that of one who left the queue, it is the same contender. Gives those who left without one.
-    pub(super) fn lease_read(
-        &mut self,
-        place: &Classification,
-        lease: &mut Contender,
-        live: bool,
-    ) -> Vec<LeaseHandover> {
-        let key = key_of(place);
-        let Some(handover) = self.handovers.get_mut(&key).filter(|_| live && place.role == Role::Lease) else {
-            return Vec::new();
+    /// A lease was read, and is about to be placed: if its owner is known, they are one contender. Gives what is to be reported
+    /// when it is placed.
+    pub(super) fn lease_read(&mut self, id: LockId, lease: &mut Contender) -> Vec<Output> {
+        let Some(lock) = self.locks.get_mut(&id) else { return Vec::new() };
+        let mut rest = Vec::new();
+        for output in lock.hand_over(Input::LeaseRead(lease)) {
+            match output {
+                Output::LeaseIsOf(owner) => lease.came_from(owner),
+                output => rest.push(output),
+            }
+        }
+        rest
+    }
+
+    /// A node cannot be read. It may be a lease that was announced.
+    pub(super) fn lease_unreadable(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        if let Some(place) = self.classifier.classify(path).filter(|place| place.role == Role::Lease) {
+            self.hand_over(key_of(&place), Input::LeaseUnreadable { node: path.name() }, now, out);
+        }
+    }
+
+    /// A node is gone that nobody had read. It may be of a semaphore.
+    pub(super) fn unread_node_gone(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        let of_semaphore = |place: &Classification| place.recipe.kind() == LockKind::Semaphore;
+        let Some(place) = self.classifier.classify(path).filter(of_semaphore) else { return };
+        let input = match place.role {
+            Role::Lease => Input::LeaseGone { node: path.name() },
+            Role::Queue if self.is_live() => Input::UnreadQueueNodeGone,
+            Role::Queue | Role::SingleNode => return,
         };
-        let Resolved { owner, of_unseen, left } = handover.lease_read(lease);
-        if let Some(owner) = owner {
-            lease.came_from(owner.contender.as_queued());
-        } else if of_unseen {
-            lease.came_from(lease.as_queued());
-        }
-        self.forget_idle(&key);
-        left
+        self.hand_over(key_of(&place), input, now, out);
     }
 
-    /// A node is gone, or cannot be read: if it was a lease that nobody had read, it was that of one who left the queue, who
-    /// acquired and, where it is `gone`, released.
-    pub(super) fn lease_gone(&mut self, path: &ZnodePath, gone: bool, now: Timestamp, out: &mut Vec<Happening>) {
-        if self.handovers.is_empty() {
-            return;
-        }
-        let Some(place) = self.lease_place(path) else { return };
-        let key = key_of(&place);
-        let Some(resolved) = self.handovers.get_mut(&key).and_then(|handover| handover.lease_gone(path.name())) else {
-            return;
-        };
-        self.forget_idle(&key);
-        let Some(id) = self.names.get(&key).copied() else { return };
-        let mut left = resolved.left;
-        match resolved.owner {
-            Some(owner) if gone => self.held_unread(id, path, owner, now, out),
-            owner => left.extend(owner),
-        }
-        self.report_left(id, left, now, out);
-    }
-
-    /// The children of a node were listed: if they are leases, all are known that were created before.
+    /// The children of a node were listed: if they are leases, all that there were have been announced.
     pub(super) fn leases_listed(&mut self, parent: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
-        if self.handovers.is_empty() {
-            return;
-        }
         let semaphores = [(parent.parent(), Recipe::CuratorSemaphore), (Some(parent.clone()), Recipe::KazooSemaphore)];
         for key in semaphores.into_iter().filter_map(|(path, recipe)| Some((path?, recipe, None))) {
-            let Some(id) = self.names.get(&key).copied() else { continue };
-            let is_parent = self.locks.get(&id).is_some_and(|lock| lock.lease_parent() == *parent);
-            let Some(handover) = self.handovers.get_mut(&key).filter(|_| is_parent) else { continue };
-            let left = handover.leases_listed();
-            self.forget_idle(&key);
-            self.report_left(id, left, now, out);
-        }
-    }
-
-    /// A contender's node is gone from the queue.
-    pub(super) fn left_queue(&mut self, id: LockId, departed: LeaseHandover, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
-        let (live, lists) =
-            (self.is_live(), !matches!(self.connection, ConnectionState::Connected { recursive: true, .. }));
-        let handover = self.handovers.entry(key.clone()).or_default();
-        let left = if live {
-            handover.left_queue(departed, lists)
-        } else {
-            handover.left_queue_unseen(departed);
-            None
-        };
-        self.forget_idle(&key);
-        self.report_left(id, left, now, out);
-    }
-
-    /// A node is gone that nobody had read: if it stood in the queue of a semaphore, its owner may have a lease.
-    pub(super) fn left_unseen(&mut self, path: &ZnodePath) {
-        if self.handovers.is_empty() || !self.is_live() {
-            return;
-        }
-        let Some(place) = self.classifier.classify(path).filter(|place| place.role == Role::Queue) else { return };
-        if let Some(handover) = self.handovers.get_mut(&key_of(&place)) {
-            handover.left_unseen();
-        }
-    }
-
-    /// A lease was found while everything is read anew.
-    pub(super) fn lease_found(&mut self, place: &Classification, slot: usize) {
-        self.handovers.entry(key_of(place)).or_default().lease_found(slot);
-    }
-
-    /// A lease is gone. Returns whether it had been found in this reading, of which nothing was told yet.
-    pub(super) fn lease_lost(&mut self, id: LockId, slot: usize) -> bool {
-        if self.handovers.is_empty() {
-            return false;
-        }
-        let key = self.locks.get(&id).map(LockQueue::key_in_table);
-        key.and_then(|key| self.handovers.get_mut(&key)).is_some_and(|handover| handover.lease_lost(slot))
-    }
-
-    /// Everything was read: the leases that were found are those of whoever left the queue meanwhile, as far as there are such.
-    /// Gives those leases, for each lock in the order in which they were created.
-    pub(super) fn end_handovers(&mut self, now: Timestamp, out: &mut Vec<Happening>) -> FxHashMap<LockId, Vec<usize>> {
-        let mut all = FxHashMap::default();
-        let mut keys: Vec<LockKey> = self.handovers.keys().cloned().collect();
-        keys.sort();
-        for key in keys {
-            let Some(id) = self.names.get(&key).copied() else { continue };
-            let (Some(handover), Some(lock)) = (self.handovers.get_mut(&key), self.locks.get_mut(&id)) else {
-                continue;
-            };
-            if handover.awaits_leases() {
-                handover.have_leases(&lock.rows(0..lock.leases()).map(|row| row.contender.id()).collect());
+            let lock = self.names.get(&key).and_then(|id| self.locks.get(id));
+            if lock.is_some_and(|lock| lock.handover.is_some() && lock.lease_parent() == *parent) {
+                self.hand_over(key, Input::LeasesListed, now, out);
             }
-            let mut found = handover.take_found();
-            found.sort_by_key(|slot| lock.contender(*slot).map(|lease| (lease.czxid, lease.sequence)));
-            for slot in &found {
-                let Some(lease) = lock.contender_mut(*slot) else { continue };
-                if let Some(owner) = handover.owner_of(lease) {
-                    lease.came_from(owner.contender.as_queued());
+        }
+    }
+
+    /// A contender's node is gone, and out of the order.
+    pub(super) fn node_gone(
+        &mut self,
+        id: LockId,
+        (slot, stood): (usize, Stood),
+        gone: Gone,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
+        let (live, reporting) = (self.is_live(), self.is_reporting());
+        let lists = !matches!(self.connection, ConnectionState::Connected { recursive: true, .. });
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        if lock.kind() == LockKind::Semaphore {
+            let node = NodeGone { gone: Box::new(gone), slot, stood, live, reporting, lists };
+            let outputs = lock.hand_over(Input::NodeGone(node));
+            self.report(id, outputs, now, out);
+        } else if reporting && gone.contender.returned_at.is_none() {
+            // That a returned node is gone was reported when it was deleted.
+            self.report_gone(id, &gone, now, out);
+        }
+    }
+
+    /// Everything is read anew.
+    pub(super) fn begin_handovers_reading(&mut self) {
+        for lock in self.locks.values_mut().filter(|lock| lock.handover.is_some()) {
+            lock.hand_over(Input::ReadingBegins);
+        }
+        self.announced.clear();
+    }
+
+    /// A lease was found while everything is read anew: whose it is shows when everything was read.
+    pub(super) fn lease_found(&mut self, id: LockId, slot: usize) {
+        if let Some(lock) = self.locks.get_mut(&id) {
+            lock.hand_over(Input::LeaseFound { slot });
+        }
+    }
+
+    /// Everything was read. Gives the leases that were found and are of new contenders, in the order of their creation.
+    pub(super) fn end_handovers_reading(
+        &mut self,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) -> FxHashMap<LockId, Vec<usize>> {
+        let mut found: FxHashMap<LockId, Vec<usize>> = FxHashMap::default();
+        let ids: Vec<LockId> = self.names.values().copied().collect();
+        for id in ids {
+            let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover.is_some()) else { continue };
+            let (new, rest): (Vec<_>, Vec<_>) =
+                lock.end_reading().into_iter().partition(|output| matches!(output, Output::FoundLeaseIsNew { .. }));
+            for output in new {
+                if let Output::FoundLeaseIsNew { slot } = output {
+                    found.entry(id).or_default().push(slot);
                 }
             }
-            let left = handover.synced();
-            all.insert(id, found);
-            self.forget_idle(&key);
-            self.report_left(id, left, now, out);
+            self.report(id, rest, now, out);
         }
-        all
+        found
     }
 
     /// A lock is about to be dropped.
     pub(super) fn end_handover(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
-        let Some(key) = self.locks.get(&id).map(LockQueue::key_in_table) else { return };
-        if let Some(handover) = self.handovers.remove(&key) {
-            self.report_left(id, handover.ended(), now, out);
+        let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.handover.is_some()) else { return };
+        let outputs = lock.hand_over(Input::LockGone);
+        self.report(id, outputs, now, out);
+    }
+
+    /// Feeds the hand-over of a semaphore, also of one of which no more is known than that leases were announced.
+    fn hand_over(&mut self, key: LockKey, input: Input<'_>, now: Timestamp, out: &mut Vec<Happening>) {
+        if let Some(id) = self.names.get(&key).copied() {
+            let outputs = self.locks.get_mut(&id).map_or_else(Vec::new, |lock| lock.hand_over(input));
+            self.report(id, outputs, now, out);
+            return;
+        }
+        let mut handover = self.announced.remove(&key);
+        // Nobody was seen in its queue, of whom something could be reported.
+        Handover::feed(&mut handover, input);
+        if let Some(handover) = handover {
+            self.announced.insert(key, handover);
         }
     }
 
-    pub(super) fn report_left(
-        &self,
-        id: LockId,
-        left: impl IntoIterator<Item = LeaseHandover>,
-        now: Timestamp,
-        out: &mut Vec<Happening>,
-    ) {
-        let Some(lock) = self.locks.get(&id) else { return };
-        for LeaseHandover { contender, cost } in left {
-            let since = contender.contends_since(self.clock.ahead_ms());
-            let left = Happening::new(LockEvent::Left, lock, Some(&contender), now).costing(cost);
-            out.push(left.after_waiting(since));
+    /// Reports what hand-overs say.
+    pub(super) fn report(&mut self, id: LockId, outputs: Vec<Output>, now: Timestamp, out: &mut Vec<Happening>) {
+        for output in outputs {
+            match output {
+                Output::Report(gone) => self.report_gone(id, &gone, now, out),
+                Output::ReportHeld { lease, owner } => self.report_held(id, &lease, *owner, now, out),
+                // Whoever fed the hand-over has done these.
+                Output::LeaseIsOf(_)
+                | Output::FoundLeaseIsOf { .. }
+                | Output::FoundLeaseIsNew { .. }
+                | Output::Bind { .. }
+                | Output::Unbind { .. }
+                | Output::Hide(_)
+                | Output::Show(_) => {}
+            }
         }
+    }
+
+    fn report_gone(&self, id: LockId, gone: &Gone, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get(&id) else { return };
+        let happening = Happening::new(gone.event, lock, Some(&gone.contender), now).costing(gone.cost);
+        out.push(match gone.event {
+            LockEvent::Left => happening.after_waiting(gone.contender.contends_since(self.clock.ahead_ms())),
+            _ => happening,
+        });
     }
 
     /// A lease was returned before it could be read.
-    fn held_unread(
-        &mut self,
-        id: LockId,
-        path: &ZnodePath,
-        owner: LeaseHandover,
-        now: Timestamp,
-        out: &mut Vec<Happening>,
-    ) {
+    fn report_held(&mut self, id: LockId, node: &str, owner: Gone, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let ahead_ms = self.clock.ahead_ms();
         let queued = owner.contender.as_queued();
-        let mut lease = Contender { node: path.name().into(), role: Role::Lease, holds: true, ..owner.contender };
+        let mut lease = Contender { node: node.into(), role: Role::Lease, holds: true, ..owner.contender };
         lease.came_from(queued);
         lease.acquired_at = Some(now);
         let since = lease.contends_since(ahead_ms);
@@ -193,16 +256,6 @@ impl LockTable {
         self.totals.acquired(now);
         out.push(Happening::new(LockEvent::Acquired, lock, Some(&lease), now).after_waiting(since));
         out.push(Happening::new(LockEvent::Released, lock, Some(&lease), now).costing(owner.cost));
-    }
-
-    fn lease_place(&self, path: &ZnodePath) -> Option<Classification> {
-        self.classifier.classify(path).filter(|place| place.role == Role::Lease)
-    }
-
-    fn forget_idle(&mut self, key: &LockKey) {
-        if self.handovers.get(key).is_some_and(Handover::is_idle) {
-            self.handovers.remove(key);
-        }
     }
 }
 

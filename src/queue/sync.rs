@@ -15,17 +15,14 @@ impl LockTable {
         self.epoch = self.epoch.wrapping_add(1);
         self.unreadable.clear();
         self.refused = false;
-        for handover in self.handovers.values_mut() {
-            handover.syncing();
-        }
-        self.handovers.retain(|_, handover| !handover.is_idle());
+        self.begin_handovers_reading();
     }
 
     /// Everything was read: what was not seen is gone, and what is there is settled.
     pub(super) fn end_sync(&mut self, now: Timestamp, out: &mut Vec<Happening>) {
         let SyncPhase::Syncing { again } = self.phase else { return };
         self.sweep(now, out);
-        let mut found = self.end_handovers(now, out);
+        let mut found = self.end_handovers_reading(now, out);
         let ids: Vec<LockId> = self.names.values().copied().collect();
         for id in ids {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
@@ -68,11 +65,11 @@ impl LockTable {
         gone.sort();
         for (path, id, slot) in gone {
             // What may no longer be read is not known to be gone: it only leaves the table.
-            let told = !self.is_unreadable(&path);
+            let is_known = !self.is_unreadable(&path);
             if !self.refused {
                 self.note_deleted(&path, id, slot);
             }
-            self.remove(&path, id, slot, now, if told { &mut *out } else { &mut quiet });
+            self.remove(&path, id, slot, now, if is_known { &mut *out } else { &mut quiet });
         }
         let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());
         for hint in stale.collect::<Vec<_>>() {
@@ -103,6 +100,7 @@ impl LockTable {
         self.next_id += 1;
         let mut lock = LockQueue::new(id, place.lock.clone(), key.2.clone(), place.family());
         lock.maximum = self.parents.get(&place.lock).and_then(|parent| parent.maximum);
+        lock.handover = self.announced.remove(&key);
         if self.is_reporting() {
             out.push(Happening::new(LockEvent::LockFound, &lock, None, now));
         }

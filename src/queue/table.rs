@@ -37,8 +37,8 @@ pub struct LockTable {
     pub(super) view: Arc<ServerView>,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
-    /// Contenders of semaphores between the queue and their leases; only of those that have such.
-    pub(super) handovers: FxHashMap<LockKey, Handover>,
+    /// Semaphores of which nothing is known but that leases were created, which are about to be read.
+    pub(super) announced: FxHashMap<LockKey, Box<Handover>>,
     pub(super) deleted_nodes: DeletedNodes,
     /// Whether something could not be read since the last reading of everything began.
     pub(super) refused: bool,
@@ -104,7 +104,7 @@ impl LockTable {
             view: Arc::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
-            handovers: FxHashMap::default(),
+            announced: FxHashMap::default(),
             deleted_nodes: DeletedNodes::default(),
             refused: false,
         }

@@ -18,7 +18,7 @@ impl LockQueue {
 
     /// Puts a contender in its place. Its state is settled by [`Self::settle`].
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
-        self.show_hidden();
+        self.order_changes();
         let (role, mode, returned) = (contender.role, contender.mode, contender.returned_at.is_some());
         let slot = self.contenders.insert(contender);
         let key = self.key(slot);
@@ -36,7 +36,7 @@ impl LockQueue {
         if !self.contenders.contains(slot) {
             return None;
         }
-        self.show_hidden();
+        self.order_changes();
         let key = self.key(slot);
         self.order.remove(key);
         self.readers.remove(key);
@@ -53,61 +53,13 @@ impl LockQueue {
         Some(contender)
     }
 
-    /// Whether the semaphore's queue node is hidden behind its own pending lease.
-    pub(super) fn is_hidden(&self, slot: usize) -> bool {
-        self.hidden.is_some_and(|key| key.slot as usize == slot)
-    }
-
-    fn show_hidden(&mut self) {
-        if let Some(key) = self.hidden.take() {
-            self.order.insert(key);
-        }
-    }
-
-    /// A new lease belongs to the head of the queue when that session made it after it came to queue: its maker still
-    /// has to see whether there is room. One that held once is that of another thread of that session.
-    fn hide_behind_pending_lease(&mut self) {
-        if self.family().kind() != LockKind::Semaphore || self.hidden.is_some() {
-            return;
-        }
-        let Some((lease, head)) =
-            self.leases.checked_sub(1).and_then(|last| self.order.get(last)).zip(self.order.get(self.leases))
-        else {
-            return;
-        };
-        let [last, first] = [lease.slot, head.slot].map(|slot| &self.contenders[slot as usize]);
-        let belongs = match &last.queued {
-            Some(_) => last.id() == first.id(),
-            None => !last.holds && first.session.is_some() && last.session == first.session && lease.czxid > head.czxid,
-        };
-        if belongs {
-            if last.queued.is_none() {
-                self.bind(lease.slot as usize, head.slot as usize);
-            }
-            self.order.remove(head);
-            self.hidden = Some(head);
-        }
-    }
-
-    /// A lease is that of the contender at the head of the queue. Another that it had made before is not.
-    fn bind(&mut self, lease: usize, head: usize) {
-        let queued = self.contenders[head].as_queued();
-        let before = self.leases.checked_sub(2).and_then(|before| self.order.get(before));
-        if let Some(before) = before.map(|key| &mut self.contenders[key.slot as usize])
-            && before.id() == queued.id
-        {
-            before.queued = None;
-        }
-        self.contenders[lease].came_from(queued);
-    }
-
     /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
     /// holds now and did not before.
     ///
     /// Holders were the first of the order before, and are the first of it now: only those between the two ends, and
     /// the one that came, can have changed.
     pub(super) fn settle(&mut self, came: Option<usize>, acquired: impl FnMut(&mut Contender)) {
-        self.hide_behind_pending_lease();
+        self.order_changed();
         let (before, now) = (self.holding, self.count_holders());
         let changed = before.min(now)..(before.max(now) + 1);
         let came = came.and_then(|slot| self.position_of_slot(slot)).filter(|position| !changed.contains(position));
@@ -116,7 +68,7 @@ impl LockQueue {
 
     /// The same after any number of contenders came or went. Linear in the queue.
     pub(super) fn settle_all(&mut self, acquired: impl FnMut(&mut Contender)) {
-        self.hide_behind_pending_lease();
+        self.order_changed();
         self.mark(0..self.len(), self.count_holders(), acquired);
     }
 

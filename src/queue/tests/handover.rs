@@ -233,7 +233,11 @@ proptest! {
         for (contender, events) in scene.contenders() {
             prop_assert!(WHOLE[..4].contains(&events.as_slice()), "{contender}: {events:?}");
         }
-        prop_assert!(scene.world.table.handovers.is_empty(), "{:?}", scene.world.table.handovers);
+        let table = &scene.world.table;
+        prop_assert!(table.announced.is_empty(), "{:?}", table.announced);
+        for handover in table.locks.values().filter_map(|lock| lock.handover.as_ref()) {
+            prop_assert!(!handover.awaits_something(), "{handover:?}");
+        }
     }
 
     #[test]

@@ -1,0 +1,188 @@
+//! Contenders are placed in their locks and removed from them, and what that means: who came, who went, who holds now.
+
+use std::sync::Arc;
+
+use super::handover::Gone;
+use super::lock::SessionExpired;
+use super::table::SyncPhase;
+use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, WatchEvents};
+use crate::recipe::{Classification, LockKind, Role};
+use crate::znode::{Node, Sequence, Timestamp, ZnodePath};
+
+/// How many locks are kept that are free and whose parent does not show that they exist (a single node between two
+/// holders, one of several names): the oldest is forgotten.
+const MAX_FREE_LOCKS: usize = 1_000;
+
+impl LockTable {
+    /// A node was read that is no known contender's.
+    pub(super) fn add(
+        &mut self,
+        path: &ZnodePath,
+        place: &Classification,
+        node: Node,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
+        let live = self.is_live();
+        let known = self.take_returned(path, &node);
+        let returned = known.is_some();
+        let missed = matches!(self.phase, SyncPhase::Syncing { again: true });
+        let id = self.lock_of(place, now, out);
+        if live && !returned {
+            self.clock.created(node.stat.ctime, now);
+        } else {
+            self.clock.found(node.stat.ctime, now);
+        }
+        let mut contender = Contender {
+            node: path.name().into(),
+            role: place.role,
+            mode: place.mode,
+            sequence: place.sequence,
+            session: node.stat.ephemeral_owner,
+            created_at: node.stat.ctime,
+            czxid: node.stat.czxid,
+            mzxid: node.stat.mzxid,
+            version: node.stat.version,
+            data: node.data,
+            data_length: node.stat.data_length,
+            acquired_at: None,
+            enqueued_at: live.then_some(now),
+            returned_at: None,
+            epoch: self.epoch,
+            holds: false,
+            held_before_return: None,
+            queued: None,
+        };
+        let is_read_live = live && place.role == Role::Lease;
+        let reports = if is_read_live { self.lease_read(id, &mut contender) } else { Vec::new() };
+        if let Some(known) = known {
+            contender.returns(known, now);
+        }
+        let handed_over = contender.queued.is_some() && contender.id().node != contender.node;
+        let cost = self.locks.get(&id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
+        let slot = self.place_contender(path, id, contender);
+        self.name_apart(id);
+        self.report(id, reports, now, out);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        if !live {
+            if missed && returned {
+                // It came and went before.
+            } else if missed && place.role == Role::Lease {
+                self.lease_found(id, slot);
+            } else if missed {
+                out.push(Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now));
+            }
+            return;
+        }
+        lock.activity.cost(cost, now);
+        self.totals.cost(cost, now);
+        let at = out.len();
+        self.settle(id, Some(slot), now, out);
+        let Some(lock) = self.locks.get(&id) else { return };
+        let is_pending = lock.is_pending() && place.role == Role::Lease;
+        // A lease whose session queued before is not a second contender.
+        if !(handed_over || is_pending || returned) {
+            let enqueued = Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now).costing(cost);
+            out.insert(at, enqueued);
+        }
+    }
+
+    /// Puts a contender into its lock and into the index by path.
+    pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
+        let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
+        let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
+        let slot = lock.insert(contender);
+        self.contenders += 1;
+        self.touched.insert(id);
+        let epoch = self.epoch;
+        let parent = path.parent().unwrap_or_else(ZnodePath::root);
+        let parent = self.parents.entry(parent).or_default();
+        parent.epoch = epoch;
+        parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
+        parent.next_sequence = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
+        let lock = self.locks.get_mut(&id).expect("the lock was there a moment ago");
+        if lock.kind() != LockKind::SingleNode {
+            // A semaphore's leases are counted apart: who comes gets its number in the queue.
+            lock.next_sequence = self.parents.get(&lock.queue_path()).and_then(|queue| queue.next_sequence);
+        }
+        slot
+    }
+
+    /// A contender's node is gone.
+    pub(super) fn remove(&mut self, path: &ZnodePath, id: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
+        if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
+            parent.nodes.remove(path.name());
+        }
+        let (slot, live) = (slot as usize, self.is_live());
+        let session = self.locks.get(&id).and_then(|lock| lock.contender(slot)).and_then(|contender| contender.session);
+        let expired = self.session_expired(session, now);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let stood = lock.stands(slot);
+        let cost = match lock.position_of_slot(slot) {
+            _ if !live => WatchEvents::default(),
+            Some(position) => lock.cost_of_removal(position),
+            None => WatchEvents { herd: lock.waiting() as u64, chain: u64::from(lock.len() > lock.leases()) },
+        };
+        let Some(contender) = lock.remove(slot) else { return };
+        self.contenders -= 1;
+        self.touched.insert(id);
+        lock.activity.cost(cost, now);
+        self.totals.cost(cost, now);
+        let held = contender.holds || contender.held_before_return.is_some();
+        let event = match held {
+            _ if expired => LockEvent::Expired,
+            true => LockEvent::Released,
+            false => LockEvent::Left,
+        };
+        if let (true, true, Some(session)) = (expired && contender.returned_at.is_none(), held, session) {
+            lock.session_expired =
+                Some(Box::new(SessionExpired { at: now, node: Arc::clone(&contender.node), session }));
+        }
+        self.node_gone(id, (slot, stood), Gone { contender, event, cost }, now, out);
+        if live {
+            self.settle(id, None, now, out);
+        }
+        self.after_removal(id, now, out);
+    }
+
+    pub(super) fn settle(&mut self, id: LockId, came: Option<usize>, now: Timestamp, out: &mut Vec<Happening>) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let (ahead_ms, mut acquired) = (self.clock.ahead_ms(), Vec::new());
+        lock.settle(came, |contender| {
+            contender.acquired_at = Some(now);
+            acquired.push(contender.clone());
+        });
+        for contender in acquired.into_iter().filter(|contender| contender.returned_at.is_none()) {
+            let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
+            if contender.role == Role::Lease && contender.queued.is_none() && !is_new {
+                // It had been taken for that of another, who has shown its own now.
+                out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
+            }
+            lock.activity.acquired(now);
+            self.totals.acquired(now);
+            let since = contender.contends_since(ahead_ms);
+            out.push(Happening::new(LockEvent::Acquired, lock, Some(&contender), now).after_waiting(since));
+        }
+    }
+
+    /// An emptied lock stays while its parent does. One whose parent does not show that it exists (a single
+    /// node, one of several names) stays too, but only [`MAX_FREE_LOCKS`] of them.
+    fn after_removal(&mut self, id: LockId, now: Timestamp, out: &mut Vec<Happening>) {
+        self.name_apart(id);
+        let Some(lock) = self.locks.get_mut(&id) else { return };
+        let stays_with_parent = lock.kind() != LockKind::SingleNode && lock.own_name().is_none();
+        if !lock.is_empty() || lock.free_listed || stays_with_parent {
+            return;
+        }
+        lock.free_listed = true;
+        self.free_listed.push_back(id);
+        while self.free_listed.len() > MAX_FREE_LOCKS {
+            let Some(oldest) = self.free_listed.pop_front() else { return };
+            let Some(lock) = self.locks.get_mut(&oldest) else { continue };
+            lock.free_listed = false;
+            if lock.is_empty() {
+                self.drop_lock(oldest, now, out);
+            }
+        }
+    }
+}
