@@ -199,9 +199,19 @@ fn numbers_out_of_all_ranges_are_left_out() {
         let line =
             format!(" /1.1.1.1:1[1](queued=0,recved=1,sent=1,sid=0x1,est={number},to={number},lresp={number})\n\n");
         read_by_all(line.as_bytes());
-        read_by_all(format!("Session Sets (1)/({number}):\n{number} expire at {number}:\n\t{number}\n").as_bytes());
-        read_by_all(format!("{{\"num_connections\":{number}}}").as_bytes());
+        let connection = four_letter::cons(&line).with_session.remove(0);
+        assert_eq!((connection.timeout_ms, connection.received), (None, 1), "{number}");
+        // These two may be negative.
+        let signed = number.parse().ok();
+        assert_eq!((connection.established.map(|at| at.0), connection.last_response), (signed, signed), "{number}");
+        let dump = format!("Session Sets (1)/({number}):\n{number} expire at {number}:\n\t{number}\n");
+        read_by_all(dump.as_bytes());
+        assert!(four_letter::dump(&dump).is_none(), "{number}");
+        let summary = format!("{{\"num_connections\":{number},\"num_paths\":1,\"num_total_watches\":1}}");
+        read_by_all(summary.as_bytes());
+        assert!(admin::watch_summary(summary.as_bytes()).is_err(), "{number}");
     }
-    let deep = "[".repeat(100_000);
-    read_by_all(format!("{{\"connections\":{deep}").as_bytes());
+    let deep = format!("{{\"connections\":{}", "[".repeat(100_000));
+    read_by_all(deep.as_bytes());
+    assert!(admin::connections(deep.as_bytes()).is_err());
 }

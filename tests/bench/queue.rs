@@ -40,9 +40,9 @@ fn hand_over(criterion: &mut Criterion) {
                 bencher.iter(|| {
                     let tail = head + length;
                     let gone = Change::Deleted { path: nodes::path("/locks/a", kind(head), head), zxid: None };
-                    let told = table.apply(gone, Timestamp(head)).len();
+                    let reported = table.apply(gone, Timestamp(head)).len();
                     head += 1;
-                    told + table.apply(nodes::seen("/locks/a", kind(tail), tail), Timestamp(head)).len()
+                    reported + table.apply(nodes::seen("/locks/a", kind(tail), tail), Timestamp(head)).len()
                 });
             });
         }

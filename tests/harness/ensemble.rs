@@ -109,7 +109,7 @@ impl Ensemble {
         assert!(self.serves(member), "member {member} did not start again; its last words:\n{}", self.log(member));
     }
 
-    /// Kills the leader, and tells which it was. The others elect another meanwhile.
+    /// Kills the leader, and gives its number. The others elect another meanwhile.
     pub fn kill_leader(&mut self) -> usize {
         let leader = self.leader();
         self.stop(leader);
@@ -126,7 +126,7 @@ impl Ensemble {
         self.running(member).thaw();
     }
 
-    /// Waits until there is a leader, and tells which it is.
+    /// Waits until there is a leader, and gives its number.
     pub fn leader(&self) -> usize {
         eventually_blocking("a leader", || {
             let modes: Vec<_> = (0..MEMBERS).map(|member| self.mode(member)).collect();

@@ -93,19 +93,19 @@ impl Foreign {
 
     /// As `connect`, with a session timeout.
     pub async fn connect_within(&mut self, client: &str, timeout: Duration) -> SessionId {
-        let session = self.told("connected", &format!("connect {client} {}", timeout.as_millis())).await;
+        let session = self.answer("connected", &format!("connect {client} {}", timeout.as_millis())).await;
         let bits = u64::from_str_radix(session.trim_start_matches("0x"), 16).expect("a session's id in hex");
         SessionId(bits.cast_signed())
     }
 
     /// Lets a session contend in the background, under an id. For a semaphore, the number of leases goes after the path.
     pub async fn start(&mut self, client: &str, id: &str, recipe: &str, path: &str) {
-        self.told("ok", &format!("start {client} {id} {recipe} {path}")).await;
+        self.answer("ok", &format!("start {client} {id} {recipe} {path}")).await;
     }
 
     /// Waits until a contender holds; gives its node's name, or `-` where the library hides it.
     pub async fn held(&mut self, id: &str) -> String {
-        self.told("held", &format!("wait {id}")).await
+        self.answer("held", &format!("wait {id}")).await
     }
 
     /// Whether a contender holds, by the library's own account.
@@ -115,29 +115,29 @@ impl Foreign {
 
     /// The queue as a contender's library sees it: names of nodes, or identifiers.
     pub async fn order(&mut self, id: &str) -> Vec<String> {
-        let order = self.told("order", &format!("order {id}")).await;
+        let order = self.answer("order", &format!("order {id}")).await;
         order.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
 
     /// Lets a holder release.
     pub async fn release(&mut self, id: &str) {
-        self.told("released", &format!("release {id}")).await;
+        self.answer("released", &format!("release {id}")).await;
     }
 
     /// Lets a waiter give up.
     pub async fn abandon(&mut self, id: &str) {
-        self.told("left", &format!("abandon {id}")).await;
+        self.answer("left", &format!("abandon {id}")).await;
     }
 
     /// Starts threads, each with its own session, that acquire and release in a loop, all from the same moment.
     pub async fn churn(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
-        self.told("ok", &format!("churn {id} {recipe} {path} {threads} {rounds}")).await;
+        self.answer("ok", &format!("churn {id} {recipe} {path} {threads} {rounds}")).await;
     }
 
     /// As `churn`; each holder checks below `PATH-inside` who else holds, and writes itself down below `PATH-record`.
     /// Both have to be there.
     pub async fn churn_checked(&mut self, id: &str, recipe: &str, path: &str, threads: usize, rounds: usize) {
-        self.told("ok", &format!("churn {id} {recipe} {path} {threads} {rounds} checked")).await;
+        self.answer("ok", &format!("churn {id} {recipe} {path} {threads} {rounds} checked")).await;
     }
 
     /// Waits for the end of a `churn`; gives the number of acquisitions.
@@ -148,19 +148,19 @@ impl Foreign {
     /// Waits for the end of a `churn`; gives the number of acquisitions, and the time from the first to the last,
     /// without that for making sessions.
     pub async fn churned_in(&mut self, id: &str) -> (usize, Duration) {
-        let done = self.told("done", &format!("wait {id}")).await;
+        let done = self.answer("done", &format!("wait {id}")).await;
         let (count, millis) = done.split_once(' ').expect("a number and a time");
         (count.parse().expect("a number"), Duration::from_millis(millis.parse().expect("milliseconds")))
     }
 
     /// Closes a session cleanly.
     pub async fn close(&mut self, client: &str) {
-        self.told("closed", &format!("close {client}")).await;
+        self.answer("closed", &format!("close {client}")).await;
     }
 
     /// Closes all sessions cleanly and ends the process.
     pub async fn quit(mut self) {
-        self.told("bye", "quit").await;
+        self.answer("bye", "quit").await;
     }
 
     /// The process's id.
@@ -169,7 +169,7 @@ impl Foreign {
     }
 
     /// Sends a command and gives what follows the expected word in the answer.
-    async fn told(&mut self, word: &str, command: &str) -> String {
+    async fn answer(&mut self, word: &str, command: &str) -> String {
         let answer = self.ask(command).await;
         let rest = answer.strip_prefix(word).map(|rest| rest.trim_start().to_owned());
         rest.unwrap_or_else(|| panic!("{command:?} was answered by {answer:?}\n{}", self.complaints()))

@@ -30,7 +30,7 @@ pub fn java(heap_mib: u32) -> Vec<String> {
         .collect()
 }
 
-/// Starts the program named after `$0` and the folder, tells its process id, and kills it when a line comes or the
+/// Starts the program named after `$0` and the folder, prints its process id, and kills it when a line comes or the
 /// input ends; at the end of the input the folder goes too. The pipe to it ends with the test's process, however that
 /// ends, so nothing is left behind.
 const SUPERVISE: &str = r#"
@@ -65,7 +65,7 @@ impl Supervised {
             .expect("sh starts");
         let mut line = String::new();
         let output = supervisor.stdout.take().expect("it is piped");
-        BufReader::new(output).read_line(&mut line).expect("the supervisor tells a process id");
+        BufReader::new(output).read_line(&mut line).expect("the supervisor prints a process id");
         let pid = line.trim().parse().expect("a process id");
         Self { supervisor, pid }
     }

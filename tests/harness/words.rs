@@ -1,4 +1,4 @@
-//! Four-letter words: what a server tells about itself.
+//! Four-letter words: what a server says about itself.
 
 use std::io::{Read, Result, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};

@@ -1,4 +1,4 @@
-//! The harness itself: a relay makes a fault at the very packet that it was armed for, and tells round trips.
+//! The harness itself: a relay makes a fault at the very packet that it was armed for, and counts round trips.
 
 use std::time::Duration;
 

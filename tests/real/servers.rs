@@ -57,7 +57,7 @@ fn a_killed_test_process_leaves_no_server_and_no_foreign_client() {
         .lines()
         .map_while(Result::ok)
         .find_map(|line| Some(line.split_once("started ")?.1.split(' ').map(|pid| pid.parse().unwrap()).collect()))
-        .expect("the other half tells what it started");
+        .expect("the other half prints what it started");
     assert_eq!(pids.len(), 4);
     assert!(pids.iter().all(|pid| process_runs(*pid)));
 

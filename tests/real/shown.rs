@@ -8,7 +8,7 @@ use lockscope::znode::SessionId;
 use crate::harness::foreign::Foreign;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-use crate::observe::watched::{Watched, path};
+use crate::observe::fixture::{ObserverFixture, path};
 
 /// One lock of a library: who contends, one session each, in this order.
 struct Case {
@@ -44,15 +44,15 @@ fn shown(lock: &LockQueue) -> Vec<(Option<SessionId>, bool, String, String)> {
     .collect()
 }
 
-struct Scene<'a> {
+struct QueueFixture<'a> {
     foreign: &'a mut Foreign,
-    watched: &'a mut Watched,
+    watched: &'a mut ObserverFixture,
     sessions: BTreeMap<String, SessionId>,
 }
 
-impl Scene<'_> {
+impl QueueFixture<'_> {
     /// Lets all contend, one after the other.
-    async fn play(&mut self, case: &Case) {
+    async fn contend(&mut self, case: &Case) {
         for (number, recipe) in case.contenders.iter().enumerate() {
             let id = case.id(number);
             let session = self.foreign.connect(&id).await;
@@ -109,16 +109,16 @@ impl Scene<'_> {
 }
 
 async fn shows(mut foreign: Foreign, at: &str, cases: &[Case]) {
-    let mut watched = Watched::start(at);
+    let mut watched = ObserverFixture::start(at);
     let client = zk::connect(at).await;
     for case in cases {
         zk::make(&client, [case.path.to_owned()]).await;
-        let mut scene = Scene { foreign: &mut foreign, watched: &mut watched, sessions: BTreeMap::new() };
-        scene.play(case).await;
-        scene.compare(case, 0).await;
-        scene.foreign.release(&case.id(0)).await;
-        scene.await_contenders(case, case.contenders.len() - 1).await;
-        scene.compare(case, 1).await;
+        let mut fixture = QueueFixture { foreign: &mut foreign, watched: &mut watched, sessions: BTreeMap::new() };
+        fixture.contend(case).await;
+        fixture.compare(case, 0).await;
+        fixture.foreign.release(&case.id(0)).await;
+        fixture.await_contenders(case, case.contenders.len() - 1).await;
+        fixture.compare(case, 1).await;
     }
     watched.observer.stop().await;
     foreign.quit().await;

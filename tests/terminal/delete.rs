@@ -12,13 +12,13 @@ use crate::harness::wait::{eventually, eventually_blocking};
 use crate::harness::zk;
 
 /// A tree of a test's own, its sessions, and a console with an audit log of its own.
-struct Scene {
+struct DeleteFixture {
     at: String,
     client: Client,
     folder: tempfile::TempDir,
 }
 
-impl Scene {
+impl DeleteFixture {
     async fn new(parents: &[&str]) -> Self {
         let at = zk::own_root("delete").await;
         let client = zk::connect(&at).await;
@@ -88,30 +88,30 @@ fn answer(terminal: &mut Terminal, keys: &str, expected: &str) {
 }
 
 fn result(entry: &AuditEntry) -> &str {
-    entry.outcome.as_ref().map_or("none", |told| &told.result)
+    entry.outcome.as_ref().map_or("none", |reported| &reported.result)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
-    let scene = Scene::new(&["/orders"]).await;
-    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
-    scene.contend(&scene.client, CreateMode::EphemeralSequential, &["/orders/lock-", "/orders/lock-"]).await;
-    let mut terminal = scene.console(true, 80, 24);
+    let fixture = DeleteFixture::new(&["/orders"]).await;
+    let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    fixture.contend(&fixture.client, CreateMode::EphemeralSequential, &["/orders/lock-", "/orders/lock-"]).await;
+    let mut terminal = fixture.console(true, 80, 24);
     terminal.shows_all(&["may write", "3 contenders"]);
     terminal.press("\r");
     terminal.shows_all(&["ownerless", "2 waiting"]);
     terminal.press("x");
     terminal.shows_all(&["Delete 0?", "no session owns it", "acquires next", "y deletes it"]);
     terminal.press("n");
-    assert!(scene.is_there(&left[0]).await);
+    assert!(fixture.is_there(&left[0]).await);
     answer(&mut terminal, "y", "0 of /orders is deleted.");
     terminal.shows("1 waiting");
-    scene.goes(&left[0]).await;
+    fixture.goes(&left[0]).await;
     terminal.press("6");
     terminal.shows_all(&["deleted", "0 is deleted", "acquired"]);
     terminal.press("7");
     terminal.shows_all(&["Audit", "1 change", "● deleted", "ownerless", "evidence"]);
-    let entries = scene.logged(1);
+    let entries = fixture.logged(1);
     assert_eq!((result(&entries[0]), entries[0].intended), ("deleted", true));
     assert_eq!(entries[0].subject.path, left[0]);
     assert_eq!(entries[0].confirmed_by.as_deref(), Some("yes"));
@@ -122,13 +122,13 @@ async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
-    let scene = Scene::new(&["/orders"]).await;
-    let owner = zk::connect(&scene.at).await;
-    scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
-    zk::delete_all(&scene.client, ["/orders/lock-0000000000".to_owned()]).await;
-    let held = scene.contend(&owner, CreateMode::EphemeralSequential, &["/orders/lock-"]).await;
-    scene.contend(&scene.client, CreateMode::EphemeralSequential, &["/orders/lock-"]).await;
-    let mut terminal = scene.console(true, 160, 45);
+    let fixture = DeleteFixture::new(&["/orders"]).await;
+    let owner = zk::connect(&fixture.at).await;
+    fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    zk::delete_all(&fixture.client, ["/orders/lock-0000000000".to_owned()]).await;
+    let held = fixture.contend(&owner, CreateMode::EphemeralSequential, &["/orders/lock-"]).await;
+    fixture.contend(&fixture.client, CreateMode::EphemeralSequential, &["/orders/lock-"]).await;
+    let mut terminal = fixture.console(true, 160, 45);
     terminal.shows("2 contenders");
     terminal.press("\r");
     terminal.shows_all(&["1 waiting", "live"]);
@@ -136,11 +136,11 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
     terminal.shows_all(&["Delete 1?", "is connected from", "stop it first", "type 1 and Enter"]);
     terminal.press("y");
     answer(&mut terminal, "2\r", "1 was to be typed");
-    assert!(scene.is_there(&held[0]).await);
-    assert!(!scene.log().exists(), "nothing was begun");
+    assert!(fixture.is_there(&held[0]).await);
+    assert!(!fixture.log().exists(), "nothing was begun");
     answer(&mut terminal, "1\r", "1 of /orders is deleted.");
-    scene.goes(&held[0]).await;
-    let entries = scene.logged(1);
+    fixture.goes(&held[0]).await;
+    let entries = fixture.logged(1);
     assert_eq!(entries[0].confirmed_by.as_deref(), Some("sequence-number"));
     assert_eq!((entries[0].subject.life.as_str(), result(&entries[0])), ("live", "deleted"));
     terminal.press("q");
@@ -149,44 +149,44 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_the_permission_nothing_happens_and_it_is_said_how_to_get_it() {
-    let scene = Scene::new(&["/orders"]).await;
-    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
-    let mut terminal = scene.console(false, 80, 24);
+    let fixture = DeleteFixture::new(&["/orders"]).await;
+    let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    let mut terminal = fixture.console(false, 80, 24);
     terminal.shows_all(&["read-only", "1 contender"]);
     terminal.press("\rx");
     terminal.shows_all(&["lockscope --write", "lockscope delete"]);
     terminal.press("y 7");
     terminal.shows("Nothing was changed yet");
-    assert!(scene.is_there(&left[0]).await && !scene.log().exists());
+    assert!(fixture.is_there(&left[0]).await && !fixture.log().exists());
     terminal.press("q");
     assert!(terminal.ends().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_is_replaced_while_the_plan_is_open_is_not_deleted() {
-    let scene = Scene::new(&["/job"]).await;
-    let owner = zk::connect(&scene.at).await;
+    let fixture = DeleteFixture::new(&["/job"]).await;
+    let owner = zk::connect(&fixture.at).await;
     zk::create_all(&owner, CreateMode::Ephemeral, [("/job/lock".to_owned(), b"old".to_vec())]).await;
-    let mut terminal = scene.console(true, 80, 24);
+    let mut terminal = fixture.console(true, 80, 24);
     terminal.shows("1 contender");
     terminal.press("\rx");
     terminal.shows_all(&["Delete /job/lock?", "type lock and Enter"]);
-    zk::delete_all(&scene.client, ["/job/lock".to_owned()]).await;
-    zk::create_all(&scene.client, CreateMode::Ephemeral, [("/job/lock".to_owned(), b"new".to_vec())]).await;
+    zk::delete_all(&fixture.client, ["/job/lock".to_owned()]).await;
+    zk::create_all(&fixture.client, CreateMode::Ephemeral, [("/job/lock".to_owned(), b"new".to_vec())]).await;
     terminal.shows("another node has that name now");
     terminal.press("y\rlock\r");
     terminal.press("\x1b");
     terminal.hides("another node has that name now");
-    assert!(scene.is_there("/job/lock").await && !scene.log().exists());
+    assert!(fixture.is_there("/job/lock").await && !fixture.log().exists());
     terminal.press("q");
     assert!(terminal.ends().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
-    let scene = Scene::new(&["/orders"]).await;
-    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
-    let mut terminal = scene.console(true, 80, 24);
+    let fixture = DeleteFixture::new(&["/orders"]).await;
+    let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    let mut terminal = fixture.console(true, 80, 24);
     terminal.shows("1 contender");
     terminal.press("\rx");
     terminal.shows_all(&["no waiter is", "up to 17 changes", "y deletes it"]);
@@ -194,24 +194,24 @@ async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
     terminal.hides("Delete 0?");
     for (node, may) in [("/orders", Permission::READ | Permission::DELETE), (&left[0], Permission::READ)] {
         let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
-        scene.client.set_acl(node, &acl, None).await.expect("closed");
+        fixture.client.set_acl(node, &acl, None).await.expect("closed");
     }
     terminal.press("x");
     terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "owner could take its name"]);
     terminal.press("y");
     answer(&mut terminal, "0\r", "0 of /orders is deleted");
-    scene.goes(&left[0]).await;
-    assert_eq!(scene.logged(1)[0].confirmed_by.as_deref(), Some("sequence-number"));
+    fixture.goes(&left[0]).await;
+    assert_eq!(fixture.logged(1)[0].confirmed_by.as_deref(), Some("sequence-number"));
     terminal.press("q");
     assert!(terminal.ends().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tagged_contenders_go_together_and_an_empty_parent_by_itself() {
-    let scene = Scene::new(&["/orders"]).await;
+    let fixture = DeleteFixture::new(&["/orders"]).await;
     let left =
-        scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-", "/orders/lock-"]).await;
-    let mut terminal = scene.console(true, 80, 24);
+        fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-", "/orders/lock-"]).await;
+    let mut terminal = fixture.console(true, 80, 24);
     terminal.shows("2 contenders");
     terminal.press("\r");
     terminal.shows("1 waiting");
@@ -221,46 +221,46 @@ async fn tagged_contenders_go_together_and_an_empty_parent_by_itself() {
     terminal.shows_all(&["Delete 2 nodes?", "y deletes them"]);
     answer(&mut terminal, "y", "All 2 nodes are deleted.");
     for path in &left {
-        scene.goes(path).await;
+        fixture.goes(path).await;
     }
     terminal.press("1");
     terminal.shows("free");
     terminal.press("x");
     terminal.shows_all(&["Delete the empty /orders?", "y deletes it"]);
     answer(&mut terminal, "y", "is deleted.");
-    scene.goes("/orders").await;
-    assert!(scene.logged(3).iter().all(|entry| result(entry) == "deleted"));
+    fixture.goes("/orders").await;
+    assert!(fixture.logged(3).iter().all(|entry| result(entry) == "deleted"));
     terminal.press("q");
     assert!(terminal.ends().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn curators_owner_is_asked_and_nothing_is_deleted() {
-    let scene = Scene::new(&["/orders"]).await;
+    let fixture = DeleteFixture::new(&["/orders"]).await;
     let name = "/orders/_c_0000001b-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-";
-    let held = scene.contend(&scene.client, CreateMode::EphemeralSequential, &[name]).await;
-    let mut terminal = scene.console(true, 80, 24);
+    let held = fixture.contend(&fixture.client, CreateMode::EphemeralSequential, &[name]).await;
+    let mut terminal = fixture.console(true, 80, 24);
     terminal.shows("1 contender");
     terminal.press("\rx");
     terminal.shows("r asks its owner to release");
     terminal.press("r");
     terminal.shows_all(&["Ask the owner of 0 to release?", "nothing is deleted"]);
     answer(&mut terminal, "y", "is marked: its owner is asked");
-    let (data, _) = scene.client.get_data(&held[0]).await.expect("the node is there");
+    let (data, _) = fixture.client.get_data(&held[0]).await.expect("the node is there");
     assert_eq!(data, b"__REVOKE__");
-    assert_eq!(result(&scene.logged(1)[0]), "asked");
+    assert_eq!(result(&fixture.logged(1)[0]), "asked");
     terminal.press("q");
     assert!(terminal.ends().success());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_log_that_can_be_written_nothing_is_deleted_and_it_is_said_why() {
-    let scene = Scene::new(&["/orders"]).await;
-    let left = scene.contend(&scene.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
+    let fixture = DeleteFixture::new(&["/orders"]).await;
+    let left = fixture.contend(&fixture.client, CreateMode::PersistentSequential, &["/orders/lock-"]).await;
     // A folder is no file, whoever asks.
-    let log = scene.folder.path().join("folder");
+    let log = fixture.folder.path().join("folder");
     std::fs::create_dir(&log).expect("a folder");
-    let mut terminal = scene.console_with(&log, true, 80, 24);
+    let mut terminal = fixture.console_with(&log, true, 80, 24);
     terminal.shows("1 contender");
     terminal.press("\rx");
     terminal.shows("y deletes it");
@@ -268,7 +268,7 @@ async fn without_a_log_that_can_be_written_nothing_is_deleted_and_it_is_said_why
     terminal.shows("--audit-log");
     terminal.press("7");
     terminal.shows_all(&["Nothing can be deleted", "cannot be read"]);
-    assert!(scene.is_there(&left[0]).await);
+    assert!(fixture.is_there(&left[0]).await);
     terminal.press("q");
     assert!(terminal.ends().success());
 }

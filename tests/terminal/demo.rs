@@ -105,7 +105,7 @@ fn the_first_screen_is_there_within_a_moment() {
 }
 
 #[test]
-fn it_plays_by_itself_and_stops_when_it_is_told() {
+fn it_plays_by_itself_and_stops_on_command() {
     let mut terminal = demo(&["--play"], 80, 24);
     terminal.shows("P stop 1");
     terminal.shows_all(&["1/6", "2 of 2"]);

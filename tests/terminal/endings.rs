@@ -60,7 +60,7 @@ fn panicking_child() {
 }
 
 #[test]
-fn an_ensemble_that_cannot_be_reached_is_told_and_the_keys_work_on() {
+fn an_ensemble_that_cannot_be_reached_is_reported_and_the_keys_work_on() {
     let mut terminal = Terminal::in_shell(PROGRAM, &["--connect", "127.0.0.1:1"], 100, 24);
     terminal.shows_all(&["no connection", "refused the connection", "try "]);
     terminal.press("?");

@@ -95,7 +95,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_does_not_tell_is_named_with_what_to_change_there() {
+async fn a_server_that_does_not_answer_is_named_with_what_to_change_there() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let mut terminal = Terminal::lockscope(&["--connect", &server.connect_string()], 80, 24);
     terminal.shows_all(&["● live !0/1", "not told (v: why)"]);

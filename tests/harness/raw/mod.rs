@@ -1,4 +1,4 @@
-//! A client that sends whatever it is told to, and shows every frame that comes back: no library between.
+//! A client that sends whatever it is given, and shows every frame that comes back: no library between.
 
 mod jute;
 mod request;

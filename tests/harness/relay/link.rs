@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 use super::fault::{Fault, Place, Then};
 use super::session::Credentials;
 use super::wire::{self, Answer, Opening};
-use super::{Asked, Passed, Shared, Weather, lock};
+use super::{Asked, Conditions, Passed, Shared, lock};
 
 /// A packet on its way.
 struct Packet {
@@ -27,7 +27,7 @@ type Sender = mpsc::UnboundedSender<Packet>;
 /// One connection as its two directions share it.
 struct Link<'a> {
     shared: &'a Shared,
-    weather: watch::Receiver<Weather>,
+    conditions: watch::Receiver<Conditions>,
     state: Mutex<State>,
     /// The client's first bytes were read, and what they are is known.
     opened: Notify,
@@ -58,16 +58,16 @@ pub async fn serve(
     shared: &Shared,
     client: TcpStream,
     age: u64,
-    weather: watch::Receiver<Weather>,
+    conditions: watch::Receiver<Conditions>,
 ) -> io::Result<Option<Credentials>> {
     let server = TcpStream::connect(&shared.target).await?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
-    let mut cut = weather.clone();
+    let mut cut = conditions.clone();
     let state = Mutex::default();
-    let link = Link { shared, weather, state, opened: Notify::new(), ending: Notify::new() };
+    let link = Link { shared, conditions, state, opened: Notify::new(), ending: Notify::new() };
     let (up, going_up) = mpsc::unbounded_channel();
     let (down, going_down) = mpsc::unbounded_channel();
     // Each direction ends when its reader has ended and what was read is written.
@@ -82,7 +82,7 @@ pub async fn serve(
     let expires = tokio::select! {
         _ = upwards => false,
         _ = downwards => false,
-        weather = cut.wait_for(|weather| weather.age != age) => weather.is_ok_and(|weather| weather.expires),
+        conditions = cut.wait_for(|conditions| conditions.age != age) => conditions.is_ok_and(|conditions| conditions.expires),
     };
     let State { session, struck, .. } = link.state.into_inner().map_err(|_| io::Error::other("a panic"))?;
     Ok(session.filter(|_| expires || struck.is_some_and(|struck| struck.then == Then::Expire)))
@@ -233,7 +233,7 @@ impl Link<'_> {
     }
 
     fn send(&self, to: &Sender, bytes: Vec<u8>, passed: Option<Passed>) {
-        let due = Instant::now() + self.weather.borrow().delay;
+        let due = Instant::now() + self.conditions.borrow().delay;
         // It fails only when the writer has failed, which ends the connection.
         let _ = to.send(Packet { due, bytes, passed });
     }
@@ -245,12 +245,12 @@ impl Link<'_> {
         mut to: impl AsyncWrite + Unpin,
         count: &AtomicU64,
     ) -> io::Result<()> {
-        let mut weather = self.weather.clone();
+        let mut conditions = self.conditions.clone();
         while let Some(Packet { due, bytes, passed }) = from.recv().await {
             if due > Instant::now() {
                 sleep_until(due).await;
             }
-            weather.wait_for(|weather| !weather.paused).await.map_err(io::Error::other)?;
+            conditions.wait_for(|conditions| !conditions.paused).await.map_err(io::Error::other)?;
             // Counted first: who has received something finds it counted.
             count.fetch_add(bytes.len() as u64, Ordering::SeqCst);
             if let Some(passed) = passed {

@@ -33,7 +33,7 @@ pub struct Relay {
 #[derive(Debug)]
 struct Shared {
     target: String,
-    weather: watch::Sender<Weather>,
+    conditions: watch::Sender<Conditions>,
     live: AtomicUsize,
     traffic: Traffic,
     rewrites: Mutex<HashMap<i32, i32>>,
@@ -53,7 +53,7 @@ struct Traffic {
 
 /// What connections go through. Those of an earlier age end.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weather {
+struct Conditions {
     age: u64,
     refuses: bool,
     /// The sessions of connections that are cut end too.
@@ -69,7 +69,7 @@ impl Relay {
         let port = listener.local_addr().expect("it is bound").port();
         let shared = Arc::new(Shared {
             target: target.to_owned(),
-            weather: watch::Sender::default(),
+            conditions: watch::Sender::default(),
             live: AtomicUsize::new(0),
             traffic: Traffic::default(),
             rewrites: Mutex::default(),
@@ -86,16 +86,16 @@ impl Relay {
 
     /// Drops all connections, and returns when they are gone. New ones are welcome.
     pub async fn cut(&self) {
-        let refused = self.shared.weather.borrow().refuses;
+        let refused = self.shared.conditions.borrow().refuses;
         self.refuse().await;
-        self.shared.weather.send_modify(|weather| weather.refuses = refused);
+        self.shared.conditions.send_modify(|conditions| conditions.refuses = refused);
     }
 
     /// Drops all connections and every new one, until `heal`. Returns when they are gone.
     pub async fn refuse(&self) {
-        self.shared.weather.send_modify(|weather| {
-            weather.age += 1;
-            weather.refuses = true;
+        self.shared.conditions.send_modify(|conditions| {
+            conditions.age += 1;
+            conditions.refuses = true;
         });
         eventually("the end of the relay's connections", async || match self.live() {
             0 => Ok(()),
@@ -109,12 +109,12 @@ impl Relay {
         self.shared.heal();
     }
 
-    /// Ends the sessions of all connections, which the server tells nobody: cuts them, and lets none through until the
+    /// Ends the sessions of all connections, of which the server says nothing: cuts them, and lets none through until the
     /// sessions are gone from the server.
     pub async fn expire(&self) {
-        self.shared.weather.send_modify(|weather| weather.expires = true);
+        self.shared.conditions.send_modify(|conditions| conditions.expires = true);
         self.refuse().await;
-        self.shared.weather.send_modify(|weather| weather.expires = false);
+        self.shared.conditions.send_modify(|conditions| conditions.expires = false);
         self.heal();
     }
 
@@ -130,7 +130,7 @@ impl Relay {
 
     /// From now on every packet arrives so much later, each way; none waits for another.
     pub fn delay(&self, each_way: Duration) {
-        self.shared.weather.send_modify(|weather| weather.delay = each_way);
+        self.shared.conditions.send_modify(|conditions| conditions.delay = each_way);
     }
 
     /// Makes each fault once, at the request or event that it names, counted from now. Forgets what was armed before.
@@ -145,12 +145,12 @@ impl Relay {
 
     /// Whether everything is held up: by `pause`, or by a fault that was made.
     pub fn stalled(&self) -> bool {
-        self.shared.weather.borrow().paused
+        self.shared.conditions.borrow().paused
     }
 
     /// Whether connections are refused: by `refuse`, or until the session of a fault is gone from the server.
     pub fn refuses(&self) -> bool {
-        self.shared.weather.borrow().refuses
+        self.shared.conditions.borrow().refuses
     }
 
     /// From now on clients' requests of one operation arrive as requests of another.
@@ -199,21 +199,21 @@ impl Relay {
 impl Drop for Relay {
     fn drop(&mut self) {
         self.accepting.abort();
-        self.shared.weather.send_modify(|weather| weather.age += 1);
+        self.shared.conditions.send_modify(|conditions| conditions.age += 1);
     }
 }
 
 impl Shared {
     fn refuse_new(&self) {
-        self.weather.send_modify(|weather| weather.refuses = true);
+        self.conditions.send_modify(|conditions| conditions.refuses = true);
     }
 
     fn set_paused(&self, paused: bool) {
-        self.weather.send_modify(|weather| weather.paused = paused);
+        self.conditions.send_modify(|conditions| conditions.paused = paused);
     }
 
     fn heal(&self) {
-        self.weather.send_modify(|weather| weather.refuses = false);
+        self.conditions.send_modify(|conditions| conditions.refuses = false);
     }
 
     /// Counts a request, writes it down when it was asked for a purpose, and rewrites its operation.
@@ -244,20 +244,20 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     while let Ok((client, _)) = listener.accept().await {
         // Counted before the weather is read: a cut either sees it here, or is seen by it.
         shared.live.fetch_add(1, Ordering::SeqCst);
-        let weather = shared.weather.subscribe();
-        let Weather { age, refuses, .. } = *weather.borrow();
+        let conditions = shared.conditions.subscribe();
+        let Conditions { age, refuses, .. } = *conditions.borrow();
         if refuses {
             shared.live.fetch_sub(1, Ordering::SeqCst);
             continue;
         }
         shared.traffic.accepted.fetch_add(1, Ordering::SeqCst);
-        tokio::spawn(serve(client, Arc::clone(&shared), age, weather));
+        tokio::spawn(serve(client, Arc::clone(&shared), age, conditions));
     }
 }
 
-async fn serve(client: TcpStream, shared: Arc<Shared>, age: u64, weather: watch::Receiver<Weather>) {
-    // Ends with either side, like any connection; which error it was tells nothing more.
-    let doomed = link::serve(&shared, client, age, weather).await.unwrap_or_default();
+async fn serve(client: TcpStream, shared: Arc<Shared>, age: u64, conditions: watch::Receiver<Conditions>) {
+    // Ends with either side, like any connection; which error it was does not matter.
+    let doomed = link::serve(&shared, client, age, conditions).await.unwrap_or_default();
     if let Some(session) = doomed {
         session.close(&shared.target).await;
         shared.heal();

@@ -3,7 +3,7 @@
 use lockscope::admin::{Confirmation, Ending, RecreationGuard, confirm, find_guards};
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
-use super::scene::{end_of, log, place, plan};
+use super::plans::{end_of, log, place, plan};
 use crate::harness::zk;
 
 /// A node that everybody may do these things to, below a parent on which everybody may do those.
@@ -31,7 +31,7 @@ async fn without_the_permission_to_delete_it_stays_and_the_missing_permission_is
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_the_permission_to_write_a_window_remains_and_is_told() {
+async fn without_the_permission_to_write_a_window_remains_and_is_reported() {
     let (client, root) = place("access-write").await;
     let (_folder, audit) = log();
     for (name, may) in [("lock", Permission::READ), ("mutex", Permission::CREATE)] {
@@ -52,7 +52,7 @@ async fn without_the_permission_to_write_a_window_remains_and_is_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn also_without_the_permission_to_write_another_node_is_told_from_the_one_that_was_seen() {
+async fn also_without_the_permission_to_write_another_node_is_distinguished_from_the_one_that_was_seen() {
     let (client, root) = place("access-other").await;
     let (_folder, audit) = log();
     let old = node(&client, &root, "lock", Permission::READ, Permission::ALL).await;

@@ -12,12 +12,12 @@ use lockscope::zk::survey::SurveyOptions;
 use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
 use zookeeper_client::{Client, CreateMode};
 
-use super::scene::{SHORT, confirmed, log, path, place, stat_of};
+use super::plans::{NODE_TIMEOUT, confirmed, log, path, place, stat_of};
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 /// As many as one plan may hold.
 const TAGGED: usize = 100;
@@ -64,7 +64,7 @@ async fn carry_out(at: &str, plan: DeletePlan) -> Vec<NodeOutcome> {
     let nodes: Vec<ZnodePath> = plan.nodes().iter().map(|node| node.path.clone()).collect();
     let mut examiner = Examiner::start(observe, SurveyOptions::new(connection(at)), &nodes);
     let session = zk::connect(at).await;
-    let outcomes = execute(session, &permission, confirmed(plan), &audit, &who, SHORT, &mut examiner).await;
+    let outcomes = execute(session, &permission, confirmed(plan), &audit, &who, NODE_TIMEOUT, &mut examiner).await;
     examiner.stop().await;
     outcomes
 }

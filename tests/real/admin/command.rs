@@ -8,24 +8,24 @@ use serde_json::Value;
 use tempfile::TempDir;
 use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
-use super::scene::place;
+use super::plans::place;
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Ended, lockscope, run};
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 /// A place with a lock parent, and an audit log for it.
-struct Scene {
+struct CommandFixture {
     connect: String,
     client: Client,
     lock: String,
     folder: TempDir,
 }
 
-impl Scene {
+impl CommandFixture {
     async fn new(subject: &str) -> Self {
         let (client, root) = place(subject).await;
         Self::at(Server::shared(), client, format!("{root}/lock")).await
@@ -77,108 +77,109 @@ fn results(lines: &[Value]) -> Vec<(&str, Option<&str>)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_nobody_owns_goes_and_both_lines_are_in_the_log() {
-    let scene = Scene::new("delete-ownerless").await;
-    let wish = (format!("{}/lock-", scene.lock), Vec::new());
+    let fixture = CommandFixture::new("delete-ownerless").await;
+    let wish = (format!("{}/lock-", fixture.lock), Vec::new());
     let options = zk::open(CreateMode::PersistentSequential);
-    let (stat, sequence) = scene.client.create(&wish.0, &wish.1, &options).await.expect("made");
+    let (stat, sequence) = fixture.client.create(&wish.0, &wish.1, &options).await.expect("made");
     let node = format!("{}{sequence}", wish.0);
-    let plan = scene.delete(&node, &["--dry-run"]).await.json();
+    let plan = fixture.delete(&node, &["--dry-run"]).await.json();
     assert_eq!(plan["outcome"], Value::Null);
-    assert!(scene.is_there(&node).await && !scene.log().exists(), "a dry run does nothing");
-    let told = scene.delete(&node, &["--yes", "--session", "none", "--czxid", &stat.czxid.to_string()]).await.json();
-    assert_eq!((told["outcome"]["result"].as_str(), told["schema"].as_i64()), (Some("deleted"), Some(1)));
-    assert_eq!(told["plan"]["nodes"][0]["liveness"], "ownerless");
-    assert!(!scene.is_there(&node).await);
-    let lines = scene.logged();
+    assert!(fixture.is_there(&node).await && !fixture.log().exists(), "a dry run does nothing");
+    let reported =
+        fixture.delete(&node, &["--yes", "--session", "none", "--czxid", &stat.czxid.to_string()]).await.json();
+    assert_eq!((reported["outcome"]["result"].as_str(), reported["schema"].as_i64()), (Some("deleted"), Some(1)));
+    assert_eq!(reported["plan"]["nodes"][0]["liveness"], "ownerless");
+    assert!(!fixture.is_there(&node).await);
+    let lines = fixture.logged();
     assert_eq!(results(&lines), [("intent", None), ("outcome", Some("deleted"))]);
     for line in &lines {
         assert_eq!((line["path"].as_str(), line["czxid"].as_i64()), (Some(&*node), Some(stat.czxid)));
         assert!(line["owner"].is_null() && line["user"].is_string() && line["host"].is_string());
         assert_eq!(line["identities"][0], "ip:127.0.0.1");
     }
-    assert_eq!(fs::metadata(scene.log()).expect("a file").permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::metadata(fixture.log()).expect("a file").permissions().mode() & 0o777, 0o600);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_live_holder_needs_more_than_a_yes_and_a_waiter_does_not() {
-    let scene = Scene::new("delete-live").await;
-    let nodes = scene.queue(3).await;
-    let refused = object(&scene.delete(&nodes[0], &["--yes"]).await, 1);
+    let fixture = CommandFixture::new("delete-live").await;
+    let nodes = fixture.queue(3).await;
+    let refused = object(&fixture.delete(&nodes[0], &["--yes"]).await, 1);
     assert_eq!((refused["outcome"]["result"].as_str(), &refused["outcome"]["done"]), (Some("live"), &false.into()));
     let planned = &refused["plan"]["nodes"][0];
     assert_eq!((planned["liveness"].as_str(), planned["state"].as_str()), (Some("live"), Some("holds")));
     assert!(planned["client"].as_str().is_some_and(|client| client.starts_with("127.0.0.1:")), "{planned}");
     let next = nodes[1].rsplit('/').next();
     assert_eq!(planned["acquires_next"][0].as_str(), next);
-    assert!(scene.is_there(&nodes[0]).await);
+    assert!(fixture.is_there(&nodes[0]).await);
 
-    let told = scene.delete(&nodes[1], &["--yes"]).await.json();
-    assert_eq!(told["outcome"]["result"], "deleted");
-    let told = scene.delete(&nodes[0], &["--yes", "--even-if-live"]).await.json();
-    assert_eq!(told["outcome"]["result"], "deleted");
-    assert_eq!(told["plan"]["nodes"][0]["acquires_next"][0].as_str(), nodes[2].rsplit('/').next());
-    assert!(!scene.is_there(&nodes[0]).await && scene.is_there(&nodes[2]).await);
-    let lines = scene.logged();
+    let reported = fixture.delete(&nodes[1], &["--yes"]).await.json();
+    assert_eq!(reported["outcome"]["result"], "deleted");
+    let reported = fixture.delete(&nodes[0], &["--yes", "--even-if-live"]).await.json();
+    assert_eq!(reported["outcome"]["result"], "deleted");
+    assert_eq!(reported["plan"]["nodes"][0]["acquires_next"][0].as_str(), nodes[2].rsplit('/').next());
+    assert!(!fixture.is_there(&nodes[0]).await && fixture.is_there(&nodes[2]).await);
+    let lines = fixture.logged();
     let deleted = ("outcome", Some("deleted"));
     assert_eq!(results(&lines), [("outcome", Some("live")), ("intent", None), deleted, ("intent", None), deleted]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn another_node_than_the_one_that_was_seen_is_left_alone() {
-    let scene = Scene::new("delete-other").await;
-    let node = scene.queue(1).await.remove(0);
+    let fixture = CommandFixture::new("delete-other").await;
+    let node = fixture.queue(1).await.remove(0);
     for (guard, value) in [("--session", "0x7"), ("--session", "none"), ("--czxid", "7")] {
-        let told = object(&scene.delete(&node, &["--yes", "--even-if-live", guard, value]).await, 1);
-        assert_eq!(told["outcome"]["result"], "changed-hands", "{guard} {value}");
+        let reported = object(&fixture.delete(&node, &["--yes", "--even-if-live", guard, value]).await, 1);
+        assert_eq!(reported["outcome"]["result"], "changed-hands", "{guard} {value}");
     }
-    let told = object(&scene.delete(&format!("{}/none", scene.lock), &["--yes"]).await, 1);
-    assert_eq!(told["outcome"]["result"], "gone");
-    assert!(scene.is_there(&node).await);
-    assert_eq!(scene.logged().len(), 4, "one line of the outcome, whatever it was");
-    let session = zk::session_of(&scene.client).to_string();
-    let told = scene.delete(&node, &["--yes", "--even-if-live", "--session", &session]).await.json();
-    assert_eq!(told["outcome"]["result"], "deleted");
+    let reported = object(&fixture.delete(&format!("{}/none", fixture.lock), &["--yes"]).await, 1);
+    assert_eq!(reported["outcome"]["result"], "gone");
+    assert!(fixture.is_there(&node).await);
+    assert_eq!(fixture.logged().len(), 4, "one line of the outcome, whatever it was");
+    let session = zk::session_of(&fixture.client).to_string();
+    let reported = fixture.delete(&node, &["--yes", "--even-if-live", "--session", &session]).await.json();
+    assert_eq!(reported["outcome"]["result"], "deleted");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hostile_names_stand_in_json_and_in_the_audit_log_with_escapes_only() {
-    let mut scene = Scene::new("delete-hostile").await;
-    scene.lock += "/evil\u{202e}kcol\u{2066}";
-    zk::make(&scene.client, [scene.lock.clone()]).await;
-    let node = scene.queue(2).await.remove(1);
-    let ended = scene.delete(&node, &["--yes"]).await;
-    let log = fs::read_to_string(scene.log()).expect("a log");
+    let mut fixture = CommandFixture::new("delete-hostile").await;
+    fixture.lock += "/evil\u{202e}kcol\u{2066}";
+    zk::make(&fixture.client, [fixture.lock.clone()]).await;
+    let node = fixture.queue(2).await.remove(1);
+    let ended = fixture.delete(&node, &["--yes"]).await;
+    let log = fs::read_to_string(fixture.log()).expect("a log");
     for text in [&ended.out, &log] {
         assert!(text.contains(r"evil\u202ekcol\u2066") && !text.contains(['\u{202e}', '\u{2066}']), "{text}");
     }
-    let told = ended.json();
-    assert_eq!((&told["path"], &told["outcome"]["result"]), (&node.as_str().into(), &"deleted".into()));
-    assert!(scene.logged().iter().all(|line| line["path"] == node), "{log}");
+    let reported = ended.json();
+    assert_eq!((&reported["path"], &reported["outcome"]["result"]), (&node.as_str().into(), &"deleted".into()));
+    assert!(fixture.logged().iter().all(|line| line["path"] == node), "{log}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_empty_lock_parent_goes_and_one_with_contenders_does_not() {
-    let scene = Scene::new("delete-parent").await;
-    let nodes = scene.queue(1).await;
-    let told = scene.delete(&scene.lock, &["--yes"]).await.refused();
-    assert!(told.contains("recursively"), "{told}");
-    zk::delete_all(&scene.client, nodes).await;
-    let told = scene.delete(&scene.lock, &["--yes"]).await.json();
+    let fixture = CommandFixture::new("delete-parent").await;
+    let nodes = fixture.queue(1).await;
+    let reported = fixture.delete(&fixture.lock, &["--yes"]).await.refused();
+    assert!(reported.contains("recursively"), "{reported}");
+    zk::delete_all(&fixture.client, nodes).await;
+    let reported = fixture.delete(&fixture.lock, &["--yes"]).await.json();
     assert_eq!(
-        (&told["outcome"]["result"], &told["plan"]["nodes"][0]["what"]),
+        (&reported["outcome"]["result"], &reported["plan"]["nodes"][0]["what"]),
         (&"deleted".into(), &"empty-parent".into())
     );
-    assert!(!scene.is_there(&scene.lock).await);
+    assert!(!fixture.is_there(&fixture.lock).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
-    let scene = Scene::new("delete-semaphore").await;
-    let (curators, kazoos) = (format!("{}/curators", scene.lock), format!("{}/kazoos", scene.lock));
-    zk::make(&scene.client, [format!("{curators}/locks"), format!("{curators}/leases"), kazoos.clone()]).await;
-    zk::make(&scene.client, [format!("{kazoos}-__lock__")]).await;
+    let fixture = CommandFixture::new("delete-semaphore").await;
+    let (curators, kazoos) = (format!("{}/curators", fixture.lock), format!("{}/kazoos", fixture.lock));
+    zk::make(&fixture.client, [format!("{curators}/locks"), format!("{curators}/leases"), kazoos.clone()]).await;
+    zk::make(&fixture.client, [format!("{kazoos}-__lock__")]).await;
     let id = "c3d2e1f000004000800000000000000a";
-    let contender = |path: String| zk::create_all(&scene.client, CreateMode::Ephemeral, [(path, Vec::new())]);
+    let contender = |path: String| zk::create_all(&fixture.client, CreateMode::Ephemeral, [(path, Vec::new())]);
     for (node, lock, recipe) in [
         (
             format!("{curators}/leases/{}0000000000", curator().replace("-lock-", "-lease-")),
@@ -190,7 +191,7 @@ async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
         (format!("{kazoos}-__lock__/{id}__lock__0000000000"), &kazoos, "kazoo-semaphore"),
     ] {
         contender(node.clone()).await;
-        let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        let plan = fixture.delete(&node, &["--dry-run"]).await.json();
         let planned = &plan["plan"]["nodes"][0];
         assert_eq!((planned["lock"].as_str(), planned["recipe"].as_str()), (Some(&**lock), Some(recipe)), "{plan}");
     }
@@ -198,18 +199,18 @@ async fn both_halves_of_a_semaphore_are_known_as_one_lock() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_lock_is_not_deleted() {
-    let scene = Scene::new("delete-no-lock").await;
-    let (service, data) = (format!("{}/worker", scene.lock), format!("{}/settings", scene.lock));
-    scene.client.create(&service, &[], &zk::open(CreateMode::Ephemeral)).await.expect("made");
-    scene.client.create(&data, b"important", &zk::open(CreateMode::Persistent)).await.expect("made");
-    let told = scene.delete(&service, &["--yes", "--even-if-live"]).await.refused();
-    assert!(told.contains("--lock"), "{told}");
-    let told = scene.delete(&data, &["--yes"]).await.refused();
-    assert!(told.contains("no lock parent"), "{told}");
-    assert!(scene.is_there(&service).await && scene.is_there(&data).await);
-    let told = scene.delete(&service, &["--yes", "--even-if-live", "--lock", &service]).await.json();
+    let fixture = CommandFixture::new("delete-no-lock").await;
+    let (service, data) = (format!("{}/worker", fixture.lock), format!("{}/settings", fixture.lock));
+    fixture.client.create(&service, &[], &zk::open(CreateMode::Ephemeral)).await.expect("made");
+    fixture.client.create(&data, b"important", &zk::open(CreateMode::Persistent)).await.expect("made");
+    let reported = fixture.delete(&service, &["--yes", "--even-if-live"]).await.refused();
+    assert!(reported.contains("--lock"), "{reported}");
+    let reported = fixture.delete(&data, &["--yes"]).await.refused();
+    assert!(reported.contains("no lock parent"), "{reported}");
+    assert!(fixture.is_there(&service).await && fixture.is_there(&data).await);
+    let reported = fixture.delete(&service, &["--yes", "--even-if-live", "--lock", &service]).await.json();
     assert_eq!(
-        (&told["outcome"]["result"], &told["plan"]["nodes"][0]["recipe"]),
+        (&reported["outcome"]["result"], &reported["plan"]["nodes"][0]["recipe"]),
         (&"deleted".into(), &"single-node".into())
     );
 }
@@ -222,89 +223,98 @@ async fn close(client: &Client, node: &str, may: Permission) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_plan_says_how_it_is_made_sure_of_and_who_sees_that() {
-    let scene = Scene::new("delete-guard").await;
-    let unique = scene.queue(1).await.remove(0);
-    let numbered =
-        zk::create_all(&scene.client, CreateMode::EphemeralSequential, [(format!("{}/lock-", scene.lock), Vec::new())])
-            .await
-            .remove(0);
+    let fixture = CommandFixture::new("delete-guard").await;
+    let unique = fixture.queue(1).await.remove(0);
+    let numbered = zk::create_all(
+        &fixture.client,
+        CreateMode::EphemeralSequential,
+        [(format!("{}/lock-", fixture.lock), Vec::new())],
+    )
+    .await
+    .remove(0);
     let guard = async |node: &str| {
-        let plan = scene.delete(node, &["--dry-run"]).await.json();
+        let plan = fixture.delete(node, &["--dry-run"]).await.json();
         let planned = &plan["plan"]["nodes"][0];
         let says = planned["guard_effect"].as_str().unwrap_or_default().to_owned();
         (planned["guard"].as_str().unwrap_or_default().to_owned(), says)
     };
-    let version = async |node: &str| scene.client.check_stat(node).await.expect("an answer").expect("there").version;
+    let version = async |node: &str| fixture.client.check_stat(node).await.expect("an answer").expect("there").version;
     assert_eq!(guard(&unique).await.0, "unique-name");
     let (by, says) = guard(&numbered).await;
     assert!(by == "parent" && says.contains("no waiter is woken") && says.contains("up to 17 changes"), "{by} {says}");
-    close(&scene.client, &scene.lock, Permission::READ | Permission::CREATE | Permission::DELETE).await;
+    close(&fixture.client, &fixture.lock, Permission::READ | Permission::CREATE | Permission::DELETE).await;
     let (by, says) = guard(&numbered).await;
     assert!(by == "node" && says.contains("is woken twice"), "{by} {says}");
-    scene.client.set_data(&numbered, &vec![b'x'; 100_000], None).await.expect("large data");
+    fixture.client.set_data(&numbered, &vec![b'x'; 100_000], None).await.expect("large data");
     let (by, says) = guard(&numbered).await;
     assert!(by == "node" && says.contains("100000 bytes go in up to 8 requests"), "{by} {says}");
-    assert_eq!((version(&scene.lock).await, version(&numbered).await), (0, 1), "finding that out changes nothing");
-    let told = scene.delete(&numbered, &["--yes", "--even-if-live"]).await.json();
-    assert_eq!(told["outcome"]["result"], "deleted");
+    assert_eq!((version(&fixture.lock).await, version(&numbered).await), (0, 1), "finding that out changes nothing");
+    let reported = fixture.delete(&numbered, &["--yes", "--even-if-live"]).await.json();
+    assert_eq!(reported["outcome"]["result"], "deleted");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_nothing_can_make_sure_of_needs_more_than_a_yes() {
-    let scene = Scene::new("delete-unguarded").await;
-    let wish = [(format!("{}/lock-", scene.lock), Vec::new())];
-    let node = zk::create_all(&scene.client, CreateMode::PersistentSequential, wish).await.remove(0);
-    close(&scene.client, &scene.lock, Permission::READ | Permission::CREATE | Permission::DELETE).await;
-    close(&scene.client, &node, Permission::READ).await;
-    let told = object(&scene.delete(&node, &["--yes"]).await, 1);
-    assert_eq!((&told["outcome"]["result"], &told["plan"]["nodes"][0]["guard"]), (&"unguarded".into(), &"none".into()));
-    assert_eq!(told["plan"]["confirmation"], "sequence-number");
-    let says = told["outcome"]["reason"].as_str().unwrap_or_default();
+    let fixture = CommandFixture::new("delete-unguarded").await;
+    let wish = [(format!("{}/lock-", fixture.lock), Vec::new())];
+    let node = zk::create_all(&fixture.client, CreateMode::PersistentSequential, wish).await.remove(0);
+    close(&fixture.client, &fixture.lock, Permission::READ | Permission::CREATE | Permission::DELETE).await;
+    close(&fixture.client, &node, Permission::READ).await;
+    let reported = object(&fixture.delete(&node, &["--yes"]).await, 1);
+    assert_eq!(
+        (&reported["outcome"]["result"], &reported["plan"]["nodes"][0]["guard"]),
+        (&"unguarded".into(), &"none".into())
+    );
+    assert_eq!(reported["plan"]["confirmation"], "sequence-number");
+    let says = reported["outcome"]["reason"].as_str().unwrap_or_default();
     assert!(says.contains("--auth-file") && says.contains("--even-if-unguarded"), "{says}");
-    assert!(scene.is_there(&node).await);
-    let told = scene.delete(&node, &["--yes", "--even-if-unguarded"]).await.json();
-    assert_eq!(told["outcome"]["result"], "deleted");
-    assert!(!scene.is_there(&node).await);
+    assert!(fixture.is_there(&node).await);
+    let reported = fixture.delete(&node, &["--yes", "--even-if-unguarded"]).await.json();
+    assert_eq!(reported["outcome"]["result"], "deleted");
+    assert!(!fixture.is_there(&node).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_permission_is_named_and_so_is_how_to_get_it() {
-    let scene = Scene::new("delete-permission").await;
-    let node = scene.queue(1).await.remove(0);
-    close(&scene.client, &node, Permission::CREATE).await;
+    let fixture = CommandFixture::new("delete-permission").await;
+    let node = fixture.queue(1).await.remove(0);
+    close(&fixture.client, &node, Permission::CREATE).await;
     for more in [&[][..], &["--lock", &node]] {
-        let told = scene.delete(&node, &[&["--yes", "--even-if-live"], more].concat()).await.refused();
-        assert!(told.contains(&format!("the READ permission on {node}")) && told.contains("--auth-file"), "{told}");
-        assert!(!told.contains("--lock"), "{told}");
+        let reported = fixture.delete(&node, &[&["--yes", "--even-if-live"], more].concat()).await.refused();
+        assert!(
+            reported.contains(&format!("the READ permission on {node}")) && reported.contains("--auth-file"),
+            "{reported}"
+        );
+        assert!(!reported.contains("--lock"), "{reported}");
     }
-    close(&scene.client, &node, Permission::ALL).await;
-    close(&scene.client, &scene.lock, Permission::WRITE | Permission::CREATE | Permission::DELETE).await;
-    let told = scene.delete(&node, &["--yes", "--even-if-live"]).await.refused();
-    assert!(told.contains(&format!("the READ permission on {} is", scene.lock)), "{told}");
-    close(&scene.client, &scene.lock, Permission::READ | Permission::WRITE).await;
-    let ended = scene.delete(&node, &["--yes", "--even-if-live"]).await;
-    let told = object(&ended, 2);
-    assert_eq!((&told["outcome"]["result"], &told["outcome"]["done"]), (&"refused".into(), &false.into()));
+    close(&fixture.client, &node, Permission::ALL).await;
+    close(&fixture.client, &fixture.lock, Permission::WRITE | Permission::CREATE | Permission::DELETE).await;
+    let reported = fixture.delete(&node, &["--yes", "--even-if-live"]).await.refused();
+    assert!(reported.contains(&format!("the READ permission on {} is", fixture.lock)), "{reported}");
+    close(&fixture.client, &fixture.lock, Permission::READ | Permission::WRITE).await;
+    let ended = fixture.delete(&node, &["--yes", "--even-if-live"]).await;
+    let reported = object(&ended, 2);
+    assert_eq!((&reported["outcome"]["result"], &reported["outcome"]["done"]), (&"refused".into(), &false.into()));
     assert!(
-        ended.told.contains("the DELETE permission on its parent") && ended.told.contains("--auth-file"),
+        ended.stderr.contains("the DELETE permission on its parent") && ended.stderr.contains("--auth-file"),
         "{ended:?}"
     );
-    assert!(scene.is_there(&node).await);
+    assert!(fixture.is_there(&node).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes() {
     let server = Server::start();
-    let scene = Scene::at(&server, zk::connect(&server.connect_string()).await, "/lock".to_owned()).await;
-    let relay = Relay::start(&scene.connect).await;
+    let fixture = CommandFixture::at(&server, zk::connect(&server.connect_string()).await, "/lock".to_owned()).await;
+    let relay = Relay::start(&fixture.connect).await;
     let owner = zk::connect(&relay.connect_string()).await;
-    let node = format!("{}/lock-", scene.lock);
+    let node = format!("{}/lock-", fixture.lock);
     let (_, sequence) =
         owner.create(&node, &[], &zk::open(CreateMode::EphemeralSequential)).await.expect("it queues up");
     let node = format!("{node}{sequence}");
     relay.refuse().await;
     let plan = eventually("an owner that is seen to be away", async || {
-        let plan = scene.delete(&node, &["--dry-run"]).await.json();
+        let plan = fixture.delete(&node, &["--dry-run"]).await.json();
         // Until the server has noticed the cut it is live.
         if plan["plan"]["nodes"][0]["liveness"] == "expiring" { Ok(plan) } else { Err(plan) }
     })
@@ -312,30 +322,30 @@ async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes(
     let planned = &plan["plan"]["nodes"][0];
     assert!(planned["expires_in_ms"].as_u64().is_some_and(|left| left < 33_000), "{planned}");
     assert!(planned["evidence"].as_str().is_some_and(|says| says.contains("it goes by itself in")), "{planned}");
-    let told = scene.delete(&node, &["--yes"]).await.json();
-    assert_eq!(told["outcome"]["result"], "deleted");
+    let reported = fixture.delete(&node, &["--yes"]).await.json();
+    assert_eq!(reported["outcome"]["result"], "deleted");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_terminal_or_without_a_log_nothing_is_deleted() {
-    let scene = Scene::new("delete-refused").await;
-    let node = scene.queue(2).await.remove(1);
-    let told = scene.delete(&node, &[]).await.refused();
-    assert!(told.contains("--yes") && told.contains("--dry-run"), "{told}");
-    let file = scene.folder.path().join("file");
+    let fixture = CommandFixture::new("delete-refused").await;
+    let node = fixture.queue(2).await.remove(1);
+    let reported = fixture.delete(&node, &[]).await.refused();
+    assert!(reported.contains("--yes") && reported.contains("--dry-run"), "{reported}");
+    let file = fixture.folder.path().join("file");
     fs::write(&file, "").expect("written");
-    for unwritable in [Path::new("/proc/audit"), &file.join("audit"), scene.folder.path(), Path::new("/dev/null")] {
-        let told = scene.delete_logged(unwritable, &node, &["--yes"]).await.refused();
-        assert!(told.contains("audit log") && told.contains("--audit-log"), "{told}");
+    for unwritable in [Path::new("/proc/audit"), &file.join("audit"), fixture.folder.path(), Path::new("/dev/null")] {
+        let reported = fixture.delete_logged(unwritable, &node, &["--yes"]).await.refused();
+        assert!(reported.contains("audit log") && reported.contains("--audit-log"), "{reported}");
     }
-    assert!(scene.is_there(&node).await);
+    assert!(fixture.is_there(&node).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_terminal_it_shows_the_plan_and_asks() {
-    let scene = Scene::new("delete-asks").await;
-    let nodes = scene.queue(2).await;
-    let (connect, log) = (Server::shared().connect_string(), scene.log());
+    let fixture = CommandFixture::new("delete-asks").await;
+    let nodes = fixture.queue(2).await;
+    let (connect, log) = (Server::shared().connect_string(), fixture.log());
     let asked = |node: &str, more: &[&str], question: &str, answer: &str, code: u32| {
         let common = ["delete", node, "--connect", &connect, "--audit-log", log.to_str().expect("text")];
         let mut terminal = Terminal::lockscope(&[&common, more].concat(), 160, 40);
@@ -344,10 +354,10 @@ async fn on_a_terminal_it_shows_the_plan_and_asks() {
         assert_eq!(terminal.ends().exit_code(), code, "{}", terminal.text());
     };
     asked(&nodes[1], &[], "[y/N]", "n\r", 1);
-    assert!(scene.is_there(&nodes[1]).await);
+    assert!(fixture.is_there(&nodes[1]).await);
     asked(&nodes[0], &["--even-if-live"], "Type 0 to do it", "y\r", 1);
-    assert!(scene.is_there(&nodes[0]).await);
+    assert!(fixture.is_there(&nodes[0]).await);
     asked(&nodes[1], &[], "[y/N]", "y\r", 0);
     asked(&nodes[0], &["--even-if-live"], "Type 0 to do it", "0000000000\r", 0);
-    assert!(!scene.is_there(&nodes[0]).await && !scene.is_there(&nodes[1]).await);
+    assert!(!fixture.is_there(&nodes[0]).await && !fixture.is_there(&nodes[1]).await);
 }

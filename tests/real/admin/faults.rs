@@ -4,7 +4,7 @@ use lockscope::admin::Ending;
 use lockscope::admin::audit::{HistoryLimits, read};
 use zookeeper_client::CreateMode;
 
-use super::scene::{carry_out, log, place, plan};
+use super::plans::{carry_out, log, place, plan};
 use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::zk;
@@ -32,8 +32,8 @@ async fn ended(root: &str, fault: Fault, numbered: bool) -> (Ending, bool) {
         tokio::spawn(async move { carry_out(client, plan, &log).await.remove(0).ending }).await.expect("it ends");
     assert!(relay.disarm(), "{fault:?} struck");
     let history = read(audit.path(), HistoryLimits::default()).expect("it can be read");
-    let told = history.entries[0].outcome.as_ref().expect("an outcome");
-    assert_eq!((history.entries.len(), told.result.as_str()), (1, ending.id()));
+    let reported = history.entries[0].outcome.as_ref().expect("an outcome");
+    assert_eq!((history.entries.len(), reported.result.as_str()), (1, ending.id()));
     let there = other.check_stat(&node).await.expect("an answer").is_some();
     zk::delete_all(&other, [node]).await;
     (ending, there)
@@ -56,9 +56,9 @@ async fn several_nodes_go_by_one_plan_each_guarded_and_from_the_end_of_the_queue
     assert_eq!(endings, [deleted(), Ending::Gone, deleted()]);
     assert_eq!(client.list_children(&root).await.expect("it is there").len(), 1);
     let history = read(audit.path(), HistoryLimits::default()).expect("it can be read");
-    let told: Vec<_> = history.entries.iter().map(|entry| entry.subject.path.clone()).collect();
+    let reported: Vec<_> = history.entries.iter().map(|entry| entry.subject.path.clone()).collect();
     let from_the_end = [&nodes[2], &nodes[1], &nodes[0]].map(String::clone);
-    assert_eq!(told, from_the_end, "so that nobody acquires who is deleted next");
+    assert_eq!(reported, from_the_end, "so that nobody acquires who is deleted next");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

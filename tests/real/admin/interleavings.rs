@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use zookeeper_client::{Acl, Acls, AuthId, Client, CreateMode, Error, Permission, Stat};
 
 use super::cases::{Case, Meanwhile, Subject, Trouble, cases};
-use super::scene::{SHORT, carry_out_within, guarded, guarded_parent, log, place};
+use super::plans::{NODE_TIMEOUT, carry_out_within, guarded, guarded_parent, log, place};
 use crate::harness::relay::{Fault, Passed, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
@@ -42,7 +42,7 @@ struct Others {
     marked: bool,
 }
 
-struct Play<'a> {
+struct Interleaving<'a> {
     case: Case,
     other: &'a Client,
     lock: String,
@@ -51,14 +51,15 @@ struct Play<'a> {
     number: i64,
 }
 
-impl<'a> Play<'a> {
+impl<'a> Interleaving<'a> {
     async fn prepare(case: Case, other: &'a Client, root: &str, index: usize) -> (Self, Stat) {
         let lock = format!("{root}/{index}");
-        let mut play = Self { case, other, lock, node: String::new(), number: i64::try_from(index % 3).unwrap() };
-        play.make_parent(PARENT).await;
-        let (node, stat) = play.make_node(OLD).await;
-        play.node = node;
-        (play, stat)
+        let mut interleaving =
+            Self { case, other, lock, node: String::new(), number: i64::try_from(index % 3).unwrap() };
+        interleaving.make_parent(PARENT).await;
+        let (node, stat) = interleaving.make_node(OLD).await;
+        interleaving.node = node;
+        (interleaving, stat)
     }
 
     /// In one case its parent may not be written.
@@ -175,7 +176,7 @@ impl<'a> Play<'a> {
             }
         }
         let log = audit.clone();
-        let patience = if matches!(self.case.trouble, Trouble::Hold(_)) { HELD } else { SHORT };
+        let patience = if matches!(self.case.trouble, Trouble::Hold(_)) { HELD } else { NODE_TIMEOUT };
         let executed = tokio::spawn(async move { carry_out_within(patience, session, plan, &log).await.remove(0) });
         let struck = || match self.case.trouble {
             Trouble::Stop(_) | Trouble::Hold(_) | Trouble::StopAndDrop(_) | Trouble::StopAndDropNext(_) => {
@@ -279,7 +280,7 @@ async fn whoever_takes_the_name_lives_and_no_outcome_says_less_than_the_truth() 
             let (free, found, root, audit) = (&free, &found, &root, &audit);
             async move {
                 let other = free.lock().await.pop().expect("one for each track");
-                let (turn, before) = Play::prepare(case, &other, root, index).await;
+                let (turn, before) = Interleaving::prepare(case, &other, root, index).await;
                 let plan = match case.subject {
                     Subject::EmptyParent => guarded_parent(&other, &turn.node).await,
                     _ => guarded(&other, &[&turn.node]).await,

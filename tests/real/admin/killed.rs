@@ -3,7 +3,7 @@
 use lockscope::admin::audit::{AuditHistory, HistoryLimits, read};
 use zookeeper_client::{Client, CreateMode};
 
-use super::scene::place;
+use super::plans::place;
 use crate::harness::relay::{Fault, Passed, Place, Relay, Then, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
@@ -30,7 +30,7 @@ impl Kill {
         Self { relay, folder: tempfile::tempdir().expect("a folder"), node }
     }
 
-    /// Starts the command; four-letter words would have to be told from requests, so the servers are not asked about themselves.
+    /// Starts the command; four-letter words would have to be distinguished from requests, so the servers are not asked about themselves.
     fn start(&self) -> Running {
         let (connect, log) = (self.relay.connect_string(), self.folder.path().join("log"));
         let log = log.to_str().expect("text");
@@ -80,8 +80,8 @@ async fn whenever_it_is_killed_nothing_was_changed_without_an_intent_on_the_disk
         let Some(entry) = entry else { continue };
         assert!(entry.intended && entry.subject.owner.is_none());
         // What looks on beside the deletion may have been what stood still: then the deletion was done.
-        let was_done = entry.outcome.as_ref().is_some_and(|told| told.result == "deleted" && !there);
-        assert!(entry.outcome.is_none() || was_done, "nobody could have told: {entry:?}");
+        let was_done = entry.outcome.as_ref().is_some_and(|reported| reported.result == "deleted" && !there);
+        assert!(entry.outcome.is_none() || was_done, "nobody could have known: {entry:?}");
         without_outcome += usize::from(!was_done);
     }
     assert!(without_outcome >= 4, "{without_outcome} were killed at work");

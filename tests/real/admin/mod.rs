@@ -8,6 +8,6 @@ mod faults;
 mod interleavings;
 mod killed;
 mod plain_beside_tls;
+mod plans;
 mod remade;
 mod revoke;
-mod scene;

@@ -13,7 +13,7 @@ use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Ended, lockscope, run};
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 /// Passes an AdminServer's answers on without a trace of one session. Gives its port.
 async fn hide(session: SessionId, admin: u16) -> u16 {

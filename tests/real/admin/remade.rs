@@ -4,7 +4,7 @@
 use futures::{StreamExt, stream};
 use zookeeper_client::{Client, CreateMode};
 
-use super::scene::place;
+use super::plans::place;
 use crate::harness::relay::{Fault, Passed, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
@@ -36,7 +36,7 @@ impl Remade {
     }
 
     /// The command as it would be typed for exactly that node; the servers are not asked about themselves, since four-letter
-    /// words would have to be told from requests.
+    /// words would have to be distinguished from requests.
     fn start(&self) -> Running {
         let (connect, log) = (self.relay.connect_string(), self.folder.path().join("log"));
         let (czxid, session) = (self.czxid.to_string(), zk::session_of(&self.owner).to_string());
@@ -61,10 +61,10 @@ impl Remade {
         assert_eq!(number, 0, "numbers start anew");
         self.relay.disarm();
         self.relay.resume();
-        let Ended { code, out, told } = running.ended().await;
+        let Ended { code, out, stderr: reported } = running.ended().await;
         let there = other.check_stat(&self.node).await.expect("an answer").map(|stat| stat.czxid);
         let is_right = there == Some(new.czxid) && (code == Some(0)) != was_there;
-        (!is_right).then(|| format!("{at:?}: {there:?}, was there: {was_there}, exit {code:?}, {out} {told}"))
+        (!is_right).then(|| format!("{at:?}: {there:?}, was there: {was_there}, exit {code:?}, {out} {reported}"))
     }
 }
 

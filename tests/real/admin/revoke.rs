@@ -2,7 +2,7 @@
 
 use lockscope::admin::{Action, Ending};
 
-use super::scene::{carry_out, log, place, plan};
+use super::plans::{carry_out, log, place, plan};
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
@@ -42,8 +42,8 @@ async fn a_holder_that_listens_hears_the_question_and_the_next_one_acquires() {
     let (folder, connect) = (tempfile::tempdir().expect("a folder"), Server::shared().connect_string());
     let log = folder.path().join("log");
     let arguments = ["delete", &node, "--revoke", "--yes", "--connect", &connect, "--audit-log"];
-    let told = run(lockscope(&[&arguments[..], &[log.to_str().expect("text")]].concat())).await.json();
-    assert_eq!((&told["outcome"]["result"], &told["action"]), (&"asked".into(), &"revoke".into()));
+    let reported = run(lockscope(&[&arguments[..], &[log.to_str().expect("text")]].concat())).await.json();
+    assert_eq!((&reported["outcome"]["result"], &reported["action"]), (&"asked".into(), &"revoke".into()));
     assert_eq!(client.get_data(&node).await.expect("it is there").0, b"__REVOKE__");
     assert!(curator.holds("second").await);
     curator.release("second").await;

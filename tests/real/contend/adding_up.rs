@@ -1,9 +1,11 @@
 //! The clients' own counts, the links', and the servers' agree.
 
-use lockscope::contend::FleetOutcome;
+use std::time::Duration;
+
+use lockscope::contend::{FleetOutcome, Scenario};
 use lockscope::lock::Algorithm;
 
-use super::scene::{Play, all_algorithms, scenario};
+use super::fixture::{FleetFixture, all_algorithms, scenario};
 use crate::harness::server::Server;
 
 fn adds_up(outcome: &FleetOutcome, acquisitions: u64) {
@@ -23,7 +25,7 @@ async fn with_every_lock_events_on_the_wire_and_at_the_server_are_those_that_the
     let server = Server::start();
     for algorithm in all_algorithms() {
         let path = format!("/adding-up/{}", algorithm.name());
-        let outcome = Play::start(&server.connect_string(), scenario(algorithm, &path, 10, 20)).finish().await;
+        let outcome = FleetFixture::start(&server.connect_string(), scenario(algorithm, &path, 10, 20)).finish().await;
         adds_up(&outcome, 200);
     }
     assert!(!server.words("dump").contains("/adding-up"));
@@ -34,7 +36,7 @@ async fn a_herd_costs_an_event_for_each_client_and_acquisition_and_a_chain_one()
     let server = Server::start();
     let run = async |algorithm| {
         let path = format!("/cost/{algorithm:?}");
-        Play::start(&server.connect_string(), scenario(algorithm, &path, 40, 10)).finish().await
+        FleetFixture::start(&server.connect_string(), scenario(algorithm, &path, 40, 10)).finish().await
     };
     let (herd, chain) = (run(Algorithm::Herd).await, run(Algorithm::Chain).await);
     adds_up(&herd, 400);
@@ -53,6 +55,9 @@ async fn a_herd_costs_an_event_for_each_client_and_acquisition_and_a_chain_one()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_thousand_clients_add_up_too() {
     let server = Server::start();
-    let outcome = Play::start(&server.connect_string(), scenario(Algorithm::Chain, "/many", 1000, 2)).finish().await;
+    // None of them may expire while a busy machine starts the others.
+    let scenario =
+        Scenario { session_timeout: Duration::from_secs(40), ..scenario(Algorithm::Chain, "/many", 1000, 2) };
+    let outcome = FleetFixture::start(&server.connect_string(), scenario).finish().await;
     adds_up(&outcome, 2000);
 }

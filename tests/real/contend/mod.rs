@@ -2,5 +2,5 @@
 
 mod adding_up;
 mod faults;
+mod fixture;
 mod places;
-mod scene;

@@ -6,7 +6,7 @@ use lockscope::observe::{ObserveOptions, Observer};
 use lockscope::queue::{Change, LockTable};
 use lockscope::zk::{ConnectOptions, TlsFiles};
 
-use super::scene::{Play, options, scenario};
+use super::fixture::{FleetFixture, options, scenario};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::zk;
@@ -25,10 +25,10 @@ async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
     let connection = ConnectOptions { connect, tls: Some(tls), ..options("").connection };
     let options = FleetOptions { connection, own_watches: 0, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/deep/lock", 5, 10)).expect("a sound scenario");
-    let outcome = Play { fleet }.finish().await;
+    let outcome = FleetFixture { fleet }.finish().await;
     assert_eq!((outcome.acquisitions, outcome.violations, outcome.left_behind), (50, 0, Some(0)), "{outcome:#?}");
     assert_eq!(outcome.watch_events.delivered, outcome.watch_events.on_the_wire, "{outcome:#?}");
-    let server_says = outcome.server.expect("it tells over TLS too");
+    let server_says = outcome.server.expect("it answers over TLS too");
     assert_eq!(outcome.watch_events.delivered, server_says.deleted, "{outcome:#?}");
     // What it made on the way to the lock is gone with it.
     let client = zk::connect(&server.connect_string()).await;
@@ -44,7 +44,7 @@ async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
     while !observer.next().await.expect("it runs").iter().any(|seen| seen.change == Change::Synced) {}
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/watched", 5, 20)).expect("a sound scenario");
-    let outcome = Play { fleet }.finish().await;
+    let outcome = FleetFixture { fleet }.finish().await;
     assert_eq!(outcome.server.expect("it counts").deleted, outcome.watch_events.delivered, "{outcome:#?}");
     observer.stop().await;
 }
@@ -57,7 +57,7 @@ async fn the_locks_screen_and_the_clients_model_the_same_costs() {
         Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/modelled", 10, 30)).expect("a sound scenario");
-    let mut play = Play { fleet };
+    let mut fixture = FleetFixture { fleet };
     let (mut table, mut shown) = (LockTable::new([]), (0, 0));
     let outcome = loop {
         tokio::select! {
@@ -67,8 +67,8 @@ async fn the_locks_screen_and_the_clients_model_the_same_costs() {
                     shown.1 += happening.watch_events.chain;
                 }
             },
-            status = play.fleet.changed() => if status.expect("it runs").finished {
-                break play.fleet.stop().await;
+            status = fixture.fleet.changed() => if status.expect("it runs").finished {
+                break fixture.fleet.stop().await;
             },
         }
     };
@@ -79,7 +79,7 @@ async fn the_locks_screen_and_the_clients_model_the_same_costs() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn servers_that_take_no_more_connections_are_told_with_what_to_do() {
+async fn servers_that_take_no_more_connections_are_reported_with_what_to_do() {
     let server = Settings::default().line("maxClientCnxns=3").start();
     let connect = server.connect_string();
     // The fleet's own session is the last that finds room. Of connections that come in one burst the server lets more pass
@@ -98,17 +98,17 @@ async fn servers_that_take_no_more_connections_are_told_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comparison_tells_from_which_size_on_a_herd_costs_more() {
+async fn a_comparison_says_from_which_size_on_a_herd_costs_more() {
     let server = Server::start();
     let base = scenario(Algorithm::Chain, "/compared", 1, 10);
-    let mut told = 0;
+    let mut reported = 0;
     let comparison =
-        compare(&options(&server.connect_string()), &base, &[2, 20], |_| told += 1, std::future::pending())
+        compare(&options(&server.connect_string()), &base, &[2, 20], |_| reported += 1, std::future::pending())
             .await
             .expect("it runs");
     let sizes: Vec<u32> = comparison.runs.iter().map(|run| run.clients).collect();
     assert_eq!((sizes.as_slice(), comparison.interrupted), ([2, 20].as_slice(), false));
-    assert!(told > 0);
+    assert!(reported > 0);
     assert!(comparison.runs[1].watch_event_ratio.is_some_and(|ratio| ratio > 10.0), "{comparison:#?}");
     assert!(comparison.herd_costs_more_from.is_some_and(|size| size <= 20), "{comparison:#?}");
     assert!(!server.words("dump").contains("/compared"));

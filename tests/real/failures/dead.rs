@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockscope::diagnose::{Code, OwnerState, Severity, Thresholds};
 use zookeeper_client::Client;
 
-use super::doctor::{Doctor, hasty};
+use super::fixture::{ConsoleFixture, hasty};
 use super::forgotten::{curator, enqueue, watch};
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
@@ -13,16 +13,19 @@ use crate::harness::signal;
 use crate::harness::zk;
 
 const TIMEOUT: Duration = Duration::from_secs(6);
+/// That a silent session is about to expire is seen only in the last third of its timeout, less a second: some surveys must
+/// fall into that time.
+const SURVEYED_TIMEOUT: Duration = Duration::from_secs(18);
 
 fn signal(process: &Foreign, name: &str) {
     signal::send(process.pid(), name);
 }
 
 /// kazoo holds in one process and waits in another.
-async fn kazoo_holds_and_waits(server: &Server) -> (Foreign, Foreign, String) {
+async fn kazoo_holds_and_waits(server: &Server, timeout: Duration) -> (Foreign, Foreign, String) {
     let (mut holder, mut waiter) = (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
-    holder.connect_within("a", TIMEOUT).await;
-    waiter.connect_within("b", TIMEOUT).await;
+    holder.connect_within("a", timeout).await;
+    waiter.connect_within("b", timeout).await;
     holder.start("a", "first", "lock", "/lock").await;
     let node = holder.held("first").await;
     waiter.start("b", "second", "lock", "/lock").await;
@@ -31,50 +34,50 @@ async fn kazoo_holds_and_waits(server: &Server) -> (Foreign, Foreign, String) {
 
 /// CURATOR-396, jubatus#497: killed, the lock is held until the session expires; before, deleting the node would have been wrong.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_killed_holder_is_told_with_its_countdown_until_its_session_expires() {
+async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expires() {
     let server = Server::start();
-    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
-    let (holder, mut waiter, node) = kazoo_holds_and_waits(&server).await;
-    doctor.until_contenders(2).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
+    let (holder, mut waiter, node) = kazoo_holds_and_waits(&server, TIMEOUT).await;
+    fixture.until_contenders(2).await;
     let path = format!("/lock/{node}");
-    doctor.until("a live owner", |doctor| doctor.life(&path) == OwnerState::Live).await;
-    assert!(doctor.suspicions(&path).is_empty());
+    fixture.until("a live owner", |fixture| fixture.life(&path) == OwnerState::Live).await;
+    assert!(fixture.suspicions(&path).is_empty());
     signal(&holder, "KILL");
-    let found = doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
+    let found = fixture.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     assert!(found.summary.contains("expires in "), "{}", found.summary);
-    assert_eq!(doctor.life(&path), OwnerState::Expiring);
-    doctor.until_contenders(1).await;
-    doctor.clears(Code::ExpiringHolder).await;
+    assert_eq!(fixture.life(&path), OwnerState::Expiring);
+    fixture.until_contenders(1).await;
+    fixture.clears(Code::ExpiringHolder).await;
     waiter.held("second").await;
-    assert_eq!(doctor.raised_at_least(Severity::Warning).len(), 1);
+    assert_eq!(fixture.raised_at_least(Severity::Warning).len(), 1);
 }
 
 /// Curator's tech note 10: a paused process outlives its session, and does not know that another holds now.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_paused_holder_that_lost_its_lock_is_told_as_long_as_its_successor_holds() {
+async fn a_paused_holder_that_lost_its_lock_is_reported_as_long_as_its_successor_holds() {
     let server = Server::start();
-    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
-    let (mut holder, mut waiter, node) = kazoo_holds_and_waits(&server).await;
-    doctor.until_contenders(2).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
+    let (mut holder, mut waiter, node) = kazoo_holds_and_waits(&server, SURVEYED_TIMEOUT).await;
+    fixture.until_contenders(2).await;
     signal(&holder, "STOP");
-    doctor.until_contenders(1).await;
-    let found = doctor.finds_within(&[0], Code::HeadChangedByExpiry, Severity::Info).await;
+    fixture.until_contenders(1).await;
+    let found = fixture.finds_within(&[0], Code::HeadChangedByExpiry, Severity::Info).await;
     assert!(found.summary.contains(&node) && found.remedy.contains("fencing tokens"), "{found:?}");
     signal(&holder, "CONT");
     assert!(holder.holds("first").await, "it believes so");
-    doctor.during(waiter.held("second")).await;
+    fixture.during(waiter.held("second")).await;
     waiter.release("second").await;
-    doctor.clears(Code::HeadChangedByExpiry).await;
-    assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
+    fixture.clears(Code::HeadChangedByExpiry).await;
+    assert_eq!(fixture.raised_at_least(Severity::Warning), [""; 0]);
 }
 
 /// CURATOR-498, -604, -696: the host goes on with a newer session while the node of the older one ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_told() {
+async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_reported() {
     let server = Server::start();
     let connect = server.connect_string();
-    let mut doctor = Doctor::start(&connect, Thresholds::default()).await;
+    let mut fixture = ConsoleFixture::start(&connect, Thresholds::default()).await;
     let detached = Client::connector().with_session_timeout(Duration::from_secs(12)).with_detached();
     let holder = detached.connect(&connect).await.expect("a session");
     zk::make(&holder, ["/lock".to_owned()]).await;
@@ -82,23 +85,23 @@ async fn a_node_of_an_ending_session_whose_host_goes_on_with_another_is_told() {
     let waiter = zk::connect_within(&connect, TIMEOUT).await;
     enqueue(&waiter, &curator("/lock", 2)).await;
     let _watch = watch(&waiter, &head).await;
-    doctor.until_contenders(2).await;
-    let holders = doctor.viewed;
-    doctor.until("a view of the holder", |doctor| doctor.viewed > holders).await;
+    fixture.until_contenders(2).await;
+    let holders = fixture.viewed;
+    fixture.until("a view of the holder", |fixture| fixture.viewed > holders).await;
     drop(holder);
-    doctor.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
+    fixture.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
     let newer = zk::connect_within(&connect, TIMEOUT).await;
-    let found = doctor.finds_within(&[0, 0], Code::AdoptedNode, Severity::Info).await;
+    let found = fixture.finds_within(&[0, 0], Code::AdoptedNode, Severity::Info).await;
     assert!(found.summary.contains(&zk::session_of(&newer).to_string()), "{}", found.summary);
-    doctor.until_contenders(1).await;
-    doctor.clears(Code::AdoptedNode).await;
+    fixture.until_contenders(1).await;
+    fixture.clears(Code::AdoptedNode).await;
 }
 
 /// accumulo#3138: a process that only sends heartbeats.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_only_sends_heartbeats_is_told_until_it_goes_on() {
+async fn a_holder_that_only_sends_heartbeats_is_reported_until_it_goes_on() {
     let server = Server::start();
-    let mut doctor = Doctor::start(&server.connect_string(), hasty()).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), hasty()).await;
     let mut java = Foreign::java(&server.connect_string());
     for client in ["a", "b"] {
         java.connect_within(client, TIMEOUT).await;
@@ -106,8 +109,8 @@ async fn a_holder_that_only_sends_heartbeats_is_told_until_it_goes_on() {
     java.start("a", "first", "mutex", "/lock").await;
     let node = java.held("first").await;
     java.start("b", "second", "mutex", "/lock").await;
-    let found = doctor.finds_within(&[0, 5], Code::IdleHolder, Severity::Warning).await;
+    let found = fixture.finds_within(&[0, 5], Code::IdleHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     java.release("first").await;
-    doctor.clears(Code::IdleHolder).await;
+    fixture.clears(Code::IdleHolder).await;
 }

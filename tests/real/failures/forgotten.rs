@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockscope::diagnose::{Code, Severity, Thresholds};
 use zookeeper_client::{Client, CreateMode, OneshotWatcher};
 
-use super::doctor::Doctor;
+use super::fixture::ConsoleFixture;
 use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::zk;
@@ -43,12 +43,12 @@ async fn held(lock: &str) -> (Server, Client, String) {
 async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_one_id() {
     let server = Server::start();
     let relay = Relay::start(&server.connect_string()).await;
-    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect(&relay.connect_string()).await;
     zk::make(&client, ["/lock".to_owned()]).await;
     relay.arm(&[Fault { place: Place::AfterRequest(1), then: Then::Cut }]);
     let options = zk::open(CreateMode::EphemeralSequential);
-    let lost = doctor.during(client.create(&curator("/lock", 1), b"", &options)).await;
+    let lost = fixture.during(client.create(&curator("/lock", 1), b"", &options)).await;
     assert!(lost.is_err(), "{lost:?}");
     let other = zk::connect(&server.connect_string()).await;
     let names = other.list_children("/lock").await.expect("it is there");
@@ -56,59 +56,60 @@ async fn the_node_of_a_create_whose_reply_was_lost_is_an_orphan_when_both_bear_o
     let orphan = format!("/lock/{orphan}");
     let second = enqueue(&client, &curator("/lock", 1)).await;
     let _watch = watch(&client, &orphan).await;
-    doctor.until_contenders(2).await;
-    let found = doctor.finds_within(&[0, 0], Code::Orphan, Severity::Critical).await;
+    fixture.until_contenders(2).await;
+    let found = fixture.finds_within(&[0, 0], Code::Orphan, Severity::Critical).await;
     assert_eq!(found.node.as_deref(), orphan.strip_prefix("/lock/"));
-    assert!(!doctor.suspicions(&orphan).is_empty());
+    assert!(!fixture.suspicions(&orphan).is_empty());
     other.delete(&orphan, None).await.expect("it is there");
-    doctor.clears(Code::Orphan).await;
-    assert!(doctor.suspicions(&second).is_empty());
+    fixture.clears(Code::Orphan).await;
+    assert!(fixture.suspicions(&second).is_empty());
 }
 
 /// CURATOR-79, kazoo#732, kazoo#760: a node whose thread was interrupted, or whose clean-up failed, while its session queues anew.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_that_its_session_forgot_and_queued_again_is_suspect() {
     let (server, _holder, head) = held("/lock").await;
-    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     let forgotten = enqueue(&client, &curator("/lock", 2)).await;
     enqueue(&client, &curator("/lock", 3)).await;
     let _watch = watch(&client, &forgotten).await;
-    let found = doctor.finds_within(&[1, 5], Code::OrphanSuspected, Severity::Warning).await;
+    let found = fixture.finds_within(&[1, 5], Code::OrphanSuspected, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), forgotten.strip_prefix("/lock/"));
-    assert_eq!(doctor.suspicions(&forgotten).len(), 2, "{:?}", doctor.suspicions(&forgotten));
+    assert_eq!(fixture.suspicions(&forgotten).len(), 2, "{:?}", fixture.suspicions(&forgotten));
     let _remembered = watch(&client, &head).await;
-    doctor.clears(Code::OrphanSuspected).await;
+    fixture.clears(Code::OrphanSuspected).await;
 }
 
 /// zk-ruby's zk#49, kazoo#170: a waiter that gave up without its node, or lost its wake-up. When its turn comes it does not know.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_that_watches_nothing_is_found_and_again_when_its_turn_has_come() {
     let (server, holder, head) = held("/lock").await;
-    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     let lost = enqueue(&client, &curator("/lock", 2)).await;
     let next = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     enqueue(&next, &curator("/lock", 3)).await;
     let _watch = watch(&next, &lost).await;
-    let found = doctor.finds_within(&[1, 5], Code::LostWakeUp, Severity::Warning).await;
+    let found = fixture.finds_within(&[1, 5], Code::LostWakeUp, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), lost.strip_prefix("/lock/"));
     holder.delete(&head, None).await.expect("it is there");
-    let found = doctor.finds_within(&[0, 2, 0], Code::LostWakeUp, Severity::Critical).await;
+    let found = fixture.finds_within(&[0, 2, 0], Code::LostWakeUp, Severity::Critical).await;
     assert!(found.summary.contains("it is the turn of"), "{}", found.summary);
     client.delete(&lost, None).await.expect("it is there");
-    doctor.clears(Code::LostWakeUp).await;
-    assert_eq!(doctor.diagnosis.findings().count(), 0);
+    fixture.clears(Code::LostWakeUp).await;
+    assert_eq!(fixture.diagnosis.findings().count(), 0);
 }
 
 /// A herd's waiter watches the parent, which no server lists: nothing is claimed of anybody there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_that_watches_the_parent_is_not_accused() {
     let (server, _holder, _) = held("/lock").await;
-    let mut doctor = Doctor::start(&server.connect_string(), Thresholds::default()).await;
+    let mut fixture = ConsoleFixture::start(&server.connect_string(), Thresholds::default()).await;
     let client = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     enqueue(&client, &curator("/lock", 2)).await;
     let _watch = client.list_and_watch_children("/lock").await.expect("it is there").1;
-    doctor.during(tokio::time::sleep(Duration::from_secs(10))).await;
-    assert_eq!(doctor.raised_at_least(Severity::Info), [""; 0]);
+    // What a waiter without a watch would need, and one view more.
+    fixture.looks_on(&[1, 5, 0]).await;
+    assert_eq!(fixture.raised_at_least(Severity::Info), [""; 0]);
 }

@@ -1,5 +1,5 @@
 //! A ghost cannot be made on a sound server, which deletes the nodes of a session with the session: here a server's list of
-//! sessions is told without one of them.
+//! sessions is passed on without one of them.
 
 use std::fmt::Write;
 use std::io;
@@ -13,12 +13,12 @@ use tokio::sync::watch;
 use tokio_util::task::AbortOnDropHandle;
 use zookeeper_client::Client;
 
-use super::doctor::{Doctor, hasty};
+use super::fixture::{ConsoleFixture, hasty};
 use super::forgotten::{curator, enqueue, watch as watch_node};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// Passes everything on, but takes one session out of what `dump` tells.
+/// Passes everything on, but takes one session out of the answer to `dump`.
 struct Mask {
     port: u16,
     hidden: watch::Sender<Option<SessionId>>,
@@ -58,19 +58,19 @@ async fn serve(mut client: TcpStream, target: &str, hidden: Option<SessionId>) -
 fn without(answer: &str, session: SessionId) -> String {
     let line = format!("\t{session}");
     let found = answer.lines().filter(|other| *other == line).count();
-    let mut told = String::new();
+    let mut reported = String::new();
     for other in answer.lines().filter(|other| *other != line) {
         let written =
             match other.strip_prefix("Session Sets (").and_then(|rest| rest.strip_suffix("):")?.rsplit_once('(')) {
                 Some((rest, count)) => {
                     let count: usize = count.parse().expect("a number");
-                    writeln!(told, "Session Sets ({rest}({}):", count - found)
+                    writeln!(reported, "Session Sets ({rest}({}):", count - found)
                 }
-                None => writeln!(told, "{other}"),
+                None => writeln!(reported, "{other}"),
             };
         written.expect("a String takes all");
     }
-    told
+    reported
 }
 
 /// ZOOKEEPER-2355, ZOOKEEPER-4837.
@@ -79,7 +79,7 @@ async fn a_node_whose_session_is_in_no_list_is_a_ghost_until_it_is_deleted() {
     let server = Server::start();
     let mask = Mask::start(server.connect_string()).await;
     let asked = format!("127.0.0.1:{}", mask.port);
-    let mut doctor = Doctor::asking(&server.connect_string(), &asked, hasty()).await;
+    let mut fixture = ConsoleFixture::asking(&server.connect_string(), &asked, hasty()).await;
     let detached = Client::connector().with_session_timeout(Duration::from_secs(60)).with_detached();
     let owner = detached.connect(&server.connect_string()).await.expect("a session");
     zk::make(&owner, ["/lock".to_owned()]).await;
@@ -89,12 +89,12 @@ async fn a_node_whose_session_is_in_no_list_is_a_ghost_until_it_is_deleted() {
     enqueue(&waiter, &curator("/lock", 2)).await;
     let _watch = watch_node(&waiter, &head).await;
     drop(owner);
-    doctor.until_contenders(2).await;
-    doctor.until("an end of its connection", |doctor| doctor.life(&head) == OwnerState::Expiring).await;
+    fixture.until_contenders(2).await;
+    fixture.until("an end of its connection", |fixture| fixture.life(&head) == OwnerState::Expiring).await;
     mask.hidden.send_replace(Some(session));
-    let found = doctor.finds_within(&[2, 4], Code::Ghost, Severity::Critical).await;
+    let found = fixture.finds_within(&[2, 4], Code::Ghost, Severity::Critical).await;
     assert_eq!(found.node.as_deref(), head.strip_prefix("/lock/"));
-    assert_eq!(doctor.life(&head), OwnerState::Ghost);
+    assert_eq!(fixture.life(&head), OwnerState::Ghost);
     waiter.delete(&head, None).await.expect("it is there");
-    doctor.clears(Code::Ghost).await;
+    fixture.clears(Code::Ghost).await;
 }

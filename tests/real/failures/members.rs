@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use lockscope::diagnose::{OwnerState, Severity, Thresholds};
-use tokio::time::sleep;
 use zookeeper_client::Client;
 
-use super::doctor::Doctor;
+use super::fixture::ConsoleFixture;
 use super::forgotten::{curator, enqueue, watch};
 use crate::harness::ensemble::{Ensemble, MEMBERS};
 use crate::harness::zk;
@@ -33,20 +32,21 @@ async fn queue(ensemble: &Ensemble) -> (Vec<Client>, Vec<String>) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_that_move_from_a_stopped_member_to_another_are_not_accused() {
     let mut ensemble = Ensemble::start();
-    let mut doctor = Doctor::start(&ensemble.connect_string(), Thresholds::default()).await;
+    let mut fixture = ConsoleFixture::start(&ensemble.connect_string(), Thresholds::default()).await;
     let (clients, nodes) = queue(&ensemble).await;
     let mut watches = Vec::new();
     for (client, before) in clients[1..].iter().zip(&nodes) {
         watches.push(watch(client, before).await);
     }
-    doctor.until_contenders(MEMBERS).await;
+    fixture.until_contenders(MEMBERS).await;
     for stopped in [ensemble.follower(), ensemble.leader()] {
         ensemble.stop(stopped);
-        doctor.during(sleep(Duration::from_secs(5))).await;
+        // Each of the others is asked twice at the least, while the stopped one does not answer.
+        fixture.surveys(3 * MEMBERS).await;
         ensemble.start_again(stopped);
-        doctor.during(sleep(Duration::from_secs(5))).await;
+        fixture.looks_on(&[0, 0]).await;
     }
-    let alive = |doctor: &Doctor| nodes.iter().all(|node| doctor.life(node) == OwnerState::Live);
-    doctor.until("all clients alive", |doctor| doctor.table.is_live() && alive(doctor)).await;
-    assert_eq!(doctor.raised_at_least(Severity::Warning), [""; 0]);
+    let alive = |fixture: &ConsoleFixture| nodes.iter().all(|node| fixture.life(node) == OwnerState::Live);
+    fixture.until("all clients alive", |fixture| fixture.table.is_live() && alive(fixture)).await;
+    assert_eq!(fixture.raised_at_least(Severity::Warning), [""; 0]);
 }

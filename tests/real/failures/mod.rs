@@ -2,7 +2,7 @@
 //! healthy clients are not accused.
 
 mod dead;
-mod doctor;
+mod fixture;
 mod forgotten;
 mod healthy;
 mod hidden;

@@ -7,7 +7,7 @@ use lockscope::diagnose::{Code, Severity};
 use serde_json::Value;
 use zookeeper_client::CreateMode;
 
-use super::doctor::{Doctor, hasty};
+use super::fixture::{ConsoleFixture, hasty};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -54,8 +54,8 @@ async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_n
     let name = |number: u32| format!("{LOCK}/_c_{number:08x}-0000-4000-8000-000000000000-lock-");
     let wishes = [1, 2].map(|number| (name(number), Vec::new()));
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    let mut doctor = Doctor::start(&at, hasty()).await;
-    doctor.until_contenders(2).await;
+    let mut fixture = ConsoleFixture::start(&at, hasty()).await;
+    fixture.until_contenders(2).await;
     let arguments = ["watch", "--connect", &at, "--format", "json", "--session-timeout", "30s", "--server-view", "off"];
     let mut running = Running::start(lockscope(&arguments));
     until(&mut running, "lock-found").await;
@@ -64,14 +64,16 @@ async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_n
     server.stop();
     copy(&data, &kept);
     server.restart();
-    doctor.until("the first reconnect", |doctor| doctor.table.is_live() && doctor.table.contender_count() == 2).await;
+    fixture
+        .until("the first reconnect", |fixture| fixture.table.is_live() && fixture.table.contender_count() == 2)
+        .await;
     until(&mut running, "resynced").await;
     eventually("the deletion", async || client.delete(&nodes[0], None).await).await;
-    doctor.until_contenders(1).await;
-    let told = until(&mut running, "acquired").await;
-    assert_eq!(told.len(), 2, "{told:?}");
+    fixture.until_contenders(1).await;
+    let reported = until(&mut running, "acquired").await;
+    assert_eq!(reported.len(), 2, "{reported:?}");
 
-    let before = doctor.raised.len();
+    let before = fixture.raised.len();
     server.stop();
     fs::remove_dir_all(&data).expect("it was there");
     copy(&kept, &data);
@@ -81,26 +83,26 @@ async fn a_node_that_a_server_kept_after_its_deletion_is_the_servers_fault_and_n
     for number in 0..100 {
         zk::make(&other, [format!("/later/{number}")]).await;
     }
-    doctor.until("the deleted node", |doctor| doctor.table.is_live() && doctor.table.contender_count() == 2).await;
-    let told = until(&mut running, "resynced").await;
-    assert!(!told.iter().any(|line| line.contains("-lock-")), "{told:?}");
-    let (finding, _) = doctor.finds(Code::MemberDisagrees, Severity::Critical).await;
+    fixture.until("the deleted node", |fixture| fixture.table.is_live() && fixture.table.contender_count() == 2).await;
+    let reported = until(&mut running, "resynced").await;
+    assert!(!reported.iter().any(|line| line.contains("-lock-")), "{reported:?}");
+    let (finding, _) = fixture.finds(Code::MemberDisagrees, Severity::Critical).await;
     assert_eq!(finding.node.as_deref(), nodes[0].rsplit('/').next());
     let address = format!("the member {at},");
-    doctor
-        .until("the member's address", |doctor| {
-            doctor.diagnosis.findings().any(|found| found.summary.contains(&address))
+    fixture
+        .until("the member's address", |fixture| {
+            fixture.diagnosis.findings().any(|found| found.summary.contains(&address))
         })
         .await;
     // Clients that have not reconnected yet may be accused of that, but nobody of the node that returned.
-    let accused = doctor.raised[before..].iter().filter(|raised| raised.node == finding.node);
+    let accused = fixture.raised[before..].iter().filter(|raised| raised.node == finding.node);
     let codes: Vec<Code> = accused.map(|raised| raised.code).collect();
-    assert!(codes.iter().all(|code| *code == Code::MemberDisagrees), "{:?}", doctor.raised);
+    assert!(codes.iter().all(|code| *code == Code::MemberDisagrees), "{:?}", fixture.raised);
 
     zk::delete_all(&other, [nodes[0].clone()]).await;
-    doctor.clears(Code::MemberDisagrees).await;
+    fixture.clears(Code::MemberDisagrees).await;
     zk::delete_all(&other, [nodes[1].clone()]).await;
-    let told = until(&mut running, "released").await;
+    let reported = until(&mut running, "released").await;
     let second = nodes[1].rsplit('/').next().expect("a name");
-    assert_eq!(told, [format!("released {second}")], "nothing is said of the first again");
+    assert_eq!(reported, [format!("released {second}")], "nothing is said of the first again");
 }

@@ -10,7 +10,7 @@ use super::program::{Ended, lockscope, run};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::zk;
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 const SECRET: &str = "w0nderland";
 
@@ -34,7 +34,7 @@ fn paths(shot: &Value) -> Vec<&str> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_subtree_without_read_is_said_and_the_rest_is_told() {
+async fn a_subtree_without_read_is_named_and_the_rest_is_shown() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
@@ -56,9 +56,9 @@ async fn a_subtree_without_read_is_said_and_the_rest_is_told() {
     for format in ["json", "table"] {
         let roots = ["--root", "/nowhere", "--root", "/no/where", "--root", "/closed"];
         let arguments = [&["snapshot", "--connect", &connect, "--format", format], &roots[..]].concat();
-        let told = run(lockscope(&arguments)).await.refused();
+        let reported = run(lockscope(&arguments)).await.refused();
         for part in ["/nowhere (", "/no/where (", "/closed (", "--root", "--auth-file"] {
-            assert!(told.contains(part), "{told}");
+            assert!(reported.contains(part), "{reported}");
         }
     }
 }
@@ -66,8 +66,8 @@ async fn a_subtree_without_read_is_said_and_the_rest_is_told() {
 /// What `check` gave: its exit code, what it says in JSON, and on stderr.
 async fn checked(connect: &str, more: &[&str]) -> (Option<i32>, Value, String) {
     let ended = run(lockscope(&[&["check", "--connect", connect, "--for", "1s"], more].concat())).await;
-    let told = serde_json::from_str(&ended.out).unwrap_or_default();
-    (ended.code, told, ended.told)
+    let reported = serde_json::from_str(&ended.out).unwrap_or_default();
+    (ended.code, reported, ended.stderr)
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -75,19 +75,23 @@ async fn a_check_of_what_cannot_all_be_read_is_not_passed() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
-    let (code, told, stderr) = checked(&connect, &[]).await;
-    assert_eq!((code, &told["passed"], stderr.as_str()), (Some(1), &false.into(), ""), "{told}");
-    assert_eq!(told["unreadable"].as_array().map(Vec::len), Some(1), "{told}");
-    assert_eq!(told["unreadable"][0]["path"], "/closed", "{told}");
-    assert!(told["unreadable"][0]["reason"].as_str().is_some_and(|reason| reason.contains("READ")), "{told}");
+    let (code, reported, stderr) = checked(&connect, &[]).await;
+    assert_eq!((code, &reported["passed"], stderr.as_str()), (Some(1), &false.into(), ""), "{reported}");
+    assert_eq!(reported["unreadable"].as_array().map(Vec::len), Some(1), "{reported}");
+    assert_eq!(reported["unreadable"][0]["path"], "/closed", "{reported}");
+    assert!(reported["unreadable"][0]["reason"].as_str().is_some_and(|reason| reason.contains("READ")), "{reported}");
     let table = run(lockscope(&["check", "--connect", &connect, "--for", "1s", "--format", "table"])).await;
     assert_eq!(table.code, Some(1), "{table:?}");
     assert!(table.out.contains("Not readable: /closed: "), "{table:?}");
 
     let mut open = lockscope(&["check", "--connect", &connect, "--for", "1s"]);
     open.env("LOCKSCOPE_AUTH", format!("digest:alice:{SECRET}"));
-    let told = run(open).await.json();
-    assert_eq!((&told["passed"], &told["unreadable"], &told["locks"]), (&true.into(), &json!([]), &2.into()), "{told}");
+    let reported = run(open).await.json();
+    assert_eq!(
+        (&reported["passed"], &reported["unreadable"], &reported["locks"]),
+        (&true.into(), &json!([]), &2.into()),
+        "{reported}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -95,11 +99,11 @@ async fn a_check_of_a_root_that_cannot_be_read_could_not_be_done() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
-    // Of several, the others are told.
+    // Of several, the others are shown.
     for root in ["/closed", "/nowhere"] {
-        let (code, told, stderr) = checked(&connect, &["--root", "/open", "--root", root]).await;
-        assert_eq!((code, &told["passed"], &told["locks"]), (Some(2), &false.into(), &1.into()), "{told}");
-        assert_eq!(told["unreadable"][0]["path"], root, "{told}");
+        let (code, reported, stderr) = checked(&connect, &["--root", "/open", "--root", root]).await;
+        assert_eq!((code, &reported["passed"], &reported["locks"]), (Some(2), &false.into(), &1.into()), "{reported}");
+        assert_eq!(reported["unreadable"][0]["path"], root, "{reported}");
         assert!(stderr.contains(&format!("{root} (")) && stderr.contains("--auth-file"), "{stderr}");
         assert!(!stderr.contains("/open"), "{stderr}");
         let refused = run(lockscope(&["check", "--connect", &connect, "--root", root])).await.refused();
@@ -116,9 +120,9 @@ async fn a_contender_that_cannot_be_read_is_no_pass_either() {
     let hidden = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await.remove(0);
     let acl = [Acl::new(Permission::ALL, AuthId::new("auth", ""))];
     client.set_acl(&hidden, &acl, None).await.expect("closed");
-    let (code, told, _) = checked(&connect, &["--root", "/open"]).await;
-    assert_eq!((code, &told["passed"]), (Some(1), &false.into()), "{told}");
-    assert_eq!(told["unreadable"][0]["path"], hidden.as_str(), "{told}");
+    let (code, reported, _) = checked(&connect, &["--root", "/open"]).await;
+    assert_eq!((code, &reported["passed"]), (Some(1), &false.into()), "{reported}");
+    assert_eq!(reported["unreadable"][0]["path"], hidden.as_str(), "{reported}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -127,20 +131,20 @@ async fn a_watch_says_what_it_cannot_read_and_ends_when_that_is_a_root() {
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
     for root in ["/closed", "/nowhere"] {
-        let told = run(lockscope(&["watch", "--connect", &connect, "--root", root])).await.refused();
-        assert!(told.contains(&format!("{root} (")) && told.contains("--auth-file"), "{told}");
+        let reported = run(lockscope(&["watch", "--connect", &connect, "--root", root])).await.refused();
+        assert!(reported.contains(&format!("{root} (")) && reported.contains("--auth-file"), "{reported}");
         let several = ["watch", "--connect", &connect, "--root", "/open", "--root", root, "--format", "json"];
         let ended = run(lockscope(&several)).await;
         assert_eq!(ended.code, Some(2), "{ended:?}");
-        assert!(ended.told.contains(&format!("{root} (")), "{ended:?}");
+        assert!(ended.stderr.contains(&format!("{root} (")), "{ended:?}");
         assert!(ended.out.contains("lock-found") && ended.out.contains("/open/a"), "{ended:?}");
     }
     // A part of a root is said, once, and the rest is watched.
     let ended = run(lockscope(&["watch", "--connect", &connect, "--for", "2s"])).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(ended.told.matches("/closed").count(), 1, "{ended:?}");
+    assert_eq!(ended.stderr.matches("/closed").count(), 1, "{ended:?}");
     assert!(
-        ended.told.starts_with("lockscope: /closed cannot be read: ") && ended.out.contains("/open/a"),
+        ended.stderr.starts_with("lockscope: /closed cannot be read: ") && ended.out.contains("/open/a"),
         "{ended:?}"
     );
 }
@@ -149,7 +153,7 @@ async fn a_watch_says_what_it_cannot_read_and_ends_when_that_is_a_root() {
 fn opened(ended: Ended, log: &std::path::Path, secret: &str) {
     let log = fs::read_to_string(log).expect("a log");
     assert!(!log.is_empty());
-    for text in [&log, &ended.out, &ended.told] {
+    for text in [&log, &ended.out, &ended.stderr] {
         assert!(!text.contains(secret), "the secret is in {text}");
     }
     let shot = ended.json();
@@ -157,7 +161,7 @@ fn opened(ended: Ended, log: &std::path::Path, secret: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn credentials_open_what_is_closed_and_are_never_told() {
+async fn credentials_open_what_is_closed_and_are_never_shown() {
     let server = Server::start();
     let _client = half_closed(&server).await;
     let connect = server.connect_string();
@@ -203,10 +207,16 @@ async fn tls_needs_the_right_authority_and_says_so() {
         run(with(&["--tls-ca", &ca])),
         run(with(&[])),
     );
-    let told = strange.refused();
-    assert!(told.contains(&format!("{secure} shows a certificate that the given authority did not sign")), "{told}");
-    let told = nobody.refused();
-    assert!(told.contains(&format!("{secure} asks for a client certificate")) && told.contains("--tls-cert"), "{told}");
-    let told = plain.refused();
-    assert!(told.contains(&format!("{secure} wants TLS")) && told.contains("--tls-ca"), "{told}");
+    let reported = strange.refused();
+    assert!(
+        reported.contains(&format!("{secure} shows a certificate that the given authority did not sign")),
+        "{reported}"
+    );
+    let reported = nobody.refused();
+    assert!(
+        reported.contains(&format!("{secure} asks for a client certificate")) && reported.contains("--tls-cert"),
+        "{reported}"
+    );
+    let reported = plain.refused();
+    assert!(reported.contains(&format!("{secure} wants TLS")) && reported.contains("--tls-ca"), "{reported}");
 }

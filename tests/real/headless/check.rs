@@ -25,18 +25,22 @@ async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
         kazoo.held(&format!("{client}-holds")).await;
     }
     let sound = check(&at, &[]).await;
-    let told = json(&sound);
-    assert_eq!((sound.code, &told["passed"], &told["locks"]), (Some(0), &true.into(), &2.into()), "{told}");
-    assert_eq!(told["findings"], Value::Array(Vec::new()));
+    let reported = json(&sound);
+    assert_eq!((sound.code, &reported["passed"], &reported["locks"]), (Some(0), &true.into(), &2.into()), "{reported}");
+    assert_eq!(reported["findings"], Value::Array(Vec::new()));
 
     kazoo.start("a", "a-waits", "lock", "/locks/orders").await;
     kazoo.start("b", "b-waits", "lock", "/locks/billing").await;
     let stuck = check(&at, &[]).await;
-    let told = json(&stuck);
-    assert_eq!((stuck.code, &told["passed"], &told["fail_on"]), (Some(1), &false.into(), &"warning".into()), "{told}");
-    let worst = &told["findings"][0];
-    assert_eq!((&worst["code"], &worst["severity"]), (&"deadlock".into(), &"critical".into()), "{told}");
-    assert!(worst["summary"].is_string() && worst["remedy"].is_string() && worst["lock"].is_string(), "{told}");
+    let reported = json(&stuck);
+    assert_eq!(
+        (stuck.code, &reported["passed"], &reported["fail_on"]),
+        (Some(1), &false.into(), &"warning".into()),
+        "{reported}"
+    );
+    let worst = &reported["findings"][0];
+    assert_eq!((&worst["code"], &worst["severity"]), (&"deadlock".into(), &"critical".into()), "{reported}");
+    assert!(worst["summary"].is_string() && worst["remedy"].is_string() && worst["lock"].is_string(), "{reported}");
 
     let table = check(&at, &["--format", "table"]).await;
     assert_eq!(table.code, Some(1), "{table:?}");
@@ -48,10 +52,11 @@ async fn sound_locks_pass_and_a_deadlock_fails_with_what_to_do() {
 async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
     let server = Server::start();
     let at = server.connect_string();
-    let told = run(lockscope(&["check", "--connect", &at, "--for", "2s"])).await.json();
-    let not_seen: Vec<&str> = told["not_seen"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert!(not_seen.contains(&"deadlock") && not_seen.contains(&"stuck"), "{told}");
-    assert!(!not_seen.contains(&"persistent-contender"), "{told}");
+    let reported = run(lockscope(&["check", "--connect", &at, "--for", "2s"])).await.json();
+    let not_seen: Vec<&str> =
+        reported["not_seen"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
+    assert!(not_seen.contains(&"deadlock") && not_seen.contains(&"stuck"), "{reported}");
+    assert!(!not_seen.contains(&"persistent-contender"), "{reported}");
     let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
     assert!(
         table.contains("Not looked for, in so short a time: ghost, member-disagrees, idle-holder, stuck, "),
@@ -62,6 +67,6 @@ async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_there_is_no_pass() {
-    let told = check("127.0.0.1:1", &["--timeout", "2s"]).await.refused();
-    assert!(told.contains("127.0.0.1:1 refused the connection"), "{told}");
+    let reported = check("127.0.0.1:1", &["--timeout", "2s"]).await.refused();
+    assert!(reported.contains("127.0.0.1:1 refused the connection"), "{reported}");
 }

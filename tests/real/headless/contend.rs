@@ -73,12 +73,13 @@ fn number(value: &Value) -> f64 {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_recipe_makes_all_its_rounds_and_tells_every_field() {
+async fn every_recipe_makes_all_its_rounds_and_fills_every_field() {
     let connect = zk::own_root("contend-recipes").await;
     for recipe in Algorithm::NAMES {
         let arguments = ["contend", "--path", "/a/lock", "--recipe", recipe, "--clients", "4", "--rounds", "5"];
-        let told = run(command(&connect, &[&arguments[..], &["--hold", "1ms", "--seed", "7"]].concat())).await.json();
-        let fields: BTreeSet<&str> = told.as_object().expect("an object").keys().map(String::as_str).collect();
+        let reported =
+            run(command(&connect, &[&arguments[..], &["--hold", "1ms", "--seed", "7"]].concat())).await.json();
+        let fields: BTreeSet<&str> = reported.as_object().expect("an object").keys().map(String::as_str).collect();
         let promised: BTreeSet<&str> = FIELDS.into_iter().collect();
         assert_eq!(fields, promised);
         for (field, expected) in [
@@ -91,13 +92,16 @@ async fn every_recipe_makes_all_its_rounds_and_tells_every_field() {
             ("left_behind", 0.into()),
             ("interrupted", false.into()),
         ] {
-            assert_eq!(told[field], expected, "{field} of {told}");
+            assert_eq!(reported[field], expected, "{field} of {reported}");
         }
-        assert!(number(&told["acquisitions_per_second"]) > 0.0 && number(&told["requests"]["per_acquisition"]) >= 3.0);
-        let waits = &told["wait_ms"];
+        assert!(
+            number(&reported["acquisitions_per_second"]) > 0.0
+                && number(&reported["requests"]["per_acquisition"]) >= 3.0
+        );
+        let waits = &reported["wait_ms"];
         assert!(number(&waits["p50"]) <= number(&waits["p90"]) && number(&waits["p99"]) <= number(&waits["max"]));
-        assert!(number(&told["hold_ms"]["p50"]) >= 1.0, "{told}");
-        assert!(told["server"]["deleted_watch_events"].is_u64(), "{told}");
+        assert!(number(&reported["hold_ms"]["p50"]) >= 1.0, "{reported}");
+        assert!(reported["server"]["deleted_watch_events"].is_u64(), "{reported}");
         is_clean(&connect).await;
     }
 }
@@ -109,9 +113,12 @@ async fn a_signal_in_the_middle_ends_it_with_its_figures_and_leaves_no_node() {
         let running = Running::start(command(&connect, &["contend", "--path", "/lock", "--endless"]));
         is_contended(&connect, "/lock").await;
         running.signal(signal);
-        let told = running.ended().await.json();
-        assert_eq!(told["interrupted"], true, "{told}");
-        assert!(number(&told["acquisitions"]) > 0.0 && told["violations"] == 0 && told["left_behind"] == 0, "{told}");
+        let reported = running.ended().await.json();
+        assert_eq!(reported["interrupted"], true, "{reported}");
+        assert!(
+            number(&reported["acquisitions"]) > 0.0 && reported["violations"] == 0 && reported["left_behind"] == 0,
+            "{reported}"
+        );
         is_clean(&connect).await;
     }
 }
@@ -125,19 +132,19 @@ async fn a_second_signal_ends_it_though_the_server_hangs() {
     server.pause();
     running.signal("INT");
     running.signal("TERM");
-    let Ended { code, out, told } = running.ended().await;
+    let Ended { code, out, stderr } = running.ended().await;
     server.resume();
     // Either of the two may be taken first.
     assert!(matches!(code, Some(130 | 143)), "{code:?}");
-    assert_eq!((out.as_str(), told.as_str()), ("", ""));
+    assert_eq!((out.as_str(), stderr.as_str()), ("", ""));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_ends_when_its_time_has_passed() {
     let connect = zk::own_root("contend-for").await;
     let arguments = ["contend", "--path", "/lock", "--clients", "2", "--endless", "--for", "200ms"];
-    let told = run(command(&connect, &arguments)).await.json();
-    assert!(told["rounds"].is_null() && number(&told["elapsed_ms"]) >= 200.0, "{told}");
+    let reported = run(command(&connect, &arguments)).await.json();
+    assert!(reported["rounds"].is_null() && number(&reported["elapsed_ms"]) >= 200.0, "{reported}");
     is_clean(&connect).await;
 }
 
@@ -150,31 +157,31 @@ async fn a_reader_who_goes_ends_it_quietly_and_the_nodes_go_too() {
     is_contended(&connect, "/lock").await;
     drop(child.stdout.take());
     let status = eventually("its end", async || child.try_wait().ok().flatten().ok_or("it still runs")).await;
-    let mut told = String::new();
-    child.stderr.take().expect("it is piped").read_to_string(&mut told).expect("text");
-    assert_eq!((status.code(), told.as_str()), (Some(0), ""));
+    let mut reported = String::new();
+    child.stderr.take().expect("it is piped").read_to_string(&mut reported).expect("text");
+    assert_eq!((status.code(), reported.as_str()), (Some(0), ""));
     is_clean(&connect).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_takes_too_few_connections_is_told_in_a_sentence() {
+async fn a_server_that_takes_too_few_connections_is_reported_in_a_sentence() {
     let server = Settings::default().line("maxClientCnxns=3").start();
     let connect = server.connect_string();
     // The program's own session is the last that finds room. Of connections that come in one burst the server lets more pass
     // than it says, since it counts them later.
     let _sessions = [zk::connect(&connect).await, zk::connect(&connect).await];
     let arguments = ["contend", "--path", "/lock", "--clients", "10", "--timeout", "1m"];
-    let told = run(command(&connect, &arguments)).await.refused();
-    assert!(told.contains("10 of 10 test clients got no session"), "{told}");
+    let reported = run(command(&connect, &arguments)).await.refused();
+    assert!(reported.contains("10 of 10 test clients got no session"), "{reported}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_herd_costs_more_events_than_a_chain_and_both_are_told_side_by_side() {
+async fn a_herd_costs_more_events_than_a_chain_and_both_are_shown_side_by_side() {
     let connect = zk::own_root("compare").await;
     let arguments = ["compare", "--path", "/c", "--clients", "4,12", "--rounds", "10"];
-    let told = run(command(&connect, &arguments)).await.json();
-    assert_eq!((&told["schema"], &told["interrupted"]), (&1.into(), &false.into()));
-    let runs = told["runs"].as_array().expect("runs");
+    let reported = run(command(&connect, &arguments)).await.json();
+    assert_eq!((&reported["schema"], &reported["interrupted"]), (&1.into(), &false.into()));
+    let runs = reported["runs"].as_array().expect("runs");
     let sizes: Vec<&Value> = runs.iter().map(|run| &run["clients"]).collect();
     assert_eq!(sizes, [4, 12]);
     for run in runs {
@@ -199,7 +206,7 @@ async fn a_herd_costs_more_events_than_a_chain_and_both_are_told_side_by_side() 
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_comparison_that_is_interrupted_tells_the_sizes_that_are_done() {
+async fn a_comparison_that_is_interrupted_shows_the_sizes_that_are_done() {
     let connect = zk::own_root("compare-signal").await;
     let arguments = ["compare", "--path", "/c", "--clients", "1,2", "--rounds", "3", "--hold", "1ms"];
     let whole = run(command(&connect, &arguments)).await.json();
@@ -208,8 +215,8 @@ async fn a_comparison_that_is_interrupted_tells_the_sizes_that_are_done() {
     let running = Running::start(command(&connect, &endless));
     is_contended(&connect, "/c/herd").await;
     running.signal("INT");
-    let told = running.ended().await.json();
-    assert_eq!((&told["interrupted"], &told["runs"]), (&true.into(), &Value::Array(Vec::new())));
+    let reported = running.ended().await.json();
+    assert_eq!((&reported["interrupted"], &reported["runs"]), (&true.into(), &Value::Array(Vec::new())));
     is_clean(&connect).await;
 }
 
@@ -239,9 +246,9 @@ async fn a_thousand_clients_take_less_than_400_mb() {
         running.lines_now().pop().ok_or(peak)
     })
     .await;
-    let told: Value = serde_json::from_str(&line).expect("JSON");
+    let reported: Value = serde_json::from_str(&line).expect("JSON");
     assert_eq!(
-        (&told["acquisitions"], &told["violations"], &told["left_behind"]),
+        (&reported["acquisitions"], &reported["violations"], &reported["left_behind"]),
         (&1000.into(), &0.into(), &0.into())
     );
     assert!(peak > 0 && peak < 400_000, "{peak} KiB");
@@ -249,11 +256,11 @@ async fn a_thousand_clients_take_less_than_400_mb() {
 }
 
 /// That the servers were lost is in the JSON, on stderr and in the exit code, and what may be left is named.
-fn tells_the_loss(ended: &Ended, outcome: &Value, at: &str) {
+fn assert_reports_the_loss(ended: &Ended, outcome: &Value, at: &str) {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     let why = outcome["troubles"][0].as_str().expect("a reason");
     assert!(why.starts_with("the servers were lost: ") && why.contains(at), "{why}");
-    assert!(ended.told.starts_with(&format!("lockscope: {why}")), "{ended:?}");
+    assert!(ended.stderr.starts_with(&format!("lockscope: {why}")), "{ended:?}");
     assert_eq!((&outcome["servers_lost"], &outcome["left_behind"]), (&true.into(), &Value::Null), "{outcome}");
     let nodes = outcome["left_behind_nodes"].as_array().expect("a list");
     assert!(!nodes.is_empty() && nodes.len() <= 100, "{outcome}");
@@ -262,7 +269,7 @@ fn tells_the_loss(ended: &Ended, outcome: &Value, at: &str) {
         assert!(node.as_str().is_some_and(|node| node.starts_with(&format!("{path}/"))), "{outcome}");
     }
     let first = nodes[0].as_str().expect("a path");
-    assert!(ended.told.contains(first) && ended.told.contains("may be left behind"), "{ended:?}");
+    assert!(ended.stderr.contains(first) && ended.stderr.contains("may be left behind"), "{ended:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -287,7 +294,7 @@ async fn a_run_whose_server_was_killed_ends_with_its_figures_and_says_so() {
         if arguments.contains(&"mutex") {
             assert_eq!((ended.code, &outcome["servers_lost"]), (Some(2), &true.into()), "{ended:?}");
         } else {
-            tells_the_loss(&ended, &outcome, &at);
+            assert_reports_the_loss(&ended, &outcome, &at);
         }
         assert!(number(&outcome["acquisitions"]) > 0.0 && outcome["interrupted"] == true, "{outcome}");
     }
@@ -304,7 +311,7 @@ async fn a_comparison_whose_server_was_killed_ends_with_its_figures_and_says_so(
     let ended = running.ended().await;
     let comparison: Value = serde_json::from_str(&ended.out).unwrap_or_else(|error| panic!("{error} in {ended:?}"));
     assert_eq!((&comparison["interrupted"], &comparison["runs"]), (&true.into(), &Value::Array(Vec::new())));
-    tells_the_loss(&ended, &comparison["unpaired"], &at);
+    assert_reports_the_loss(&ended, &comparison["unpaired"], &at);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -315,11 +322,11 @@ async fn a_server_that_restarts_in_time_costs_a_run_nothing_but_time() {
     let running = Running::start(command(&at, &arguments));
     is_contended(&at, "/lock").await;
     server.restart();
-    let told = running.ended().await.json();
-    assert_eq!((&told["acquisitions"], &told["left_behind"]), (&300.into(), &0.into()), "{told}");
+    let reported = running.ended().await.json();
+    assert_eq!((&reported["acquisitions"], &reported["left_behind"]), (&300.into(), &0.into()), "{reported}");
     assert_eq!(
-        (&told["servers_lost"], &told["left_behind_nodes"]),
+        (&reported["servers_lost"], &reported["left_behind_nodes"]),
         (&false.into(), &Value::Array(Vec::new())),
-        "{told}"
+        "{reported}"
     );
 }

@@ -1,10 +1,10 @@
-//! What stands in names and data is told, and reaches no terminal as it is.
+//! What stands in names and data is shown escaped, and reaches no terminal as it is.
 
 use zookeeper_client::CreateMode;
 
 use super::program::{Running, lockscope, run};
 use crate::harness::zk;
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 /// Wide characters, and one that turns the direction of what follows: names that every server takes.
 const PARENT: &str = "/倉庫\u{202e}kcol";

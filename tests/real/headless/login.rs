@@ -27,7 +27,7 @@ async fn snapshot(connect: &str, identities: &str) -> Ended {
     command.arg("--auth-file").arg(&auth).arg("--log-file").arg(&log).env("LOCKSCOPE_LOG", "trace");
     let ended = run(command).await;
     let log = fs::read_to_string(log).expect("a log");
-    for text in [&log, &ended.out, &ended.told] {
+    for text in [&log, &ended.out, &ended.stderr] {
         assert!(!text.contains(SECRET) && !text.contains(WRONG), "a password is in {text}");
     }
     ended
@@ -36,18 +36,21 @@ async fn snapshot(connect: &str, identities: &str) -> Ended {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wrong_sasl_password_is_an_error_also_where_the_server_keeps_the_client_as_nobody() {
     let server = lenient();
-    let told = snapshot(&server.connect_string(), &format!("sasl:alice:{WRONG}\n")).await.refused();
-    assert!(told.contains("refused the sasl credentials") && told.contains("check user and password"), "{told}");
-    let told = snapshot(&server.connect_string(), &format!("digest:bob:x\nsasl:bob:{WRONG}\n")).await.refused();
-    assert!(told.contains("refused the sasl credentials"), "{told}");
+    let reported = snapshot(&server.connect_string(), &format!("sasl:alice:{WRONG}\n")).await.refused();
+    assert!(
+        reported.contains("refused the sasl credentials") && reported.contains("check user and password"),
+        "{reported}"
+    );
+    let reported = snapshot(&server.connect_string(), &format!("digest:bob:x\nsasl:bob:{WRONG}\n")).await.refused();
+    assert!(reported.contains("refused the sasl credentials"), "{reported}");
     snapshot(&server.connect_string(), &format!("digest:bob:{WRONG}\nsasl:alice:{SECRET}\n")).await.json();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_knows_no_sasl_gives_no_session_to_who_wants_to_log_in() {
     let server = Server::start();
-    let told = snapshot(&server.connect_string(), &format!("sasl:alice:{SECRET}\n")).await.refused();
-    assert!(told.contains("sasl credentials") && told.contains("know the scheme"), "{told}");
+    let reported = snapshot(&server.connect_string(), &format!("sasl:alice:{SECRET}\n")).await.refused();
+    assert!(reported.contains("sasl credentials") && reported.contains("know the scheme"), "{reported}");
     snapshot(&server.connect_string(), &format!("digest:alice:{SECRET}\n")).await.json();
 }
 
@@ -58,8 +61,8 @@ async fn a_server_that_is_too_old_to_say_who_we_are_is_used_and_that_is_noted_on
     relay.rewrite_op(op::WHO_AM_I, op::UNKNOWN);
     let ended = snapshot(&relay.connect_string(), &format!("sasl:alice:{SECRET}\n")).await;
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert_eq!(ended.told.matches("could not be verified").count(), 1, "{ended:?}");
-    assert_eq!(ended.told.lines().count(), 1, "{ended:?}");
+    assert_eq!(ended.stderr.matches("could not be verified").count(), 1, "{ended:?}");
+    assert_eq!(ended.stderr.lines().count(), 1, "{ended:?}");
     let shot: serde_json::Value = serde_json::from_str(&ended.out).expect("JSON");
     assert!(shot["ensemble"]["session"].is_string(), "{shot}");
 
@@ -73,6 +76,6 @@ async fn a_server_that_is_too_old_to_say_who_we_are_is_used_and_that_is_noted_on
     terminal.press("q");
     assert_eq!(terminal.ends().exit_code(), 0);
 
-    // Who gives no login, or one whose acceptance every server says, is told nothing.
+    // Who gives no login, or one whose acceptance every server says, reads nothing of it.
     snapshot(&relay.connect_string(), &format!("digest:alice:{SECRET}\n")).await.json();
 }

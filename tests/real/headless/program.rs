@@ -26,13 +26,13 @@ pub struct Ended {
     pub code: Option<i32>,
     pub out: String,
     /// What it said on stderr.
-    pub told: String,
+    pub stderr: String,
 }
 
 impl Ended {
     /// What it printed, which was all it said.
     pub fn done(self) -> String {
-        assert_eq!((self.code, self.told.as_str()), (Some(0), ""), "{}", self.out);
+        assert_eq!((self.code, self.stderr.as_str()), (Some(0), ""), "{}", self.out);
         self.out
     }
 
@@ -45,10 +45,10 @@ impl Ended {
 
     /// The one sentence that it said instead of doing anything.
     pub fn refused(self) -> String {
-        assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.told);
-        let sentence = self.told.strip_prefix("lockscope: ").and_then(|told| told.strip_suffix('\n'));
+        assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.stderr);
+        let sentence = self.stderr.strip_prefix("lockscope: ").and_then(|reported| reported.strip_suffix('\n'));
         let sentence = sentence.filter(|sentence| !sentence.contains('\n'));
-        sentence.unwrap_or_else(|| panic!("{:?} is not one sentence", self.told)).to_owned()
+        sentence.unwrap_or_else(|| panic!("{:?} is not one sentence", self.stderr)).to_owned()
     }
 }
 
@@ -61,7 +61,7 @@ pub async fn run(command: Command) -> Ended {
 pub struct Running {
     child: Child,
     lines: mpsc::UnboundedReceiver<String>,
-    told: Option<JoinHandle<String>>,
+    reported: Option<JoinHandle<String>>,
 }
 
 impl Running {
@@ -78,12 +78,12 @@ impl Running {
                 && sender.send(std::mem::take(&mut line)).is_ok()
             {}
         });
-        let told = std::thread::spawn(move || {
-            let mut told = String::new();
-            err.read_to_string(&mut told).expect("it says text");
-            told
+        let reported = std::thread::spawn(move || {
+            let mut reported = String::new();
+            err.read_to_string(&mut reported).expect("it says text");
+            reported
         });
-        Self { child, lines, told: Some(told) }
+        Self { child, lines, reported: Some(reported) }
     }
 
     /// Its process id.
@@ -127,8 +127,8 @@ impl Running {
         while let Some(line) = self.line().await {
             out += &line;
         }
-        let told = self.told.take().expect("it ends once").join().expect("it says text");
-        Ended { code: status.code(), out, told }
+        let reported = self.reported.take().expect("it ends once").join().expect("it says text");
+        Ended { code: status.code(), out, stderr: reported }
     }
 }
 

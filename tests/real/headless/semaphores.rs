@@ -11,24 +11,24 @@ use crate::harness::foreign::Foreign;
 use crate::harness::relay::{Relay, op};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 const LOCK: &str = "/locks/pool";
 
 /// A command that watches, and what it has printed of [`LOCK`].
-struct Watching {
+struct WatchFixture {
     running: Running,
     lines: Vec<Value>,
 }
 
-impl Watching {
+impl WatchFixture {
     /// Starts it, and returns when a change would be seen.
     async fn start(at: &str, client: &Client) -> Self {
         let arguments = ["watch", "--connect", at, "--format", "json", "--server-view", "off"];
-        let mut watching = Self { running: Running::start(lockscope(&arguments)), lines: Vec::new() };
+        let mut fixture = Self { running: Running::start(lockscope(&arguments)), lines: Vec::new() };
         zk::make(client, ["/probe".to_owned()]).await;
-        watching.until_seen(client).await;
-        watching
+        fixture.until_seen(client).await;
+        fixture
     }
 
     /// Returns when a change is seen that is made now.
@@ -82,8 +82,8 @@ fn at(line: &Value) -> i64 {
 }
 
 /// That each contender enqueued, acquired and released, and waited from the one to the other.
-fn are_whole(watching: &Watching, count: usize) {
-    let contenders = watching.contenders();
+fn are_whole(fixture: &WatchFixture, count: usize) {
+    let contenders = fixture.contenders();
     let wrong: Vec<String> = contenders
         .iter()
         .filter(|(_, lines)| events(lines) != "enqueued acquired released")
@@ -102,16 +102,16 @@ fn are_whole(watching: &Watching, count: usize) {
 async fn contended(clients: usize, rounds: usize, hold: &str, leases: usize, least: usize) {
     let at = zk::own_root("watch-semaphore").await;
     let client = zk::connect(&at).await;
-    let mut watching = Watching::start(&at, &client).await;
+    let mut fixture = WatchFixture::start(&at, &client).await;
     let [clients_, rounds_, leases] = [clients, rounds, leases].map(|number| number.to_string());
     let arguments = ["contend", "--connect", &at, "--path", LOCK, "--recipe", "semaphore", "--clients", &clients_];
     let figures = ["--rounds", &rounds_, "--leases", &leases, "--hold", hold, "--format", "json"];
     let made = run(lockscope(&[&arguments[..], &figures[..]].concat())).await;
-    assert_eq!(made.code, Some(0), "{}", made.told);
+    assert_eq!(made.code, Some(0), "{}", made.stderr);
     // What is printed after this was seen after all that the test clients did.
-    watching.until_seen(&client).await;
-    let seen = watching.contenders().len();
-    are_whole(&watching, seen);
+    fixture.until_seen(&client).await;
+    let seen = fixture.contenders().len();
+    are_whole(&fixture, seen);
     // Who comes and goes between two reads is not seen at all.
     assert!((least..=clients * rounds).contains(&seen), "{seen} contenders were seen");
 }
@@ -122,7 +122,7 @@ async fn every_acquisition_of_a_built_in_semaphore_is_enqueued_acquired_and_rele
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn acquisitions_that_follow_each_other_as_fast_as_they_can_are_told_apart() {
+async fn acquisitions_that_follow_each_other_as_fast_as_they_can_are_distinguished() {
     contended(6, 200, "0ms", 3, 200).await;
 }
 
@@ -139,15 +139,15 @@ async fn queue(client: &Client) -> String {
 }
 
 async fn gives_up(at: &str, client: &Client) {
-    let mut watching = Watching::start(at, client).await;
+    let mut fixture = WatchFixture::start(at, client).await;
     for count in 1..=5 {
         let node = queue(client).await;
-        watching.until("enqueued", count).await;
+        fixture.until("enqueued", count).await;
         client.delete(&node, None).await.expect("it is there");
         // Nothing else happens to this lock that could remind anybody of it.
-        watching.until("left", count).await;
+        fixture.until("left", count).await;
     }
-    let contenders = watching.contenders();
+    let contenders = fixture.contenders();
     assert!(contenders.values().all(|lines| events(lines) == "enqueued left"), "{contenders:#?}");
     assert_eq!(contenders.len(), 5);
 }
@@ -176,7 +176,7 @@ async fn handed_over(foreign: fn(&str) -> Foreign, subject: &str, parents_of: Ve
     let client = zk::connect(&at).await;
     // A queue of Curator's is known for a semaphore's as soon as there is a place for leases.
     zk::make(&client, parents_of).await;
-    let mut watching = Watching::start(&at, &client).await;
+    let mut fixture = WatchFixture::start(&at, &client).await;
     let mut foreign = foreign(&at);
     for id in ["a", "b", "c"] {
         foreign.connect(id).await;
@@ -186,14 +186,14 @@ async fn handed_over(foreign: fn(&str) -> Foreign, subject: &str, parents_of: Ve
             foreign.held(id).await;
         }
     }
-    watching.until("enqueued", 3).await;
+    fixture.until("enqueued", 3).await;
     foreign.release("a").await;
     foreign.held("c").await;
     for id in ["b", "c"] {
         foreign.release(id).await;
     }
-    watching.until("released", 3).await;
-    are_whole(&watching, 3);
+    fixture.until("released", 3).await;
+    are_whole(&fixture, 3);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

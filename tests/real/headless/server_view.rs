@@ -41,8 +41,11 @@ async fn a_contender_shows_its_client_its_life_and_what_it_watches() {
         assert!(server.words("cons").lines().find(of_session).is_some_and(|line| line.contains(client)), "{contender}");
         assert!(contender["session_timeout_ms"].as_u64().is_some_and(|timeout| timeout > 0), "{contender}");
     }
-    let told = &shot["ensemble"]["servers"][0];
-    assert_eq!((&told["view"], &told["mode"], &told["error"]), (&"words".into(), &"standalone".into(), &Value::Null));
+    let reported = &shot["ensemble"]["servers"][0];
+    assert_eq!(
+        (&reported["view"], &reported["mode"], &reported["error"]),
+        (&"words".into(), &"standalone".into(), &Value::Null)
+    );
     let untold = snapshot(&at, &["--server-view", "off"]).await;
     assert_eq!(untold["ensemble"]["servers"][0]["view"], "none");
     assert_eq!(untold["locks"][0]["contenders"][0]["liveness"], "unknown");
@@ -76,21 +79,21 @@ async fn a_writer_behind_a_write_and_its_own_read_is_shown_to_wait_for_the_write
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_that_does_not_tell_is_named_with_what_to_change_and_nothing_is_claimed() {
+async fn a_server_that_does_not_answer_is_named_with_what_to_change_and_nothing_is_claimed() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks".to_owned()]).await;
     let wish = [("/locks/_c_d83b7d22-9b4b-4ccf-973c-09c524b9be5d-lock-".to_owned(), Vec::new())];
     zk::create_all(&client, zookeeper_client::CreateMode::EphemeralSequential, wish).await;
     let shot = snapshot(&server.connect_string(), &["--server-view", "words"]).await;
-    let told = &shot["ensemble"]["servers"][0];
-    assert!(told["error"].as_str().is_some_and(|error| error.contains("4lw.commands.whitelist")), "{told}");
+    let reported = &shot["ensemble"]["servers"][0];
+    assert!(reported["error"].as_str().is_some_and(|error| error.contains("4lw.commands.whitelist")), "{reported}");
     let contender = &shot["locks"][0]["contenders"][0];
     assert_eq!((&contender["liveness"], &contender["client"]), (&"unknown".into(), &Value::Null));
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_holder_whose_process_was_killed_is_told_to_have_expired_not_to_have_released() {
+async fn a_holder_whose_process_was_killed_expired_and_did_not_release() {
     let server = Server::start();
     let at = server.connect_string();
     let mut kazoo = Foreign::kazoo(&at);
@@ -99,7 +102,7 @@ async fn a_holder_whose_process_was_killed_is_told_to_have_expired_not_to_have_r
     kazoo.held("one").await;
     let mut watching = Running::start(lockscope(&["watch", "--connect", &at, "--format", "json"]));
     let mut lines = Vec::new();
-    let told = timeout(PATIENCE, async {
+    let reported = timeout(PATIENCE, async {
         loop {
             let line: Value = serde_json::from_str(&watching.line().await.expect("it goes on")).expect("JSON");
             match line["event"].as_str() {
@@ -111,6 +114,6 @@ async fn a_holder_whose_process_was_killed_is_told_to_have_expired_not_to_have_r
             lines.push(line);
         }
     });
-    let told = told.await.expect("it is told in time");
-    assert_eq!(told["lock"], "/locks/billing");
+    let reported = reported.await.expect("it is printed in time");
+    assert_eq!(reported["lock"], "/locks/billing");
 }

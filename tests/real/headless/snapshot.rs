@@ -13,18 +13,18 @@ use crate::foreign_clients::queued;
 use crate::harness::foreign::Foreign;
 use crate::harness::server::Server;
 use crate::harness::zk::{self, Node};
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 /// A queue of a real library: its contenders in the order in which they came, one session each.
-struct Scene {
+struct SnapshotFixture {
     at: String,
     foreign: Foreign,
     client: Client,
 }
 
-impl Scene {
+impl SnapshotFixture {
     /// Lets sessions `0`, `1`, ... contend. Each of the first ones holds before the next comes.
-    async fn play(at: String, mut foreign: Foreign, recipe: &str, path: &str, holders: usize, all: usize) -> Self {
+    async fn contend(at: String, mut foreign: Foreign, recipe: &str, path: &str, holders: usize, all: usize) -> Self {
         let client = zk::connect(&at).await;
         let parent = path.rsplit_once('/').expect("a path").0;
         zk::make(&client, [parent.to_owned()]).await;
@@ -86,19 +86,19 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_mutex_of_curator_is_told_field_by_field() {
+async fn a_mutex_of_curator_is_shown_field_by_field() {
     let at = zk::own_root("snapshot-curator").await;
     let foreign = Foreign::java(&at);
-    let mut scene = Scene::play(at.clone(), foreign, "mutex", "/locks/billing", 1, 3).await;
+    let mut fixture = SnapshotFixture::contend(at.clone(), foreign, "mutex", "/locks/billing", 1, 3).await;
     let before = chrono::Utc::now().timestamp_millis();
-    let shot = scene.snapshot(&["--format", "json", "--root", "/locks"]).await;
+    let shot = fixture.snapshot(&["--format", "json", "--root", "/locks"]).await;
     let taken_at = millis(&shot["taken_at"]);
     assert!((before..=chrono::Utc::now().timestamp_millis()).contains(&taken_at), "{}", shot["taken_at"]);
 
     let lock = &shot["locks"][0];
     let names = names(lock);
-    assert_eq!(names, scene.foreign.order("0").await, "the order that Curator sees");
-    let nodes = scene.nodes().await;
+    assert_eq!(names, fixture.foreign.order("0").await, "the order that Curator sees");
+    let nodes = fixture.nodes().await;
     let contenders: Vec<Value> = (0..3)
         .map(|at| {
             let holds = at == 0;
@@ -125,37 +125,37 @@ async fn a_mutex_of_curator_is_told_field_by_field() {
     });
     assert_eq!(shot, expected);
     for id in 0..3 {
-        assert_eq!(scene.foreign.holds(&id.to_string()).await, id == 0, "{id} in Curator's own eyes");
+        assert_eq!(fixture.foreign.holds(&id.to_string()).await, id == 0, "{id} in Curator's own eyes");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_semaphore_of_kazoo_is_told_as_its_leases_and_then_its_queue() {
+async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
     let at = zk::own_root("snapshot-kazoo").await;
     let foreign = Foreign::kazoo(&at);
-    let mut scene = Scene::play(at, foreign, "semaphore", "/pools/db", 2, 4).await;
-    let shot = scene.snapshot(&[]).await;
+    let mut fixture = SnapshotFixture::contend(at, foreign, "semaphore", "/pools/db", 2, 4).await;
+    let shot = fixture.snapshot(&[]).await;
     let taken_at = millis(&shot["taken_at"]);
     assert_eq!(shot["locks"].as_array().map(Vec::len), Some(1), "{shot}");
     let lock = &shot["locks"][0];
-    let (names, nodes) = (names(lock), scene.nodes().await);
+    let (names, nodes) = (names(lock), fixture.nodes().await);
     assert_eq!(names.len(), 4);
-    let mut holders = scene.foreign.order("0").await;
+    let mut holders = fixture.foreign.order("0").await;
     let mut leases: Vec<String> =
         names[..2].iter().map(|name| String::from_utf8_lossy(&nodes[name].data).into_owned()).collect();
     holders.sort();
     leases.sort();
     assert_eq!(leases, holders, "who holds in kazoo's own eyes");
-    let told = |at: usize, sequence, mode, waits_for: &[&str], holds| {
+    let reported = |at: usize, sequence, mode, waits_for: &[&str], holds| {
         contender(&nodes[&names[at]], taken_at, sequence, mode, waits_for, holds)
     };
     let expected = json!({
         "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "next_sequence": 4,
         "contenders": [
-            told(0, None, "lease", &[], true),
-            told(1, None, "lease", &[], true),
-            told(2, Some(2), "lease", &[&names[0], &names[1]], false),
-            told(3, Some(3), "lease", &[&names[2]], false),
+            reported(0, None, "lease", &[], true),
+            reported(1, None, "lease", &[], true),
+            reported(2, Some(2), "lease", &[&names[0], &names[1]], false),
+            reported(3, Some(3), "lease", &[&names[2]], false),
         ],
         "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
     });
@@ -166,10 +166,10 @@ async fn a_semaphore_of_kazoo_is_told_as_its_leases_and_then_its_queue() {
 async fn a_table_has_a_line_for_each_lock() {
     let at = zk::own_root("snapshot-table").await;
     let foreign = Foreign::java(&at);
-    let scene = Scene::play(at.clone(), foreign, "mutex", "/locks/billing", 1, 3).await;
+    let fixture = SnapshotFixture::contend(at.clone(), foreign, "mutex", "/locks/billing", 1, 3).await;
     let wishes = [("/locks/leader".to_owned(), b"worker-3".to_vec())];
-    zk::create_all(&scene.client, CreateMode::Ephemeral, wishes).await;
-    let nodes = scene.nodes().await;
+    zk::create_all(&fixture.client, CreateMode::Ephemeral, wishes).await;
+    let nodes = fixture.nodes().await;
     let mut of_lock: Vec<&Node> = nodes.values().filter(|node| node.path.starts_with("/locks/billing/")).collect();
     of_lock.sort_by_key(|node| node.stat.czxid);
 
@@ -206,8 +206,8 @@ async fn the_first_server_may_be_down_and_paths_start_at_the_chroot() {
     assert_eq!(shot["ensemble"]["servers"][0]["address"], nobody);
     assert_eq!(shot["ensemble"]["servers"][1]["address"], address);
 
-    let told = run(lockscope(&["snapshot", "--connect", &format!("{at}/none"), "--timeout", "5s"])).await.refused();
-    assert!(told.contains(&format!("the chroot /{chroot}/none does not exist")), "{told}");
+    let reported = run(lockscope(&["snapshot", "--connect", &format!("{at}/none"), "--timeout", "5s"])).await.refused();
+    assert!(reported.contains(&format!("the chroot /{chroot}/none does not exist")), "{reported}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -233,6 +233,6 @@ async fn a_closed_pipe_ends_a_snapshot_quietly() {
         shell.args(["-c", script, PROGRAM, "snapshot", "--connect", &at, "--format", format]);
         shell.env_clear().env("HOME", "/nonexistent").env("PATH", "/usr/bin:/bin");
         let ended = run(shell).await;
-        assert_eq!((ended.out.len(), ended.told.as_str()), (1, "code 0\n"), "{format}");
+        assert_eq!((ended.out.len(), ended.stderr.as_str()), (1, "code 0\n"), "{format}");
     }
 }

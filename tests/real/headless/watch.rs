@@ -14,21 +14,21 @@ use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
-use crate::observe::watched::curator;
+use crate::observe::fixture::curator;
 
 /// The lock that the tests contend for.
 const LOCK: &str = "/locks/billing";
 
-/// A command that watches, and what it has told of [`LOCK`] and of the connection.
-struct Watching {
+/// A command that watches, and what it has printed of [`LOCK`] and of the connection.
+struct WatchFixture {
     running: Running,
-    told: Vec<Value>,
-    /// How many lines of `told` were asked for.
+    reported: Vec<Value>,
+    /// How many lines of `reported` were asked for.
     taken: usize,
 }
 
-impl Watching {
-    /// Starts it, and returns when a change would be told.
+impl WatchFixture {
+    /// Starts it, and returns when a change would be printed.
     async fn start(at: &str, client: &Client) -> Self {
         Self::with_view(at, client, "auto").await
     }
@@ -42,15 +42,15 @@ impl Watching {
         let arguments =
             ["watch", "--connect", at, "--format", "json", "--session-timeout", "10s", "--server-view", view];
         let running = Running::start(lockscope(&arguments));
-        let mut watching = Self { running, told: Vec::new(), taken: 0 };
-        watching.until_told(client).await;
-        watching
+        let mut fixture = Self { running, reported: Vec::new(), taken: 0 };
+        fixture.until_seen(client).await;
+        fixture
     }
 
-    /// Makes contenders of another lock until one is told.
-    async fn until_told(&mut self, client: &Client) {
+    /// Makes contenders of another lock until one is printed.
+    async fn until_seen(&mut self, client: &Client) {
         zk::make(client, ["/probe".to_owned()]).await;
-        eventually("a probe that is told", async || {
+        eventually("a probe that is printed", async || {
             let wishes = [("/probe/lock-".to_owned(), Vec::new())];
             let probe = zk::create_all(client, CreateMode::EphemeralSequential, wishes).await.remove(0);
             self.keep_now().iter().find(|line| line["event"] == "enqueued").map(drop).ok_or(probe)
@@ -61,7 +61,7 @@ impl Watching {
     fn keep(&mut self, line: &str) -> Option<Value> {
         let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
         if line["lock"] == LOCK || line["lock"].is_null() {
-            self.told.push(line);
+            self.reported.push(line);
             return None;
         }
         Some(line)
@@ -74,12 +74,12 @@ impl Watching {
 
     /// The next line.
     async fn next(&mut self) -> Value {
-        while self.told.len() == self.taken {
+        while self.reported.len() == self.taken {
             let line = self.running.line().await.expect("it goes on");
             self.keep(&line);
         }
         self.taken += 1;
-        self.told[self.taken - 1].clone()
+        self.reported[self.taken - 1].clone()
     }
 
     /// The lines up to one with this event, with it.
@@ -92,7 +92,7 @@ impl Watching {
     }
 
     /// That the next line is this one, but for the times. Gives the line.
-    async fn tells(&mut self, event: &str, whom: (&str, &str), queue: usize, herd: u64, chain: u64) -> Value {
+    async fn expect_line(&mut self, event: &str, whom: (&str, &str), queue: usize, herd: u64, chain: u64) -> Value {
         let line = self.next().await;
         let (node, session) = whom;
         let expected = json!({
@@ -166,8 +166,8 @@ async fn a_mutex_of_curator_is_followed_from_line_to_line() {
     let mut clients = Clients::new(&at, Foreign::java(&at), "mutex").await;
     let a = clients.contend("a").await;
     clients.foreign.held("a").await;
-    let mut watching = Watching::start(&at, &clients.client).await;
-    let found = watching.next().await;
+    let mut fixture = WatchFixture::start(&at, &clients.client).await;
+    let found = fixture.next().await;
     assert_eq!(
         (&found["event"], &found["lock"], &found["node"], &found["queue"]),
         (&json!("lock-found"), &json!(LOCK), &Value::Null, &json!(1))
@@ -175,48 +175,48 @@ async fn a_mutex_of_curator_is_followed_from_line_to_line() {
 
     // Each arrival wakes the waiters of a herd, and nobody in a chain.
     let b = clients.contend("b").await;
-    let enqueued = watching.tells("enqueued", as_str(&b), 2, 0, 0).await;
+    let enqueued = fixture.expect_line("enqueued", as_str(&b), 2, 0, 0).await;
     assert!(enqueued["waited_ms"].is_null() && enqueued["held_ms"].is_null());
     let c = clients.contend("c").await;
-    let came = watching.tells("enqueued", as_str(&c), 3, 1, 0).await;
+    let came = fixture.expect_line("enqueued", as_str(&c), 3, 1, 0).await;
     let d = clients.contend("d").await;
-    watching.tells("enqueued", as_str(&d), 4, 2, 0).await;
+    fixture.expect_line("enqueued", as_str(&d), 4, 2, 0).await;
 
     clients.foreign.abandon("c").await;
     clients.count -= 1;
-    let left = watching.tells("left", as_str(&c), 3, 2, 1).await;
+    let left = fixture.expect_line("left", as_str(&c), 3, 2, 1).await;
     assert_eq!((left["waited_ms"].as_u64(), &left["held_ms"]), (Some(between(&came, &left)), &Value::Null));
 
     clients.release("a").await;
     clients.foreign.held("b").await;
-    let released = watching.tells("released", as_str(&a), 2, 2, 1).await;
+    let released = fixture.expect_line("released", as_str(&a), 2, 2, 1).await;
     assert!(released["held_ms"].is_null(), "nobody saw the acquisition: {released}");
-    let acquired = watching.tells("acquired", as_str(&b), 2, 0, 0).await;
+    let acquired = fixture.expect_line("acquired", as_str(&b), 2, 0, 0).await;
     assert_eq!(acquired["waited_ms"].as_u64(), Some(between(&enqueued, &acquired)));
 
     clients.release("b").await;
-    let released = watching.tells("released", as_str(&b), 1, 1, 1).await;
+    let released = fixture.expect_line("released", as_str(&b), 1, 1, 1).await;
     assert_eq!(released["held_ms"].as_u64(), Some(between(&acquired, &released)));
-    watching.tells("acquired", as_str(&d), 1, 0, 0).await;
+    fixture.expect_line("acquired", as_str(&d), 1, 0, 0).await;
     clients.release("d").await;
-    watching.tells("released", as_str(&d), 0, 0, 0).await;
-    watching.running.signal("TERM");
-    watching.running.ended().await.done();
+    fixture.expect_line("released", as_str(&d), 0, 0, 0).await;
+    fixture.running.signal("TERM");
+    fixture.running.ended().await.done();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_cut_hid_is_told_after_it() {
+async fn what_a_cut_hid_is_reported_after_it() {
     let at = zk::own_root("watch-cut").await;
     let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
     let (server, chroot) = at.split_once('/').expect("a chroot");
     let relay = Relay::start(server).await;
     let a = clients.contend("a").await;
     let b = clients.contend("b").await;
-    let mut watching = Watching::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
-    watching.until("lock-found").await;
+    let mut fixture = WatchFixture::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
+    fixture.until("lock-found").await;
 
     relay.refuse().await;
-    let cut = watching.next().await;
+    let cut = fixture.next().await;
     assert_eq!((&cut["event"], &cut["lock"], &cut["queue"]), (&json!("disconnected"), &Value::Null, &Value::Null));
     assert!(cut["reason"].as_str().is_some_and(|reason| reason.contains("cut")), "{cut}");
     clients.release("a").await;
@@ -224,10 +224,10 @@ async fn what_a_cut_hid_is_told_after_it() {
     let c = clients.contend("c").await;
     relay.heal();
 
-    let lines = watching.until("resynced").await;
-    let told = events(&lines);
-    assert_eq!((told[0].as_str(), told[told.len() - 1].as_str()), ("reconnected", "resynced"));
-    let mut missed = told[1..told.len() - 1].to_vec();
+    let lines = fixture.until("resynced").await;
+    let reported = events(&lines);
+    assert_eq!((reported[0].as_str(), reported[reported.len() - 1].as_str()), ("reconnected", "resynced"));
+    let mut missed = reported[1..reported.len() - 1].to_vec();
     missed.sort();
     let expected = [format!("acquired {}", b.0), format!("enqueued {}", c.0), format!("released {}", a.0)];
     assert_eq!(missed, expected);
@@ -235,7 +235,7 @@ async fn what_a_cut_hid_is_told_after_it() {
 
     // It follows again.
     clients.release("b").await;
-    assert_eq!(events(&watching.until("acquired").await), [format!("released {}", b.0), format!("acquired {}", c.0)]);
+    assert_eq!(events(&fixture.until("acquired").await), [format!("released {}", b.0), format!("acquired {}", c.0)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -247,12 +247,12 @@ async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
     relay.rewrite_op(op::ADD_WATCH, op::UNKNOWN);
     relay.rewrite_op(op::REMOVE_WATCHES, op::UNKNOWN);
     let a = clients.contend("a").await;
-    let mut watching = Watching::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
+    let mut fixture = WatchFixture::start(&format!("{}/{chroot}", relay.connect_string()), &clients.client).await;
     let b = clients.contend("b").await;
     clients.release("a").await;
-    let told = events(&watching.until("acquired").await);
+    let reported = events(&fixture.until("acquired").await);
     let expected = ["lock-found".to_owned(), format!("enqueued {}", b.0), format!("released {}", a.0)];
-    assert_eq!(told[..3], expected);
+    assert_eq!(reported[..3], expected);
 
     // A connection that has lasted is followed at once by the next, on which the library takes back the watches of the
     // last one: old servers do not know that request either.
@@ -260,8 +260,8 @@ async fn a_server_without_recursive_watches_is_followed_without_a_cut() {
     let before = heartbeats();
     eventually("two heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
     relay.cut().await;
-    assert_eq!(events(&watching.until("disconnected").await), ["disconnected"]);
-    assert_eq!(events(&watching.until("resynced").await), ["reconnected", "resynced"]);
+    assert_eq!(events(&fixture.until("disconnected").await), ["disconnected"]);
+    assert_eq!(events(&fixture.until("resynced").await), ["reconnected", "resynced"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -274,12 +274,12 @@ async fn a_holder_whose_client_died_is_not_said_to_have_expired_without_a_proof(
     let holder = dying.held("a").await;
     waiters.count = 1;
     let waiter = waiters.contend("b").await;
-    let mut watching = Watching::without_view(&at, &waiters.client).await;
-    watching.until("lock-found").await;
+    let mut fixture = WatchFixture::without_view(&at, &waiters.client).await;
+    fixture.until("lock-found").await;
     drop(dying);
     waiters.foreign.held("b").await;
-    let told = events(&watching.until("acquired").await);
-    assert_eq!(told, [format!("released {holder}"), format!("acquired {}", waiter.0)]);
+    let reported = events(&fixture.until("acquired").await);
+    assert_eq!(reported, [format!("released {holder}"), format!("acquired {}", waiter.0)]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -288,9 +288,9 @@ async fn it_ends_as_done_at_a_signal_and_after_its_time() {
     for signal in ["TERM", "INT"] {
         let at = zk::own_root("watch-signal").await;
         let client = zk::connect(&at).await;
-        let watching = Watching::start(&at, &client).await;
-        watching.running.signal(signal);
-        watching.running.ended().await.done();
+        let fixture = WatchFixture::start(&at, &client).await;
+        fixture.running.signal(signal);
+        fixture.running.ended().await.done();
     }
     let began = Instant::now();
     let arguments = ["watch", "--connect", &connect, "--root", "/zookeeper", "--for", "5s"];
@@ -317,7 +317,7 @@ async fn a_reader_that_takes_one_line_and_leaves_ends_it_quietly() {
         // It finds out when it has something to say.
         zk::create_all(&client, CreateMode::EphemeralSequential, contender()).await;
         if let Ok(ended) = tokio::time::timeout(Duration::from_millis(50), &mut ended).await {
-            assert_eq!((ended.out.as_str(), ended.told.as_str()), ("", "code 0\n"));
+            assert_eq!((ended.out.as_str(), ended.stderr.as_str()), ("", "code 0\n"));
             break;
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use lockscope::lock::{Access, Algorithm, Cost, Lock};
 
-use super::ground::{Ground, LEASES, Relayed, got, held, lock, wait_for};
+use super::fixture::{LEASES, LockFixture, Relayed, got, held, lock, wait_for};
 use crate::harness::relay::{Relay, op};
 use crate::harness::wait::eventually;
 
@@ -18,18 +18,18 @@ const CREATE: i32 = 15;
 /// A client whose requests are counted on their way.
 struct Counted {
     relay: Relay,
-    ground: Ground,
+    fixture: LockFixture,
     lock: Lock,
 }
 
 impl Counted {
     async fn new(algorithm: Algorithm) -> Self {
-        let ground = Ground::new().await;
-        let Relayed { relay, client } = Relayed::new(&ground, Duration::from_secs(30)).await;
+        let fixture = LockFixture::new().await;
+        let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(30)).await;
         // Parents are there.
-        held(&ground.lock(algorithm).await).await.release().await.expect("it was held");
-        ground.until_nodes(0).await;
-        Self { relay, ground, lock: lock(&client, algorithm) }
+        held(&fixture.lock(algorithm).await).await.release().await.expect("it was held");
+        fixture.until_nodes(0).await;
+        Self { relay, fixture, lock: lock(&client, algorithm) }
     }
 
     fn sent(&self) -> BTreeMap<i32, u64> {
@@ -69,7 +69,7 @@ async fn an_uncontended_queue_lock_takes_one_create_and_one_listing_and_is_relea
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
     let counted = Counted::new(Algorithm::Chain).await;
-    let other = held(&counted.ground.lock(Algorithm::Chain).await).await;
+    let other = held(&counted.fixture.lock(Algorithm::Chain).await).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
     eventually("the watch", async || match counted.sent().get(&GET_DATA) {
@@ -88,10 +88,10 @@ async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chain_waiter_further_back_lists_once_more() {
     let counted = Counted::new(Algorithm::Chain).await;
-    let [head, middle] = counted.ground.locks(Algorithm::Chain).await;
+    let [head, middle] = counted.fixture.locks(Algorithm::Chain).await;
     let head = held(&head).await;
     let middle = wait_for(&middle);
-    counted.ground.until_nodes(2).await;
+    counted.fixture.until_nodes(2).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
     eventually("the watch", async || match counted.sent().get(&GET_DATA) {
@@ -111,9 +111,9 @@ async fn a_herd_waiter_is_woken_by_every_change_and_a_chain_waiter_by_one() {
     const ARRIVALS: u64 = 5;
     for (algorithm, events) in [(Algorithm::Herd, ARRIVALS + 1), (Algorithm::Chain, 1)] {
         let counted = Counted::new(algorithm).await;
-        let other = held(&counted.ground.lock(algorithm).await).await;
+        let other = held(&counted.fixture.lock(algorithm).await).await;
         let waiting = wait_for(&counted.lock);
-        counted.ground.until_nodes(2).await;
+        counted.fixture.until_nodes(2).await;
         let mut others = Vec::new();
         for arrived in 0..ARRIVALS {
             // One after the other, so that no two changes are one event.
@@ -124,8 +124,8 @@ async fn a_herd_waiter_is_woken_by_every_change_and_a_chain_waiter_by_one() {
                 })
                 .await;
             }
-            others.push(wait_for(&counted.ground.lock(algorithm).await));
-            counted.ground.until_nodes(3 + others.len() - 1).await;
+            others.push(wait_for(&counted.fixture.lock(algorithm).await));
+            counted.fixture.until_nodes(3 + others.len() - 1).await;
         }
         eventually("all events but the last", async || match counted.lock.cost() {
             Cost { events: seen, .. } if seen == events - 1 => Ok(()),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::task::JoinSet;
 
-use super::ground::{ALONE, Ground, Relayed, held, lock};
+use super::fixture::{ALONE, LockFixture, Relayed, held, lock};
 use crate::harness::relay::Relay;
 
 /// Cuts a relay's connections at intervals.
@@ -25,11 +25,11 @@ async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_an
     const CLIENTS: usize = 4;
     const ROUNDS: usize = 10;
     for algorithm in ALONE {
-        let ground = Ground::new().await;
+        let fixture = LockFixture::new().await;
         let inside = Arc::new(AtomicUsize::new(0));
         let (mut clients, mut relays) = (JoinSet::new(), Vec::new());
         for _ in 0..CLIENTS {
-            let Relayed { relay, client } = Relayed::new(&ground, Duration::from_secs(30)).await;
+            let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(30)).await;
             let lock = lock(&client, algorithm);
             drop(client);
             let inside = Arc::clone(&inside);
@@ -55,6 +55,6 @@ async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_an
             () = working => {}
             _ = join_all(cutting) => {}
         }
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }

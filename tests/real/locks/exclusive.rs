@@ -7,17 +7,17 @@ use lockscope::lock::LockError;
 use lockscope::znode::Zxid;
 use tokio::task::JoinSet;
 
-use super::ground::{ALONE, Ground, SHORT, got, held, wait_for};
+use super::fixture::{ALONE, LockFixture, SHORT_WAIT, got, held, wait_for};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_of_two_clients_holds_and_the_other_gets_it_after_the_release() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         let guard = held(&first).await;
         assert!(second.try_acquire().await.expect("an answer").is_none(), "{algorithm:?}");
         let waiting = wait_for(&second);
-        let timed_out = second.acquire_within(SHORT).await;
+        let timed_out = second.acquire_within(SHORT_WAIT).await;
         assert!(matches!(timed_out, Err(LockError::TimedOut { .. })), "{algorithm:?} {timed_out:?}");
         assert!(!waiting.is_finished(), "{algorithm:?}");
         let token = guard.token();
@@ -25,7 +25,7 @@ async fn one_of_two_clients_holds_and_the_other_gets_it_after_the_release() {
         let next = got(waiting).await;
         assert!(next.token() > token, "{algorithm:?}");
         next.release().await.expect("it was held");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
@@ -34,12 +34,12 @@ async fn a_storm_of_clients_never_makes_two_holders_and_tokens_rise() {
     const CLIENTS: usize = 8;
     const ROUNDS: usize = 6;
     for algorithm in ALONE {
-        let ground = Ground::new().await;
+        let fixture = LockFixture::new().await;
         let inside = Arc::new(AtomicUsize::new(0));
         let tokens = Arc::new(std::sync::Mutex::new(Vec::new()));
         let mut clients = JoinSet::new();
         for _ in 0..CLIENTS {
-            let lock = ground.lock(algorithm).await;
+            let lock = fixture.lock(algorithm).await;
             let (inside, tokens) = (Arc::clone(&inside), Arc::clone(&tokens));
             clients.spawn(async move {
                 for _ in 0..ROUNDS {
@@ -58,22 +58,22 @@ async fn a_storm_of_clients_never_makes_two_holders_and_tokens_rise() {
         let tokens: Vec<Zxid> = tokens.lock().expect("no panic").clone();
         assert_eq!(tokens.len(), CLIENTS * ROUNDS);
         assert!(tokens.is_sorted_by(|a, b| a < b), "{algorithm:?}: {tokens:?}");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lock_can_be_had_again_after_its_release() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let lock = ground.lock(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let lock = fixture.lock(algorithm).await;
         let mut last = Zxid(0);
         for _ in 0..3 {
             let guard = lock.try_acquire().await.expect("an answer").expect("it is free");
             assert!(guard.token() > last, "{algorithm:?}");
             last = guard.token();
             guard.release().await.expect("it was held");
-            ground.until_nodes(0).await;
+            fixture.until_nodes(0).await;
         }
     }
 }
@@ -81,8 +81,8 @@ async fn a_lock_can_be_had_again_after_its_release() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_attempts_of_one_session_contend_like_any_two() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let lock = ground.lock(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let lock = fixture.lock(algorithm).await;
         let guard = held(&lock).await;
         let waiting = wait_for(&lock.clone());
         assert!(lock.try_acquire().await.expect("an answer").is_none(), "{algorithm:?}");
@@ -92,13 +92,13 @@ async fn two_attempts_of_one_session_contend_like_any_two() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_guard_tells_path_sequence_and_token_as_the_server_has_them() {
+async fn a_guard_has_path_sequence_and_token_as_the_server_has_them() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let guard = held(&ground.lock(algorithm).await).await;
-        let nodes = ground.until_nodes(1).await;
+        let fixture = LockFixture::new().await;
+        let guard = held(&fixture.lock(algorithm).await).await;
+        let nodes = fixture.until_nodes(1).await;
         assert_eq!(nodes, [guard.path().as_str()]);
-        let (_, stat) = ground.client().await.get_data(guard.path().as_str()).await.expect("it is there");
+        let (_, stat) = fixture.client().await.get_data(guard.path().as_str()).await.expect("it is there");
         assert_eq!(guard.token(), Zxid(stat.czxid));
         let number = guard.sequence().map(|sequence| sequence.to_string());
         assert!(guard.path().as_str().ends_with(&number.unwrap_or_default()), "{algorithm:?}");

@@ -7,8 +7,8 @@ use futures::stream::FuturesUnordered;
 use lockscope::lock::{Access, LockError, Loss};
 use zookeeper_client::Client;
 
+use super::fault_fixture::{FaultFixture, is_expired, within};
 use super::ours::{Called, Held, Recipe};
-use super::scene::{Scene, is_expired, within};
 use crate::harness::relay::{Fault, Place, Then};
 use crate::harness::wait::eventually;
 
@@ -47,26 +47,26 @@ async fn everywhere(recipe: Recipe, work: Work, then: Then) -> (usize, usize) {
 
 /// Does one work under faults; says whether all of them struck.
 async fn under(faults: &[Fault], work: Work, recipe: Recipe) -> bool {
-    let scene = Scene::new(recipe).await;
+    let fixture = FaultFixture::new(recipe).await;
     match work {
-        Work::Acquire => acquire(&scene, faults).await,
-        Work::Wait => wait(&scene, faults).await,
-        Work::Release => release(&scene, faults).await,
+        Work::Acquire => acquire(&fixture, faults).await,
+        Work::Wait => wait(&fixture, faults).await,
+        Work::Release => release(&fixture, faults).await,
     }
 }
 
-async fn acquire(scene: &Scene, faults: &[Fault]) -> bool {
-    scene.relay.arm(faults);
-    let acquired = within("an acquire", scene.recipe.acquire(&scene.victim, &scene.path)).await;
-    let struck = scene.relay.disarm();
-    let token = ended(scene, faults, struck, acquired).await;
-    scene.assert_free(token).await;
+async fn acquire(fixture: &FaultFixture, faults: &[Fault]) -> bool {
+    fixture.relay.arm(faults);
+    let acquired = within("an acquire", fixture.recipe.acquire(&fixture.victim, &fixture.path)).await;
+    let struck = fixture.relay.disarm();
+    let token = ended(fixture, faults, struck, acquired).await;
+    fixture.assert_free(token).await;
     struck
 }
 
 /// Holds the outcome of the victim's acquire against the faults that struck, and ends what it got. Gives its token, or 0.
-async fn ended(scene: &Scene, faults: &[Fault], struck: bool, acquired: Result<Held, LockError>) -> i64 {
-    let recipe = scene.recipe;
+async fn ended(fixture: &FaultFixture, faults: &[Fault], struck: bool, acquired: Result<Held, LockError>) -> i64 {
+    let recipe = fixture.recipe;
     let expires = struck && faults.iter().any(|fault| fault.then == Then::Expire);
     let held = match acquired {
         Ok(held) => held,
@@ -79,31 +79,31 @@ async fn ended(scene: &Scene, faults: &[Fault], struck: bool, acquired: Result<H
     if expires {
         assert_eq!(within("the loss", held.lost()).await, Loss::Expired, "{recipe:?} {faults:?}");
     } else {
-        scene.assert_holds(&held, &scene.victim).await;
+        fixture.assert_holds(&held, &fixture.victim).await;
         let released = within("a release", held.release()).await;
         released.unwrap_or_else(|error| panic!("{recipe:?} {faults:?}: {error}"));
-        assert!(scene.nodes_of(Some(&scene.victim)).await.is_empty(), "{recipe:?} {faults:?}");
+        assert!(fixture.nodes_of(Some(&fixture.victim)).await.is_empty(), "{recipe:?} {faults:?}");
     }
     token
 }
 
-async fn wait(scene: &Scene, faults: &[Fault]) -> bool {
-    let recipe = scene.recipe;
+async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
+    let recipe = fixture.recipe;
     let contend = |recipe: Recipe, client: &Client| {
-        let (client, path) = (client.clone(), scene.path.clone());
+        let (client, path) = (client.clone(), fixture.path.clone());
         tokio::spawn(async move { within("a waiter", recipe.acquire(&client, &path)).await })
     };
-    let first = contend(recipe.rival(), &scene.other).await.expect("no panic").expect("nobody holds");
-    scene.relay.record();
-    scene.relay.arm(faults);
-    let victim = contend(recipe, &scene.victim);
+    let first = contend(recipe.rival(), &fixture.other).await.expect("no panic").expect("nobody holds");
+    fixture.relay.record();
+    fixture.relay.arm(faults);
+    let victim = contend(recipe, &fixture.victim);
     eventually("a waiter", async || {
-        let log = scene.relay.recorded();
+        let log = fixture.relay.recorded();
         if victim.is_finished() || log.iter().any(|passed| passed.is_watch_set()) { Ok(()) } else { Err(log) }
     })
     .await;
-    scene.assert_holds(&first, &scene.other).await;
-    let third = contend(recipe.rival(), &scene.third);
+    fixture.assert_holds(&first, &fixture.other).await;
+    let third = contend(recipe.rival(), &fixture.third);
     let (mut last, mut struck) = (first.token(), false);
     first.release().await.expect("its connection is sound");
 
@@ -114,11 +114,11 @@ async fn wait(scene: &Scene, faults: &[Fault]) -> bool {
     while let Some((is_victim, outcome)) = contenders.next().await {
         let outcome = outcome.expect("no panic");
         let token = if is_victim {
-            struck = scene.relay.disarm();
-            ended(scene, faults, struck, outcome).await
+            struck = fixture.relay.disarm();
+            ended(fixture, faults, struck, outcome).await
         } else {
             let held = outcome.unwrap_or_else(|error| panic!("{recipe:?} {faults:?}: the third: {error}"));
-            scene.assert_holds(&held, &scene.third).await;
+            fixture.assert_holds(&held, &fixture.third).await;
             let token = held.token();
             held.release().await.expect("its connection is sound");
             token
@@ -126,23 +126,23 @@ async fn wait(scene: &Scene, faults: &[Fault]) -> bool {
         assert!(token == 0 || token > last, "{recipe:?} {faults:?}: {token} after {last}");
         last = last.max(token);
     }
-    scene.assert_free(last).await;
+    fixture.assert_free(last).await;
     struck
 }
 
-async fn release(scene: &Scene, faults: &[Fault]) -> bool {
-    let recipe = scene.recipe;
-    let held = scene.recipe.acquire(&scene.victim, &scene.path).await.expect("nobody holds");
+async fn release(fixture: &FaultFixture, faults: &[Fault]) -> bool {
+    let recipe = fixture.recipe;
+    let held = fixture.recipe.acquire(&fixture.victim, &fixture.path).await.expect("nobody holds");
     let token = held.token();
-    scene.relay.arm(faults);
+    fixture.relay.arm(faults);
     let released = within("a release", held.release()).await;
-    let struck = scene.relay.disarm();
+    let struck = fixture.relay.disarm();
     let expires = struck && faults.iter().any(|fault| fault.then == Then::Expire);
     match released {
         Ok(()) => {}
         Err(error) => assert!(expires && is_expired(&error), "{recipe:?} {faults:?}: {error:?}"),
     }
-    scene.assert_free(token).await;
+    fixture.assert_free(token).await;
     struck
 }
 
@@ -188,26 +188,26 @@ async fn cut_again(recipe: Recipe, work: Work, first: Place, n: usize) -> usize 
 
 /// Drops an acquire that is stopped at a place; says whether it got so far.
 async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
-    let scene = Scene::new(recipe).await;
+    let fixture = FaultFixture::new(recipe).await;
     let first = if contended {
-        Some(recipe.rival().acquire(&scene.other, &scene.path).await.expect("nobody holds"))
+        Some(recipe.rival().acquire(&fixture.other, &fixture.path).await.expect("nobody holds"))
     } else {
         None
     };
-    scene.relay.record();
-    scene.relay.arm(&[Fault { place, then: Then::Stall }]);
+    fixture.relay.record();
+    fixture.relay.arm(&[Fault { place, then: Then::Stall }]);
     let (mut token, mut stopped) = (0, true);
     {
-        let mut acquiring = Box::pin(recipe.acquire(&scene.victim, &scene.path));
+        let mut acquiring = Box::pin(recipe.acquire(&fixture.victim, &fixture.path));
         let stalled = eventually("a stop", async || {
-            let waits = scene.relay.recorded().iter().any(|passed| passed.is_watch_set());
-            if scene.relay.stalled() || waits { Ok(()) } else { Err(scene.relay.recorded()) }
+            let waits = fixture.relay.recorded().iter().any(|passed| passed.is_watch_set());
+            if fixture.relay.stalled() || waits { Ok(()) } else { Err(fixture.relay.recorded()) }
         });
         tokio::select! {
             held = &mut acquiring => {
                 // It came through; what follows is not to be stopped.
-                stopped = scene.relay.disarm();
-                scene.relay.resume();
+                stopped = fixture.relay.disarm();
+                fixture.relay.resume();
                 let held = held.expect("nobody holds");
                 token = held.token();
                 held.release().await.expect("its connection is sound");
@@ -215,21 +215,21 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
             () = stalled => {}
         }
     }
-    stopped &= scene.relay.disarm();
-    scene.relay.resume();
+    stopped &= fixture.relay.disarm();
+    fixture.relay.resume();
     // What was held up has arrived when a later request is answered; until then there may be no node yet.
-    scene.victim.check_stat("/").await.expect("its connection is sound");
-    eventually("the end of the node of who gave up", async || match scene.nodes_of(Some(&scene.victim)).await {
+    fixture.victim.check_stat("/").await.expect("its connection is sound");
+    eventually("the end of the node of who gave up", async || match fixture.nodes_of(Some(&fixture.victim)).await {
         nodes if nodes.is_empty() => Ok(()),
         nodes => Err(nodes),
     })
     .await;
     if let Some(first) = first {
-        scene.assert_holds(&first, &scene.other).await;
+        fixture.assert_holds(&first, &fixture.other).await;
         token = first.token();
         first.release().await.expect("its connection is sound");
     }
-    scene.assert_free(token).await;
+    fixture.assert_free(token).await;
     stopped
 }
 
@@ -268,7 +268,7 @@ macro_rules! faults_of {
             }
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn is_told_of_an_expiry_at_each_request_and_event() {
+            async fn learns_of_an_expiry_at_each_request_and_event() {
                 suite($recipe, Then::Expire).await;
             }
 

@@ -7,33 +7,33 @@ use std::time::Duration;
 
 use lockscope::lock::{Lock, LockError};
 
-use super::ground::{ALONE, Ground, QUEUES, SHORT, got, held, wait_for};
+use super::fixture::{ALONE, LockFixture, QUEUES, SHORT_WAIT, got, held, wait_for};
 use crate::harness::wait::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_that_fails_leaves_no_node_when_it_returns() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         let guard = held(&first).await;
-        ground.until_nodes(1).await;
+        fixture.until_nodes(1).await;
         assert!(second.try_acquire().await.expect("an answer").is_none());
-        assert_eq!(ground.nodes().await, [guard.path().as_str()], "{algorithm:?}");
+        assert_eq!(fixture.nodes().await, [guard.path().as_str()], "{algorithm:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_time_out_leaves_no_node_and_is_told_apart_from_loss() {
+async fn a_time_out_leaves_no_node_and_is_distinguished_from_loss() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         let guard = held(&first).await;
-        ground.until_nodes(1).await;
-        match second.acquire_within(SHORT).await {
-            Err(LockError::TimedOut { within, path }) => assert_eq!((within, &path), (SHORT, second.path())),
+        fixture.until_nodes(1).await;
+        match second.acquire_within(SHORT_WAIT).await {
+            Err(LockError::TimedOut { within, path }) => assert_eq!((within, &path), (SHORT_WAIT, second.path())),
             other => panic!("{algorithm:?}: {other:?}"),
         }
-        assert_eq!(ground.nodes().await, [guard.path().as_str()], "{algorithm:?}");
+        assert_eq!(fixture.nodes().await, [guard.path().as_str()], "{algorithm:?}");
         guard.release().await.expect("it was held");
         let guard = second.acquire_within(Duration::MAX).await.expect("it is free");
         guard.release().await.expect("it was held");
@@ -43,15 +43,15 @@ async fn a_time_out_leaves_no_node_and_is_told_apart_from_loss() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancelled_waiter_goes_and_the_next_in_line_gets_the_lock() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let locks: [Lock; 3] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let locks: [Lock; 3] = fixture.locks(algorithm).await;
         let guard = held(&locks[0]).await;
-        let mut waiting = ground.queue_up(&locks[1..], 1).await;
+        let mut waiting = fixture.queue_up(&locks[1..], 1).await;
         waiting.remove(0).abort();
-        ground.until_nodes(2).await;
+        fixture.until_nodes(2).await;
         guard.release().await.expect("it was held");
         got(waiting.remove(0)).await.release().await.expect("it was held");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
@@ -77,8 +77,8 @@ async fn dropped_after(lock: &Lock, polls: usize, woken: bool) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_acquire_that_is_dropped_at_any_point_leaves_no_node() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         for contended in [false, true] {
             let guard = if contended { Some(held(&first).await) } else { None };
             for polls in 0..4 {
@@ -90,9 +90,9 @@ async fn an_acquire_that_is_dropped_at_any_point_leaves_no_node() {
             for micros in [0, 100, 200, 400, 800, 1600, 3200, 6400] {
                 let _ = tokio::time::timeout(Duration::from_micros(micros), second.acquire()).await;
             }
-            ground.until_nodes(usize::from(contended)).await;
+            fixture.until_nodes(usize::from(contended)).await;
             drop(guard);
-            ground.until_nodes(0).await;
+            fixture.until_nodes(0).await;
         }
         held(&second).await.release().await.expect("it was held");
     }
@@ -101,37 +101,37 @@ async fn an_acquire_that_is_dropped_at_any_point_leaves_no_node() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dropped_guard_deletes_its_node_and_the_next_one_holds() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         let guard = held(&first).await;
         let waiting = wait_for(&second);
         drop(guard);
         drop(got(waiting).await);
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_that_is_cancelled_goes_on() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let guard = held(&ground.lock(algorithm).await).await;
+        let fixture = LockFixture::new().await;
+        let guard = held(&fixture.lock(algorithm).await).await;
         {
             let mut release = pin!(guard.release());
             let _ = release.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         }
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_session_ends_with_its_last_lock_and_guard_and_not_before() {
-    let ground = Ground::new().await;
-    let observer = ground.client().await;
+    let fixture = LockFixture::new().await;
+    let observer = fixture.client().await;
     for algorithm in ALONE {
-        let client = ground.client().await;
+        let client = fixture.client().await;
         let session = client.session_id().0;
-        let guard = held(&super::ground::lock(&client, algorithm)).await;
+        let guard = held(&super::fixture::lock(&client, algorithm)).await;
         drop(client);
         let (_, stat) = observer.get_data(guard.path().as_str()).await.expect("it is held");
         assert_eq!(stat.ephemeral_owner, session);

@@ -1,20 +1,20 @@
-//! Losing the lock or the place in the queue, and being told.
+//! Losing the lock or the place in the queue, and learning of it.
 
 use std::time::Duration;
 
 use lockscope::lock::{Algorithm, Lock, LockError, Loss};
 
-use super::ground::{ALONE, Ground, QUEUES, Relayed, delete, ended, got, held, lock, wait_for};
+use super::fixture::{ALONE, LockFixture, QUEUES, Relayed, delete, ended, got, held, lock, wait_for};
 use crate::harness::server::Server;
 use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_is_told_when_somebody_else_deletes_its_node() {
+async fn a_holder_learns_that_somebody_else_deleted_its_node() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let guard = held(&ground.lock(algorithm).await).await;
-        let stranger = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let guard = held(&fixture.lock(algorithm).await).await;
+        let stranger = fixture.client().await;
         let path = guard.path().to_string();
         let deletion = delete(&stranger, &path);
         let (lost, ()) = tokio::join!(tokio::time::timeout(PATIENCE, guard.lost()), deletion);
@@ -25,11 +25,11 @@ async fn a_holder_is_told_when_somebody_else_deletes_its_node() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_asks_after_the_deletion_is_told_at_once_and_so_is_who_releases() {
+async fn a_holder_that_asks_after_the_deletion_learns_of_it_at_once_and_so_does_who_releases() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
-        let stranger = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
+        let stranger = fixture.client().await;
         let guard = held(&first).await;
         delete(&stranger, guard.path().as_str()).await;
         assert_eq!(tokio::time::timeout(PATIENCE, guard.lost()).await, Ok(Loss::Deleted), "{algorithm:?}");
@@ -42,27 +42,27 @@ async fn a_holder_that_asks_after_the_deletion_is_told_at_once_and_so_is_who_rel
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_release_after_the_node_was_deleted_spares_the_next_holders_node() {
     for algorithm in [Algorithm::Mutex, Algorithm::MutexParent] {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         let guard = held(&first).await;
-        delete(&ground.client().await, guard.path().as_str()).await;
+        delete(&fixture.client().await, guard.path().as_str()).await;
         let next = held(&second).await;
         assert_eq!(next.path(), guard.path());
-        tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it is told");
+        tokio::time::timeout(PATIENCE, guard.lost()).await.expect("it learns of it");
         assert!(matches!(guard.release().await, Err(LockError::NodeDeleted { .. })));
         next.release().await.expect("it is still held");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_node_somebody_else_deletes_is_told_while_the_holder_holds() {
+async fn a_waiter_whose_node_somebody_else_deletes_learns_of_it_while_the_holder_holds() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let locks: [Lock; 3] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let locks: [Lock; 3] = fixture.locks(algorithm).await;
         let guard = held(&locks[0]).await;
-        let mut waiting = ground.queue_up(&locks[1..], 1).await;
-        let nodes = ground.until_nodes(3).await;
-        delete(&ground.client().await, &nodes[1]).await;
+        let mut waiting = fixture.queue_up(&locks[1..], 1).await;
+        let nodes = fixture.until_nodes(3).await;
+        delete(&fixture.client().await, &nodes[1]).await;
         match ended(waiting.remove(0)).await {
             Err(LockError::NodeDeleted { node }) => assert_eq!(node.as_str(), nodes[1]),
             other => panic!("{algorithm:?}: {other:?}"),
@@ -74,14 +74,14 @@ async fn a_waiter_whose_node_somebody_else_deletes_is_told_while_the_holder_hold
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_waiter_whose_node_is_deleted_right_before_its_turn_is_told_without_asking() {
+async fn a_waiter_whose_node_is_deleted_right_before_its_turn_learns_of_it_without_asking() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let [first, second] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let [first, second] = fixture.locks(algorithm).await;
         let guard = held(&first).await;
-        let waiting = ground.queue_up(std::slice::from_ref(&second), 1).await.remove(0);
-        let nodes = ground.until_nodes(2).await;
-        delete(&ground.client().await, &nodes[1]).await;
+        let waiting = fixture.queue_up(std::slice::from_ref(&second), 1).await.remove(0);
+        let nodes = fixture.until_nodes(2).await;
+        delete(&fixture.client().await, &nodes[1]).await;
         guard.release().await.expect("it was held");
         match ended(waiting).await {
             Err(LockError::NodeDeleted { .. }) => {}
@@ -95,12 +95,12 @@ async fn a_waiter_whose_node_is_deleted_right_before_its_turn_is_told_without_as
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_session_that_ends_is_told_to_its_holder_and_its_waiters_and_the_next_client_holds() {
+async fn a_session_that_ends_is_reported_to_its_holder_and_its_waiters_and_the_next_client_holds() {
     for algorithm in ALONE {
         let server = Server::shared();
-        let ground = Ground::new().await;
-        let relayed = Relayed::new(&ground, Duration::from_secs(30)).await;
-        let [stranger] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let relayed = Relayed::new(&fixture, Duration::from_secs(30)).await;
+        let [stranger] = fixture.locks(algorithm).await;
         let own = lock(&relayed.client, algorithm);
         let guard = held(&own).await;
         let waiting = wait_for(&own);
@@ -112,18 +112,18 @@ async fn a_session_that_ends_is_told_to_its_holder_and_its_waiters_and_the_next_
         assert!(matches!(guard.release().await, Err(LockError::SessionExpired { .. })), "{algorithm:?}");
         assert!(matches!(own.acquire().await, Err(LockError::SessionExpired { .. })), "{algorithm:?}");
         got(strangers).await.release().await.expect("it was held");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_without_a_connection_is_told_before_anybody_else_can_hold() {
-    let ground = Ground::new().await;
-    let Relayed { relay, client } = Relayed::new(&ground, Duration::from_secs(4)).await;
+async fn a_holder_without_a_connection_learns_of_it_before_anybody_else_can_hold() {
+    let fixture = LockFixture::new().await;
+    let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(4)).await;
     let guard = held(&lock(&client, Algorithm::Chain)).await;
-    let stranger = ground.lock(Algorithm::Chain).await;
+    let stranger = fixture.lock(Algorithm::Chain).await;
     let waiting = wait_for(&stranger);
-    ground.until_nodes(2).await;
+    fixture.until_nodes(2).await;
     relay.refuse().await;
     assert_eq!(tokio::time::timeout(PATIENCE, guard.lost()).await, Ok(Loss::Expired));
     assert!(!waiting.is_finished(), "the server gave it away before the holder knew");
@@ -133,8 +133,8 @@ async fn a_holder_without_a_connection_is_told_before_anybody_else_can_hold() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_connection_a_try_and_a_bounded_wait_say_so_and_leave_no_node() {
-    let ground = Ground::new().await;
-    let Relayed { relay, client } = Relayed::new(&ground, Duration::from_secs(30)).await;
+    let fixture = LockFixture::new().await;
+    let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(30)).await;
     let lock = lock(&client, Algorithm::Chain);
     relay.refuse().await;
     assert!(matches!(lock.try_acquire().await, Err(LockError::ConnectionLost { .. })));
@@ -142,7 +142,7 @@ async fn without_a_connection_a_try_and_a_bounded_wait_say_so_and_leave_no_node(
     assert!(matches!(bounded, Err(LockError::ConnectionLost { .. })), "{bounded:?}");
     relay.heal();
     held(&lock).await.release().await.expect("it was held");
-    ground.until_nodes(0).await;
+    fixture.until_nodes(0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

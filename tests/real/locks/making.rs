@@ -3,14 +3,14 @@
 use lockscope::lock::{Algorithm, Lock, LockError, LockOptions, Naming, Parents};
 use zookeeper_client::{Acl, AuthId, Client, Permission};
 
-use super::ground::{ALONE, Ground, SHORT, held, lock};
+use super::fixture::{ALONE, LockFixture, SHORT_WAIT, held, lock};
 use crate::harness::wait::eventually;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn missing_parents_are_made_and_made_again_when_they_vanish() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let client = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let client = fixture.client().await;
         let deep = Lock::new(&client, "/a/b/c", algorithm).expect("a good path");
         for _ in 0..2 {
             held(&deep).await.release().await.expect("it was held");
@@ -29,9 +29,9 @@ async fn remove(client: &Client, top: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_somebody_removes_whenever_it_comes_into_being_only_delays() {
-    let ground = Ground::new().await;
-    let client = ground.client().await;
-    let remover = ground.client().await;
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
+    let remover = fixture.client().await;
     let removing = tokio::spawn(async move {
         loop {
             // As soon as it is there and unless a contender was faster.
@@ -51,19 +51,19 @@ async fn a_parent_that_somebody_removes_whenever_it_comes_into_being_only_delays
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn parents_that_are_required_are_not_made() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
+        let fixture = LockFixture::new().await;
         let options = LockOptions::default().parents(Parents::Required);
-        let lock = Lock::with(&ground.client().await, "/a/b", algorithm, options).expect("a good path");
+        let lock = Lock::with(&fixture.client().await, "/a/b", algorithm, options).expect("a good path");
         assert!(matches!(lock.acquire().await, Err(LockError::NoParent { .. })), "{algorithm:?}");
-        assert!(matches!(lock.acquire_within(SHORT).await, Err(LockError::NoParent { .. })), "{algorithm:?}");
+        assert!(matches!(lock.acquire_within(SHORT_WAIT).await, Err(LockError::NoParent { .. })), "{algorithm:?}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acls_and_data_are_on_the_node_and_acls_on_its_parents() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let client = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let client = fixture.client().await;
         let acls = vec![
             Acl::new(Permission::ALL, AuthId::new("ip", "127.0.0.1")),
             Acl::new(Permission::READ, AuthId::anyone()),
@@ -82,9 +82,9 @@ async fn acls_and_data_are_on_the_node_and_acls_on_its_parents() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_server_does_not_permit_is_told() {
-    let ground = Ground::new().await;
-    let client = ground.client().await;
+async fn what_the_server_does_not_permit_is_reported() {
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
     let only_read = [Acl::new(Permission::READ, AuthId::anyone())];
     let options = zookeeper_client::CreateMode::Persistent.with_acls((&only_read[..]).into());
     client.create("/closed", &[], &options).await.expect("made");
@@ -100,17 +100,17 @@ async fn what_the_server_does_not_permit_is_told() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holders_node_that_may_not_be_read_is_waited_for_all_the_same() {
     for algorithm in ALONE {
-        let ground = Ground::new().await;
-        let secret = Client::connector().with_auth("digest", b"owner:secret").connect(&ground.connect).await;
+        let fixture = LockFixture::new().await;
+        let secret = Client::connector().with_auth("digest", b"owner:secret").connect(&fixture.connect).await;
         let secret = secret.expect("a session");
         let options = LockOptions::default();
         let first = Lock::with(&secret, "/s", algorithm, options).expect("a good path");
         let guard = held(&first).await;
         let own = [Acl::new(Permission::ALL, AuthId::authed())];
         secret.set_acl(guard.path().as_str(), &own, None).await.expect("it may");
-        let second = Lock::new(&ground.client().await, "/s", algorithm).expect("a good path");
+        let second = Lock::new(&fixture.client().await, "/s", algorithm).expect("a good path");
         assert!(second.try_acquire().await.expect("an answer").is_none(), "{algorithm:?}");
-        let waiting = super::ground::wait_for(&second);
+        let waiting = super::fixture::wait_for(&second);
         eventually(
             "the second in line",
             async || {
@@ -119,14 +119,14 @@ async fn a_holders_node_that_may_not_be_read_is_waited_for_all_the_same() {
         )
         .await;
         guard.release().await.expect("it was held");
-        super::ground::got(waiting).await.release().await.expect("it was held");
+        super::fixture::got(waiting).await.release().await.expect("it was held");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn paths_that_cannot_be_locks_are_refused_before_anything_is_sent() {
-    let ground = Ground::new().await;
-    let client = ground.client().await;
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
     for path in ["", "a", "/a/", "/a//b", "/a/../b"] {
         assert!(matches!(Lock::new(&client, path, Algorithm::Chain), Err(LockError::BadPath(_))), "{path}");
     }
@@ -136,9 +136,9 @@ async fn paths_that_cannot_be_locks_are_refused_before_anything_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_ephemeral_parent_is_told() {
-    let ground = Ground::new().await;
-    let client = ground.client().await;
+async fn an_ephemeral_parent_is_reported() {
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
     let guard = held(&Lock::new(&client, "/mutex", Algorithm::Mutex).expect("a good path")).await;
     let below = Lock::new(&client, guard.path().as_str(), Algorithm::Chain).expect("a good path");
     assert!(matches!(below.acquire().await, Err(LockError::Unusable { .. })));

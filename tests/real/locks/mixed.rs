@@ -7,9 +7,9 @@ use futures::future::join_all;
 use lockscope::lock::Access;
 use zookeeper_client::Client;
 
+use super::fault_fixture::within;
 use super::inside::{self, Record};
 use super::ours::{Called, Recipe};
-use super::scene::within;
 use crate::harness::foreign::Foreign;
 use crate::harness::wait::eventually;
 use crate::harness::zk;

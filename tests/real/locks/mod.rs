@@ -3,8 +3,9 @@
 mod cost;
 mod cuts;
 mod exclusive;
+mod fault_fixture;
 mod faults;
-pub mod ground;
+pub mod fixture;
 mod inside;
 mod leaving;
 mod losing;
@@ -13,7 +14,6 @@ mod mixed;
 mod ours;
 mod queueing;
 mod restarts;
-mod scene;
 mod semaphore;
 mod shared;
 mod together;

@@ -3,36 +3,36 @@
 use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
 use zookeeper_client::CreateMode;
 
-use super::ground::{Ground, QUEUES, delete, got, held, lock, wait_for};
+use super::fixture::{LockFixture, QUEUES, delete, got, held, lock, wait_for};
 use crate::harness::zk::{self, open};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn waiters_get_the_lock_strictly_in_the_order_in_which_they_came() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let client = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let client = fixture.client().await;
         let locks: Vec<Lock> = (0..12).map(|_| lock(&client, algorithm)).collect();
         let mut guard = held(&locks[0]).await;
-        for waiting in ground.queue_up(&locks[1..], 1).await {
+        for waiting in fixture.queue_up(&locks[1..], 1).await {
             let number = guard.sequence();
             guard.release().await.expect("it was held");
             guard = got(waiting).await;
             assert!(guard.sequence() > number, "{algorithm:?}");
         }
         guard.release().await.expect("it was held");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_waiter_in_the_middle_that_leaves_promotes_nobody() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let locks: [Lock; 4] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let locks: [Lock; 4] = fixture.locks(algorithm).await;
         let guard = held(&locks[0]).await;
-        let mut waiting = ground.queue_up(&locks[1..], 1).await;
+        let mut waiting = fixture.queue_up(&locks[1..], 1).await;
         waiting.remove(1).abort();
-        ground.until_nodes(3).await;
+        fixture.until_nodes(3).await;
         // The last of the queue has looked again, or will not: it must not hold in either case.
         let late = locks[3].try_acquire().await.expect("an answer");
         assert!(late.is_none());
@@ -42,19 +42,19 @@ async fn a_waiter_in_the_middle_that_leaves_promotes_nobody() {
         assert!(!waiting[0].is_finished(), "{algorithm:?}");
         next.release().await.expect("it was held");
         got(waiting.remove(0)).await.release().await.expect("it was held");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_predecessor_that_dies_in_mid_queue_gives_its_successor_nothing() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let locks: [Lock; 3] = ground.locks(algorithm).await;
+        let fixture = LockFixture::new().await;
+        let locks: [Lock; 3] = fixture.locks(algorithm).await;
         let guard = held(&locks[0]).await;
-        let mut waiting = ground.queue_up(&locks[1..], 1).await;
-        let nodes = ground.until_nodes(3).await;
-        delete(&ground.client().await, &nodes[1]).await;
+        let mut waiting = fixture.queue_up(&locks[1..], 1).await;
+        let nodes = fixture.until_nodes(3).await;
+        delete(&fixture.client().await, &nodes[1]).await;
         let last = waiting.pop().expect("two wait");
         assert!(locks[2].try_acquire().await.expect("an answer").is_none());
         assert!(!last.is_finished(), "{algorithm:?}");
@@ -65,8 +65,8 @@ async fn a_predecessor_that_dies_in_mid_queue_gives_its_successor_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_names_in_one_parent_are_two_locks() {
-    let ground = Ground::new().await;
-    let client = ground.client().await;
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
     let named = |name: &str| {
         let options = LockOptions::default().naming(Naming::Named(name.to_owned()));
         Lock::with(&client, "/shop", Algorithm::Chain, options).expect("a good path")
@@ -84,8 +84,8 @@ async fn two_names_in_one_parent_are_two_locks() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn children_that_are_no_contenders_do_not_count() {
     for algorithm in QUEUES {
-        let ground = Ground::new().await;
-        let client = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let client = fixture.client().await;
         let lock = lock(&client, algorithm);
         let children = ["config", "0000000000", "qn-0000000000", "_c_leftover-latch-0000000000", "lock-12"];
         zk::make(&client, children.map(|child| format!("{}/{child}", lock.path()))).await;
@@ -105,8 +105,8 @@ async fn every_naming_queues_behind_the_contenders_of_its_library() {
         (Naming::Named("red".to_owned()), "red_lock_".to_owned()),
     ] {
         for algorithm in [Algorithm::Herd, Algorithm::Chain] {
-            let ground = Ground::new().await;
-            let client = ground.client().await;
+            let fixture = LockFixture::new().await;
+            let client = fixture.client().await;
             zk::make(&client, ["/q".to_owned()]).await;
             let made = client.create(&format!("/q/{other}"), &[], &open(CreateMode::EphemeralSequential)).await;
             let theirs = format!("/q/{other}{}", made.expect("a node").1);
@@ -114,7 +114,7 @@ async fn every_naming_queues_behind_the_contenders_of_its_library() {
             let lock = Lock::with(&client, "/q", algorithm, options).expect("a good path");
             assert!(lock.try_acquire().await.expect("an answer").is_none(), "{naming:?}");
             let waiting = wait_for(&lock);
-            ground.until_nodes(2).await;
+            fixture.until_nodes(2).await;
             delete(&client, &theirs).await;
             got(waiting).await.release().await.expect("it was held");
         }

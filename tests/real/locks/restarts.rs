@@ -7,8 +7,8 @@ use lockscope::lock::{Access, LockError, Loss};
 use tokio::task::{JoinHandle, spawn_blocking};
 use zookeeper_client::Client;
 
+use super::fault_fixture::{is_expired, within};
 use super::ours::{Held, Recipe};
-use super::scene::{is_expired, within};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -139,7 +139,7 @@ async fn what_is_asked_while_the_server_is_down_is_done_when_it_is_back() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_that_end_with_the_server_down_are_told_to_holders_and_waiters() {
+async fn sessions_that_end_with_the_server_down_are_reported_to_holders_and_waiters() {
     let (server, at) = started().await;
     let short = Duration::from_secs(4);
     let (first, second) = (zk::connect_within(&at, short).await, zk::connect_within(&at, short).await);

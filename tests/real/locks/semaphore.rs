@@ -8,20 +8,20 @@ use lockscope::lock::{Algorithm, LockError};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::ground::{Ground, SHORT, got, held, lock, wait_for};
+use super::fixture::{LockFixture, SHORT_WAIT, got, held, lock, wait_for};
 
 const MAXIMUM: usize = 3;
 const THREE: Algorithm = Algorithm::Semaphore(NonZeroU32::new(3).expect("it is three"));
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_storm_never_exceeds_the_maximum_and_reaches_it_exactly() {
-    let ground = Ground::new().await;
+    let fixture = LockFixture::new().await;
     let (inside, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     // Nobody passes who is not one of as many as there are leases: so the maximum is reached, or nothing ends.
     let full = Arc::new(Barrier::new(MAXIMUM));
     let mut clients = JoinSet::new();
     for _ in 0..MAXIMUM * 4 {
-        let lock = ground.lock(THREE).await;
+        let lock = fixture.lock(THREE).await;
         let (inside, most, full) = (Arc::clone(&inside), Arc::clone(&most), Arc::clone(&full));
         clients.spawn(async move {
             for _ in 0..4 {
@@ -37,17 +37,17 @@ async fn a_storm_never_exceeds_the_maximum_and_reaches_it_exactly() {
         client.expect("no client panics");
     }
     assert_eq!(most.load(Ordering::SeqCst), MAXIMUM);
-    ground.until_nodes(0).await;
+    fixture.until_nodes(0).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_comes_back_when_its_client_closes() {
-    let ground = Ground::new().await;
-    let leases = [held(&ground.lock(THREE).await).await, held(&ground.lock(THREE).await).await];
-    let closing = ground.client().await;
+    let fixture = LockFixture::new().await;
+    let leases = [held(&fixture.lock(THREE).await).await, held(&fixture.lock(THREE).await).await];
+    let closing = fixture.client().await;
     let third = held(&lock(&closing, THREE)).await;
-    let waiting = wait_for(&ground.lock(THREE).await);
-    ground.until_nodes(5).await;
+    let waiting = wait_for(&fixture.lock(THREE).await);
+    fixture.until_nodes(5).await;
     assert!(!waiting.is_finished());
     drop((third, closing));
     got(waiting).await.release().await.expect("it was held");
@@ -58,20 +58,20 @@ async fn a_lease_comes_back_when_its_client_closes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_gives_up_at_the_head_of_the_queue_lets_the_next_one_to_the_leases() {
-    let ground = Ground::new().await;
+    let fixture = LockFixture::new().await;
     let mut leases = Vec::new();
     for _ in 0..MAXIMUM {
-        leases.push(held(&ground.lock(THREE).await).await);
+        leases.push(held(&fixture.lock(THREE).await).await);
     }
-    ground.until_nodes(MAXIMUM).await;
-    let head = wait_for(&ground.lock(THREE).await);
-    ground.until_nodes(MAXIMUM + 2).await;
-    let next = wait_for(&ground.lock(THREE).await);
-    ground.until_nodes(MAXIMUM + 3).await;
+    fixture.until_nodes(MAXIMUM).await;
+    let head = wait_for(&fixture.lock(THREE).await);
+    fixture.until_nodes(MAXIMUM + 2).await;
+    let next = wait_for(&fixture.lock(THREE).await);
+    fixture.until_nodes(MAXIMUM + 3).await;
     head.abort();
-    assert!(matches!(ground.lock(THREE).await.acquire_within(SHORT).await, Err(LockError::TimedOut { .. })));
+    assert!(matches!(fixture.lock(THREE).await.acquire_within(SHORT_WAIT).await, Err(LockError::TimedOut { .. })));
     leases.pop();
     got(next).await.release().await.expect("it was held");
     leases.clear();
-    ground.until_nodes(0).await;
+    fixture.until_nodes(0).await;
 }

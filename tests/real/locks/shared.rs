@@ -3,7 +3,7 @@
 use lockscope::lock::{Access, Algorithm, Lock, LockError, LockOptions, Naming};
 use zookeeper_client::Client;
 
-use super::ground::{Ground, got, held, wait_for};
+use super::fixture::{LockFixture, got, held, wait_for};
 
 const SHARED: [fn(Access) -> Algorithm; 2] = [Algorithm::SharedHerd, Algorithm::SharedChain];
 
@@ -14,12 +14,12 @@ fn lock(client: &Client, algorithm: Algorithm) -> Lock {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_share_and_a_writer_waits_for_all_of_them() {
     for shared in SHARED {
-        let ground = Ground::new().await;
-        let client = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let client = fixture.client().await;
         let (reader, writer) = (lock(&client, shared(Access::Read)), lock(&client, shared(Access::Write)));
         let (first, second) = (held(&reader).await, held(&reader).await);
         let writing = wait_for(&writer);
-        ground.until_nodes(3).await;
+        fixture.until_nodes(3).await;
         second.release().await.expect("it was held");
         assert!(writer.try_acquire().await.expect("an answer").is_none());
         assert!(!writing.is_finished());
@@ -27,7 +27,7 @@ async fn readers_share_and_a_writer_waits_for_all_of_them() {
         let writing = got(writing).await;
         assert!(reader.try_acquire().await.expect("an answer").is_none());
         writing.release().await.expect("it was held");
-        ground.until_nodes(0).await;
+        fixture.until_nodes(0).await;
     }
 }
 
@@ -35,8 +35,8 @@ async fn readers_share_and_a_writer_waits_for_all_of_them() {
 async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_order() {
     for naming in [Naming::Curator, Naming::Kazoo, Naming::Session] {
         for shared in SHARED {
-            let ground = Ground::new().await;
-            let client = ground.client().await;
+            let fixture = LockFixture::new().await;
+            let client = fixture.client().await;
             let made = |access| {
                 let options = LockOptions::default().naming(naming.clone());
                 Lock::with(&client, "/shared", shared(access), options).expect("a good path")
@@ -44,7 +44,7 @@ async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_or
             let (reader, writer) = (made(Access::Read), made(Access::Write));
             let first = held(&reader).await;
             let queue = [&writer, &reader, &reader, &writer, &reader].map(Clone::clone);
-            let mut waiting = ground.queue_up(&queue, 1).await;
+            let mut waiting = fixture.queue_up(&queue, 1).await;
             assert!(waiting.iter().all(|waiting| !waiting.is_finished()), "{naming:?}");
             first.release().await.expect("it was held");
             let second = got(waiting.remove(0)).await;
@@ -65,8 +65,8 @@ async fn a_reader_behind_a_queued_writer_waits_and_a_mixed_queue_is_served_in_or
 async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
     for naming in [Naming::Curator, Naming::Kazoo, Naming::Session] {
         for shared in SHARED {
-            let ground = Ground::new().await;
-            let client = ground.client().await;
+            let fixture = LockFixture::new().await;
+            let client = fixture.client().await;
             let made = |access| {
                 let options = LockOptions::default().naming(naming.clone());
                 Lock::with(&client, "/shared", shared(access), options).expect("a good path")
@@ -74,7 +74,7 @@ async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
             let (reader, writer) = (made(Access::Read), made(Access::Write));
             let guard = held(&writer).await;
             let (token, number) = (guard.token(), guard.sequence());
-            let mut waiting = ground.queue_up(&[reader, writer], 1).await;
+            let mut waiting = fixture.queue_up(&[reader, writer], 1).await;
             let guard = guard.downgrade().await.expect("it is allowed");
             assert_eq!((guard.token(), guard.sequence()), (token, number));
             let other = got(waiting.remove(0)).await;
@@ -83,7 +83,7 @@ async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
             assert!(!waiting[0].is_finished(), "{naming:?}");
             guard.release().await.expect("it is held for reading");
             got(waiting.remove(0)).await.release().await.expect("it was held");
-            ground.until_nodes(0).await;
+            fixture.until_nodes(0).await;
         }
     }
 }
@@ -91,11 +91,11 @@ async fn a_writer_that_steps_down_lets_readers_in_and_no_writer() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_right_behind_one_that_steps_down_waits_for_the_reader_that_it_became() {
     for shared in SHARED {
-        let ground = Ground::new().await;
-        let client = ground.client().await;
+        let fixture = LockFixture::new().await;
+        let client = fixture.client().await;
         let writer = lock(&client, shared(Access::Write));
         let guard = held(&writer).await;
-        let mut waiting = ground.queue_up(std::slice::from_ref(&writer), 1).await;
+        let mut waiting = fixture.queue_up(std::slice::from_ref(&writer), 1).await;
         let guard = guard.downgrade().await.expect("it is allowed");
         assert!(writer.try_acquire().await.expect("an answer").is_none());
         assert!(!waiting[0].is_finished());
@@ -106,14 +106,14 @@ async fn a_writer_right_behind_one_that_steps_down_waits_for_the_reader_that_it_
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn only_who_holds_for_writing_can_step_down() {
-    let ground = Ground::new().await;
-    let client = ground.client().await;
+    let fixture = LockFixture::new().await;
+    let client = fixture.client().await;
     let reading = held(&lock(&client, Algorithm::SharedChain(Access::Read))).await;
     assert!(matches!(reading.downgrade().await, Err(LockError::NoDowngrade { .. })));
-    let guard = held(&super::ground::lock(&client, Algorithm::Chain)).await;
+    let guard = held(&super::fixture::lock(&client, Algorithm::Chain)).await;
     assert!(matches!(guard.downgrade().await, Err(LockError::NoDowngrade { .. })));
     let twice = held(&lock(&client, Algorithm::SharedChain(Access::Write))).await;
     let twice = twice.downgrade().await.expect("it is allowed");
     assert!(matches!(twice.downgrade().await, Err(LockError::NoDowngrade { .. })));
-    ground.until_nodes(0).await;
+    fixture.until_nodes(0).await;
 }

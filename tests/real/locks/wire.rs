@@ -6,8 +6,8 @@ use futures::future::join_all;
 use lockscope::lock::Access;
 use zookeeper_client::Client;
 
+use super::fault_fixture::within;
 use super::ours::{Held, Recipe};
-use super::scene::within;
 use crate::harness::relay::{Fault, Passed, Place, Relay, Then, op, round_trips};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;

@@ -2,7 +2,7 @@
 
 use zookeeper_client::{Acl, AuthId, CreateMode, Permission};
 
-use super::watched::{Watched, connection, curator, path};
+use super::fixture::{ObserverFixture, connection, curator, path};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
@@ -18,31 +18,31 @@ async fn a_subtree_that_may_not_be_read_is_said_and_the_rest_is_shown() {
     let admin = [Acl::new(Permission::ADMIN | Permission::DELETE, AuthId::anyone())];
     client.set_acl("/closed", &admin, None).await.expect("closed");
 
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_contenders(1).await;
-    assert!(watched.table.unreadable()[&path("/closed")].contains("READ"));
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_contenders(1).await;
+    assert!(fixture.table.unreadable()[&path("/closed")].contains("READ"));
     client.delete("/closed/inner/x", None).await.expect_err("there is no such node");
-    watched.observer.stop().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_missing_root_is_said_and_found_when_it_is_created() {
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
-    let mut watched = Watched::with(connection(&server.connect_string()), &["/far/away", "/near"]);
-    watched.until_live().await;
-    assert_eq!(watched.table.unreadable().len(), 2);
+    let mut fixture = ObserverFixture::with(connection(&server.connect_string()), &["/far/away", "/near"]);
+    fixture.until_live().await;
+    assert_eq!(fixture.table.unreadable().len(), 2);
     for _ in 0..2 {
         zk::make(&client, ["/far/away".to_owned()]).await;
         let wishes = [(format!("/far/away/{}", curator()), Vec::new())];
         let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-        watched.until_contenders(1).await;
-        assert_eq!(watched.table.unreadable().len(), 1);
+        fixture.until_contenders(1).await;
+        assert_eq!(fixture.table.unreadable().len(), 1);
         zk::delete_all(&client, nodes).await;
         zk::delete_all(&client, ["/far/away".to_owned()]).await;
-        watched.until("its end", |watched| watched.table.unreadable().len() == 2).await;
+        fixture.until("its end", |fixture| fixture.table.unreadable().len() == 2).await;
     }
-    watched.observer.stop().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -56,13 +56,13 @@ async fn large_and_binary_data_and_strange_names_harm_nobody() {
         (format!("/locks/路径 \u{202e}x/{}", curator()), b"\x1b]0;x\x07\xff".to_vec()),
     ];
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_contenders(2).await;
-    let id = watched.table.find(&path("/locks/a"), None).expect("a lock");
-    let row = watched.table.lock(id).expect("the lock").rows(0..1).next().expect("a row");
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_contenders(2).await;
+    let id = fixture.table.find(&path("/locks/a"), None).expect("a lock");
+    let row = fixture.table.lock(id).expect("the lock").rows(0..1).next().expect("a row");
     assert_eq!(row.contender.data.bytes().len(), lockscope::znode::MAX_KEPT_DATA);
     assert_eq!(row.contender.data_length, 1_000_000);
-    watched.observer.stop().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -72,10 +72,10 @@ async fn a_lock_parent_deleted_while_it_is_shown_is_gone() {
     zk::make(&client, ["/locks/a".to_owned()]).await;
     let wishes = (0..3).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_contenders(3).await;
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_contenders(3).await;
     zk::delete_all(&client, nodes).await;
     zk::delete_all(&client, ["/locks/a".to_owned()]).await;
-    watched.until("no lock", |watched| watched.table.lock_count() == 0).await;
-    watched.observer.stop().await;
+    fixture.until("no lock", |fixture| fixture.table.lock_count() == 0).await;
+    fixture.observer.stop().await;
 }

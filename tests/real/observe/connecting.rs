@@ -7,7 +7,7 @@ use lockscope::zk::{Auth, ConnectError, ConnectOptions, TlsFiles, connect};
 use lockscope::znode::ZnodePath;
 use zookeeper_client::CreateMode;
 
-use super::watched::{Watched, connection, curator};
+use super::fixture::{ObserverFixture, connection, curator};
 use crate::harness::server::Server;
 use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::zk;
@@ -35,13 +35,13 @@ async fn below_a_chroot_only_what_lies_there_is_seen() {
         zk::create_all(&client, CreateMode::EphemeralSequential, [(format!("{parent}/{}", curator()), Vec::new())])
             .await;
     }
-    let mut watched = Watched::start(&format!("{}/app", server.connect_string()));
-    watched.until_contenders(1).await;
+    let mut fixture = ObserverFixture::start(&format!("{}/app", server.connect_string()));
+    fixture.until_contenders(1).await;
     let wishes = [(format!("/app/locks/{}", curator()), Vec::new())];
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    watched.until_contenders(2).await;
-    assert!(watched.table.find(&ZnodePath::new("/locks").expect("a path"), None).is_some());
-    watched.observer.stop().await;
+    fixture.until_contenders(2).await;
+    assert!(fixture.table.find(&ZnodePath::new("/locks").expect("a path"), None).is_some());
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -50,20 +50,20 @@ async fn a_missing_chroot_is_named_and_waited_for() {
     let options = connection(&format!("{}/not/there", server.connect_string()));
     let error = refusal(&options).await;
     assert!(error.to_string().contains("the chroot /not/there does not exist"), "{error}");
-    let mut watched = Watched::with(options, &[]);
-    watched
-        .until("the reason", |watched| {
-            matches!(watched.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. }) if reason.contains("chroot")
+    let mut fixture = ObserverFixture::with(options, &[]);
+    fixture
+        .until("the reason", |fixture| {
+            matches!(fixture.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. }) if reason.contains("chroot")
                 && reason.ends_with("waiting until it is there"))
         })
         .await;
     zk::make(&zk::connect(&server.connect_string()).await, ["/not/there".to_owned()]).await;
-    watched.until_live().await;
-    watched.observer.stop().await;
+    fixture.until_live().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn tls_works_by_itself_and_wrong_ports_and_strangers_are_told_apart() {
+async fn tls_works_by_itself_and_wrong_ports_and_strangers_are_distinguished() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let secure = tls(&server);
     connect(&secure).await.expect("a session over TLS");
@@ -93,9 +93,9 @@ async fn credentials_open_what_is_closed_and_wrong_ones_end_the_observer() {
     assert!(matches!(error, ConnectError::AuthRefused { .. }) && error.is_permanent(), "{error}");
     assert!(!error.to_string().contains("wrong"), "{error}");
 
-    let mut watched = Watched::with(login(b"alice:wrong"), &[]);
-    watched.until("the refusal", |watched| matches!(watched.links.last(), Some(ConnectionState::Refused { .. }))).await;
-    assert!(watched.observer.next().await.is_none());
+    let mut fixture = ObserverFixture::with(login(b"alice:wrong"), &[]);
+    fixture.until("the refusal", |fixture| matches!(fixture.links.last(), Some(ConnectionState::Refused { .. }))).await;
+    assert!(fixture.observer.next().await.is_none());
 
     let unknown = Auth { scheme: "no-such-scheme".to_owned(), credentials: b"x".to_vec() };
     let error = refusal(&ConnectOptions { auth: vec![unknown], ..connection(&server.connect_string()) }).await;
@@ -114,10 +114,10 @@ async fn digest_credentials_read_what_others_may_not() {
     zk::create_all(&alice, CreateMode::EphemeralSequential, wishes).await;
     alice.set_acl("/closed", &[Acl::new(Permission::ALL, AuthId::authed())], None).await.expect("closed");
 
-    let mut stranger = Watched::start(&server.connect_string());
+    let mut stranger = ObserverFixture::start(&server.connect_string());
     stranger.until_live().await;
     assert_eq!((stranger.table.lock_count(), stranger.table.unreadable().len()), (0, 1));
-    let mut friend = Watched::with(options, &[]);
+    let mut friend = ObserverFixture::with(options, &[]);
     friend.until_contenders(1).await;
     friend.observer.stop().await;
     stranger.observer.stop().await;

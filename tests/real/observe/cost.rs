@@ -2,7 +2,7 @@
 
 use zookeeper_client::CreateMode;
 
-use super::watched::{Watched, curator, fill};
+use super::fixture::{ObserverFixture, curator, fill};
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::wait::eventually;
@@ -11,8 +11,8 @@ use crate::harness::zk;
 /// Heartbeats that a busy or slow test may see besides the requests.
 const HEARTBEATS: u64 = 20;
 
-fn received(server: &Server, watched: &Watched) -> u64 {
-    server.connection_of(watched.session()).expect("the observer's connection").received
+fn received(server: &Server, fixture: &ObserverFixture) -> u64 {
+    server.connection_of(fixture.session()).expect("the observer's connection").received
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -21,26 +21,26 @@ async fn a_created_contender_costs_one_request_a_deleted_one_none_and_all_hang_o
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_live().await;
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_live().await;
     // The server keeps a recursive watch in two tables, and counts both.
     assert!(server.figure("zk_watch_count") <= 2);
-    let start = received(&server, &watched);
+    let start = received(&server, &fixture);
 
     let wishes = (0..COUNT).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    watched.until_contenders(COUNT).await;
-    let created = received(&server, &watched) - start;
+    fixture.until_contenders(COUNT).await;
+    let created = received(&server, &fixture) - start;
     println!("{created} requests for {COUNT} created contenders");
     assert!(created <= COUNT as u64 * 11 / 10, "{created} requests for {COUNT} created nodes");
 
     zk::delete_all(&client, nodes).await;
-    watched.until_contenders(0).await;
-    let deleted = received(&server, &watched) - start - created;
+    fixture.until_contenders(0).await;
+    let deleted = received(&server, &fixture) - start - created;
     println!("{deleted} requests for {COUNT} deleted contenders");
     assert!(deleted <= COUNT as u64 / 10, "{deleted} requests for {COUNT} deleted nodes");
-    assert_eq!(watched.how_many("deleted"), COUNT, "each deletion is told once");
-    watched.observer.stop().await;
+    assert_eq!(fixture.how_many("deleted"), COUNT, "each deletion is reported once");
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -52,15 +52,15 @@ async fn twenty_thousand_contenders_and_five_thousand_locks_are_read_once_each()
     let wishes = (0..20_000).map(|_| (format!("/long/{}", curator()), Vec::new()));
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
 
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_contenders(40_000).await;
-    assert_eq!(watched.table.lock_count(), 5001);
-    assert_eq!(watched.how_many("seen"), 40_000);
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_contenders(40_000).await;
+    assert_eq!(fixture.table.lock_count(), 5001);
+    assert_eq!(fixture.how_many("seen"), 40_000);
     // The contenders, the parents, the two above them, the handshake and the watch.
-    let requests = received(&server, &watched);
+    let requests = received(&server, &fixture);
     println!("{requests} requests to read 5,001 locks with 40,000 contenders");
     assert!(requests <= 40_000 + 5001 + 5 + HEARTBEATS, "{requests} requests");
-    watched.observer.stop().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -73,32 +73,32 @@ async fn a_hundred_thousand_plain_children_cost_a_handful_of_requests() {
     let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
 
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_contenders(1).await;
-    let requests = received(&server, &watched);
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_contenders(1).await;
+    let requests = received(&server, &fixture);
     println!("{requests} requests to read a tree with 100,000 plain children");
     assert!(requests <= 10 + HEARTBEATS, "{requests} requests");
 
     // One of them turns out to be a lock parent after all.
     let wishes = [(format!("/plain/item77/{}", curator()), Vec::new())];
     let nodes = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    watched.until_contenders(2).await;
+    fixture.until_contenders(2).await;
     zk::delete_all(&client, nodes).await;
-    watched.until_contenders(1).await;
-    watched.observer.stop().await;
+    fixture.until_contenders(1).await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stopped_observer_leaves_no_session_behind() {
     let server = Server::start();
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_live().await;
-    let session = watched.session();
-    watched.observer.stop().await;
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_live().await;
+    let session = fixture.session();
+    fixture.observer.stop().await;
     assert!(server.connection_of(session).is_none());
     assert!(!server.words("dump").contains(&session.to_string()));
 
-    let mut dropped = Watched::start(&server.connect_string());
+    let mut dropped = ObserverFixture::start(&server.connect_string());
     dropped.until_live().await;
     let session = dropped.session();
     drop(dropped);
@@ -114,8 +114,8 @@ async fn a_consumer_that_sleeps_through_a_storm_gets_the_truth_afterwards() {
     let server = Settings::default().heap_mib(1024).start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/plain".to_owned(), "/locks/a".to_owned()]).await;
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_live().await;
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_live().await;
     // Nobody takes anything while far more happens than is held.
     for _ in 0..2 {
         let wishes = (0..60_000).map(|number| (format!("/plain/item{number}"), Vec::new()));
@@ -124,8 +124,8 @@ async fn a_consumer_that_sleeps_through_a_storm_gets_the_truth_afterwards() {
     }
     let wishes = (0..10).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    watched.until_contenders(10).await;
-    assert!(watched.how_many("syncing") >= 2, "{:?}", watched.counts);
-    assert!(watched.how_many("deleted") < 120_000, "{:?}", watched.counts);
-    watched.observer.stop().await;
+    fixture.until_contenders(10).await;
+    assert!(fixture.how_many("syncing") >= 2, "{:?}", fixture.counts);
+    assert!(fixture.how_many("deleted") < 120_000, "{:?}", fixture.counts);
+    fixture.observer.stop().await;
 }

@@ -8,13 +8,13 @@ use lockscope::znode::Timestamp;
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, CreateMode, SessionState};
 
-use super::watched::{Watched, connection, curator, path};
-use crate::harness::relay::Relay;
+use super::fixture::{ObserverFixture, connection, curator, path};
+use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-/// Contenders that come and go, until told to stop.
+/// Contenders that come and go, until they are stopped.
 async fn churn(connect: String, stop: CancellationToken) {
     let client = zk::connect(&connect).await;
     let mut turn = 0_usize;
@@ -41,10 +41,10 @@ async fn stop_with(client: Client) {
 }
 
 async fn fresh(connect: &str) -> Vec<(String, i64, String)> {
-    let mut watched = Watched::start(connect);
-    watched.until_live().await;
-    let contenders = watched.contenders();
-    watched.observer.stop().await;
+    let mut fixture = ObserverFixture::start(connect);
+    fixture.until_live().await;
+    let contenders = fixture.contenders();
+    fixture.observer.stop().await;
     contenders
 }
 
@@ -57,15 +57,15 @@ async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
     let stop = CancellationToken::new();
     let churning = tokio::spawn(churn(server.connect_string(), stop.clone()));
 
-    let mut watched = Watched::start(&relay.connect_string());
+    let mut fixture = ObserverFixture::start(&relay.connect_string());
     for round in 0..8 {
-        watched.until_live().await;
-        let seen = watched.how_many("seen") + 20;
-        watched.until("some changes", |watched| watched.how_many("seen") >= seen).await;
+        fixture.until_live().await;
+        let seen = fixture.how_many("seen") + 20;
+        fixture.until("some changes", |fixture| fixture.how_many("seen") >= seen).await;
         relay.cut().await;
-        let syncs = watched.how_many("syncing");
-        watched.until("another reading", |watched| watched.how_many("syncing") > syncs).await;
-        assert!(watched.links.iter().any(|link| matches!(link, ConnectionState::Lost { .. })), "round {round}");
+        let syncs = fixture.how_many("syncing");
+        fixture.until("another reading", |fixture| fixture.how_many("syncing") > syncs).await;
+        assert!(fixture.links.iter().any(|link| matches!(link, ConnectionState::Lost { .. })), "round {round}");
     }
     stop.cancel();
     // Stands still: two readings in a row are the same.
@@ -75,39 +75,39 @@ async fn a_connection_that_is_cut_again_and_again_ends_in_the_truth() {
     })
     .await;
     assert!(!truth.is_empty());
-    watched.until("the same contenders", |watched| watched.table.is_live() && watched.contenders() == truth).await;
+    fixture.until("the same contenders", |fixture| fixture.table.is_live() && fixture.contenders() == truth).await;
     churning.abort();
-    watched.observer.stop().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_dies_and_comes_back_is_followed_again_and_the_reason_is_told_meanwhile() {
+async fn a_server_that_dies_and_comes_back_is_followed_again_and_the_reason_is_reported_meanwhile() {
     let mut server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
     let wishes = (0..5).map(|_| (format!("/locks/a/{}", curator()), Vec::new()));
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_contenders(5).await;
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_contenders(5).await;
 
     server.stop();
-    watched
-        .until("the reason", |watched| match watched.links.last() {
+    fixture
+        .until("the reason", |fixture| match fixture.links.last() {
             Some(ConnectionState::Lost { reason } | ConnectionState::Connecting { reason: Some(reason), .. }) => {
                 reason.contains("refused the connection")
             }
             _ => false,
         })
         .await;
-    assert!(!watched.table.is_live());
+    assert!(!fixture.table.is_live());
     server.restart();
-    watched.until_live().await;
+    fixture.until_live().await;
     let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
     let other = zk::connect(&server.connect_string()).await;
     zk::create_all(&other, CreateMode::EphemeralSequential, wishes).await;
     let truth = fresh(&server.connect_string()).await;
-    watched.until("the same contenders", |watched| watched.table.is_live() && watched.contenders() == truth).await;
-    watched.observer.stop().await;
+    fixture.until("the same contenders", |fixture| fixture.table.is_live() && fixture.contenders() == truth).await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -117,20 +117,20 @@ async fn an_expired_session_is_followed_by_a_new_one() {
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/a".to_owned()]).await;
     let short = ConnectOptions { session_timeout: Duration::from_secs(1), ..connection(&relay.connect_string()) };
-    let mut watched = Watched::with(short, &["/"]);
-    watched.until_live().await;
-    let first = watched.session();
+    let mut fixture = ObserverFixture::with(short, &["/"]);
+    fixture.until_live().await;
+    let first = fixture.session();
 
     relay.refuse().await;
-    watched
-        .until("a new attempt", |watched| matches!(watched.links.last(), Some(ConnectionState::Connecting { .. })))
+    fixture
+        .until("a new attempt", |fixture| matches!(fixture.links.last(), Some(ConnectionState::Connecting { .. })))
         .await;
     relay.heal();
     let wishes = [(format!("/locks/a/{}", curator()), Vec::new())];
     zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
-    watched.until_contenders(1).await;
-    assert_ne!(watched.session(), first);
-    watched.observer.stop().await;
+    fixture.until_contenders(1).await;
+    assert_ne!(fixture.session(), first);
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -138,21 +138,21 @@ async fn a_semaphore_that_is_made_and_unmade_while_one_looks_is_grouped_right() 
     let server = Server::start();
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/s/locks".to_owned()]).await;
-    let mut watched = Watched::start(&server.connect_string());
-    watched.until_live().await;
+    let mut fixture = ObserverFixture::start(&server.connect_string());
+    fixture.until_live().await;
     let queue = [(format!("/s/locks/{}", curator()), Vec::new())];
     zk::create_all(&client, CreateMode::EphemeralSequential, queue).await;
-    watched.until_contenders(1).await;
-    assert!(watched.table.find(&path("/s/locks"), None).is_some());
+    fixture.until_contenders(1).await;
+    assert!(fixture.table.find(&path("/s/locks"), None).is_some());
 
     zk::make(&client, ["/s/leases".to_owned()]).await;
-    let semaphore = |watched: &Watched| watched.table.find(&path("/s"), None).is_some();
-    watched.until("the semaphore", semaphore).await;
-    assert_eq!(watched.contenders(), fresh(&server.connect_string()).await);
+    let semaphore = |fixture: &ObserverFixture| fixture.table.find(&path("/s"), None).is_some();
+    fixture.until("the semaphore", semaphore).await;
+    assert_eq!(fixture.contenders(), fresh(&server.connect_string()).await);
     zk::delete_all(&client, ["/s/leases".to_owned()]).await;
-    watched.until("the mutex", |watched| watched.table.find(&path("/s/locks"), None).is_some()).await;
-    assert_eq!(watched.contenders(), fresh(&server.connect_string()).await);
-    watched.observer.stop().await;
+    fixture.until("the mutex", |fixture| fixture.table.find(&path("/s/locks"), None).is_some()).await;
+    assert_eq!(fixture.contenders(), fresh(&server.connect_string()).await);
+    fixture.observer.stop().await;
 }
 
 /// When the server fell silent is known to nobody but the relay: the observer must not say that it saw anything later.
@@ -162,20 +162,22 @@ async fn what_is_shown_of_a_silent_server_is_as_of_its_last_sign_of_life() {
     let relay = Relay::start(&server.connect_string()).await;
     let timeout = Duration::from_secs(6);
     let options = ConnectOptions { session_timeout: timeout, ..connection(&relay.connect_string()) };
-    let mut watched = Watched::with(options, &[]);
-    watched.until_live().await;
-    let read = watched.table.last_true().expect("it was read");
-    // Long enough for heartbeats, which nobody tells of.
-    tokio::time::sleep(timeout / 2).await;
+    let mut fixture = ObserverFixture::with(options, &[]);
+    fixture.until_live().await;
+    let read = fixture.table.last_true().expect("it was read");
+    // Heartbeats alone are its last signs of life.
+    let heartbeats = || relay.requests().get(&op::PING).copied().unwrap_or_default();
+    let before = heartbeats();
+    eventually("heartbeats", async || if heartbeats() >= before + 2 { Ok(()) } else { Err(heartbeats()) }).await;
     relay.pause();
     let silent = Timestamp(chrono::Utc::now().timestamp_millis());
-    watched
-        .until("that the silence is noticed", |watched| {
-            matches!(watched.links.last(), Some(ConnectionState::Lost { .. }))
+    fixture
+        .until("that the silence is noticed", |fixture| {
+            matches!(fixture.links.last(), Some(ConnectionState::Lost { .. }))
         })
         .await;
     let noticed = Timestamp(chrono::Utc::now().timestamp_millis());
-    let shown = watched.table.last_true().expect("it was read");
+    let shown = fixture.table.last_true().expect("it was read");
     println!(
         "noticed {:?} after the silence began; shown as of {} ms before it",
         noticed.since(silent),

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::watched::{Watched, fill};
+use super::fixture::{ObserverFixture, fill};
 use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
@@ -21,8 +21,8 @@ fn sent(relay: &Relay) -> (u64, HashMap<i32, u64>) {
 async fn sends_heartbeats_alone(server: &Server, relay: &Relay) {
     let client = zk::connect(&server.connect_string()).await;
     fill(&client, 20, 3).await;
-    let mut watched = Watched::start(&relay.connect_string());
-    watched.until_contenders(60).await;
+    let mut fixture = ObserverFixture::start(&relay.connect_string());
+    fixture.until_contenders(60).await;
 
     let (heartbeats, before) = sent(relay);
     let connections = relay.accepted();
@@ -32,8 +32,8 @@ async fn sends_heartbeats_alone(server: &Server, relay: &Relay) {
     })
     .await;
     assert_eq!(sent(relay).1, before, "requests by operation");
-    assert!(watched.table.is_live() && relay.accepted() == connections, "{:?}", watched.links);
-    watched.observer.stop().await;
+    assert!(fixture.table.is_live() && relay.accepted() == connections, "{:?}", fixture.links);
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,6 +4,6 @@ mod bad_input;
 mod connecting;
 mod cost;
 mod cuts;
+pub mod fixture;
 mod idle;
 mod old_servers;
-pub mod watched;

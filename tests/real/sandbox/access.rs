@@ -107,7 +107,7 @@ fn an_address_is_allowed_by_its_network() {
 }
 
 #[test]
-fn who_may_not_read_a_node_is_not_told_of_it() {
+fn who_may_not_read_a_node_gets_no_event_of_it() {
     same(2, |side| {
         side.ask_all(0, &[R::create("/told", 0), R::create("/told/open", 0)]);
         side.ask_all(1, &[R::add_watch("/told", 1), R::exists("/told/hidden", true), R::get_children("/told", true)]);

@@ -10,7 +10,7 @@ use tokio::net::TcpListener;
 use crate::foreign_clients::{hand_overs, queued};
 use crate::harness::foreign::Foreign;
 use crate::harness::zk;
-use crate::locks::ground::{got, lock, wait_for};
+use crate::locks::fixture::{got, lock, wait_for};
 
 async fn sandbox() -> Sandbox {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");

@@ -9,8 +9,8 @@ async fn it_says_where_it_listens_serves_and_ends_on_a_signal() {
     for signal in ["INT", "TERM"] {
         let mut program = Running::start(lockscope(&["sandbox", "--port", "0", "--max-session-timeout", "5s"]));
         let line = program.line().await.expect("a line");
-        let told: serde_json::Value = serde_json::from_str(&line).expect("JSON");
-        let address = told["address"].as_str().expect("an address").to_owned();
+        let reported: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let address = reported["address"].as_str().expect("an address").to_owned();
         let client = zk::connect(&address).await;
         assert_eq!(client.session_timeout().as_secs(), 5);
         zk::make(&client, ["/a/b".to_owned()]).await;

@@ -1,4 +1,4 @@
-//! Random requests of several sessions: both servers must answer each alike, and tell the same events in the same order.
+//! Random requests of several sessions: both servers must answer each alike, and send the same events in the same order.
 //!
 //! `LOCKSCOPE_CASES` sets how many sequences are tried in place of [`CASES`].
 
@@ -125,7 +125,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![40 => (0..SESSIONS, request).prop_map(|(session, request)| Step::Ask(session, request)), 1 => (0..SESSIONS).prop_map(Step::Renew)]
 }
 
-/// Does all steps, and reports after each what every session is told. In the end nothing is left.
+/// Does all steps, and reports after each what every session receives. In the end nothing is left.
 fn play(port: u16, steps: &[Step]) -> Vec<String> {
     let mut side = Side::new(port, SESSIONS + 1);
     side.ask(SESSIONS, &R::create("/random", 0));

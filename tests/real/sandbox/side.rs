@@ -16,7 +16,7 @@ pub struct Side {
     pub sessions: Vec<Option<Raw>>,
     /// Session ids in the order of their making.
     ids: Vec<i64>,
-    /// The zxid at the beginning: what the report tells of zxids counts from here.
+    /// The zxid at the beginning: zxids in the report count from here.
     base: i64,
     pub report: Vec<String>,
 }
@@ -83,20 +83,20 @@ impl Side {
 
     /// Reports what was sent to a session unasked.
     pub fn events(&mut self, session: usize) {
-        let mut lines = self.told(session);
+        let mut lines = self.received(session);
         self.report.append(&mut lines);
     }
 
     /// As [`events`](Self::events), after the end of a session, whose nodes go in an order that is no promise.
     pub fn events_in_any_order(&mut self, session: usize) {
-        let mut lines = self.told(session);
+        let mut lines = self.received(session);
         lines.sort();
         self.report.append(&mut lines);
     }
 
-    fn told(&mut self, session: usize) -> Vec<String> {
+    fn received(&mut self, session: usize) -> Vec<String> {
         let frames = self.raw(session).drain();
-        frames.iter().map(|frame| format!("{session} is told {}", self.shown(0, frame))).collect()
+        frames.iter().map(|frame| format!("{session} receives {}", self.shown(0, frame))).collect()
     }
 
     /// Reports the zxid that the server has come to.
@@ -106,7 +106,7 @@ impl Side {
         self.note(line);
     }
 
-    /// Ends a session, reports what it is told at the end, and puts a new one in its place.
+    /// Ends a session, reports what it receives at the end, and puts a new one in its place.
     pub fn renew(&mut self, session: usize) {
         self.ask(session, &Request::close());
         let raw = Raw::connect(self.port, TIMEOUT);

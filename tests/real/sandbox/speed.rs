@@ -42,8 +42,8 @@ fn a_thousand_sessions_come_watch_and_go() {
     let began = Instant::now();
     sessions[0].ask(&R::create("/herd", 1));
     for session in &mut sessions[1..] {
-        let told = session.receive().expect("an event");
-        assert!(told.is_event());
+        let reported = session.receive().expect("an event");
+        assert!(reported.is_event());
     }
     assert!(began.elapsed() < Duration::from_secs(10), "{:?}", began.elapsed());
     let mut last = sessions.pop().expect("one");

@@ -4,7 +4,7 @@ use super::pair::same;
 use super::side::Side;
 use crate::harness::raw::{Raw, Request as R, Watches};
 
-/// What happens to a small tree, with everything that a watch can tell.
+/// What happens to a small tree, with every kind of watch event.
 fn churn(side: &mut Side, session: usize) {
     side.ask_all(
         session,
@@ -99,7 +99,7 @@ fn watches_are_found_and_taken_back_alike() {
 }
 
 #[test]
-fn watches_of_a_lost_connection_are_set_again_and_told_what_was_missed() {
+fn watches_of_a_lost_connection_are_set_again_and_hear_what_was_missed() {
     same(2, |side| {
         side.ask_all(0, &[R::create("/w", 0), R::create("/w/a", 0), R::create("/w/b", 0), R::create("/w/c", 0)]);
         let (greeting, zxid) = (side.raw(1).greeting.clone(), side.raw(1).zxid());
@@ -122,7 +122,7 @@ fn watches_of_a_lost_connection_are_set_again_and_told_what_was_missed() {
 }
 
 #[test]
-fn a_closing_session_tells_its_nodes_watchers_and_itself() {
+fn a_closing_session_sends_events_to_its_nodes_watchers_and_itself() {
     same(3, |side| {
         side.ask_all(
             0,

@@ -10,7 +10,7 @@ use crate::harness::raw::Request as R;
 use crate::harness::wait::PATIENCE;
 use crate::harness::words::{ask, connections, figure};
 
-fn told(port: u16, word: &str) -> String {
+fn answer(port: u16, word: &str) -> String {
     ask(port, word, PATIENCE).expect("an answer")
 }
 
@@ -53,10 +53,10 @@ fn listing(text: &str, side: &Side) -> Vec<String> {
 }
 
 #[test]
-fn words_tell_the_same_of_sessions_watches_and_nodes() {
+fn words_say_the_same_of_sessions_watches_and_nodes() {
     let pair = Pair::shared();
     let [real, sandbox] = pair.ports().map(|port| {
-        let before = told(port, "mntr");
+        let before = answer(port, "mntr");
         let mut side = Side::new(port, 2);
         side.ask_all(0, &[R::create("/words", 0), R::create("/words/a", 1), R::create("/words/b", 1)]);
         side.ask_all(1, &[R::get_data("/words/a", true), R::get_children("/words", true), R::add_watch("/words", 1)]);
@@ -76,13 +76,13 @@ fn words_tell_the_same_of_sessions_watches_and_nodes() {
             "zk_cnt_node_children_watch_count",
         ];
         side.ask(0, &R::delete("/words/c", -1));
-        let after = told(port, "mntr");
+        let after = answer(port, "mntr");
         for name in figures {
             let [before, after] =
                 [&before, &after].map(|text| i64::try_from(figure(text, name).expect(name)).expect("few"));
             side.note(format!("{name} {}", after - before));
         }
-        let cons = told(port, "cons");
+        let cons = answer(port, "cons");
         for line in cons.lines().filter(|line| line.contains("sid=")) {
             assert!(
                 ["est=", "to=30000", "lcxid=0x", "lzxid=0x", "lresp="].iter().all(|part| line.contains(part)),
@@ -96,12 +96,12 @@ fn words_tell_the_same_of_sessions_watches_and_nodes() {
             }
         }
         let notes = [
-            format!("{:?}", ephemerals(&told(port, "dump"), &side)),
-            format!("{:?}", listing(&told(port, "wchp"), &side)),
-            format!("{:?}", listing(&told(port, "wchc"), &side)),
-            told(port, "wchs"),
-            told(port, "ruok"),
-            told(port, "isro"),
+            format!("{:?}", ephemerals(&answer(port, "dump"), &side)),
+            format!("{:?}", listing(&answer(port, "wchp"), &side)),
+            format!("{:?}", listing(&answer(port, "wchc"), &side)),
+            answer(port, "wchs"),
+            answer(port, "ruok"),
+            answer(port, "isro"),
         ];
         for note in notes {
             side.note(note);
@@ -140,12 +140,12 @@ fn version(text: &str) -> Vec<u32> {
 }
 
 #[test]
-fn envi_stat_and_srvr_have_a_real_servers_form_and_tell_the_same_version() {
+fn envi_stat_and_srvr_have_a_real_servers_form_and_give_the_same_version() {
     let pair = Pair::shared();
     let [real, sandbox] = pair.ports().map(|port| {
         let mut side = Side::new(port, 2);
         side.ask_all(0, &[R::create("/version", 1), R::get_data("/version", true)]);
-        let [srvr, stat, envi, mntr] = ["srvr", "stat", "envi", "mntr"].map(|word| told(port, word));
+        let [srvr, stat, envi, mntr] = ["srvr", "stat", "envi", "mntr"].map(|word| answer(port, word));
         let versions = [
             value(&srvr, "Zookeeper version"),
             value(&stat, "Zookeeper version"),

@@ -123,7 +123,7 @@ fn answered_at(view: &ServerView, address: &str) -> Option<lockscope::znode::Tim
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn after_the_leaders_death_its_successor_tells_of_the_sessions() {
+async fn after_the_leaders_death_its_successor_knows_the_sessions() {
     let mut ensemble = Ensemble::start();
     let client = zk::connect(&ensemble.connect_string()).await;
     let session = zk::session_of(&client);

@@ -1,4 +1,4 @@
-//! What the servers tell about themselves is found, and what they do not tell is not claimed.
+//! What the servers say about themselves is read, and what they do not say is not claimed.
 
 mod ensemble;
 mod hostile_config;

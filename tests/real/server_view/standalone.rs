@@ -52,7 +52,7 @@ fn check_clients(view: &ServerView, one: SessionId, other: SessionId) {
         assert!((Duration::from_secs(15)..Duration::from_secs(33)).contains(&left), "{left:?}");
     }
     assert_eq!(view.liveness(SessionId(7)), Liveness::NoSession { at: member.sessions.as_ref().expect("listed").at });
-    let watchers = |text: &str| view.watchers_of(&path(text)).expect("it was told");
+    let watchers = |text: &str| view.watchers_of(&path(text)).expect("it was answered");
     for watched in ["/lock/a", "/lock/none"] {
         assert_eq!(watchers(watched).sessions, [one]);
         assert!(watchers(watched).whole);
@@ -81,7 +81,7 @@ async fn clients_are_found_with_their_watches_by_words_and_by_admin_server() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_allows_only_srvr_is_told_what_to_change() {
+async fn of_a_server_that_allows_only_srvr_it_is_said_what_to_change() {
     let server = Settings::default().line("4lw.commands.whitelist=srvr,conf").start();
     let client = zk::connect(&server.connect_string()).await;
     let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
@@ -136,7 +136,7 @@ async fn a_client_that_is_gone_without_a_word_is_seen_to_expire_when_it_does() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn paths_and_watches_are_told_as_seen_from_the_chroot() {
+async fn paths_and_watches_are_shown_as_seen_from_the_chroot() {
     let connect = zk::own_root("view").await;
     let client = zk::connect(&connect).await;
     zk::make(&client, ["/lock".to_owned()]).await;
@@ -146,7 +146,7 @@ async fn paths_and_watches_are_told_as_seen_from_the_chroot() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clients_on_a_port_that_does_not_tell_are_not_taken_for_gone() {
+async fn clients_on_a_port_that_lists_nobody_are_not_taken_for_gone() {
     let server = Settings::default().tls(ClientCertificate::None).start();
     let view = once(&options(&server.connect_string(), ViewBy::FourLetter)).await;
     assert!(view.every_member_answered(), "nobody uses the other port: {view:#?}");
@@ -181,7 +181,7 @@ async fn a_server_that_is_connected_to_over_tls_is_asked_over_tls() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn words_in_plain_text_beside_a_session_over_tls_are_told_apart_and_prove_nothing() {
+async fn words_in_plain_text_beside_a_session_over_tls_are_marked_and_prove_nothing() {
     let server = Settings::default().tls(ClientCertificate::None).start();
     let (secure, plain) = (server.secure_connect_string(), server.connect_string());
     let mut options = options(&format!("tcp+tls://{secure},tcp://{plain}"), ViewBy::FourLetter);
@@ -208,13 +208,13 @@ async fn who_watches_is_asked_only_while_somebody_looks() {
     let _watch = client.get_and_watch_data("/lock").await.expect("it exists").2;
     let session = zk::session_of(&client);
     let mut surveyor = Surveyor::start(options(&server.connect_string(), ViewBy::FourLetter)).expect("it starts");
-    let told = |view: &ServerView| view.watches(session, &path("/lock"));
+    let reported = |view: &ServerView| view.watches(session, &path("/lock"));
     let view = until(&mut surveyor, "the client", |view| view.liveness(session) == Liveness::Connected).await;
-    assert_eq!(told(&view), None);
+    assert_eq!(reported(&view), None);
     surveyor.ask_for_watchers(true);
-    until(&mut surveyor, "its watch", |view| told(view) == Some(true)).await;
+    until(&mut surveyor, "its watch", |view| reported(view) == Some(true)).await;
     surveyor.ask_for_watchers(false);
-    until(&mut surveyor, "no more claim", |view| told(view).is_none()).await;
+    until(&mut surveyor, "no more claim", |view| reported(view).is_none()).await;
     let before = Timestamp(chrono::Utc::now().timestamp_millis());
     let view = until(&mut surveyor, "another round", |view| view.at > before).await;
     assert!(view.members[0].watched.is_none());

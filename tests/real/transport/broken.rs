@@ -66,9 +66,9 @@ async fn a_server_that_breaks_the_protocol_is_named_in_one_sentence_with_what_it
     ];
     for (answer, sentence) in cases {
         let at = server(answer);
-        let told =
+        let reported =
             run(lockscope(&["snapshot", "--connect", &at, "--server-view", "off", "--timeout", "3s"])).await.refused();
-        assert!(told.contains(&format!("{at} {sentence}")), "{sentence:?} is not in: {told}");
-        assert!(!told.contains("silent"), "{told}");
+        assert!(reported.contains(&format!("{at} {sentence}")), "{sentence:?} is not in: {reported}");
+        assert!(!reported.contains("silent"), "{reported}");
     }
 }

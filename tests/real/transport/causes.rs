@@ -15,7 +15,7 @@ use crate::harness::settings::{ClientCertificate, Settings};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::headless::program::{Running, lockscope, run};
-use crate::observe::watched::{Watched, curator};
+use crate::observe::fixture::{ObserverFixture, curator};
 
 /// How long a cause may take to be known. Attempts would last fifteen seconds.
 const AT_ONCE: Duration = Duration::from_secs(5);
@@ -55,7 +55,7 @@ fn contains(error: &ConnectError, parts: &[&str]) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn certificates_that_are_too_old_too_new_or_for_others_are_told_with_their_dates_and_names() {
+async fn certificates_that_are_too_old_too_new_or_for_others_are_reported_with_their_dates_and_names() {
     let mut server = Settings::default().tls(ClientCertificate::None).start();
     let files = by_authority(&server);
     let names = "DNS:localhost,IP:127.0.0.1";
@@ -78,7 +78,7 @@ async fn certificates_that_are_too_old_too_new_or_for_others_are_told_with_their
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn our_own_certificate_is_told_with_its_dates_before_a_server_is_asked() {
+async fn our_own_certificate_is_shown_with_its_dates_before_a_server_is_asked() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let certificates = server.certificates().clone();
     let with =
@@ -105,7 +105,7 @@ async fn our_own_certificate_is_told_with_its_dates_before_a_server_is_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_that_is_alone_and_serves_reads_is_told_as_that_and_waited_for() {
+async fn a_member_that_is_alone_and_serves_reads_is_reported_as_that_and_waited_for() {
     let mut ensemble = tokio::task::block_in_place(Ensemble::with_read_only_mode);
     ensemble.stop(0);
     ensemble.stop(1);
@@ -116,23 +116,23 @@ async fn a_member_that_is_alone_and_serves_reads_is_told_as_that_and_waited_for(
     assert!(!error.is_permanent());
 
     let at = ensemble.address(2);
-    let told = run(lockscope(&["snapshot", "--connect", &at, "--timeout", "3s"])).await.refused();
-    assert!(told.contains(&alone) && !told.contains("waiting"), "{told}");
+    let reported = run(lockscope(&["snapshot", "--connect", &at, "--timeout", "3s"])).await.refused();
+    assert!(reported.contains(&alone) && !reported.contains("waiting"), "{reported}");
 
-    let mut watched = Watched::with(options(&at), &[]);
-    watched
-        .until("the reason", |watched| {
-            matches!(watched.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. })
+    let mut fixture = ObserverFixture::with(options(&at), &[]);
+    fixture
+        .until("the reason", |fixture| {
+            matches!(fixture.links.last(), Some(ConnectionState::Connecting { reason: Some(reason), .. })
                 if reason.contains(&alone) && reason.ends_with("; waiting for a majority"))
         })
         .await;
     tokio::task::block_in_place(|| ensemble.start_again(0));
-    watched.until_live().await;
-    watched.observer.stop().await;
+    fixture.until_live().await;
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn wrong_authorities_missing_certificates_and_the_wrong_kind_of_port_are_told_apart() {
+async fn wrong_authorities_missing_certificates_and_the_wrong_kind_of_port_are_distinguished() {
     let server = Settings::default().tls(ClientCertificate::Need).start();
     let files = by_authority(&server);
 
@@ -164,7 +164,7 @@ async fn wrong_authorities_missing_certificates_and_the_wrong_kind_of_port_are_t
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_that_takes_no_more_connections_is_told_with_the_setting() {
+async fn a_server_that_takes_no_more_connections_is_reported_with_the_setting() {
     let server = Settings::default().line("maxClientCnxns=2").start();
     let _first = Raw::connect(server.port(), 10_000);
     let _second = Raw::connect(server.port(), 10_000);
@@ -174,7 +174,7 @@ async fn a_server_that_takes_no_more_connections_is_told_with_the_setting() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ports_hosts_and_logins_are_told_at_once() {
+async fn ports_hosts_and_logins_are_reported_at_once() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let at = free.local_addr().expect("an address").to_string();
     drop(free);
@@ -233,12 +233,12 @@ async fn a_command_below_a_chroot_that_is_not_there_ends_at_once() {
     ];
     for command in commands {
         let began = Instant::now();
-        let told = run(lockscope(&[command, &["--connect", &at]].concat())).await.refused();
+        let reported = run(lockscope(&[command, &["--connect", &at]].concat())).await.refused();
         assert!(
-            told.starts_with("the chroot /not/there does not exist in the ensemble: create it"),
-            "{command:?}: {told}"
+            reported.starts_with("the chroot /not/there does not exist in the ensemble: create it"),
+            "{command:?}: {reported}"
         );
-        assert!(!told.contains("waiting"), "{command:?}: {told}");
+        assert!(!reported.contains("waiting"), "{command:?}: {reported}");
         assert!(began.elapsed() < AT_ONCE, "{command:?} took {:?}", began.elapsed());
     }
 }

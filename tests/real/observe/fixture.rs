@@ -29,7 +29,7 @@ pub fn curator() -> String {
     format!("_c_c3d2e1f0-0000-4000-8000-{:012x}-lock-", 7)
 }
 
-pub struct Watched {
+pub struct ObserverFixture {
     pub observer: Observer,
     pub table: LockTable,
     /// How often each kind of change came.
@@ -38,7 +38,7 @@ pub struct Watched {
     pub links: Vec<ConnectionState>,
 }
 
-impl Watched {
+impl ObserverFixture {
     pub fn start(connect: &str) -> Self {
         Self::with(connection(connect), &[])
     }
@@ -65,12 +65,12 @@ impl Watched {
     }
 
     pub async fn until_live(&mut self) {
-        self.until("a table in step", |watched| watched.table.is_live()).await;
+        self.until("a table in step", |fixture| fixture.table.is_live()).await;
     }
 
     /// Waits until the table shows as many contenders, in step.
     pub async fn until_contenders(&mut self, count: usize) {
-        self.until("the contenders", |watched| watched.table.is_live() && watched.table.contender_count() == count)
+        self.until("the contenders", |fixture| fixture.table.is_live() && fixture.table.contender_count() == count)
             .await;
     }
 

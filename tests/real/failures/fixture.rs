@@ -16,7 +16,7 @@ use crate::harness::wait::PATIENCE;
 /// How long after the last of its evidence a finding may appear.
 pub const PROMPT: Duration = Duration::from_secs(2);
 
-pub struct Doctor {
+pub struct ConsoleFixture {
     observer: Observer,
     surveyor: Surveyor,
     tick: Interval,
@@ -27,11 +27,13 @@ pub struct Doctor {
     pub cleared: Vec<Finding>,
     /// When the last view came.
     pub viewed: Option<Instant>,
-    /// Every view of which all was told.
+    /// Every complete view, in order.
     views: Vec<Viewed>,
+    /// How many views came, those included in which an answer is missing.
+    surveys: usize,
 }
 
-/// When a view came, and when the oldest of what it tells was asked.
+/// When a view came, and when the oldest of its answers was asked for.
 #[derive(Clone, Copy, Debug)]
 struct Viewed {
     came: Timestamp,
@@ -52,7 +54,7 @@ pub fn hasty() -> Thresholds {
     }
 }
 
-impl Doctor {
+impl ConsoleFixture {
     /// Looks at a server, and is in step with it, when this returns.
     pub async fn start(connect: &str, thresholds: Thresholds) -> Self {
         Self::asking(connect, connect, thresholds).await
@@ -69,7 +71,7 @@ impl Doctor {
         let connection_of_observer = connection(connect);
         let observe = ObserveOptions { connection: connection_of_observer, roots: Vec::new(), named: Vec::new() };
         // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.
-        let longest_pause = Duration::from_secs(5);
+        let longest_pause = Duration::from_secs(2);
         let survey = SurveyOptions {
             by: ViewBy::FourLetter,
             max_interval: longest_pause,
@@ -77,7 +79,7 @@ impl Doctor {
         };
         let surveyor = Surveyor::start(survey).expect("a connect string");
         surveyor.ask_for_watchers(true);
-        let mut doctor = Self {
+        let mut fixture = Self {
             observer: Observer::start(observe),
             surveyor,
             tick: interval(Duration::from_secs(1)),
@@ -87,9 +89,12 @@ impl Doctor {
             cleared: Vec::new(),
             viewed: None,
             views: Vec::new(),
+            surveys: 0,
         };
-        doctor.until("a table in step, and a view", |doctor| doctor.table.is_live() && doctor.viewed.is_some()).await;
-        doctor
+        fixture
+            .until("a table in step, and a view", |fixture| fixture.table.is_live() && fixture.viewed.is_some())
+            .await;
+        fixture
     }
 
     /// Takes what comes, once.
@@ -103,6 +108,7 @@ impl Doctor {
             }
             view = self.surveyor.next() => {
                 let view = view.expect("the survey goes on");
+                self.surveys += 1;
                 if let Some(oldest) = oldest_answer(&view) {
                     self.viewed = Some(Instant::now());
                     self.views.push(Viewed { came: now(), asked: oldest });
@@ -146,15 +152,48 @@ impl Doctor {
         timeout(2 * PATIENCE, looking).await.expect("it ends")
     }
 
+    /// Goes on for so many more views, those included in which an answer is missing.
+    pub async fn surveys(&mut self, count: usize) {
+        let enough = self.surveys + count;
+        self.until("more surveys", |fixture| fixture.surveys >= enough).await;
+    }
+
+    /// Goes on until the views came that a finding would need, each of which is given as in [`Self::finds_within`].
+    pub async fn looks_on(&mut self, seconds: &[u64]) {
+        let began = now();
+        self.until("complete views", |fixture| fixture.completed(began, seconds).is_some()).await;
+    }
+
+    /// The last of the views that evidence needs.
+    fn completed(&self, began: Timestamp, seconds: &[u64]) -> Option<Viewed> {
+        let mut asked_from = began;
+        let mut complete = None;
+        for seconds in seconds {
+            asked_from = asked_from.plus(Duration::from_secs(*seconds));
+            let view = self.views.iter().find(|view| view.asked >= asked_from)?;
+            asked_from = view.came;
+            complete = Some(*view);
+        }
+        complete
+    }
+
+    /// What needs these views is found at most [`PROMPT`] after the last of them.
+    pub fn assert_prompt(&self, began: Timestamp, seconds: &[u64], what: &str) {
+        if let Some(view) = self.completed(began, seconds) {
+            let late = now().since(view.came);
+            assert!(late <= PROMPT, "{what} took {:?}: {late:?} after the evidence", now().since(began));
+        }
+    }
+
     /// Waits until as many contend in all.
     pub async fn until_contenders(&mut self, count: usize) {
-        self.until("the contenders", |doctor| doctor.table.contender_count() == count).await;
+        self.until("the contenders", |fixture| fixture.table.contender_count() == count).await;
     }
 
     /// Waits for a finding that is at least so severe; says how long it took.
     pub async fn finds(&mut self, code: Code, least: Severity) -> (Finding, Duration) {
         let began = Instant::now();
-        self.until(code.id(), |doctor| doctor.standing(code).is_some_and(|found| found.severity >= least)).await;
+        self.until(code.id(), |fixture| fixture.standing(code).is_some_and(|found| found.severity >= least)).await;
         let found = self.standing(code).expect("it was waited for").clone();
         println!("{} after {:?}: {}. {}.", found.code, began.elapsed(), found.summary, found.remedy);
         (found, began.elapsed())
@@ -165,27 +204,16 @@ impl Doctor {
     /// Each number is a view that is needed: the first of which all was asked so many seconds after the one before came, or
     /// after now. How often servers are asked follows what that costs them.
     pub async fn finds_within(&mut self, seconds: &[u64], code: Code, least: Severity) -> Finding {
-        let mut asked_from = now();
-        let (found, took) = self.finds(code, least).await;
-        let mut complete = None;
-        for seconds in seconds {
-            asked_from = asked_from.plus(Duration::from_secs(*seconds));
-            let view = self.views.iter().find(|view| view.asked >= asked_from);
-            complete = view;
-            let Some(view) = view else { break };
-            asked_from = view.came;
-        }
-        if let Some(view) = complete {
-            let late = now().since(view.came);
-            assert!(late <= PROMPT, "{code} took {took:?}: {late:?} after the evidence");
-        }
+        let began = now();
+        let (found, _) = self.finds(code, least).await;
+        self.assert_prompt(began, seconds, code.id());
         found
     }
 
     /// Waits until a finding no longer stands; it was mended before.
     pub async fn clears(&mut self, code: Code) {
         let mended = now();
-        self.until("the end of a finding", |doctor| doctor.standing(code).is_none()).await;
+        self.until("the end of a finding", |fixture| fixture.standing(code).is_none()).await;
         assert!(self.cleared.iter().any(|found| found.code == code));
         let late = self.views.iter().find(|view| view.asked >= mended).map(|view| now().since(view.came));
         assert!(late.is_none_or(|late| late <= PROMPT), "{code} went only {late:?} after that was seen");
@@ -221,17 +249,17 @@ impl Doctor {
 
     fn queues(&self) -> String {
         let table_at = TableAt::new(&self.table, now());
-        let told = self.table.locks().flat_map(|lock| {
+        let reported = self.table.locks().flat_map(|lock| {
             lock.rows(0..lock.len().min(5)).map(move |row| {
                 let facts = table_at.facts(lock, &row);
                 format!("{} {:?} {:?} {:?}", lock.path_of(row.contender), row.state, facts.owner, facts.watching)
             })
         });
-        told.collect::<Vec<_>>().join("\n")
+        reported.collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Of when what a view tells is at the least.
+/// When the oldest answer in a view was given; nothing when a part of it is missing.
 fn oldest_answer(view: &ServerView) -> Option<Timestamp> {
     let watched = view.members.iter().map(|member| member.watched.as_ref().map(|watched| watched.at));
     let counted = view.members.iter().map(|member| member.counted_at);

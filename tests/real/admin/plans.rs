@@ -18,7 +18,7 @@ use crate::harness::wait::PATIENCE;
 use crate::harness::zk;
 
 /// How long a node may take.
-pub const SHORT: Duration = Duration::from_secs(20);
+pub const NODE_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub fn path(text: &str) -> ZnodePath {
     ZnodePath::new(text).expect("a path")
@@ -107,7 +107,7 @@ pub fn confirmed(plan: DeletePlan) -> Confirmed<DeletePlan> {
 
 /// Confirms a plan as it wants to be, and carries it out on a session that it ends.
 pub async fn carry_out(session: Client, plan: DeletePlan, audit: &Audit) -> Vec<NodeOutcome> {
-    carry_out_within(SHORT, session, plan, audit).await
+    carry_out_within(NODE_TIMEOUT, session, plan, audit).await
 }
 
 /// The same with another patience for each node.

@@ -14,12 +14,8 @@ use tokio::time::timeout;
 use crate::harness::wait::PATIENCE;
 
 pub fn options(connect: &str) -> FleetOptions {
-    let connection = ConnectOptions {
-        connect: connect.to_owned(),
-        session_timeout: Duration::from_secs(10),
-        auth: Vec::new(),
-        tls: None,
-    };
+    let session_timeout = Duration::from_secs(10);
+    let connection = ConnectOptions { connect: connect.to_owned(), session_timeout, auth: Vec::new(), tls: None };
     FleetOptions { connection, own_watches: 0, asks_servers: true }
 }
 
@@ -35,11 +31,11 @@ pub fn all_algorithms() -> Vec<Algorithm> {
 }
 
 /// A fleet under way.
-pub struct Play {
+pub struct FleetFixture {
     pub fleet: Fleet,
 }
 
-impl Play {
+impl FleetFixture {
     pub fn start(connect: &str, scenario: Scenario) -> Self {
         Self { fleet: Fleet::start(options(connect), scenario).expect("a sound scenario") }
     }
@@ -74,10 +70,20 @@ impl Play {
         assert!(self.fleet.command(order), "there is room for orders");
     }
 
-    /// Waits until all rounds are made, and ends it.
+    /// Waits until all rounds are made, and ends it. It may take long, but must not stand still.
     pub async fn finish(mut self) -> FleetOutcome {
-        self.until("finished", |status| status.finished).await;
-        self.fleet.stop().await
+        let progress = |status: &FleetStatus| {
+            let connected = status.clients.iter().filter(|client| client.session.is_some()).count();
+            (connected, status.totals.acquisitions)
+        };
+        loop {
+            let before = progress(&self.fleet.status());
+            let status =
+                self.until("finished, nor goes on", |status| status.finished || progress(status) != before).await;
+            if status.finished {
+                return self.fleet.stop().await;
+            }
+        }
     }
 }
 

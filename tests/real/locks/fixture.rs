@@ -13,7 +13,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// Long enough for a test to have seen a wait, short enough to wait for.
-pub const SHORT: Duration = Duration::from_millis(300);
+pub const SHORT_WAIT: Duration = Duration::from_millis(300);
 
 pub const LEASES: NonZeroU32 = NonZeroU32::new(1).expect("it is one");
 
@@ -34,11 +34,11 @@ pub const QUEUES: [Algorithm; 4] =
 
 /// A chroot of a test's own on the shared server.
 #[derive(Debug)]
-pub struct Ground {
+pub struct LockFixture {
     pub connect: String,
 }
 
-impl Ground {
+impl LockFixture {
     pub async fn new() -> Self {
         Self { connect: zk::own_root("locks").await }
     }
@@ -134,8 +134,8 @@ pub struct Relayed {
 }
 
 impl Relayed {
-    pub async fn new(ground: &Ground, timeout: Duration) -> Self {
-        let (server, chroot) = ground.connect.split_once('/').expect("a chroot");
+    pub async fn new(fixture: &LockFixture, timeout: Duration) -> Self {
+        let (server, chroot) = fixture.connect.split_once('/').expect("a chroot");
         let relay = Relay::start(server).await;
         let client = zk::connect_within(&format!("{}/{chroot}", relay.connect_string()), timeout).await;
         Self { relay, client }

@@ -17,7 +17,7 @@ use crate::harness::zk;
 const HANGING: Duration = PATIENCE;
 
 /// A lock of a test's own on the shared server.
-pub struct Scene {
+pub struct FaultFixture {
     pub recipe: Recipe,
     pub relay: Relay,
     /// Connected through the relay.
@@ -29,7 +29,7 @@ pub struct Scene {
     pub path: String,
 }
 
-impl Scene {
+impl FaultFixture {
     pub async fn new(recipe: Recipe) -> Self {
         let server = Server::shared().connect_string();
         let path = zk::own_root("locks").await.split_off(server.len()) + "/lock";
