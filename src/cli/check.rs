@@ -16,7 +16,8 @@ use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::LockTable;
 use crate::report::{Check, json};
-use crate::znode::{escaped, plural};
+use crate::text::human::plural;
+use crate::znode::escaped;
 
 /// What `lockscope check` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -111,7 +112,7 @@ async fn look(live: &mut LiveTable, look_for: Duration) -> Result<(), CliError> 
 
 fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std::io::Result<()> {
     if findings.is_empty() {
-        writeln!(out, "Nothing is wrong with {}.", plural(locks as u64, "lock", "locks"))?;
+        writeln!(out, "Nothing is wrong with {}.", plural(locks, "lock", "locks"))?;
     }
     for finding in findings {
         let name_in_lock = finding.lock.name.as_deref().map(|name_in_lock| format!(" {}", name(name_in_lock)));

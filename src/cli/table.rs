@@ -5,8 +5,9 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::human::{name, span};
+use super::human::name;
 use crate::queue::{Contender, HeldSince, LockQueue, LockTable};
+use crate::text::human::duration;
 use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
 
 /// Columns of a holder's data that are shown before its session.
@@ -51,10 +52,10 @@ fn line(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> Line {
     };
     let held = match lock.held() {
         HeldSince::Free => "-".into(),
-        HeldSince::Since(since) => span(now.since(since)).into(),
-        HeldSince::AtMostSince(since) => format!("<{}", span(server_now.since(since))).into(),
+        HeldSince::Since(since) => duration(now.since(since)).into(),
+        HeldSince::AtMostSince(since) => format!("<{}", duration(server_now.since(since))).into(),
     };
-    let oldest = lock.first_waiter().map_or("-".into(), |waiter| span(server_now.since(waiter.created_at)).into());
+    let oldest = lock.first_waiter().map_or("-".into(), |waiter| duration(server_now.since(waiter.created_at)).into());
     let next = lock.next_sequence().map_or("-".into(), |next| next.to_string().into());
     [path.into(), lock.recipe().title().into(), holders(lock), held, lock.waiting().to_string().into(), oldest, next]
 }

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::duration;
 use super::error::{CliError, Verdict};
-use super::human::{clock, name, sentence, span};
+use super::human::{name, sentence};
 use super::live_table::{LiveTable, TableEvent};
 use super::options::{Format, ReadOptions};
 use super::settings::Settings;
@@ -18,6 +18,7 @@ use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
 use crate::report::{self, FindingLine, HappeningLine};
+use crate::text::human::{duration, exact_time};
 use crate::znode::{Timestamp, escaped};
 
 /// What `lockscope watch` takes.
@@ -107,14 +108,14 @@ fn json(line: &impl serde::Serialize) -> String {
 }
 
 fn finding_for_people(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
-    let (at, event, lock) = (clock(at, utc), FindingLine::event(raised), name(finding.lock.path.as_str()));
+    let (at, event, lock) = (exact_time(at, utc), FindingLine::event(raised), name(finding.lock.path.as_str()));
     let (severity, code) = (finding.severity, finding.code);
     let why = if raised { sentence(&finding.summary) } else { String::new() };
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
 fn happening_for_people(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
-    let mut line = format!("{} {:<12}", clock(happening.at, utc), happening.event.id());
+    let mut line = format!("{} {:<12}", exact_time(happening.at, utc), happening.event.id());
     let mut add = |text: std::fmt::Arguments<'_>| {
         // Writing to a String cannot fail.
         let _ = line.write_fmt(text);
@@ -132,10 +133,10 @@ fn happening_for_people(happening: &Happening, reason: Option<&str>, utc: bool) 
         add(format_args!("  {session}"));
     }
     if let Some(waited) = happening.waited_ms {
-        add(format_args!("  waited {}", span(Duration::from_millis(waited))));
+        add(format_args!("  waited {}", duration(Duration::from_millis(waited))));
     }
     if let Some(held) = happening.held_ms {
-        add(format_args!("  held {}", span(Duration::from_millis(held))));
+        add(format_args!("  held {}", duration(Duration::from_millis(held))));
     }
     if happening.node.is_some() {
         add(format_args!("  queue {}", happening.queue));

@@ -7,7 +7,8 @@ use super::suspicion::{Suspicion, finding};
 use super::{Code, Severity, WatchTarget};
 use crate::queue::{ContenderState, LockId};
 use crate::recipe::LockKind;
-use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped, plural};
+use crate::text::human::plural;
+use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 
 /// Paths remembered at most of one lock.
 const MOST_PATHS: usize = 10_000;
@@ -64,7 +65,7 @@ pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut 
             if leaked.len() >= context.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
         let summary = format!(
             "{} of this queue {} back, {} of session {session} among them",
-            plural(leaked.len() as u64, "watched node", "watched nodes"),
+            plural(leaked.len(), "watched node", "watched nodes"),
             if leaked.len() == 1 { "is gone and never comes" } else { "are gone and never come" },
             escaped(path.name())
         );

@@ -4,9 +4,9 @@ use chrono::DateTime;
 
 use super::app::App;
 use super::details::{Detail, LABEL, Tone};
-use super::widget::figure::{date_and_time, exact_time};
-use super::widget::text::{Charset, wrap_words};
 use crate::admin::audit::AuditEntry;
+use crate::text::human::{date_and_time, exact_time};
+use crate::text::{Charset, wrap_words};
 use crate::znode::Timestamp;
 
 /// What a change is called that nobody wrote the outcome of.

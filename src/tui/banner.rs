@@ -1,9 +1,9 @@
 //! What is wrong with the connection, since when what is shown is old, and what comes next. Pure.
 
 use super::app::App;
-use super::widget::figure::{plural, time_of_day};
-use super::widget::text::{Charset, width, wrap_words};
 use crate::queue::ConnectionState;
+use crate::text::human::{plural, time_of_day};
+use crate::text::{Charset, width, wrap_words};
 
 /// Lines of a reason at the most.
 const MOST_LINES: usize = 3;

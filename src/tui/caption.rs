@@ -2,7 +2,7 @@
 
 use super::app::{App, Tour};
 use super::keymap::{COMMANDS, Command};
-use super::widget::text::{Charset, wrap_words};
+use crate::text::{Charset, wrap_words};
 
 /// From how many columns on there is room for more than the bare facts.
 const ROOMY: u16 = 100;

@@ -1,8 +1,8 @@
 //! What is said before test clients are sent, and before one leaves them. Pure.
 
 use super::app::{App, DEFAULT_CLIENTS, Destination, PromptPurpose};
-use super::widget::figure::plural;
 use crate::lock::{Algorithm, Naming};
+use crate::text::human::plural;
 
 /// What stands above the line in which a number is typed.
 #[derive(Clone, Debug, PartialEq, Eq)]

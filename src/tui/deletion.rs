@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::app::{App, Deletion};
-use super::widget::text::{Charset, Keep, fit, wrap_words};
 use crate::admin::{Action, Confirmation, DeletePlan, PlannedNode, RecreationGuard, TargetKind};
 use crate::queue::ContenderState;
+use crate::text::{Charset, Keep, fit, wrap_words};
 
 /// Columns of the labels.
 pub const LABEL: usize = 10;

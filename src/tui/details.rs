@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::app::App;
-use super::widget::figure::{count, date_and_time, duration, time_of_day};
-use super::widget::text::{Charset, Keep, fit, wrap_bytes};
 use crate::diagnose::{Facts, OwnerState, WatchTarget};
 use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
 use crate::recipe::{RequestMode, Role};
 use crate::server_view::{Connection, Liveness};
+use crate::text::human::{count, date_and_time, duration, plural, time_of_day};
+use crate::text::{Charset, Keep, fit, wrap_bytes};
 use crate::znode::SessionId;
 
 /// Columns of the labels.
@@ -192,7 +192,7 @@ impl Page<'_> {
             Some(_) if self.lock.holding() == 0 => "nobody holds the lock".to_owned(),
             Some(cost) => format!(
                 "the next one costs {} herd-style, {} chain-style",
-                crate::znode::plural(cost.herd, "watch event", "watch events"),
+                plural(cost.herd, "watch event", "watch events"),
                 count(cost.chain)
             ),
         };
@@ -227,11 +227,11 @@ impl Page<'_> {
         if bytes.is_empty() {
             return vec![self.plain("data", "none")];
         }
-        let size = crate::znode::plural(all, "byte", "bytes");
+        let size = plural(all, "byte", "bytes");
         let about = format!("({size}{kept}, {kind})");
         let mut lines = wrap_bytes(bytes, self.room, self.charset);
         match lines.as_mut_slice() {
-            [only] if super::widget::text::width(only) + 2 + about.len() <= self.room => {
+            [only] if crate::text::width(only) + 2 + about.len() <= self.room => {
                 *only = format!("{only}  {about}");
             }
             _ => lines.insert(0, fit(&about, self.room, Keep::Start, self.charset)),

@@ -1,8 +1,8 @@
 //! What is wrong with the open lock, and what may be done: line by line. Pure.
 
 use super::app::App;
-use super::widget::text::{Charset, wrap_words};
 use crate::diagnose::{Finding, Severity};
+use crate::text::{Charset, wrap_words};
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::app::{App, FleetView};
-use super::widget::figure::count;
-use super::widget::text::{Charset, wrap_words};
 use crate::contend::{ClientState, LinkState, Overlap};
+use crate::text::human::count;
+use crate::text::{Charset, wrap_words};
 
 /// How long it is told that somebody had outlived a session, when that is over.
 const TOLD: Duration = Duration::from_secs(20);

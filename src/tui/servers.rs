@@ -1,9 +1,9 @@
 //! What each server tells about itself, what it does not, and what to change there: line by line. Pure.
 
 use super::app::App;
-use super::widget::figure::{count, duration, plural, size};
-use super::widget::text::{Charset, Keep, fit, wrap_words};
 use crate::server_view::{AskedBy, Load, MemberView, ServerMode, ServerView};
+use crate::text::human::{self, count, duration, plural};
+use crate::text::{Charset, Keep, fit, wrap_words};
 
 /// Columns that are not text: the border, and a space on either side.
 pub const AROUND: u16 = 4;
@@ -129,7 +129,8 @@ impl Page<'_> {
     /// What asking costs the servers.
     fn load(&self, view: &ServerView) -> String {
         let Load { requests, bytes, .. } = view.asked;
-        let all = format!("Asking cost {} and {} so far", plural_of(requests, "question"), kilobytes(bytes));
+        let all =
+            format!("Asking cost {} and {} so far", plural(requests, "question", "questions"), human::bytes(bytes));
         let Some((recent, during)) = self.app.world().watch_event_rates().recent_load() else {
             return format!("{all}.");
         };
@@ -159,20 +160,8 @@ fn told(member: &MemberView) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-fn plural_of(number: u64, word: &str) -> String {
-    crate::znode::plural(number, word, &format!("{word}s"))
-}
-
-fn kilobytes(bytes: u64) -> String {
-    match bytes {
-        ..10_000 => plural_of(bytes, "byte"),
-        10_000..10_000_000 => format!("{} kB", count(bytes / 1000)),
-        _ => format!("{} MB", count(bytes / 1_000_000)),
-    }
-}
-
 /// How many servers tell everything, of how many.
 pub fn telling(view: &ServerView) -> String {
     let all = view.members.len();
-    format!("{} of {} tell everything", size(all - view.missing().count()), plural(all, "server", "servers"))
+    format!("{} of {} tell everything", count(all - view.missing().count()), plural(all, "server", "servers"))
 }

@@ -3,8 +3,8 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
 
-use super::widget::text::Charset;
 use crate::diagnose::Severity;
+use crate::text::Charset;
 
 /// Which colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]

@@ -4,7 +4,6 @@
 
 mod id;
 mod path;
-mod plural;
 mod sequence;
 mod stat;
 mod text;
@@ -12,7 +11,6 @@ mod time;
 
 pub use id::{SessionId, Zxid};
 pub use path::{BadPath, ZnodePath};
-pub use plural::{grouped, plural};
 pub use sequence::Sequence;
 pub use stat::{MAX_KEPT_DATA, Node, NodeData, ZnodeStat};
 pub use text::{escaped, escaped_bytes, must_be_escaped};

@@ -1,12 +1,13 @@
 //! Which module may use which, and what some must not know.
 
 /// Each module of the crate, and those that it may use. The order is from the bottom up.
-pub const LAYERS: [(&str, &[&str]); 17] = [
+pub const LAYERS: [(&str, &[&str]); 18] = [
     ("znode", &[]),
+    ("text", &["znode"]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
     ("queue", &["recipe", "server_view", "znode"]),
-    ("diagnose", &["queue", "recipe", "server_view", "znode"]),
+    ("diagnose", &["queue", "recipe", "server_view", "text", "znode"]),
     ("report", &["diagnose", "queue", "recipe", "server_view", "znode"]),
     ("files", &[]),
     ("zk", &["files", "server_view", "znode"]),
@@ -34,6 +35,7 @@ pub const LAYERS: [(&str, &[&str]); 17] = [
             "queue",
             "recipe",
             "server_view",
+            "text",
             "znode",
             "tui",
         ],
@@ -54,14 +56,16 @@ pub const LAYERS: [(&str, &[&str]); 17] = [
             "queue",
             "recipe",
             "server_view",
+            "text",
             "znode",
         ],
     ),
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-pub const PURE: [&str; 22] = [
+pub const PURE: [&str; 23] = [
     "znode",
+    "text",
     "recipe",
     "server_view",
     "queue",

@@ -1,7 +1,7 @@
 //! The outcome of one fleet for people: a figure a line.
 
-use super::super::human::{brief, count, figure};
 use crate::contend::{FleetOutcome, Overlap, Quantiles};
+use crate::text::human::{count, latency, plural, rate, ratio};
 use crate::znode::escaped;
 
 /// Printed where a figure is not known.
@@ -32,7 +32,7 @@ pub(super) fn table(outcome: &FleetOutcome) -> String {
 fn heading(outcome: &FleetOutcome) -> String {
     let rounds = match outcome.rounds {
         Some(1) => "1 round each".to_owned(),
-        Some(rounds) => format!("{} rounds each", count(rounds.into())),
+        Some(rounds) => format!("{} rounds each", count(rounds)),
         None => "endless".to_owned(),
     };
     let end = match (outcome.interrupted, outcome.rounds) {
@@ -45,13 +45,13 @@ fn heading(outcome: &FleetOutcome) -> String {
 
 /// A number of clients, as in `1 client` or `5 clients`.
 pub(super) fn clients(number: u32) -> String {
-    crate::znode::plural(number.into(), "client", "clients")
+    plural(number, "client", "clients")
 }
 
 fn traffic(outcome: &FleetOutcome) -> Vec<Row> {
     let events = &outcome.watch_events;
-    let each = |all: u64| format!("{} an acquisition", figure(per(all, outcome.acquisitions)));
-    let rate = format!("{}/s in {}", figure(outcome.acquisitions_per_second), brief(outcome.elapsed));
+    let each = |all: u64| format!("{} an acquisition", ratio(per(all, outcome.acquisitions)));
+    let rate = format!("{}/s in {}", rate(outcome.acquisitions_per_second), latency(outcome.elapsed));
     let server = match outcome.server {
         Some(server) => {
             let parts = format!("{} for children, {} for deleted nodes", count(server.children), count(server.deleted));
@@ -80,7 +80,7 @@ fn times(outcome: &FleetOutcome) -> Vec<Row> {
     let row = |label, times: &Quantiles| {
         let Quantiles { count: number, p50, p90, p99, max } = *times;
         let times = [("p50", p50), ("p90", p90), ("p99", p99), ("max", max)];
-        let times: Vec<String> = times.iter().map(|(name, time)| format!("{name} {}", brief(*time))).collect();
+        let times: Vec<String> = times.iter().map(|(name, time)| format!("{name} {}", latency(*time))).collect();
         (label, count(number), if number == 0 { String::new() } else { times.join("  ") })
     };
     vec![row("waits", &outcome.wait_ms), row("holds", &outcome.hold_ms)]
@@ -88,7 +88,7 @@ fn times(outcome: &FleetOutcome) -> Vec<Row> {
 
 fn order(outcome: &FleetOutcome) -> Vec<Row> {
     let unless_none = |number: u64, meaning: &str| if number == 0 { String::new() } else { meaning.to_owned() };
-    let left = outcome.left_behind.map_or_else(|| UNKNOWN.to_owned(), count);
+    let left = outcome.left_behind.map_or_else(|| UNKNOWN.to_owned(), |left: u64| count(left));
     vec![
         ("violations", count(outcome.violations), unless_none(outcome.violations, VIOLATION)),
         ("outlived", count(outcome.outlived), unless_none(outcome.outlived, OUTLIVED)),
@@ -115,7 +115,7 @@ fn overlap(overlap: &Overlap) -> String {
     let text = format!(
         "after {}: client {second} got the lock (token {second_token}) while client {first} thought it held it \
          (token {first_token})",
-        brief(*after)
+        latency(*after)
     );
     if *outlived { format!("outlived {text}, whose session had ended") } else { format!("violation {text}") }
 }
@@ -154,7 +154,7 @@ mod tests {
         requests              5 000  5.0 an acquisition
         bytes               123 456  to the servers
                           1 234 567  from the servers
-        waits                 1 000  p50 40.0ms  p90 52.0ms  p99 410ms  max 1.25s
+        waits                 1 000  p50 40ms  p90 52ms  p99 410ms  max 1.25s
         holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
         violations                0
         outlived                  0
@@ -188,7 +188,7 @@ mod tests {
         insta::assert_snapshot!(table(&wrong), @r"
         herd at /lockscope/herd: 1 client, 1 round each, seed 42; ended before all rounds were made
 
-        acquisitions          1 000  16.0/s in 3.21s
+        acquisitions          1 000  16/s in 3.21s
         watch events         50 115  delivered, 50.1 an acquisition
                              50 115  on the wire
                                   -  as the servers count: they did not answer
@@ -197,7 +197,7 @@ mod tests {
         requests              5 000  5.0 an acquisition
         bytes               123 456  to the servers
                           1 234 567  from the servers
-        waits                 1 000  p50 40.0ms  p90 52.0ms  p99 410ms  max 1.25s
+        waits                 1 000  p50 40ms  p90 52ms  p99 410ms  max 1.25s
         holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
         violations                1  two held at once, or a token did not rise
         outlived                  1  thought they held the lock after their sessions had ended; the tokens show who is right
@@ -226,7 +226,7 @@ mod tests {
         insta::assert_snapshot!(table(&nothing), @r"
         chain at /lockscope/chain: 2 clients, endless, seed 42
 
-        acquisitions              0  0.0/s in 0s
+        acquisitions              0  0/s in 0s
         watch events            999  delivered, 0.0 an acquisition
                                 999  on the wire
                                   0  as the servers count: 0 for children, 0 for deleted nodes

@@ -1,8 +1,8 @@
 //! Two curves over the number of clients, in characters. Both axes are logarithmic: a herd's cost grows with a power of its
 //! size, which is then a straight line.
 
-use super::super::human::{count, figure};
-use crate::tui::widget::text::Charset;
+use crate::text::Charset;
+use crate::text::human::{count, ratio};
 
 /// Rows of the plot.
 const ROWS: usize = 8;
@@ -128,7 +128,7 @@ impl Canvas {
 
     fn text(&self, title: &str, (low, high): (f64, f64), points: &[Point], x_axis: &LogAxis) -> String {
         let Glyphs { axis, corner, base, .. } = self.glyphs;
-        let labels = [figure(high), figure(low)];
+        let labels = [ratio(high), ratio(low)];
         let width = labels.iter().map(String::len).max().unwrap_or_default();
         let mut text = format!("{title}\n");
         for (row, cells) in self.cells.iter().enumerate().rev() {
@@ -149,7 +149,7 @@ impl Canvas {
 /// The numbers of clients under their places; one that would touch the one before it is left out, but never the last.
 fn sizes(points: &[Point], x_axis: &LogAxis) -> String {
     let labels = points.iter().map(|point| {
-        let label = count(point.clients.into());
+        let label = count(point.clients);
         let place = x_axis.cell(f64::from(point.clients));
         // The last one ends under its place.
         (place.min(COLUMNS.saturating_sub(label.len())), label)

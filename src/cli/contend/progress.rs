@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::super::human::{brief, count, figure};
 use super::figures::clients;
 use crate::contend::FleetStatus;
+use crate::text::human::{count, latency, rate};
 
 /// The shortest time between two redraws.
 const REDRAW_INTERVAL: Duration = Duration::from_millis(100);
@@ -75,19 +75,19 @@ pub(super) fn of(status: &FleetStatus, place: Option<(usize, usize)>) -> String 
     let place = place.map_or_else(String::new, |(fleet, of)| format!("fleet {fleet} of {of}, "));
     let start = format!("{place}{}: ", scenario.algorithm.name());
     if status.elapsed.is_zero() {
-        return format!("{start}{} of {} connected", count(status.connected.into()), clients(scenario.clients));
+        return format!("{start}{} of {} connected", count(status.connected), clients(scenario.clients));
     }
     let made = count(status.totals.acquisitions);
     let all = scenario.rounds.map(|rounds| u64::from(rounds) * u64::from(scenario.clients));
     let of = all.map_or_else(String::new, |all| format!(" of {}", count(all)));
     let acquisitions = if all.unwrap_or(status.totals.acquisitions) == 1 { "acquisition" } else { "acquisitions" };
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
-    let rate = status.totals.acquisitions as f64 / status.elapsed.as_secs_f64();
+    let per_second = status.totals.acquisitions as f64 / status.elapsed.as_secs_f64();
     format!(
         "{start}{}, {made}{of} {acquisitions}, {}/s, {}",
         clients(status.connected),
-        figure(rate),
-        brief(status.elapsed)
+        rate(per_second),
+        latency(status.elapsed)
     )
 }
 

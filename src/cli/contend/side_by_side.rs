@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use super::super::human::figure;
 use super::figures::{UNKNOWN, clients, left_behind, per, troubles};
 use super::plot::{Point, legend, plot};
 use crate::contend::{Comparison, FleetOutcome, HerdAndChain};
-use crate::tui::widget::text::Charset;
-use crate::znode::{escaped, plural};
+use crate::text::Charset;
+use crate::text::human::{plural, rate, ratio};
+use crate::znode::escaped;
 
 /// A title over some columns.
 struct Group {
@@ -121,21 +121,21 @@ fn line(cells: &[String], widths: &[Vec<usize>]) -> String {
 /// What stands in a run's line, in the order of the groups.
 fn cells(run: &HerdAndChain) -> Vec<String> {
     let HerdAndChain { herd, chain, .. } = run;
-    let ratio = |ratio: Option<f64>| ratio.map_or_else(|| UNKNOWN.to_owned(), |ratio| format!("{}x", figure(ratio)));
+    let times = |times: Option<f64>| times.map_or_else(|| UNKNOWN.to_owned(), |times| format!("{}x", ratio(times)));
     let server = |outcome: &FleetOutcome| {
         let events = outcome.server.map(|server| server.children.saturating_add(server.deleted));
-        events.map_or_else(|| UNKNOWN.to_owned(), |events| figure(per(events, outcome.acquisitions)))
+        events.map_or_else(|| UNKNOWN.to_owned(), |events| ratio(per(events, outcome.acquisitions)))
     };
     vec![
         run.clients.to_string(),
-        figure(herd.acquisitions_per_second),
-        figure(chain.acquisitions_per_second),
-        ratio(run.throughput_ratio),
-        figure(herd.watch_events.per_acquisition),
-        figure(chain.watch_events.per_acquisition),
-        ratio(run.watch_event_ratio),
-        figure(per(herd.watch_events.modelled_herd, herd.acquisitions)),
-        figure(per(chain.watch_events.modelled_chain, chain.acquisitions)),
+        rate(herd.acquisitions_per_second),
+        rate(chain.acquisitions_per_second),
+        times(run.throughput_ratio),
+        ratio(herd.watch_events.per_acquisition),
+        ratio(chain.watch_events.per_acquisition),
+        times(run.watch_event_ratio),
+        ratio(per(herd.watch_events.modelled_herd, herd.acquisitions)),
+        ratio(per(chain.watch_events.modelled_chain, chain.acquisitions)),
         server(herd),
         server(chain),
     ]
@@ -169,8 +169,8 @@ fn conclusion(comparison: &Comparison) -> String {
             .to_owned();
     };
     let events = |run: &HerdAndChain, conjunction: &str| {
-        let ratio = run.watch_event_ratio.map(figure);
-        ratio.map_or_else(String::new, |ratio| format!(", {conjunction} it causes {ratio} times the watch events"))
+        let times = run.watch_event_ratio.map(ratio);
+        times.map_or_else(String::new, |times| format!(", {conjunction} it causes {times} times the watch events"))
     };
     let from = comparison.herd_costs_more_from;
     let Some(run) = comparison.runs.iter().find(|run| Some(run.clients) == from) else {
@@ -179,8 +179,8 @@ fn conclusion(comparison: &Comparison) -> String {
     };
     let faster = run
         .throughput_ratio
-        .map(figure)
-        .map_or_else(String::new, |ratio| format!(": the chain makes {ratio} times its acquisitions a second"));
+        .map(ratio)
+        .map_or_else(String::new, |times| format!(": the chain makes {times} times its acquisitions a second"));
     format!("From {} on a herd costs more than it is worth here{faster}{}.", clients(run.clients), events(run, "and"))
 }
 
@@ -214,8 +214,8 @@ mod tests {
         CLIENTS     herd chain  ratio        herd chain ratio    herd chain    herd chain
               2   10 000 1 235  0.12x         2.1   1.0  2.1x     4.0   1.0     2.1   1.0
              10      400 1 235   3.1x        10.1   1.0 10.1x    20.0   1.0    10.1   1.0
-             50     16.0 1 235  77.2x        50.1   1.0 50.2x     100   1.0    50.1   1.0
-            500     0.16 1 235 7 716x         500   1.0  501x   1 000   1.0     500   1.0
+             50       16 1 235  77.2x        50.1   1.0 50.2x     100   1.0    50.1   1.0
+            500      0.2 1 235 7 716x         500   1.0  501x   1 000   1.0     500   1.0
 
         Acquisitions a second
         10 000 │■····

@@ -12,13 +12,13 @@ use ratatui::widgets::Widget;
 
 use super::{View, filter_title, window};
 use crate::admin::audit::AuditEntry;
+use crate::text::human::{date_and_time, plural};
+use crate::text::{Keep, wrap_words};
 use crate::tui::app::{Pane, Rows};
 use crate::tui::audit_details::{self, is_done, result};
 use crate::tui::details::{LABEL, Tone};
-use crate::tui::widget::figure::{date_and_time, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, wrap_words};
 
 /// Columns of day and time without the zone.
 const TIME_WIDTH: usize = 19;

@@ -9,8 +9,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use super::View;
+use crate::text::{Keep, width};
 use crate::tui::caption::{keys, lines, title};
-use crate::tui::widget::text::{Keep, width};
 
 /// Columns that the words on the left take at least, before the keys give way.
 const LEAST: usize = 30;

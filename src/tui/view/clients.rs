@@ -4,14 +4,13 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::fleet_figures::short;
 use super::{View, window};
 use crate::contend::{ClientState, ClientStatus, LinkState};
+use crate::text::human::{count, duration, latency, plural};
+use crate::text::{Keep, session};
 use crate::tui::app::{FleetView, Phase, Screen};
-use crate::tui::widget::figure::{count, duration, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, session};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ClientColumn {
@@ -166,7 +165,7 @@ fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<
             Cell::new(id, if client.session.is_some() { theme.text } else { theme.dim })
         }
         ClientColumn::Expired => {
-            Cell::new(count(client.expired.into()), if client.expired == 0 { theme.dim } else { theme.bad })
+            Cell::new(count(client.expired), if client.expired == 0 { theme.dim } else { theme.bad })
         }
         ClientColumn::Link => link(view, client),
         ClientColumn::Token => Cell::new(client.token.map_or_else(String::new, |token| token.to_string()), theme.good),
@@ -178,10 +177,10 @@ fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<
         {
             Cell::new("-", theme.dim)
         }
-        ClientColumn::Held => Cell::new(short(client.held), theme.text),
-        ClientColumn::Longest => Cell::new(short(client.longest_wait), theme.text),
-        ClientColumn::Median => Cell::new(short(client.waits.p50), theme.text),
-        ClientColumn::Slowest => Cell::new(short(client.waits.p99), theme.text),
+        ClientColumn::Held => Cell::new(latency(client.held), theme.text),
+        ClientColumn::Longest => Cell::new(latency(client.longest_wait), theme.text),
+        ClientColumn::Median => Cell::new(latency(client.waits.p50), theme.text),
+        ClientColumn::Slowest => Cell::new(latency(client.waits.p99), theme.text),
         ClientColumn::Trouble => {
             let trouble = client.trouble.as_deref().unwrap_or_default();
             Cell::new(view.fit(trouble, width, Keep::Start), theme.wait)
@@ -211,7 +210,7 @@ fn state(view: View<'_>, client: &ClientStatus) -> Cell {
 
 fn link(view: View<'_>, client: &ClientStatus) -> Cell {
     let theme = view.theme;
-    let delay = short(client.delay);
+    let delay = latency(client.delay);
     match client.link {
         LinkState::Whole => Cell::new("whole", theme.dim),
         LinkState::Delayed => Cell::new(format!("late {delay}"), theme.wait),

@@ -13,12 +13,12 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use super::fleet_figures::{FigureLine, figures};
+use crate::text::human::{duration, plural};
+use crate::text::{Keep, width, wrap_words};
 use crate::tui::app::{FleetSide, FleetView, Phase};
 use crate::tui::overlaps;
-use crate::tui::widget::figure::{duration, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::spark;
-use crate::tui::widget::text::{Keep, width, wrap_words};
 
 /// Columns of the rate behind a sparkline.
 const RATE_WIDTH: usize = 10;
@@ -94,7 +94,7 @@ fn panel(view: View<'_>, side: FleetSide, crew: &FleetView, columns: u16) -> Pan
     let mut left = vec![(name, theme.strong), (plural(clients, "client", "clients"), theme.text), (path, theme.text)];
     let hold = crew.scenario().hold;
     if !hold.is_zero() {
-        left.push((format!("hold {}", super::fleet_figures::short(hold)), theme.dim));
+        left.push((format!("hold {}", crate::text::human::latency(hold)), theme.dim));
     }
     Panel { left, right: Some((right, style)), bottom: None, focused }
 }
@@ -111,7 +111,7 @@ fn time(crew: &FleetView) -> String {
 fn sparkline(view: View<'_>, crew: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let rate = crew.rates().events().filter(|_| crew.is_active());
-    let rate = rate.map_or_else(String::new, |rate| format!("{}/s", crate::tui::widget::figure::rate(rate)));
+    let rate = rate.map_or_else(String::new, |rate| format!("{}/s", crate::text::human::rate(rate)));
     let seconds = crew.rates().seconds();
     let room = usize::from(area.width).saturating_sub(RATE_WIDTH + 3);
     let line = spark::line(&seconds, room.min(crate::tui::app::RATE_SECONDS), highest, &theme.signs.levels);

@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use super::View;
+use crate::text::wrap_words;
 use crate::tui::contend_prompt::Asked;
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::text::wrap_words;
 
 /// Draws it over the lower end of `area`.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {

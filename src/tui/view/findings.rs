@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{View, more};
+use crate::text::human::plural;
 use crate::tui::app::Pane;
 use crate::tui::findings::lines;
-use crate::tui::widget::figure::plural;
 use crate::tui::widget::panel::Panel;
 
 /// Columns that are not text: the border, a space, a sign and a space, and a space at the end.

@@ -1,15 +1,13 @@
 //! The figures of a fleet, line by line: what matters most first, as many as there is room for.
 
-use std::time::Duration;
-
 use ratatui::style::Style;
 
 use super::View;
 use crate::contend::{FleetOutcome, FleetStatus, Quantiles, ServerEvents};
 use crate::lock::Algorithm;
+use crate::text::human::{bytes, count, latency, rate, ratio};
 use crate::tui::app::{FleetView, Phase};
 use crate::tui::overlaps;
-use crate::tui::widget::figure::{count, duration, rate};
 
 /// From how many columns on a note is spelled out.
 const ROOMY: u16 = 56;
@@ -138,7 +136,7 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
     let note = if times.count == 0 {
         "none yet".to_owned()
     } else {
-        format!("p50 {}  p99 {}  max {}", short(times.p50), short(times.p99), short(times.max))
+        format!("p50 {}  p99 {}  max {}", latency(times.p50), latency(times.p99), latency(times.max))
     };
     FigureLine::Figure { label, value: " ".to_owned(), note, style }
 }
@@ -165,26 +163,7 @@ fn server(view: View<'_>, crew: &FleetView, figures: &Figures) -> FigureLine {
     }
 }
 
-/// A time as precise as people want it: `0.4ms`, `42ms`, `1.1s`.
-pub fn short(time: Duration) -> String {
-    let micros = time.as_micros();
-    match micros {
-        0..10_000 => format!("{}.{}ms", micros / 1000, micros % 1000 / 100),
-        10_000..1_000_000 => format!("{}ms", micros / 1000),
-        _ => duration(time),
-    }
-}
-
 fn share(of: u64, all: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "a share is rounded anyway")]
-    let share = of as f64 / all.max(1) as f64;
-    if share < 99.95 { format!("{share:.1}") } else { rate(share) }
-}
-
-fn bytes(number: u64) -> String {
-    match number {
-        0..10_000 => format!("{number} B"),
-        10_000..10_000_000 => format!("{} kB", count(number / 1000)),
-        _ => format!("{} MB", count(number / 1_000_000)),
-    }
+    ratio(of as f64 / all.max(1) as f64)
 }

@@ -4,11 +4,11 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::{View, notice};
+use crate::text::{Keep, width};
 use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen};
 use crate::tui::contend_prompt::question;
 use crate::tui::keymap::{COMMANDS, Command, CommandEntry, HelpGroup};
 use crate::tui::theme::Theme;
-use crate::tui::widget::text::{Keep, width};
 
 /// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {

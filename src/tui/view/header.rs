@@ -8,10 +8,10 @@ use super::View;
 use crate::admin::Action;
 use crate::queue::ConnectionState;
 use crate::report::Ensemble;
+use crate::text::human::{plural, time_of_day};
+use crate::text::{Keep, session, width};
 use crate::tui::app::Screen;
 use crate::tui::keymap::{COMMANDS, Command};
-use crate::tui::widget::figure::{plural, time_of_day};
-use crate::tui::widget::text::{Keep, session, width};
 
 /// Columns of a session's id in the header.
 const SESSION: usize = 9;

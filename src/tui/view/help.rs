@@ -6,10 +6,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
+use crate::text::Keep;
 use crate::tui::help;
 use crate::tui::keymap::CommandEntry;
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::text::Keep;
 
 /// Columns of the keys.
 const KEYS: usize = 15;
@@ -57,7 +57,7 @@ fn command(view: View<'_>, entry: &CommandEntry, columns: usize) -> Line<'static
     let theme = view.theme;
     let keys: Vec<_> = entry.keys.iter().map(|key| key.label(view.app.settings().ascii)).collect();
     let keys = keys.join(" ");
-    let padding = " ".repeat(KEYS.saturating_sub(crate::tui::widget::text::width(&keys)));
+    let padding = " ".repeat(KEYS.saturating_sub(crate::text::width(&keys)));
     let name = match entry.argument {
         Some(argument) => format!(":{} {argument}", entry.name),
         None => format!(":{}", entry.name),

@@ -14,11 +14,11 @@ use super::{View, filter_title, window};
 use crate::diagnose::Code;
 use crate::queue::{HeldSince, LockQueue};
 use crate::recipe::LockKind;
+use crate::text::human::{count, duration, plural, rate};
+use crate::text::{Keep, fit_bytes};
 use crate::tui::app::{LockOrder, Rows, Screen};
-use crate::tui::widget::figure::{duration, plural, rate, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, fit_bytes};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum LockColumn {
@@ -154,8 +154,8 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         LockColumn::Waiting if lock.kind() == LockKind::SingleNode => {
             match view.app.world().table_at(now).waiters(lock) {
                 Some(watchers) if watchers.whole => {
-                    let count = watchers.sessions.len();
-                    Cell::new(size(count), faint(count, theme.dim, view.data(theme.wait)))
+                    let sessions = watchers.sessions.len();
+                    Cell::new(count(sessions), faint(sessions, theme.dim, view.data(theme.wait)))
                 }
                 _ => Cell::new(signs.unknown, theme.dim),
             }
@@ -185,8 +185,10 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
                 Cell::new(format!("{}{}", signs.at_most, duration(server_now.since(time))), plain)
             }
         },
-        LockColumn::Holding => Cell::new(size(lock.holding()), faint(lock.holding(), theme.dim, plain)),
-        LockColumn::Waiting => Cell::new(size(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait))),
+        LockColumn::Holding => Cell::new(count(lock.holding()), faint(lock.holding(), theme.dim, plain)),
+        LockColumn::Waiting => {
+            Cell::new(count(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait)))
+        }
         LockColumn::Oldest => match lock.first_waiter() {
             None => Cell::new("-", theme.dim),
             Some(waiter) => Cell::new(duration(server_now.since(waiter.created_at)), plain),

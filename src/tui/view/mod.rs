@@ -39,7 +39,7 @@ use ratatui::widgets::{Paragraph, Widget, Wrap};
 use super::app::{App, Area, FleetSide, MIN_TERMINAL, Screen};
 use super::contend_prompt::question;
 use super::theme::Theme;
-use super::widget::text::{Keep, fit};
+use crate::text::{Keep, fit};
 
 /// What every part of a screen is drawn from.
 #[derive(Clone, Copy)]

@@ -6,9 +6,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use super::View;
+use crate::text::wrap_words;
 use crate::tui::app::Notice;
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::text::wrap_words;
 
 /// Whether the footer has room for all of it.
 pub fn fits(view: View<'_>, notice: &Notice) -> bool {

@@ -14,11 +14,11 @@ use super::{View, filter_title, window};
 use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
+use crate::text::human::{count, date_and_time, duration, plural};
+use crate::text::{Keep, fit_bytes, session};
 use crate::tui::app::{Pane, Rows};
-use crate::tui::widget::figure::{date_and_time, duration, plural, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, fit_bytes, session};
 use crate::znode::Sequence;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +145,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
         });
     }
     if shown < all {
-        let text = format!("   and {} more", size(all - shown));
+        let text = format!("   and {} more", count(all - shown));
         buffer.set_stringn(area.x, area.bottom().saturating_sub(1), text, usize::from(area.width), theme.dim);
     }
 }
@@ -163,7 +163,7 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     let mut left = vec![(view.fit(&name, room, Keep::End), theme.strong)];
     let Some(lock) = lock else { return Panel { left, focused: app.pane() == Pane::List, ..Panel::default() } };
     if !app.tags().is_empty() {
-        left.push((format!("{} tagged", size(app.tags().len())), theme.wait));
+        left.push((format!("{} tagged", count(app.tags().len())), theme.wait));
     }
     left.extend(filter_title(view, app.world().queue_rows().len(), lock.len()));
     left.push((lock.recipe().title().to_owned(), theme.text));
@@ -177,11 +177,11 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
         LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
-            Some(watchers) if watchers.whole => format!("{} waiting", size(watchers.sessions.len())),
-            Some(watchers) => format!("{} waiting or more", size(watchers.sessions.len())),
+            Some(watchers) if watchers.whole => format!("{} waiting", count(watchers.sessions.len())),
+            Some(watchers) => format!("{} waiting or more", count(watchers.sessions.len())),
             None => "waiters not in the tree".to_owned(),
         },
-        _ => format!("{} waiting", size(lock.waiting())),
+        _ => format!("{} waiting", count(lock.waiting())),
     };
     let mut right = format!("{waiting} {dot} {held}");
     if lock.kind() == LockKind::Semaphore {
@@ -225,7 +225,7 @@ fn cell(
     let contender = row.contender;
     match column.key {
         QueueColumn::Mark => Cell::new(" ", plain),
-        QueueColumn::Position => Cell::new(size(row.position), theme.dim),
+        QueueColumn::Position => Cell::new(count(row.position), theme.dim),
         QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
         QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
         QueueColumn::State => match row.state {

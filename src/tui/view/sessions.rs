@@ -10,11 +10,11 @@ use ratatui::layout::Rect;
 use super::who::{client, countdown, life};
 use super::{View, filter_title, window};
 use crate::queue::LockId;
+use crate::text::human::{duration, plural};
+use crate::text::{Keep, session, width};
 use crate::tui::app::{Rows, SessionOrder, SessionRow, WaitStyle};
-use crate::tui::widget::figure::{duration, plural};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, session, width};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum SessionColumn {

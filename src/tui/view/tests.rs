@@ -15,10 +15,10 @@ use ratatui::style::{Color, Modifier};
 
 use super::draw;
 use crate::queue::{Change, ConnectionState};
+use crate::text::width;
 use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
-use crate::tui::widget::text::width;
 use crate::znode::Timestamp;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (160, 45)];

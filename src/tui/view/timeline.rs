@@ -8,11 +8,11 @@ use super::{View, filter_title, window};
 use crate::admin::Ending;
 use crate::diagnose::Finding;
 use crate::queue::{Happening, LockEvent, LockName};
+use crate::text::human::{count, duration, exact_time, plural};
+use crate::text::{Keep, session};
 use crate::tui::app::{Rows, TimelineEntry};
-use crate::tui::widget::figure::{count, duration, exact_time, plural, size};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
-use crate::tui::widget::text::{Keep, session};
 use crate::znode::{Sequence, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,7 +128,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
         TimelineColumn::Held if happening.event != LockEvent::Enqueued => {
             Cell::new(span(happening.held_ms), theme.good)
         }
-        TimelineColumn::Queue if has_lock => Cell::new(size(happening.queue), theme.text),
+        TimelineColumn::Queue if has_lock => Cell::new(count(happening.queue), theme.text),
         TimelineColumn::Herd if has_lock => cost(happening.watch_events.herd),
         TimelineColumn::Chain if has_lock => cost(happening.watch_events.chain),
         TimelineColumn::Node => {

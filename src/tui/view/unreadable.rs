@@ -6,15 +6,15 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
-use crate::tui::widget::figure::size;
+use crate::text::human::count;
+use crate::text::{Keep, width};
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::text::{Keep, width};
 
 /// Every place that cannot be read, and what the server said.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let places = app.world().table().unreadable();
-    let left = vec![("Cannot be read".to_owned(), theme.strong), (size(places.len()), theme.text)];
+    let left = vec![("Cannot be read".to_owned(), theme.strong), (count(places.len()), theme.text)];
     let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
     if places.is_empty() {
         view.placeholder(&["The server lets us look everywhere below the roots.".to_owned()], inner, buffer);

@@ -16,10 +16,10 @@ use ratatui::widgets::Widget;
 use super::who::{lifetime, who};
 use super::{View, window};
 use crate::queue::LockId;
+use crate::text::Keep;
+use crate::text::human::{count, plural};
 use crate::tui::app::{Rows, WaitKind, WaitRow};
-use crate::tui::widget::figure::{plural, size};
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::text::Keep;
 use crate::znode::{SessionId, Timestamp};
 
 /// Columns of a client's address and its session.
@@ -115,7 +115,7 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
             (format!("{} {}  holds up {least}{sessions}{life}{cycle}", signs.holds, someone()), theme.strong)
         }
         WaitKind::Lock(waiting) => {
-            let count = format!("  {} {}", size(waiting), if waiting == 1 { "waits" } else { "wait" });
+            let count = format!("  {} {}", count(waiting), if waiting == 1 { "waits" } else { "wait" });
             let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
             let finding = finding
                 .map_or(String::new(), |finding| format!("  {} {}", signs.severity(finding.severity), finding.code));
@@ -124,14 +124,14 @@ fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
         WaitKind::Through(true) => (format!("{} {}  holds up others itself", signs.waits, someone()), theme.wait),
         WaitKind::Through(false) => (format!("{} {}  holds up others: see above", signs.waits, someone()), theme.wait),
         WaitKind::Waiter => (format!("{} {}", signs.waits, someone()), theme.text),
-        WaitKind::More(count) => (format!("and {} more", size(count)), theme.dim),
+        WaitKind::More(number) => (format!("and {} more", count(number)), theme.dim),
         WaitKind::Cut => ("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim),
     };
     (view.fit(&text, room, Keep::Start), view.data(style))
 }
 
 fn short(view: View<'_>, session: SessionId) -> String {
-    crate::tui::widget::text::session(session, 9, view.theme.signs.charset)
+    crate::text::session(session, 9, view.theme.signs.charset)
 }
 
 /// That a session is about to end, or has ended.

@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
-use crate::tui::widget::figure::rate;
+use crate::text::human::rate;
+use crate::text::{Charset, width};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::spark;
-use crate::tui::widget::text::{Charset, width};
 
 /// Seconds over which the figure beside a sparkline is an average.
 const AVERAGED: usize = 10;

@@ -6,8 +6,8 @@ use ratatui::style::Style;
 
 use super::View;
 use crate::diagnose::OwnerState;
-use crate::tui::widget::figure::duration;
-use crate::tui::widget::text::{Keep, session, width};
+use crate::text::human::duration;
+use crate::text::{Keep, session, width};
 use crate::znode::SessionId;
 
 /// Columns of a session's id that follows an address.

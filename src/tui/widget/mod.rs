@@ -1,7 +1,5 @@
 //! What the screens are made of: text that fits, figures, tables, sparklines, boxes.
 
-pub mod figure;
 pub mod panel;
 pub mod spark;
 pub mod table;
-pub mod text;

@@ -6,7 +6,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 
-use super::text::width;
+use crate::text::width;
 use crate::tui::theme::Theme;
 
 /// A box.

@@ -4,7 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::text::width;
+use crate::text::width;
 
 /// A column of a table, known by a key of its own.
 #[derive(Clone, Copy, Debug)]

@@ -1,18 +1,17 @@
-//! Text that fits into columns of a terminal. Pure.
+//! Text in at most so many columns: what is too long loses its end, its beginning or its middle.
 //!
-//! Architecture invariant: whatever comes from a znode or a server reaches the terminal only through [`fit`],
-//! [`fit_bytes`], [`wrap_words`] or [`wrap_bytes`].
-
-use std::borrow::Cow;
+//! Cutting is done here and not by `unicode-truncate`: it asserts in debug builds that a text is as wide as its letters
+//! together, which Arabic and Lisu names break, and it cannot keep both ends.
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::Charset;
 use crate::znode::{SessionId, escaped, escaped_bytes};
 
 /// Marks above and below a letter that are shown at most; further ones would grow over the neighbouring lines.
-const MOST_MARKS: usize = 3;
+const MAX_MARKS: usize = 3;
 /// Bytes at either end of a text that can matter: no terminal is wider than this.
-const LONGEST: usize = 16 * 1024;
+const MAX_BYTES: usize = 16 * 1024;
 
 /// Which part of a text gives way when it is too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,25 +22,6 @@ pub enum Keep {
     End,
     /// Both ends stay: for nodes, which begin with their maker's id and end in their number.
     Ends,
-}
-
-/// The characters with which lines are drawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Charset {
-    /// All of Unicode.
-    Unicode,
-    /// Only ASCII: every other character is shown as an escape.
-    Ascii,
-}
-
-impl Charset {
-    /// What stands where something was left out.
-    pub fn ellipsis(self) -> &'static str {
-        match self {
-            Self::Unicode => "…",
-            Self::Ascii => "~",
-        }
-    }
 }
 
 /// How many columns a text takes that is known to be harmless.
@@ -56,31 +36,7 @@ pub fn fit(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
 
 /// The same for bytes, of which the beginning stays.
 pub fn fit_bytes(bytes: &[u8], columns: usize, charset: Charset) -> String {
-    let shown = escaped_bytes(&bytes[..bytes.len().min(LONGEST)]);
-    cut(&presentable(&shown, charset), columns, Keep::Start, charset)
-}
-
-/// A harmless text in lines of at most `columns` columns, broken between words where that is possible.
-pub fn wrap_words(text: &str, columns: usize, charset: Charset) -> Vec<String> {
-    let mut lines = vec![String::new()];
-    for word in harmless(text, charset).split(' ').filter(|word| !word.is_empty()) {
-        for part in break_lines(word, columns) {
-            match lines.last_mut() {
-                Some(line) if line.is_empty() => *line = part,
-                Some(line) if line.width() + 1 + part.width() <= columns => {
-                    line.push(' ');
-                    line.push_str(&part);
-                }
-                _ => lines.push(part),
-            }
-        }
-    }
-    lines
-}
-
-/// Bytes in lines of at most `columns` columns, broken anywhere: as harmless as text.
-pub fn wrap_bytes(bytes: &[u8], columns: usize, charset: Charset) -> Vec<String> {
-    break_lines(&presentable(&escaped_bytes(bytes), charset), columns)
+    cut(&harmless_bytes(&bytes[..bytes.len().min(MAX_BYTES)], charset), columns, Keep::Start, charset)
 }
 
 /// A session's id in at most `columns` columns. When it is too long, its first digits (which server made it) and its
@@ -96,20 +52,26 @@ pub fn session(id: SessionId, columns: usize, charset: Charset) -> String {
     format!("{server}{}{}", charset.ellipsis(), &all[all.len() - tail..])
 }
 
-fn harmless(text: &str, charset: Charset) -> String {
+/// A text as a terminal may be given it.
+pub(super) fn harmless(text: &str, charset: Charset) -> String {
     presentable(&escaped(text), charset)
+}
+
+/// The same for bytes: those that are no UTF-8 become escapes.
+pub(super) fn harmless_bytes(bytes: &[u8], charset: Charset) -> String {
+    presentable(&escaped_bytes(bytes), charset)
 }
 
 /// Takes away what escaping has left that a table cannot bear: heaps of combining marks, characters of unclear
 /// width, and in ASCII everything else.
 fn presentable(text: &str, charset: Charset) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut marks = MOST_MARKS;
+    let mut marks = MAX_MARKS;
     for character in text.chars() {
         let bare = character.width() == Some(0);
         let selector = matches!(character, '\u{fe00}'..='\u{fe0f}' | '\u{e0100}'..='\u{e01ef}');
         marks = if bare { marks + 1 } else { 0 };
-        let strange = character.width().is_none() || selector || marks > MOST_MARKS;
+        let strange = character.width().is_none() || selector || marks > MAX_MARKS;
         if strange || (charset == Charset::Ascii && !character.is_ascii()) {
             shown.extend(character.escape_unicode());
         } else {
@@ -121,12 +83,12 @@ fn presentable(text: &str, charset: Charset) -> String {
 
 /// Leaves out what cannot be seen anyway, before anything is computed for it.
 fn clip(text: &str, keep: Keep) -> &str {
-    if text.len() <= LONGEST {
+    if text.len() <= MAX_BYTES {
         return text;
     }
     match keep {
-        Keep::Start => &text[..boundary(text, LONGEST)],
-        Keep::End | Keep::Ends => &text[boundary(text, text.len() - LONGEST)..],
+        Keep::Start => &text[..boundary(text, MAX_BYTES)],
+        Keep::End | Keep::Ends => &text[boundary(text, text.len() - MAX_BYTES)..],
     }
 }
 
@@ -153,7 +115,7 @@ pub fn cut(text: &str, columns: usize, keep: Keep, charset: Charset) -> String {
 }
 
 /// As much of the beginning as fits.
-fn head(text: &str, columns: usize) -> &str {
+pub(super) fn head(text: &str, columns: usize) -> &str {
     let mut taken = 0;
     for (at, character) in text.char_indices() {
         taken += character.width().unwrap_or(0);
@@ -179,18 +141,6 @@ fn tail(text: &str, columns: usize) -> &str {
         }
     }
     &text[start..]
-}
-
-fn break_lines(text: &str, columns: usize) -> Vec<String> {
-    let columns = columns.max(2);
-    let mut lines: Vec<Cow<'_, str>> = Vec::new();
-    let mut rest = text;
-    while !rest.is_empty() {
-        let line = head(rest, columns);
-        lines.push(line.into());
-        rest = &rest[line.len()..];
-    }
-    lines.into_iter().map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]
@@ -236,10 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn long_text_breaks_into_lines_and_nothing_is_lost() {
-        assert_eq!(wrap_words("try zk1 again soon", 9, U), ["try zk1", "again", "soon"]);
-        assert_eq!(wrap_words("a overlongword", 5, U), ["a", "overl", "ongwo", "rd"]);
-        assert_eq!(wrap_bytes(b"ab\xff\x00", 4, U), ["ab\\x", "ff\\0"]);
+    fn letters_that_join_are_cut_as_wide_as_they_are_alone() {
+        let joined = "\u{644}\u{627}".repeat(4);
+        for columns in 0..10 {
+            for keep in [Keep::Start, Keep::End, Keep::Ends] {
+                assert!(fit(&joined, columns, keep, U).width() <= columns);
+            }
+        }
     }
 
     fn any_text() -> impl Strategy<Value = String> {
@@ -270,10 +223,6 @@ mod tests {
         fn bytes_are_shown_as_harmlessly_as_text(bytes in prop::collection::vec(any::<u8>(), 0..80), columns in 0usize..40) {
             let shown = fit_bytes(&bytes, columns, Charset::Unicode);
             prop_assert!(shown.width() <= columns && !shown.chars().any(char::is_control));
-            let words = wrap_words(&String::from_utf8_lossy(&bytes), columns, Charset::Unicode);
-            for line in wrap_bytes(&bytes, columns, Charset::Unicode).into_iter().chain(words) {
-                prop_assert!(line.width() <= columns.max(2) && !line.chars().any(char::is_control));
-            }
         }
     }
 }

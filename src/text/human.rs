@@ -1,0 +1,227 @@
+//! Numbers, durations and times as people read them. Pure.
+
+use std::time::Duration;
+
+use chrono::{DateTime, Local, Utc};
+
+use crate::znode::Timestamp;
+
+/// A number of things that are counted.
+pub trait Countable: Copy {
+    /// The number, which saturates.
+    fn number(self) -> u64;
+}
+
+impl Countable for u64 {
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+impl Countable for u32 {
+    fn number(self) -> u64 {
+        self.into()
+    }
+}
+
+impl Countable for usize {
+    fn number(self) -> u64 {
+        u64::try_from(self).unwrap_or(u64::MAX)
+    }
+}
+
+/// A whole number with a blank between its thousands: `21 115`.
+///
+/// ```
+/// use lockscope::text::human::count;
+///
+/// assert_eq!(count(21_115u64), "21 115");
+/// ```
+pub fn count(number: impl Countable) -> String {
+    let digits = number.number().to_string();
+    let mut grouped = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            grouped.push(' ');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// A number of things in words: `1 lock`, `21 115 locks`.
+///
+/// ```
+/// use lockscope::text::human::plural;
+///
+/// assert_eq!(plural(1u64, "lock", "locks"), "1 lock");
+/// assert_eq!(plural(0u64, "lock", "locks"), "0 locks");
+/// ```
+pub fn plural(number: impl Countable, one: &str, more: &str) -> String {
+    format!("{} {}", count(number), if number.number() == 1 { one } else { more })
+}
+
+/// A number of bytes: `9 999 B`, `10 kB`, `21 MB`; a kilobyte is 1000 bytes.
+pub fn bytes(number: u64) -> String {
+    match number {
+        0..10_000 => format!("{} B", count(number)),
+        10_000..10_000_000 => format!("{} kB", count(number / 1000)),
+        _ => format!("{} MB", count(number / 1_000_000)),
+    }
+}
+
+/// Something per second: `0`, `0.1`, `9.9`, `27`, `1 235`. A rate below 0.05 is `0`.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate is not negative; a huge one saturates"
+)]
+pub fn rate(per_second: f64) -> String {
+    if per_second < 0.05 {
+        "0".to_owned()
+    } else if per_second < 9.95 {
+        format!("{per_second:.1}")
+    } else {
+        count(per_second.round() as u64)
+    }
+}
+
+/// A ratio of two counts, zero or above, with as many digits as matter: `0.08`, `1.0`, `51.2`, `412`, `1 204`.
+pub fn ratio(number: f64) -> String {
+    if number > 0.0 && number < 0.95 {
+        return format!("{number:.2}");
+    }
+    if number < 99.95 {
+        return format!("{number:.1}");
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast that does not fit saturates")]
+    count(number.round() as u64)
+}
+
+/// A time that is measured in milliseconds as a rule, with as many digits as matter: `<0.1ms`, `0.4ms`, `42ms`, `412ms`,
+/// `1.25s`, `14.0s`; from a minute on as [`duration`]. At most six columns.
+pub fn latency(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    match time.as_micros() {
+        0 => "0s".to_owned(),
+        1..50 => "<0.1ms".to_owned(),
+        50..9_950 => format!("{:.1}ms", seconds * 1000.0),
+        9_950..999_500 => format!("{:.0}ms", seconds * 1000.0),
+        999_500..9_995_000 => format!("{seconds:.2}s"),
+        9_995_000..59_950_000 => format!("{seconds:.1}s"),
+        _ => duration(time),
+    }
+}
+
+/// A duration in at most six columns: `0.8s`, `38s`, `14m02s`, `3h05m`, `2d04h`, `120d`.
+pub fn duration(duration: Duration) -> String {
+    let seconds = duration.as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    match seconds {
+        0..10 => format!("{seconds}.{}s", duration.subsec_millis() / 100),
+        10..60 => format!("{seconds}s"),
+        60..3600 => format!("{minutes}m{:02}s", seconds % 60),
+        3600..86_400 => format!("{hours}h{:02}m", minutes % 60),
+        _ if days < 100 => format!("{days}d{:02}h", hours % 24),
+        _ if days < 100_000 => format!("{days}d"),
+        _ => "ages".to_owned(),
+    }
+}
+
+/// The time of day to the second, in local time or UTC.
+pub fn time_of_day(time: Timestamp, utc: bool) -> String {
+    format(time, utc, "%H:%M:%S", "??:??:??")
+}
+
+/// The time of day to the millisecond, in local time or UTC.
+pub fn exact_time(time: Timestamp, utc: bool) -> String {
+    format(time, utc, "%H:%M:%S%.3f", "??:??:??.???")
+}
+
+/// Day and time, with the zone.
+pub fn date_and_time(time: Timestamp, utc: bool) -> String {
+    format(time, utc, if utc { "%Y-%m-%d %H:%M:%S UTC" } else { "%Y-%m-%d %H:%M:%S %:z" }, "no time of this calendar")
+}
+
+/// A time may come from a server whose clock is broken, so it may be none that the calendar has.
+fn format(time: Timestamp, utc: bool, pattern: &str, otherwise: &str) -> String {
+    let Some(known) = DateTime::<Utc>::from_timestamp_millis(time.0) else { return otherwise.to_owned() };
+    if utc { known.format(pattern).to_string() } else { known.with_timezone(&Local).format(pattern).to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_take_at_most_six_columns_and_name_two_units() {
+        for (millis, shown) in [
+            (0, "0.0s"),
+            (840, "0.8s"),
+            (9_999, "9.9s"),
+            (38_000, "38s"),
+            (842_000, "14m02s"),
+            (11_100_000, "3h05m"),
+            (187_200_000, "2d04h"),
+            (100 * 86_400_000, "100d"),
+            (u64::MAX, "ages"),
+        ] {
+            assert_eq!(duration(Duration::from_millis(millis)), shown);
+            assert!(shown.len() <= 6);
+        }
+    }
+
+    #[test]
+    fn a_latency_keeps_the_digits_that_matter_in_at_most_six_columns() {
+        for (micros, shown) in [
+            (0, "0s"),
+            (40, "<0.1ms"),
+            (50, "0.1ms"),
+            (430, "0.4ms"),
+            (9_949, "9.9ms"),
+            (9_951, "10ms"),
+            (22_149, "22ms"),
+            (999_499, "999ms"),
+            (999_500, "1.00s"),
+            (14_000_000, "14.0s"),
+            (842_000_000, "14m02s"),
+        ] {
+            assert_eq!(latency(Duration::from_micros(micros)), shown);
+            assert!(shown.len() <= 6);
+        }
+        assert_eq!(latency(Duration::MAX), "ages");
+    }
+
+    #[test]
+    fn numbers_are_grouped_from_the_right() {
+        assert_eq!(
+            [0, 7, 999, 1_904, 21_115, 1_000_000].map(|number: u64| count(number)),
+            ["0", "7", "999", "1 904", "21 115", "1 000 000"]
+        );
+        assert_eq!(count(u64::MAX), "18 446 744 073 709 551 615");
+        assert_eq!([9_999, 10_000, 10_000_000].map(bytes), ["9 999 B", "10 kB", "10 MB"]);
+    }
+
+    #[test]
+    fn small_rates_have_a_decimal_and_none_is_a_plain_zero() {
+        assert_eq!([0.0, 0.04, 0.1, 9.94, 9.96, 1234.5].map(rate), ["0", "0", "0.1", "9.9", "10", "1 235"]);
+    }
+
+    #[test]
+    fn a_ratio_keeps_the_digits_that_matter() {
+        let shown = [0.0, 0.08, 0.96, 51.24, 99.96, 1203.7, f64::INFINITY].map(ratio);
+        assert_eq!(shown[..6].join(", "), "0.0, 0.08, 1.0, 51.2, 100, 1 204");
+        assert!(!shown[6].is_empty());
+    }
+
+    #[test]
+    fn a_time_that_no_calendar_has_is_still_shown() {
+        assert_eq!(time_of_day(Timestamp(i64::MAX), true), "??:??:??");
+        assert_eq!(exact_time(Timestamp(1_714_574_467_250), true), "14:41:07.250");
+        assert_eq!(exact_time(Timestamp(i64::MIN), false), "??:??:??.???");
+        assert_eq!(date_and_time(Timestamp(0), true), "1970-01-01 00:00:00 UTC");
+        // Just inside of the calendar, where a local offset would lead out of it.
+        let _ = exact_time(Timestamp(DateTime::<Utc>::MAX_UTC.timestamp_millis()), false);
+        let _ = exact_time(Timestamp(DateTime::<Utc>::MIN_UTC.timestamp_millis()), false);
+    }
+}

@@ -1,0 +1,78 @@
+//! Text in lines: at spaces where that is possible, else anywhere.
+
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
+
+use super::Charset;
+use super::fit::{harmless, harmless_bytes, head};
+
+/// A wide character takes two columns, so no line is narrower.
+const NARROWEST: usize = 2;
+
+/// A text in lines of at most `columns` columns (at least 2), broken between words where that is possible. One empty line
+/// for an empty text.
+pub fn wrap_words(text: &str, columns: usize, charset: Charset) -> Vec<String> {
+    let options = Options::new(columns.max(NARROWEST))
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit);
+    let text = harmless(text, charset);
+    let lines = textwrap::wrap(text.trim_matches(' '), options);
+    lines.into_iter().map(std::borrow::Cow::into_owned).collect()
+}
+
+/// Bytes in lines of at most `columns` columns (at least 2), broken anywhere. No line for no bytes.
+pub fn wrap_bytes(bytes: &[u8], columns: usize, charset: Charset) -> Vec<String> {
+    let text = harmless_bytes(bytes, charset);
+    let mut lines = Vec::new();
+    let mut rest = &*text;
+    while !rest.is_empty() {
+        // Not at spaces: each of them is a byte of the data.
+        let (line, after) = rest.split_at(head(rest, columns.max(NARROWEST)).len());
+        lines.push(line.to_owned());
+        rest = after;
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unicode_width::UnicodeWidthStr;
+
+    use super::*;
+
+    const U: Charset = Charset::Unicode;
+
+    #[test]
+    fn long_text_breaks_into_lines_and_nothing_is_lost() {
+        assert_eq!(wrap_words("try zk1 again soon", 9, U), ["try zk1", "again", "soon"]);
+        assert_eq!(wrap_words("a overlongword", 5, U), ["a", "overl", "ongwo", "rd"]);
+        assert_eq!(wrap_words("no read-only", 9, U), ["no", "read-only"]);
+        assert_eq!(wrap_words("", 5, U), [""]);
+        assert_eq!(wrap_bytes(b"ab\xff\x00", 4, U), ["ab\\x", "ff\\0"]);
+        assert_eq!(wrap_bytes(b"a b   ", 2, U), ["a ", "b ", "  "]);
+    }
+
+    #[test]
+    fn spaces_around_a_text_take_no_room() {
+        assert_eq!(wrap_words("  ab  cd  ", 4, U), ["ab", "cd"]);
+        assert_eq!(wrap_words(&" ".repeat(50), 4, U), [""]);
+    }
+
+    proptest! {
+        #[test]
+        fn lines_are_harmless_and_fit(bytes in prop::collection::vec(any::<u8>(), 0..80), columns in 0usize..40) {
+            let words = wrap_words(&String::from_utf8_lossy(&bytes), columns, U);
+            for line in wrap_bytes(&bytes, columns, U).into_iter().chain(words) {
+                prop_assert!(line.width() <= columns.max(2) && !line.chars().any(char::is_control));
+            }
+        }
+
+        #[test]
+        fn no_letter_is_lost_between_two_lines(text in "[a-f\u{9501}\u{301} ]{0,60}", columns in 2usize..20) {
+            let bare = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(bare(&wrap_words(&text, columns, U).concat()), bare(&harmless(&text, U)));
+            prop_assert_eq!(wrap_bytes(text.as_bytes(), columns, U).concat(), harmless_bytes(text.as_bytes(), U));
+        }
+    }
+}
