@@ -104,7 +104,7 @@ pub const TUI: [(&str, &[&str], &[&str]); 3] = [
 
 /// The only parts of the screen that know the runtime.
 pub const TUI_RUNTIME: [&str; 7] =
-    ["tui/mod", "tui/run", "tui/terminal", "tui/input", "tui/sources", "tui/fleets", "tui/deletion_runner"];
+    ["tui/mod", "tui/run", "tui/terminal", "tui/input", "tui/sources", "tui/fleet_tasks", "tui/deletion_runner"];
 
 /// Whether `file`, relative to `src`, belongs to a module that is given by its path, such as `zk/transport`.
 pub fn belongs(file: &str, module: &str) -> bool {

@@ -3,6 +3,7 @@
 mod circles;
 mod imports;
 mod layers;
+mod links;
 mod source;
 
 use std::collections::BTreeSet;

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use crate::sandbox::check;
-use crate::sandbox::machine::{End, Machine};
-use crate::sandbox::options::Options;
+use crate::sandbox::config::SandboxConfig;
+use crate::sandbox::machine::{CloseReason, Machine};
 
 const NOW: i64 = 1_714_574_467_250;
 
@@ -35,17 +35,17 @@ struct Link {
 
 impl<'a> Script<'a> {
     pub fn new(input: &'a [u8]) -> Self {
-        let options = Options {
+        let config = SandboxConfig {
             max_frame: 512,
             max_connections: CONNECTIONS - 1,
             max_sessions: 3,
             max_memory: 8 << 10,
             max_unread: 4 << 10,
             sweep: Duration::from_millis(300),
-            ..Options::default()
+            ..SandboxConfig::default()
         };
         let links = [const { None }; CONNECTIONS];
-        Self { rest: input, machine: Machine::new(options, [7; 16], NOW), now: NOW, links }
+        Self { rest: input, machine: Machine::new(config, [7; 16], NOW), now: NOW, links }
     }
 
     pub fn run(mut self) {
@@ -232,7 +232,7 @@ impl<'a> Script<'a> {
             let Some(link) = self.links[who].as_mut().filter(|link| ready.contains(&link.id)) else { continue };
             let mut sent = Vec::new();
             let end = self.machine.take(link.id, &mut sent);
-            if end != Some(End::Word) {
+            if end != Some(CloseReason::Word) {
                 whole(&sent, link);
             }
             if end.is_some() {

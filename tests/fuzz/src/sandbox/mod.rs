@@ -1,11 +1,11 @@
 //! The pure parts, as the crate has them.
 
+#[path = "../../../../src/sandbox/config.rs"]
+pub mod config;
 #[path = "../../../../src/sandbox/four_letter/mod.rs"]
 pub mod four_letter;
 #[path = "../../../../src/sandbox/machine/mod.rs"]
 pub mod machine;
-#[path = "../../../../src/sandbox/options.rs"]
-pub mod options;
 #[path = "../../../../src/sandbox/session/mod.rs"]
 pub mod session;
 #[path = "../../../../src/sandbox/tree/mod.rs"]

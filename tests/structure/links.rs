@@ -1,0 +1,102 @@
+//! The documents: every relative link leads to a file that exists, and to a heading of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// README is read on two screens.
+const MAX_README_LINES: usize = 90;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn documents() -> Vec<PathBuf> {
+    let mut found = vec![root().join("README.md"), root().join(".github/CONTRIBUTING.md")];
+    let entries = fs::read_dir(root().join("assets/docs")).expect("a folder");
+    found.extend(entries.map(|entry| entry.expect("an entry").path()));
+    found
+}
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The targets of the links and pictures in a Markdown text, its code aside.
+fn links(text: &str) -> Vec<String> {
+    let mut is_code = false;
+    let prose = text.lines().filter(|line| {
+        is_code ^= line.starts_with("```");
+        !is_code
+    });
+    let targets = prose.flat_map(|line| line.split("](").skip(1).filter_map(|rest| rest.split(')').next()));
+    targets.map(str::to_owned).collect()
+}
+
+/// The anchors of a text's headings, as GitHub makes them.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let anchor = |line: &str| {
+        let name = line.trim_start_matches('#').trim().to_lowercase();
+        name.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
+    };
+    headings.map(anchor).collect()
+}
+
+/// What is wrong with a link in `document`, if anything is.
+fn fault(document: &Path, link: &str) -> Option<String> {
+    if link.contains("://") {
+        return None;
+    }
+    let (file, anchor) = link.split_once('#').map_or((link, None), |(file, anchor)| (file, Some(anchor)));
+    let target = if file.is_empty() { document.to_path_buf() } else { document.parent()?.join(file) };
+    if !target.exists() {
+        return Some(format!("{}: {link}: there is no such file", document.display()));
+    }
+    let anchor = anchor?;
+    let is_there = anchors(&text(&target)).iter().any(|other| other == anchor);
+    (!is_there).then(|| format!("{}: {link}: there is no such heading", document.display()))
+}
+
+#[test]
+fn every_relative_link_leads_somewhere() {
+    let mut faults = Vec::new();
+    for document in documents() {
+        faults.extend(links(&text(&document)).iter().filter_map(|link| fault(&document, link)));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn links_to_nothing_are_found() {
+    let readme = root().join("README.md");
+    assert!(!links(&text(&readme)).is_empty());
+    assert_eq!(links("[a](b.md#c), `x`\n```\n[d](e)\n```\n![f](g.svg)"), ["b.md#c", "g.svg"]);
+    assert!(fault(&readme, "assets/none.md").is_some());
+    assert!(fault(&readme, "assets/docs/using.md#none").is_some());
+    assert_eq!(fault(&readme, "assets/docs/using.md#keys"), None);
+    assert_eq!(anchors("# It's `code`, and more"), ["its-code-and-more"]);
+}
+
+#[test]
+fn every_page_is_linked_from_readme_which_fits_on_two_screens() {
+    let readme = text(&root().join("README.md"));
+    assert!(readme.lines().count() <= MAX_README_LINES, "{} lines", readme.lines().count());
+    for document in documents() {
+        let name = document.strip_prefix(root()).expect("below the root").display().to_string();
+        assert!(name == "README.md" || readme.contains(&format!("]({name})")), "{name} is not linked");
+    }
+}
+
+/// The fuzzer compiles modules of the crate by their paths.
+#[test]
+fn what_the_fuzzer_includes_exists() {
+    let folder = root().join("tests/fuzz/src/sandbox");
+    let source = text(&folder.join("mod.rs"));
+    let included: Vec<_> = source.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]")).collect();
+    assert!(!included.is_empty());
+    for path in included {
+        // The path is relative to a folder named after the module that holds it.
+        let target = folder.join(path);
+        assert!(target.exists(), "{}", target.display());
+    }
+}
