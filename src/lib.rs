@@ -1,34 +1,36 @@
-//! A terminal console for the locks that applications keep in Apache ZooKeeper.
+//! A terminal console for the locks that applications keep in Apache ZooKeeper, and a lock library for Rust programs.
 //!
-//! It watches the lock parents of a real ensemble, whichever library made the locks, and shows each queue: who holds,
-//! who waits for whom, since when, and how many watch events every change costs *herd-style* (every waiter watches the
-//! parent) and *chain-style* (each watches its predecessor).
+//! The console watches the lock parents of a real ensemble, whichever library made the locks, and shows each queue: who
+//! holds, who waits for whom, since when, and how many watch events every change costs *herd-style* (every waiter watches
+//! the parent) and *chain-style* (each watches its predecessor).
 //!
-//! # The house, from the ground up
+//! The library is [`lock`], with [`recipe`] and [`znode`] below it. Without the default feature `console` they are the
+//! whole crate; the other modules are the console's, which runs on Unix.
 //!
-//! | room | what lives there | may use |
+//! # The modules, from the bottom up
+//!
+//! | module | what lives there | may use |
 //! | --- | --- | --- |
 //! | [`znode`] | ZooKeeper's words as types: paths, sequences, sessions, stats. Pure. | nothing |
 //! | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
-//! | [`text`] | Numbers, durations and times in words, and text that is safe to show in so many columns. Pure. | `znode` |
-//! | [`server_view`] | What the servers tell about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
+//! | [`server_view`] | What the servers say about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
 //! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `znode` |
-//! | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `text`, `znode` |
+//! | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `znode` |
 //! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
-//! | [`files`] | Opening files that hold secrets, steer what is done or are evidence: whose they are, and who may change them. | nothing |
+//! | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
 //! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
 //! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
-//! | [`contend`] | Test clients on the built-in locks, each with a session and a link of its own that can be cut; the tally. | `lock`, `zk`, `server_view`, `znode` |
+//! | [`contend`] | Test clients on the built-in locks, each with its own session and a link that can be cut; the tally. | `lock`, `zk`, `server_view`, `znode` |
 //! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
-//! | [`demo`] | The guided tour: its script as data, and the sessions that play what test clients cannot. | `contend`, `lock`, `zk`, `znode` |
+//! | [`demo`] | The guided tour: its script as data, and the sessions that act what test clients cannot. | `contend`, `lock`, `zk`, `znode` |
 //! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`examine`] | What is true of a node right before it is deleted: its queue and its owner, younger than a second. | `admin`, `observe`, `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
 //!
-//! Architecture invariant: dependencies point up this list only, and the pure rooms (and `tui::app`) know no runtime, no
-//! screen, no client and no clock; time is an argument. A test reads the `use` lines and holds it.
+//! Architecture invariant: dependencies point up this list only, no two files import each other, and the pure modules (and
+//! `tui::app`) know no runtime, no screen, no client and no clock; time is an argument. `tests/structure` holds it.
 //!
 //! # How data flows
 //!
@@ -54,6 +56,43 @@
 //! - What the sandbox answers to a request: `sandbox::machine`, one file a family; what is on the wire: `sandbox::wire`.
 //! - What the tour shows and says: `assets/demo.toml`.
 //! - A field of the JSON: [`report`]; names are added, never renamed.
+//!
+//! `.github/CONTRIBUTING.md` has the steps.
+//!
+//! # Glossary
+//!
+//! Session, znode, ephemeral, czxid, watch, watch event and four-letter word are ZooKeeper's own.
+//!
+//! | term | what it is here |
+//! | --- | --- |
+//! | lock parent, lock | The znode whose children queue; the queue in it. One parent can hold several locks, a semaphore has two parents. |
+//! | contender | A node in a queue: one request of a session for a lock. It is the *holder*, or one of several (readers, leases), or a *waiter*. |
+//! | predecessor | The contender that a waiter stands behind, and watches in a chain. |
+//! | herd-style, chain-style | Every waiter watches the lock parent, and every change wakes all; or each watches its predecessor, and a release wakes one. |
+//! | lease | One of the places of a semaphore: the node of a holder. |
+//! | hand-over | What passes a lock on: the holder goes and the next one acquires. |
+//! | fencing token | The holder's czxid: it rises with each holder, so that a resource can refuse an older one. |
+//! | recipe, family | How a lock is made of znodes; the recipes of one library. |
+//! | attempt | One try to acquire; its id in the node's name finds the node whose create lost its reply. |
+//! | root | A path below which locks are looked for. |
+//! | observer, resync | What follows the tree by watches; the reading of everything after a cut. |
+//! | change | What was learned from the ensemble; all that the table knows came as one. |
+//! | happening, event | What a change means for a lock (acquired, released, ...); on the screens and in the JSON it is called an event. |
+//! | survey, server view | Asking the servers about themselves, again and again; the last of their answers, put together. |
+//! | finding, remedy | One thing that is wrong with a lock, and what to do about it. A *suspicion* becomes a finding when it lasts. |
+//! | orphan | A node that its maker does not know of, since the reply to its create was lost. |
+//! | ghost | A node whose session no longer exists. |
+//! | plan, recreation guard | What a deletion would do; how it is made sure that the node is still the one that was confirmed. |
+//! | audit log | The file in which intent and outcome of each deletion stand. |
+//! | guard | In [`lock`]: the proof that one holds; dropping it releases. |
+//! | test client, fleet | A program's own client that contends for a lock; those of one run. |
+//! | coordinator | The fleet's own session: it makes the lock's parents, counts, and looks for what is left behind. |
+//! | link | A test client's connection, through a port of this process where it can be cut and delayed. |
+//! | overlap, violation | Two clients think they hold at once. That is a violation unless one was frozen past the end of its session (*outlived*); so is a token that does not rise. |
+//! | sandbox | The ZooKeeper in memory. |
+//! | tour, scene, step | The guided demo, its six parts, and what `n` shows next. |
+//! | headless | Without a screen: the subcommands. |
+//! | effect | What the screen's state wants done (delete, export, quit), as data. |
 
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // The map names the console's modules too.

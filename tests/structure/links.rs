@@ -37,7 +37,10 @@ fn anchors(text: &str) -> Vec<String> {
     let headings = text.lines().filter(|line| line.starts_with('#'));
     let anchor = |line: &str| {
         let name = line.trim_start_matches('#').trim().to_lowercase();
-        name.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
+        name.chars()
+            .filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'))
+            .collect::<String>()
+            .replace(' ', "-")
     };
     headings.map(anchor).collect()
 }
@@ -92,7 +95,8 @@ fn every_page_is_linked_from_readme_which_fits_on_two_screens() {
 fn what_the_fuzzer_includes_exists() {
     let folder = root().join("tests/fuzz/src/sandbox");
     let source = text(&folder.join("mod.rs"));
-    let included: Vec<_> = source.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]")).collect();
+    let included: Vec<_> =
+        source.lines().filter_map(|line| line.strip_prefix("#[path = \"")?.strip_suffix("\"]")).collect();
     assert!(!included.is_empty());
     for path in included {
         // The path is relative to a folder named after the module that holds it.
