@@ -189,7 +189,7 @@ mod tests {
             Command::Snapshot(options) => options.shared(),
             Command::Watch(options) => options.read.shared(),
             Command::Check(options) => options.read.shared(),
-            Command::Contend(options) => options.shared(),
+            Command::Contend(options) => options.run.shared(),
             Command::Compare(options) => options.shared(),
             Command::Demo(options) => options.shared(),
             Command::Delete(options) => options.shared(),

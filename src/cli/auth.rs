@@ -14,33 +14,19 @@ const VARIABLE: &str = "the environment variable LOCKSCOPE_AUTH";
 
 /// Why there are no identities. No message holds any part of a secret.
 #[derive(Debug, thiserror::Error)]
-pub enum AuthError {
-    /// The auth file is not there, or may not be used.
+pub(super) enum AuthError {
     #[error("cannot use the auth file {path}: {why}")]
-    Unusable {
-        /// Which file.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: FileError,
-    },
-    /// A line is no identity.
+    Unusable { path: PathBuf, why: FileError },
     #[error("line {line} of {source_name} is not `scheme:credentials`, as in `digest:user:password`")]
-    Malformed {
-        /// The file or the variable.
-        source_name: String,
-        /// From 1.
-        line: usize,
-    },
+    Malformed { source_name: String, line: usize },
 }
 
 /// Where the identities come from.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum AuthSource {
-    /// There are none.
     Absent,
-    /// This file.
     File(PathBuf),
-    /// These lines.
+    /// The lines of an auth file themselves.
     Lines(Vec<u8>),
 }
 

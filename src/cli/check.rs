@@ -3,6 +3,7 @@
 use std::io::{BufWriter, Write};
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use tokio::time::{Instant, timeout_at};
 
@@ -24,7 +25,7 @@ use crate::znode::escaped;
 pub(super) struct CheckOptions {
     /// Exit with 1 when a finding is at least this severe
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
-    pub fail_on: FailOn,
+    pub fail_on: Severity,
     /// Look for this long, as in 6s or 1m
     #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = duration::parse)]
     pub look_for: Duration,
@@ -32,24 +33,17 @@ pub(super) struct CheckOptions {
     pub read: ReadOptions,
 }
 
-/// The least severity for which the answer is no.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum FailOn {
-    /// Any finding
-    Info,
-    /// What somebody should look at
-    Warning,
-    /// Locks that will not be granted again by themselves
-    Critical,
-}
+impl ValueEnum for Severity {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Info, Self::Warning, Self::Critical]
+    }
 
-impl From<FailOn> for Severity {
-    fn from(severity: FailOn) -> Self {
-        match severity {
-            FailOn::Info => Self::Info,
-            FailOn::Warning => Self::Warning,
-            FailOn::Critical => Self::Critical,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.id()).help(match self {
+            Self::Info => "Any finding",
+            Self::Warning => "What somebody should look at",
+            Self::Critical => "Locks that will not be granted again by themselves",
+        }))
     }
 }
 
@@ -57,7 +51,7 @@ impl From<FailOn> for Severity {
 /// below the others are printed, and the command fails.
 pub(super) async fn run(
     settings: &Settings,
-    fail_on: FailOn,
+    fail_on: Severity,
     look_for: Duration,
     out: &mut impl Write,
 ) -> Result<Verdict, CliError> {
@@ -68,7 +62,7 @@ pub(super) async fn run(
     let (table, diagnosis, at) = live.stop().await;
     looked?;
     some_root_is_readable(&table, &settings.roots)?;
-    let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on.into(), look_for);
+    let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on, look_for);
     let mut out = BufWriter::new(out);
     match settings.format {
         Format::Json => {

@@ -15,25 +15,11 @@ const MAX_CONFIG_BYTES: u64 = 1 << 20;
 
 /// Why the config file cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// It is not there, or may not be used.
+pub(super) enum ConfigError {
     #[error("cannot use the config file {path}: {why}; name another one with --config")]
-    Unusable {
-        /// Where it was looked for.
-        path: PathBuf,
-        /// What is wrong with it.
-        why: FileError,
-    },
-    /// It is no TOML, or says something that no option means.
+    Unusable { path: PathBuf, why: FileError },
     #[error("the config file {path} is wrong in line {line}: {problem}; correct it, or name another one with --config")]
-    Wrong {
-        /// Which file.
-        path: PathBuf,
-        /// From 1.
-        line: usize,
-        /// What is wrong there.
-        problem: String,
-    },
+    Wrong { path: PathBuf, line: usize, problem: String },
 }
 
 /// Reads the config file. `named` was asked for and must be there; `usual` is read when it is there.

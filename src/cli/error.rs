@@ -14,6 +14,7 @@ use crate::contend::ContendError;
 use crate::demo::NamespaceError;
 use crate::sandbox::SandboxError;
 use crate::tui::TuiError;
+use crate::zk::ConnectError;
 
 /// How a command ended that did what it was asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,86 +41,49 @@ impl Verdict {
 
 /// Why a command could not do what it was asked for. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
-pub enum CliError {
-    /// Options that do not go together.
+pub(super) enum CliError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
-    /// The config file.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The identities.
     #[error(transparent)]
     Auth(#[from] AuthError),
-    /// Test clients that cannot be.
     #[error(transparent)]
     Scenario(#[from] BadScenario),
-    /// Test clients that could not contend.
     #[error(transparent)]
     Contend(#[from] ContendError),
-    /// Test clients whose servers were lost; the text says why, and what may be left behind.
-    #[error("{0}")]
-    ServersLost(String),
-    /// The screen ended with an error.
     #[error(transparent)]
     Screen(#[from] TuiError),
-    /// The sandbox does not start.
     #[error(transparent)]
     Sandbox(#[from] SandboxError),
-    /// The demo has no place on the ensemble, or could not leave it as it was.
     #[error(transparent)]
     Demo(#[from] NamespaceError),
-    /// The log file cannot be opened.
-    #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
-    Log {
-        /// Which file.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
-    /// Nobody answered in time.
-    #[error("gave up after {}: {reason}; give it longer with --timeout", humantime::format_duration(*waited))]
-    NoAnswer {
-        /// For how long.
-        waited: Duration,
-        /// What is known of the reason: who was asked, and what came of it.
-        reason: String,
-    },
-    /// The ensemble refused us; the text says why and what to do.
-    #[error("{0}")]
-    Refused(String),
-    /// None of the roots can be read.
-    #[error("none of the roots can be read: {0}: name others with --root, or an identity with --auth-file")]
-    NothingReadable(String),
-    /// Some of the roots cannot be read.
-    #[error("not every root can be read: {0}: leave it out of --root, or give an identity with --auth-file")]
-    UnreadableRoots(String),
-    /// No session for a deletion.
     #[error(transparent)]
-    Connect(#[from] crate::zk::ConnectError),
+    Connect(#[from] ConnectError),
     /// There is nothing that may be deleted.
     #[error(transparent)]
     NoPlan(#[from] NoPlan),
-    /// What is changed cannot be written down.
     #[error(transparent)]
     Audit(#[from] AuditError),
-    /// Nobody says where the audit log is.
+    #[error("cannot write the log file {path}: {error}; name another one with --log-file")]
+    Log { path: PathBuf, error: io::Error },
+    /// The ensemble did not answer in time; the reason names who was asked, and what came of it.
+    #[error("gave up after {}: {reason}; allow more time with --timeout", humantime::format_duration(*waited))]
+    NoAnswer { waited: Duration, reason: String },
+    #[error("none of the roots can be read: {0}: name others with --root, or give an identity with --auth-file")]
+    NothingReadable(String),
+    #[error("not every root can be read: {0}: leave it out of --root, or give an identity with --auth-file")]
+    UnreadableRoots(String),
     #[error("there is no home directory to keep the audit log in: name a file with --audit-log")]
     NoAuditPlace,
-    /// Nobody can be asked.
     #[error("there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes")]
     NobodyToAsk,
-    /// A request failed, or a deletion could not be carried out; the text says which, and what to do.
+    /// The ensemble refused, was lost, or could not do what it was asked for; the text says which, and what to do.
     #[error("{0}")]
-    NotDeleted(String),
-    /// The output cannot be written.
-    #[error("cannot write the output: {0}")]
+    Failed(String),
+    // Its source is printed behind it.
+    #[error("cannot write the output")]
     Output(#[from] io::Error),
-    /// A page of the manual cannot be written.
     #[error("cannot write the manual pages to {path}: {error}; name another directory with --out")]
-    Man {
-        /// Which directory.
-        path: PathBuf,
-        /// What the system said.
-        error: io::Error,
-    },
+    Man { path: PathBuf, error: io::Error },
 }

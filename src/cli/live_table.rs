@@ -206,7 +206,7 @@ impl LiveTable {
 
     fn ended(&self) -> CliError {
         match &self.refused {
-            Some(reason) => CliError::Refused(reason.clone()),
+            Some(reason) => CliError::Failed(reason.clone()),
             None => self.no_answer(),
         }
     }

@@ -35,20 +35,17 @@ use etcetera::BaseStrategy;
 
 pub use arguments::Arguments;
 use arguments::Command;
-pub use auth::AuthError;
 use auth::AuthSource;
-pub use config::ConfigError;
-pub use contend::scenario::BadScenario;
-pub use error::{CliError, Verdict};
+use error::CliError;
+pub use error::Verdict;
 use options::{Merge, SharedOptions};
-pub use settings::SettingsError;
-use settings::{Environment, Settings};
+use settings::{Environment, Settings, SettingsError};
 
 use crate::files::exposed_folder;
 use crate::znode::escaped;
 
-/// Does what the arguments say. Ends on SIGINT and SIGTERM where it would otherwise go on.
-pub async fn run(arguments: Arguments) -> Result<Verdict, CliError> {
+/// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
+pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let outcome = dispatch(arguments).await;
     if let Some(note) = crate::zk::unverified_login() {
         // Who closed standard error does not care.
@@ -56,7 +53,7 @@ pub async fn run(arguments: Arguments) -> Result<Verdict, CliError> {
     }
     match outcome {
         Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
-        outcome => outcome,
+        outcome => Ok(outcome?),
     }
 }
 
@@ -75,7 +72,7 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
             check::run(&settings, options.fail_on, options.look_for, &mut io::stdout().lock()).await
         }
         Command::Contend(options) => {
-            contend::contend(&settle(options.shared())?, &options, &mut tokio::io::stdout()).await
+            contend::contend(&settle(options.run.shared())?, &options, &mut tokio::io::stdout()).await
         }
         Command::Compare(options) => {
             contend::compare(&settle(options.shared())?, &options, &mut tokio::io::stdout()).await

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::PossibleValue;
 use clap::{Args, ValueEnum};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer};
@@ -163,7 +164,7 @@ pub(super) struct EnsembleOptions {
     /// How to ask the servers about their connections, sessions and watches [default: auto]
     #[arg(long, value_name = "HOW", help_heading = "Servers")]
     #[serde(deserialize_with = "choice")]
-    pub server_view: Option<ServerViewBy>,
+    pub server_view: Option<ViewBy>,
     #[arg(
         long,
         value_name = "URL",
@@ -208,28 +209,19 @@ impl ReadOptions {
     }
 }
 
-/// How the servers are asked about themselves.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum ServerViewBy {
-    /// By four-letter words, and by AdminServer where those do not tell everything
-    #[default]
-    Auto,
-    /// By four-letter words only
-    Words,
-    /// By AdminServer only
-    Http,
-    /// Not at all: what only the servers know stays unknown
-    Off,
-}
+impl ValueEnum for ViewBy {
+    fn value_variants<'a>() -> &'a [Self] {
+        &[Self::Auto, Self::FourLetter, Self::Http, Self::Off]
+    }
 
-impl From<ServerViewBy> for ViewBy {
-    fn from(by: ServerViewBy) -> Self {
-        match by {
-            ServerViewBy::Auto => Self::Auto,
-            ServerViewBy::Words => Self::FourLetter,
-            ServerViewBy::Http => Self::Http,
-            ServerViewBy::Off => Self::Off,
-        }
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let (name, help) = match self {
+            Self::Auto => ("auto", "By four-letter words, and by AdminServer where those do not tell everything"),
+            Self::FourLetter => ("words", "By four-letter words only"),
+            Self::Http => ("http", "By AdminServer only"),
+            Self::Off => ("off", "Not at all: what only the servers know stays unknown"),
+        };
+        Some(PossibleValue::new(name).help(help))
     }
 }
 

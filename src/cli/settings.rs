@@ -1,18 +1,19 @@
 //! What a command is to do, from its options, the environment, the config file and the defaults, in this order.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use super::auth::{AuthError, AuthSource};
-use super::options::{EnsembleOptions, Format, Merge, ServerViewBy, SharedOptions};
+use super::options::{EnsembleOptions, Format, Merge, SharedOptions};
 use crate::admin::audit;
 use crate::diagnose::Thresholds;
 use crate::observe::ObserveOptions;
 use crate::tui::{ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
-use crate::zk::survey::SurveyOptions;
+use crate::zk::survey::{SurveyOptions, ViewBy};
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
 use crate::znode::ZnodePath;
 
@@ -22,19 +23,16 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why the settings do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum SettingsError {
-    /// The connect string is malformed, wherever it comes from.
+pub(super) enum SettingsError {
     #[error(transparent)]
     Connect(#[from] BadConnectString),
-    /// A certificate proves nothing without its key.
     #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
     HalfCertificate,
     /// TLS without an authority would trust anybody.
     #[error("a TLS certificate is given but no authority to check the servers by: name its PEM file with --tls-ca")]
     NoAuthority,
-    /// The environment holds something that is no text.
-    #[error("the environment variable {0} is not valid UTF-8: set it anew, or unset it")]
-    NoText(&'static str),
+    #[error("the environment variable {0} is not valid UTF-8: set it again, or unset it")]
+    NotText(&'static str),
 }
 
 /// What the environment sets; an empty variable sets nothing.
@@ -52,7 +50,7 @@ impl Environment {
     /// Reads the environment by a function that knows it.
     pub(super) fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingsError> {
         let filled = |name| variable(name).filter(|value| !value.is_empty());
-        let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| SettingsError::NoText(name));
+        let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| SettingsError::NotText(name));
         let ensemble = EnsembleOptions {
             connect: text("ZOOKEEPER_CONNECT")?,
             auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
@@ -79,7 +77,7 @@ pub(super) struct Settings {
     /// Nodes that are single-node locks although their names do not show it.
     pub locks: Vec<ZnodePath>,
     pub thresholds: Thresholds,
-    pub server_view: ServerViewBy,
+    pub server_view: ViewBy,
     pub admin_url: AdminUrl,
     pub log_file: Option<PathBuf>,
     pub log_filter: Option<String>,
@@ -121,8 +119,8 @@ impl Settings {
             session_timeout: ensemble.session_timeout,
             auth,
             tls: tls(ensemble.tls_ca, ensemble.tls_cert, ensemble.tls_key)?,
-            roots: once_each(locks.root.unwrap_or_default(), Some(ZnodePath::root())),
-            locks: once_each(locks.lock.unwrap_or_default(), None),
+            roots: once_each(locks.root.filter(|roots| !roots.is_empty()).or_else(|| Some(vec![ZnodePath::root()]))),
+            locks: once_each(locks.lock),
             thresholds: Thresholds { stuck_after: locks.stuck_after.unwrap_or(thresholds.stuck_after), ..thresholds },
             server_view: ensemble.server_view.unwrap_or_default(),
             admin_url: ensemble.admin_url.unwrap_or_default(),
@@ -157,7 +155,7 @@ impl Settings {
     /// How to ask the servers about themselves; reads the auth file.
     pub(super) fn survey_options(&self) -> Result<SurveyOptions, AuthError> {
         let options = SurveyOptions::new(self.connect_options()?);
-        Ok(SurveyOptions { by: self.server_view.into(), admin: self.admin_url.clone(), ..options })
+        Ok(SurveyOptions { by: self.server_view, admin: self.admin_url.clone(), ..options })
     }
 
     /// How to open the screen on what these options name.
@@ -188,15 +186,10 @@ fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Resu
     }
 }
 
-/// The paths without repetitions, in their order; `otherwise` when there are none.
-fn once_each(paths: Vec<ZnodePath>, otherwise: Option<ZnodePath>) -> Vec<ZnodePath> {
-    let mut once: Vec<ZnodePath> = Vec::with_capacity(paths.len().max(1));
-    for path in paths {
-        if !once.contains(&path) {
-            once.push(path);
-        }
-    }
-    if once.is_empty() { otherwise.into_iter().collect() } else { once }
+/// The paths without repetitions, in their order.
+fn once_each(paths: Option<Vec<ZnodePath>>) -> Vec<ZnodePath> {
+    let mut seen = BTreeSet::new();
+    paths.unwrap_or_default().into_iter().filter(|path| seen.insert(path.clone())).collect()
 }
 
 #[cfg(test)]
@@ -263,7 +256,7 @@ mod tests {
                 tls_ca: Some(text.into()),
                 tls_cert: Some(text.into()),
                 tls_key: Some(text.into()),
-                server_view: Some(if yes { ServerViewBy::Words } else { ServerViewBy::Http }),
+                server_view: Some(if yes { ViewBy::FourLetter } else { ViewBy::Http }),
                 admin_url: Some(format!("http://HOST:1/{text}").parse().unwrap()),
                 config: None,
                 log_file: Some(text.into()),
@@ -331,6 +324,6 @@ mod tests {
         let empty = Environment::read(|_| Some(OsString::new())).unwrap();
         assert!(empty == Environment::default());
         let broken = Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| OsString::from_vec(vec![0xff])));
-        assert!(matches!(broken, Err(SettingsError::NoText("ZOOKEEPER_CONNECT"))));
+        assert!(matches!(broken, Err(SettingsError::NotText("ZOOKEEPER_CONNECT"))));
     }
 }

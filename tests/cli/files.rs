@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::geteuid;
 
-use super::{NOBODY, PATIENCE, home, lockscope, refused};
+use super::{DEADLINE, UNUSED_ADDRESS, home, lockscope, refused};
 
 /// The files that the program opens, as arguments.
 const OPTIONS: [&str; 4] = ["--config", "--auth-file", "--tls-key", "--audit-log"];
@@ -20,31 +20,31 @@ fn file(folder: &Path, name: &str, content: &str, mode: u32) -> PathBuf {
     path
 }
 
-/// What is said of a command that is given this file by that option, before anybody is asked.
-fn told(home: &Path, option: &str, path: &Path) -> String {
+/// The sentence on stderr of a command that is given this file by that option. It must come before any server is asked.
+fn refusal(home: &Path, option: &str, path: &Path) -> String {
     let path = path.to_str().expect("text");
-    let mut command = lockscope(home, &["delete", "/locks/a/x-0000000000", "--yes", "--connect", NOBODY]);
+    let mut command = lockscope(home, &["delete", "/locks/a/x-0000000000", "--yes", "--connect", UNUSED_ADDRESS]);
     command.args([option, path]);
     if option == "--tls-key" {
         let certificate = file(home, "cert.pem", CERTIFICATE, 0o644);
         command.arg("--tls-ca").arg(&certificate).arg("--tls-cert").arg(&certificate);
     }
     let began = Instant::now();
-    let told = refused(command);
-    assert!(began.elapsed() < PATIENCE / 2, "{option} {path} took {:?}", began.elapsed());
-    told
+    let stderr = refused(command);
+    assert!(began.elapsed() < DEADLINE / 2, "{option} {path} took {:?}", began.elapsed());
+    stderr
 }
 
 #[test]
-fn a_folder_a_fifo_and_a_device_are_refused_at_once_by_what_they_are() {
+fn a_directory_a_fifo_and_a_device_are_refused_at_once_by_kind() {
     let home = home();
     let fifo = home.path().join("fifo");
     mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).expect("a FIFO");
     for option in OPTIONS {
         for (path, kind) in [(home.path(), "directory"), (&fifo, "FIFO"), (Path::new("/dev/null"), "device")] {
-            let told = told(home.path(), option, path);
-            assert!(told.contains(&format!("it is a {kind} and not a file")), "{option}: {told}");
-            assert!(told.contains(path.to_str().expect("text")), "{option}: {told}");
+            let stderr = refusal(home.path(), option, path);
+            assert!(stderr.contains(&format!("it is a {kind} and not a file")), "{option}: {stderr}");
+            assert!(stderr.contains(path.to_str().expect("text")), "{option}: {stderr}");
         }
     }
 }
@@ -61,13 +61,13 @@ fn what_others_may_change_or_read_is_refused_with_the_mode_to_set() {
         ("--audit-log", 0o666, "chmod go-w"),
     ] {
         let path = file(home.path(), "file", "", mode);
-        let told = told(home.path(), option, &path);
-        assert!(told.contains(remedy) && told.contains(&format!("{mode:04o}")), "{option} {mode:o}: {told}");
+        let stderr = refusal(home.path(), option, &path);
+        assert!(stderr.contains(remedy) && stderr.contains(&format!("{mode:04o}")), "{option} {mode:o}: {stderr}");
     }
-    // As they should be, nothing is said of them; where nobody listens comes next.
+    // With the right mode the file is accepted, and the next error is that nothing listens.
     for (option, mode) in [("--config", 0o644), ("--auth-file", 0o400), ("--audit-log", 0o660)] {
         let path = file(home.path(), &format!("{mode:o}"), "", mode);
-        assert!(told(home.path(), option, &path).contains("refused the connection"), "{option} {mode:o}");
+        assert!(refusal(home.path(), option, &path).contains("refused the connection"), "{option} {mode:o}");
     }
 }
 
@@ -78,8 +78,8 @@ fn a_file_of_another_user_is_refused() {
         let path = file(home.path(), "theirs", "", 0o600);
         let other = geteuid().as_raw() + 1;
         if chown(&path, Some(other), None).is_ok() {
-            let told = told(home.path(), option, &path);
-            assert!(told.contains(&format!("belongs to user {other}, ")), "{option}: {told}");
+            let stderr = refusal(home.path(), option, &path);
+            assert!(stderr.contains(&format!("belongs to user {other}, ")), "{option}: {stderr}");
         } else {
             assert!(!geteuid().is_root(), "only root gives files away");
         }
@@ -92,34 +92,34 @@ fn the_audit_log_is_not_written_through_a_link_and_what_is_made_for_it_is_its_ow
     let home = home();
     let (target, link) = (home.path().join("target"), home.path().join("link"));
     symlink(&target, &link).expect("a link");
-    let said = told(home.path(), "--audit-log", &link);
-    assert!(said.contains("symbolic link") && !target.exists(), "{said}");
+    let stderr = refusal(home.path(), "--audit-log", &link);
+    assert!(stderr.contains("symbolic link") && !target.exists(), "{stderr}");
 
     let log = home.path().join("a/b/audit.jsonl");
-    told(home.path(), "--audit-log", &log);
+    refusal(home.path(), "--audit-log", &log);
     let mode = |path: &Path| fs::metadata(path).expect("it was made").permissions().mode() & 0o777;
     assert_eq!([&log, log.parent().expect("b"), &home.path().join("a")].map(mode), [0o600, 0o700, 0o700]);
 }
 
 #[test]
-fn that_everybody_can_exchange_a_file_is_said() {
+fn a_file_that_every_user_can_replace_is_reported() {
     let home = home();
     let open = home.path().join("open");
     fs::create_dir(&open).expect("a folder");
     fs::set_permissions(&open, Permissions::from_mode(0o777)).expect("its mode");
     let config = file(&open, "config.toml", "", 0o644);
-    let mut command = lockscope(home.path(), &["delete", "/a", "--yes", "--connect", NOBODY]);
+    let mut command = lockscope(home.path(), &["delete", "/a", "--yes", "--connect", UNUSED_ADDRESS]);
     command.arg("--config").arg(&config);
-    let told = String::from_utf8(command.output().expect("it runs").stderr).expect("text");
-    assert!(told.contains("another file in the place of") && told.contains("chmod o-w"), "{told}");
+    let stderr = String::from_utf8(command.output().expect("it runs").stderr).expect("text");
+    assert!(stderr.contains("another file in the place of") && stderr.contains("chmod o-w"), "{stderr}");
 }
 
 #[test]
 fn a_config_is_read_up_to_a_bound() {
     let home = home();
     let path = file(home.path(), "large.toml", &"#\n".repeat(1 << 20), 0o600);
-    assert!(told(home.path(), "--config", &path).contains("larger than 1048576 bytes"));
+    assert!(refusal(home.path(), "--config", &path).contains("larger than 1048576 bytes"));
 }
 
-/// Self-signed, and of nobody.
+/// A self-signed certificate that nothing trusts.
 const CERTIFICATE: &str = include_str!("certificate.pem");

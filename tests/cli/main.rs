@@ -13,16 +13,16 @@ use assert_cmd::Command;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// Where nothing listens.
-const NOBODY: &str = "127.0.0.1:1";
+/// An address where nothing listens.
+const UNUSED_ADDRESS: &str = "127.0.0.1:1";
 
 /// How long anything here may take on a machine that is busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(30);
 
-/// The program with an environment of its own: an empty home, and no variable of ours.
+/// The program with an empty home and no variable of the environment.
 fn lockscope(home: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::cargo_bin("lockscope").expect("the program is built");
-    command.args(arguments).env_clear().env("HOME", home).timeout(PATIENCE);
+    command.args(arguments).env_clear().env("HOME", home).timeout(DEADLINE);
     command
 }
 
@@ -30,19 +30,19 @@ fn home() -> TempDir {
     tempfile::tempdir().expect("a directory for the test")
 }
 
-/// Runs it and answers exit code, stdout and stderr.
+/// Runs it and returns exit code, stdout and stderr.
 fn ran(mut command: Command) -> (i32, String, String) {
     let output = command.output().expect("it runs");
     let text = |bytes| String::from_utf8(bytes).expect("text");
     (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
 }
 
-/// That it failed as promised: code 2, one sentence, nothing on stdout. Answers the sentence.
+/// Checks that it failed as documented: code 2, one sentence on stderr, nothing on stdout. Returns the sentence.
 fn refused(command: Command) -> String {
-    let (code, out, told) = ran(command);
-    assert_eq!((code, out.as_str()), (2, ""), "{told}");
-    assert!(told.starts_with("lockscope: ") && told.trim_end().lines().count() == 1, "{told}");
-    told
+    let (code, out, stderr) = ran(command);
+    assert_eq!((code, out.as_str()), (2, ""), "{stderr}");
+    assert!(stderr.starts_with("lockscope: ") && stderr.trim_end().lines().count() == 1, "{stderr}");
+    stderr
 }
 
 #[test]
@@ -58,8 +58,8 @@ fn help_and_version_go_to_stdout_and_succeed() {
         (&["delete", "--help"], "--even-if-live"),
         (&["--version"], env!("CARGO_PKG_VERSION")),
     ] {
-        let (code, out, told) = ran(lockscope(home.path(), arguments));
-        assert_eq!((code, told.as_str()), (0, ""), "{arguments:?}");
+        let (code, out, stderr) = ran(lockscope(home.path(), arguments));
+        assert_eq!((code, stderr.as_str()), (0, ""), "{arguments:?}");
         assert!(out.contains(part), "{arguments:?}: {out}");
     }
 }
@@ -88,8 +88,8 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
         (&["snapshot", "--tls-cert", "x", "--tls-ca", "y"], "--tls-key"),
         (&["frobnicate"], "frobnicate"),
     ] {
-        let told = refused(lockscope(home.path(), arguments));
-        assert!(told.contains(part), "{told}");
+        let stderr = refused(lockscope(home.path(), arguments));
+        assert!(stderr.contains(part), "{stderr}");
     }
 }
 
@@ -165,41 +165,44 @@ fn keys_of_the_config_file_that_belong_to_other_commands_are_not_used() {
     fs::write(&file, "root = ['/a']\nwrite = true\ntheme = 'mono'\ntimeout = '300ms'\nstuck-after = '1s'").unwrap();
     let file = file.to_str().unwrap();
     for command in [&["contend", "--path", "/a"][..], &["compare"], &["delete", "/a", "--yes"], &["check"]] {
-        let arguments = [command, &["--connect", NOBODY, "--config", file]].concat();
-        assert!(refused(lockscope(home.path(), &arguments)).contains(NOBODY), "{command:?}");
+        let arguments = [command, &["--connect", UNUSED_ADDRESS, "--config", file]].concat();
+        assert!(refused(lockscope(home.path(), &arguments)).contains(UNUSED_ADDRESS), "{command:?}");
     }
 }
 
 #[test]
 fn the_screen_without_a_terminal_names_the_commands_that_need_none() {
     let home = home();
-    let told = refused(lockscope(home.path(), &["--connect", NOBODY]));
-    assert!(told.contains("terminal") && told.contains("lockscope snapshot"), "{told}");
+    let stderr = refused(lockscope(home.path(), &["--connect", UNUSED_ADDRESS]));
+    assert!(stderr.contains("terminal") && stderr.contains("lockscope snapshot"), "{stderr}");
 }
 
 #[test]
-fn an_ensemble_that_cannot_be_reached_is_told_within_the_time_given() {
+fn an_ensemble_that_cannot_be_reached_is_reported_within_the_time_given() {
     let home = home();
     for command in ["snapshot", "watch"] {
         let began = Instant::now();
-        let told = refused(lockscope(home.path(), &[command, "--connect", NOBODY, "--timeout", "500ms"]));
-        assert!(told.contains(NOBODY) && told.contains("--timeout"), "{told}");
-        assert!(began.elapsed() < PATIENCE);
+        let stderr = refused(lockscope(home.path(), &[command, "--connect", UNUSED_ADDRESS, "--timeout", "500ms"]));
+        assert!(stderr.contains(UNUSED_ADDRESS) && stderr.contains("--timeout"), "{stderr}");
+        assert!(began.elapsed() < DEADLINE);
     }
 }
 
 #[test]
-fn test_clients_that_get_no_session_are_told_within_the_time_given() {
+fn test_clients_that_get_no_session_are_reported_within_the_time_given() {
     let home = home();
     let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let silent = silent.local_addr().expect("an address").to_string();
     for command in [&["contend", "--path", "/a"][..], &["compare"]] {
         let arguments = [command, &["--connect", &silent, "--timeout", "500ms"]].concat();
-        let told = refused(lockscope(home.path(), &arguments));
-        assert!(told.contains(&silent) && told.contains("no test client") && told.contains("--timeout"), "{told}");
-        let arguments = [command, &["--connect", NOBODY]].concat();
-        let told = refused(lockscope(home.path(), &arguments));
-        assert!(told.contains(NOBODY), "{told}");
+        let stderr = refused(lockscope(home.path(), &arguments));
+        assert!(
+            stderr.contains(&silent) && stderr.contains("no test client") && stderr.contains("--timeout"),
+            "{stderr}"
+        );
+        let arguments = [command, &["--connect", UNUSED_ADDRESS]].concat();
+        let stderr = refused(lockscope(home.path(), &arguments));
+        assert!(stderr.contains(UNUSED_ADDRESS), "{stderr}");
     }
 }
 
@@ -228,10 +231,10 @@ fn a_wrong_config_file_is_named_with_the_line() {
     let home = home();
     let file = home.path().join("my.toml");
     fs::write(&file, "connect = 'a'\nconect = 'b'").unwrap();
-    let told = refused(lockscope(home.path(), &["snapshot", "--config", file.to_str().unwrap()]));
-    assert!(told.contains("my.toml") && told.contains("line 2") && told.contains("conect"), "{told}");
-    let told = refused(lockscope(home.path(), &["snapshot", "--config", "/nowhere.toml"]));
-    assert!(told.contains("/nowhere.toml"), "{told}");
+    let stderr = refused(lockscope(home.path(), &["snapshot", "--config", file.to_str().unwrap()]));
+    assert!(stderr.contains("my.toml") && stderr.contains("line 2") && stderr.contains("conect"), "{stderr}");
+    let stderr = refused(lockscope(home.path(), &["snapshot", "--config", "/nowhere.toml"]));
+    assert!(stderr.contains("/nowhere.toml"), "{stderr}");
 }
 
 #[test]
@@ -240,25 +243,27 @@ fn secrets_are_never_printed_and_never_taken_from_a_file_that_others_read() {
     let file = home.path().join("auth");
     fs::write(&file, "digest:me:secret").unwrap();
     fs::set_permissions(&file, Permissions::from_mode(0o644)).unwrap();
-    let arguments = ["snapshot", "--connect", NOBODY, "--timeout", "300ms", "--auth-file", file.to_str().unwrap()];
-    let told = refused(lockscope(home.path(), &arguments));
-    assert!(told.contains("chmod 600") && !told.contains("secret"), "{told}");
+    let arguments =
+        ["snapshot", "--connect", UNUSED_ADDRESS, "--timeout", "300ms", "--auth-file", file.to_str().unwrap()];
+    let stderr = refused(lockscope(home.path(), &arguments));
+    assert!(stderr.contains("chmod 600") && !stderr.contains("secret"), "{stderr}");
     fs::set_permissions(&file, Permissions::from_mode(0o600)).unwrap();
-    let told = refused(lockscope(home.path(), &arguments));
-    assert!(told.contains("gave up") && !told.contains("secret"), "{told}");
-    let mut command = lockscope(home.path(), &["snapshot", "--connect", NOBODY]);
+    let stderr = refused(lockscope(home.path(), &arguments));
+    assert!(stderr.contains("gave up") && !stderr.contains("secret"), "{stderr}");
+    let mut command = lockscope(home.path(), &["snapshot", "--connect", UNUSED_ADDRESS]);
     command.env("LOCKSCOPE_AUTH", "secret");
-    let told = refused(command);
-    assert!(told.contains("LOCKSCOPE_AUTH") && told.contains("line 1") && !told.contains("secret"), "{told}");
+    let stderr = refused(command);
+    assert!(stderr.contains("LOCKSCOPE_AUTH") && stderr.contains("line 1") && !stderr.contains("secret"), "{stderr}");
 }
 
 #[test]
-fn the_log_goes_to_its_file_and_one_that_cannot_be_written_is_told() {
+fn the_log_goes_to_its_file_and_one_that_cannot_be_written_is_reported() {
     let home = home();
-    let told = refused(lockscope(home.path(), &["snapshot", "--log-file", "/nowhere/log"]));
-    assert!(told.contains("/nowhere/log") && told.contains("--log-file"), "{told}");
+    let stderr = refused(lockscope(home.path(), &["snapshot", "--log-file", "/nowhere/log"]));
+    assert!(stderr.contains("/nowhere/log") && stderr.contains("--log-file"), "{stderr}");
     let log = home.path().join("log");
-    let arguments = ["snapshot", "--connect", NOBODY, "--timeout", "300ms", "--log-file", log.to_str().unwrap()];
+    let arguments =
+        ["snapshot", "--connect", UNUSED_ADDRESS, "--timeout", "300ms", "--log-file", log.to_str().unwrap()];
     let mut command = lockscope(home.path(), &arguments);
     command.env("LOCKSCOPE_LOG", "[");
     refused(command);
@@ -269,8 +274,8 @@ fn the_log_goes_to_its_file_and_one_that_cannot_be_written_is_told() {
 fn completions_for_every_shell_know_the_commands() {
     let home = home();
     for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
-        let (code, out, told) = ran(lockscope(home.path(), &["completions", shell]));
-        assert_eq!((code, told.as_str()), (0, ""));
+        let (code, out, stderr) = ran(lockscope(home.path(), &["completions", shell]));
+        assert_eq!((code, stderr.as_str()), (0, ""));
         assert!(out.contains("snapshot") && out.contains("session-timeout"), "{shell}");
     }
 }
@@ -299,8 +304,8 @@ fn one_manual_page_covers_every_command_and_a_directory_gets_one_for_each() {
         assert!(folder.join(format!("lockscope{name}.1")).is_file(), "{name}");
     }
     assert_eq!(fs::read_to_string(folder.join("lockscope.1")).unwrap(), page);
-    let told = refused(lockscope(home.path(), &["man", "--out", "/proc/nowhere"]));
-    assert!(told.contains("/proc/nowhere"), "{told}");
+    let stderr = refused(lockscope(home.path(), &["man", "--out", "/proc/nowhere"]));
+    assert!(stderr.contains("/proc/nowhere"), "{stderr}");
 }
 
 /// Starts it with pipes, as a shell would.
@@ -318,7 +323,7 @@ fn started(home: &Path, arguments: &[&str]) -> Child {
 
 /// Waits for its end with a deadline; answers exit code and stderr.
 fn ended(mut child: Child) -> (Option<i32>, String) {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + DEADLINE;
     let status = loop {
         if let Some(status) = child.try_wait().expect("it can be waited for") {
             break status;
@@ -329,9 +334,9 @@ fn ended(mut child: Child) -> (Option<i32>, String) {
         }
         std::thread::sleep(Duration::from_millis(10));
     };
-    let mut told = String::new();
-    child.stderr.take().expect("a pipe").read_to_string(&mut told).expect("text");
-    (status.code(), told)
+    let mut stderr = String::new();
+    child.stderr.take().expect("a pipe").read_to_string(&mut stderr).expect("text");
+    (status.code(), stderr)
 }
 
 #[test]
@@ -350,13 +355,13 @@ fn a_reader_that_closes_the_pipe_ends_it_quietly() {
 }
 
 #[test]
-fn a_signal_ends_watch_as_done_though_nobody_answers_it() {
+fn a_signal_ends_watch_as_done_though_no_server_answers() {
     let home = home();
     for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT)] {
         let log = home.path().join(name);
-        let arguments = ["watch", "--connect", NOBODY, "--timeout", "1h", "--log-file", log.to_str().unwrap()];
+        let arguments = ["watch", "--connect", UNUSED_ADDRESS, "--timeout", "1h", "--log-file", log.to_str().unwrap()];
         let child = started(home.path(), &arguments);
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + DEADLINE;
         while !fs::read_to_string(&log).is_ok_and(|text| text.contains("watching")) {
             assert!(Instant::now() < deadline, "it does not say in its log that it watches");
             std::thread::sleep(Duration::from_millis(10));

@@ -201,7 +201,7 @@ fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> Result<V
     let mut verdict = Verdict::Yes;
     for outcome in outcomes {
         if outcome.servers_lost {
-            return Err(CliError::ServersLost(lost(outcome)));
+            return Err(CliError::Failed(lost(outcome)));
         }
         if outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0) {
             verdict = Verdict::No;

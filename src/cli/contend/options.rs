@@ -79,18 +79,7 @@ pub(in crate::cli) struct ContendOptions {
     #[arg(long, value_name = "NAMING", default_value = "curator", value_parser = naming)]
     pub naming: Naming,
     #[command(flatten)]
-    pub load: Load,
-    #[command(flatten)]
-    pub output: OutputOptions,
-    #[command(flatten)]
-    pub ensemble: EnsembleOptions,
-}
-
-impl ContendOptions {
-    pub(in crate::cli) fn shared(&self) -> SharedOptions {
-        let Self { output, ensemble, .. } = self.clone();
-        SharedOptions { output, ensemble, ..SharedOptions::default() }
-    }
+    pub run: RunOptions,
 }
 
 /// What `lockscope compare` takes.
@@ -107,28 +96,23 @@ pub(in crate::cli) struct CompareOptions {
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<u32>,
     #[command(flatten)]
-    pub load: Load,
+    pub run: RunOptions,
     /// Draw the plot with ASCII characters only
     #[arg(long, help_heading = "Output", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
-    #[command(flatten)]
-    pub output: OutputOptions,
-    #[command(flatten)]
-    pub ensemble: EnsembleOptions,
 }
 
 impl CompareOptions {
     pub(in crate::cli) fn shared(&self) -> SharedOptions {
-        let Self { ascii, output, ensemble, .. } = self.clone();
-        let display = DisplayOptions { ascii, ..DisplayOptions::default() };
-        SharedOptions { display, output, ensemble, ..SharedOptions::default() }
+        let display = DisplayOptions { ascii: self.ascii, ..DisplayOptions::default() };
+        SharedOptions { display, ..self.run.shared() }
     }
 }
 
-/// What a test client does, in both.
+/// What both take: what a test client does, how to print, and the ensemble.
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
-pub(in crate::cli) struct Load {
+pub(in crate::cli) struct RunOptions {
     /// How long a client holds the lock
     #[arg(long, value_name = "DURATION", default_value = "0s", value_parser = duration::parse_or_none)]
     pub hold: Duration,
@@ -141,6 +125,17 @@ pub(in crate::cli) struct Load {
     /// Seed of the random choices: the same seed gives the same holds and accesses [default: random, and printed]
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub output: OutputOptions,
+    #[command(flatten)]
+    pub ensemble: EnsembleOptions,
+}
+
+impl RunOptions {
+    pub(in crate::cli) fn shared(&self) -> SharedOptions {
+        let Self { output, ensemble, .. } = self.clone();
+        SharedOptions { output, ensemble, ..SharedOptions::default() }
+    }
 }
 
 fn clients(text: &str) -> Result<u32, String> {

@@ -1,9 +1,10 @@
 //! The scenario that the options of `contend` and `compare` describe.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::options::{CompareOptions, ContendOptions, Load, Recipe};
+use super::options::{CompareOptions, ContendOptions, Recipe, RunOptions};
 use crate::contend::{Scenario, ScenarioError};
 use crate::lock::Algorithm;
 
@@ -14,28 +15,20 @@ const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 
 /// Why the options describe no scenario. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadScenario {
-    /// Readers of a lock that has none.
+pub(in crate::cli) enum BadScenario {
     #[error(
         "--reads is for the recipes shared-herd and shared-chain: leave it out, or choose one of them with --recipe"
     )]
     Reads,
-    /// Leases of a lock that has none.
     #[error("--leases is for the recipe semaphore: leave it out, or choose that one with --recipe")]
     Leases,
-    /// A link through which no session could live.
+    /// No session could live on a connection with so long a delay in each direction.
     #[error(
-        "a link that delays by {} each way keeps no session of {} alive: give a shorter --link-delay or a longer \
+        "a connection that delays by {} each way keeps no session of {} alive: give a shorter --link-delay or a longer \
          --session-timeout",
         humantime::format_duration(*delay), humantime::format_duration(*timeout)
     )]
-    Link {
-        /// The delay, each way.
-        delay: Duration,
-        /// The session timeout.
-        timeout: Duration,
-    },
-    /// It makes no sense by itself.
+    Delay { delay: Duration, timeout: Duration },
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
 }
@@ -52,7 +45,7 @@ impl ContendOptions {
             return Err(BadScenario::Leases);
         }
         let default = Scenario::new(algorithm, self.path.clone(), self.clients);
-        self.load.apply(
+        self.run.apply(
             Scenario {
                 naming: self.naming.clone(),
                 rounds: (!self.endless).then_some(self.rounds),
@@ -68,27 +61,22 @@ impl CompareOptions {
     /// What herds and chains have in common.
     pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
         let default = Scenario::new(Algorithm::Herd, self.path.clone(), self.clients.first().copied().unwrap_or(0));
-        self.load.apply(Scenario { rounds: self.rounds, ..default }, session_timeout)
+        self.run.apply(Scenario { rounds: self.rounds, ..default }, session_timeout)
     }
 
     /// The sizes, each once, in the order given.
     pub(super) fn sizes(&self) -> Vec<u32> {
-        let mut sizes = Vec::with_capacity(self.clients.len());
-        for size in &self.clients {
-            if !sizes.contains(size) {
-                sizes.push(*size);
-            }
-        }
-        sizes
+        let mut seen = BTreeSet::new();
+        self.clients.iter().copied().filter(|size| seen.insert(*size)).collect()
     }
 }
 
-impl Load {
+impl RunOptions {
     fn apply(&self, scenario: Scenario, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
         let (timeout, delay) = (session_timeout.unwrap_or(CLIENT_SESSION_TIMEOUT), self.link_delay);
         // A heartbeat and its answer pass the link once each.
         if delay >= timeout / 2 {
-            return Err(BadScenario::Link { delay, timeout });
+            return Err(BadScenario::Delay { delay, timeout });
         }
         let scenario = Scenario {
             hold: self.hold,

@@ -23,8 +23,8 @@ const GROUPS: [Group; 5] = [
     Group { title: "SERVERS SAY", columns: &["herd", "chain"] },
 ];
 
-/// Between two columns, and between two groups.
-const GAPS: (&str, &str) = (" ", "   ");
+/// What separates two groups.
+const GROUP_GAP: &str = "   ";
 
 /// The whole text.
 pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
@@ -65,57 +65,29 @@ fn heading(runs: &[HerdAndChain]) -> String {
     format!("herd at {herd_path}, chain at {chain_path}, seed {}\n\n", herd.seed)
 }
 
-/// A line for each run, under two lines of headings.
+/// A line for each run, under a line with the titles of the groups and one with those of the columns.
 fn lines(runs: &[HerdAndChain]) -> String {
-    let cells: Vec<Vec<String>> = runs.iter().map(cells).collect();
-    let mut widths: Vec<Vec<usize>> = Vec::new();
-    let mut column = 0;
-    for group in &GROUPS {
-        let mut group_widths: Vec<usize> = group
-            .columns
-            .iter()
-            .map(|title| {
-                let widest = cells.iter().map(|cells| cells[column].len()).max().unwrap_or_default();
-                column += 1;
-                widest.max(title.len())
-            })
-            .collect();
-        let whole = group_widths.iter().sum::<usize>() + GAPS.0.len() * (group_widths.len() - 1);
-        group_widths[0] += group.title.len().saturating_sub(whole);
-        widths.push(group_widths);
+    let columns = GROUPS.iter().flat_map(|group| group.columns);
+    let mut rows = vec![columns.map(|column| (*column).to_owned()).collect()];
+    rows.extend(runs.iter().map(cells));
+    let width = |column: usize| rows.iter().map(|row: &Vec<String>| row[column].len()).max().unwrap_or_default();
+    let mut widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
+    let (mut titles, mut first) = (Vec::new(), 0);
+    for Group { title, columns } in &GROUPS {
+        let widths = &mut widths[first..first + columns.len()];
+        let whole = widths.iter().sum::<usize>() + columns.len() - 1;
+        widths[0] += title.len().saturating_sub(whole);
+        titles.push(format!("{title:<whole$}"));
+        first += columns.len();
     }
-    let titles = GROUPS.iter().flat_map(|group| group.columns).map(|title| (*title).to_owned()).collect();
-    let mut text = groups(&widths);
-    for cells in [titles].iter().chain(&cells) {
-        text += &line(cells, &widths);
+    let mut text = titles.join(GROUP_GAP).trim_end().to_owned() + "\n";
+    for row in &rows {
+        let mut cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
+        let group = |group: &Group| cells.by_ref().take(group.columns.len()).collect::<Vec<_>>().join(" ");
+        text += &GROUPS.iter().map(group).collect::<Vec<_>>().join(GROUP_GAP);
+        text.push('\n');
     }
     text
-}
-
-/// The titles of the groups, each at the left end of its columns.
-fn groups(widths: &[Vec<usize>]) -> String {
-    let titles: Vec<String> = GROUPS
-        .iter()
-        .zip(widths)
-        .map(|(group, widths)| {
-            let width = widths.iter().sum::<usize>() + GAPS.0.len() * (widths.len() - 1);
-            format!("{:<width$}", group.title)
-        })
-        .collect();
-    titles.join(GAPS.1).trim_end().to_owned() + "\n"
-}
-
-fn line(cells: &[String], widths: &[Vec<usize>]) -> String {
-    let mut cells = cells.iter();
-    let groups: Vec<String> = widths
-        .iter()
-        .map(|widths| {
-            let cells: Vec<String> =
-                widths.iter().zip(&mut cells).map(|(width, cell)| format!("{cell:>width$}")).collect();
-            cells.join(GAPS.0)
-        })
-        .collect();
-    groups.join(GAPS.1) + "\n"
 }
 
 /// What stands in a run's line, in the order of the groups.

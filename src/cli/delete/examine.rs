@@ -22,10 +22,10 @@ pub(super) async fn stat(
     match timeout(settings.timeout, client.check_stat(path.as_str())).await {
         Ok(Ok(stat)) => Ok(stat.as_ref().map(stat_of)),
         Ok(Err(Error::BadArguments(why))) => {
-            Err(CliError::NotDeleted(format!("{path} cannot be sent to a server: {why}; correct the path")))
+            Err(CliError::Failed(format!("{path} cannot be sent to a server: {why}; correct the path")))
         }
-        Ok(Err(error)) => Err(CliError::NotDeleted(format!("{path} cannot be read: {error}; try again"))),
-        Err(_) => Err(CliError::NotDeleted(format!("{path} cannot be read: the server is silent; try again"))),
+        Ok(Err(error)) => Err(CliError::Failed(format!("{path} cannot be read: {error}; try again"))),
+        Err(_) => Err(CliError::Failed(format!("{path} cannot be read: the server is silent; try again"))),
     }
 }
 
@@ -42,7 +42,7 @@ pub(super) async fn plan(
     if matches!(planned, Err(NoPlan::NotFound(_)))
         && let Some(unreadable) = unreadable(client, settings, path).await
     {
-        return Err(CliError::NotDeleted(format!(
+        return Err(CliError::Failed(format!(
             "what {path} is cannot be seen: the READ permission on {unreadable} is missing; give an identity that has it with \
              --auth-file"
         )));
@@ -52,7 +52,7 @@ pub(super) async fn plan(
             let now = table.server_time(table_at.now());
             Ok(DeletePlan::of_empty_node(path, stat, now)?)
         }
-        Err(NoPlan::NotFound(_)) => Err(CliError::NotDeleted(format!(
+        Err(NoPlan::NotFound(_)) => Err(CliError::Failed(format!(
             "{path} is no contender of a lock that is known here: if it is a single-node lock, say so with --lock {path}"
         ))),
         planned => Ok(planned?),

@@ -15,7 +15,7 @@ use show::DeletionReport;
 use super::error::{CliError, Verdict};
 use super::options::Format;
 use super::settings::Settings;
-use crate::admin::audit::{self, Subject};
+use crate::admin::audit::Subject;
 use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, Permission, Who};
 use crate::examine::Examiner;
 use crate::zk;
@@ -40,8 +40,7 @@ pub(super) async fn run(
     let done = deletion.run(audit.as_ref(), out).await;
     admin::close(deletion.client).await;
     let (plan, report) = done?;
-    let failed =
-        report.as_ref().filter(|report| report.failed).map(|report| CliError::NotDeleted(report.reason.clone()));
+    let failed = report.as_ref().filter(|report| report.failed).map(|report| CliError::Failed(report.reason.clone()));
     let action = if options.revoke { Action::Revoke } else { Action::Delete };
     if let Some(error) = report.as_ref().and_then(|report| report.audit_error.as_ref()) {
         let _ = writeln!(io::stderr(), "lockscope: the outcome is not in the audit log: {}", escaped(error));
@@ -64,8 +63,8 @@ pub(super) async fn run(
 }
 
 fn open_audit(settings: &Settings) -> Result<Audit, CliError> {
-    let path = settings.audit_log.clone().or_else(audit::usual_path).ok_or(CliError::NoAuditPlace)?;
-    Ok(Audit::open(&path)?)
+    let path = settings.audit_log.as_deref().ok_or(CliError::NoAuditPlace)?;
+    Ok(Audit::open(path)?)
 }
 
 struct Deletion<'a> {
@@ -81,35 +80,41 @@ impl Deletion<'_> {
         audit: Option<&Audit>,
         out: &mut impl Write,
     ) -> Result<(Option<DeletePlan>, Option<DeletionReport>), CliError> {
-        let stat = match self.expected().await? {
-            Ok(stat) => stat,
-            Err(report) => return Ok((None, Some(self.record(audit, None, report).await?))),
-        };
+        let mut plan = None;
+        match self.attempt(audit, out, &mut plan).await {
+            Ok(report) => Ok((plan, report)),
+            Err(Ended::NotTried(report)) => {
+                self.record(audit, plan.as_ref(), &report).await?;
+                Ok((plan, Some(report)))
+            }
+            Err(Ended::Failed(error)) => Err(error),
+        }
+    }
+
+    /// The same with the plan kept in `shown` from when it is shown.
+    async fn attempt(
+        &self,
+        audit: Option<&Audit>,
+        out: &mut impl Write,
+        shown: &mut Option<DeletePlan>,
+    ) -> Result<Option<DeletionReport>, Ended> {
+        let stat = self.expected().await?;
         let plan = self.plan(&stat).await?;
-        if let Some(report) = changed_since(&plan, &stat) {
-            return Ok((None, Some(self.record(audit, None, report).await?)));
+        if let Some(node) = plan.nodes().first().filter(|node| node.czxid != stat.czxid) {
+            let reason =
+                format!("{} changed hands just now: its czxid is {}; nothing was deleted", node.path, node.czxid);
+            return Err(Ended::not_tried("changed-hands", reason));
         }
         if self.settings.format == Format::Table {
-            show::table(out, &plan).map_err(|error| {
-                CliError::NotDeleted(format!("the plan cannot be shown: {error}; nothing was deleted"))
-            })?;
+            show::table(out, &plan)
+                .map_err(|error| CliError::Failed(format!("the plan cannot be shown: {error}; nothing was deleted")))?;
         }
-        let Some(audit) = audit else { return Ok((Some(plan), None)) };
-        let answer = match self.answer(&plan, &stat).await? {
-            Ok(answer) => answer,
-            Err(report) => {
-                let report = self.record(Some(audit), Some(&plan), report).await?;
-                return Ok((Some(plan), Some(report)));
-            }
-        };
-        let report = match admin::confirm(plan.clone(), &answer) {
-            Err(refused) => {
-                let report = DeletionReport::not_tried("not-confirmed", refused.to_string());
-                self.record(Some(audit), Some(&plan), report).await?
-            }
-            Ok(confirmed) => self.carry_out(confirmed, audit).await?,
-        };
-        Ok((Some(plan), Some(report)))
+        let plan = shown.insert(plan);
+        let Some(audit) = audit else { return Ok(None) };
+        let answer = self.answer(plan, &stat).await?;
+        let confirmed = admin::confirm(plan.clone(), &answer)
+            .map_err(|refused| Ended::not_tried("not-confirmed", refused.to_string()))?;
+        Ok(Some(self.carry_out(confirmed, audit).await?))
     }
 
     /// Deletes, or asks the owner, on a session of its own, which ends afterwards.
@@ -126,27 +131,24 @@ impl Deletion<'_> {
     }
 
     /// The node, if it is the one that was asked for.
-    async fn expected(&self) -> Result<Result<ZnodeStat, DeletionReport>, CliError> {
+    async fn expected(&self) -> Result<ZnodeStat, Ended> {
         let path = &self.options.path;
         let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
-            return Ok(Err(DeletionReport::not_tried("gone", format!("{path} is gone: nothing was deleted"))));
+            return Err(Ended::not_tried("gone", format!("{path} is gone: nothing was deleted")));
         };
         let changed = |what: String| {
-            DeletionReport::not_tried(
-                "changed-hands",
-                format!("{path} is another node now: {what}; nothing was deleted"),
-            )
+            Ended::not_tried("changed-hands", format!("{path} is another node now: {what}; nothing was deleted"))
         };
         if self.options.czxid.is_some_and(|czxid| czxid != stat.czxid.0) {
-            return Ok(Err(changed(format!("its czxid is {}", stat.czxid))));
+            return Err(changed(format!("its czxid is {}", stat.czxid)));
         }
         if self.options.session.is_some_and(|owner| !owner.is(stat.ephemeral_owner)) {
             let owner = stat
                 .ephemeral_owner
                 .map_or_else(|| "no session owns it".to_owned(), |session| format!("session {session} owns it"));
-            return Ok(Err(changed(owner)));
+            return Err(changed(owner));
         }
-        Ok(Ok(stat))
+        Ok(stat)
     }
 
     async fn plan(&self, stat: &ZnodeStat) -> Result<DeletePlan, CliError> {
@@ -155,7 +157,7 @@ impl Deletion<'_> {
             return self.guarded(plan).await;
         }
         let revocation = plan.revocation().ok_or_else(|| {
-            CliError::NotDeleted(format!(
+            CliError::Failed(format!(
                 "{} cannot be revoked: only the holder of one of Curator's mutexes can be asked; leave --revoke out to \
                  delete it",
                 self.options.path
@@ -167,102 +169,109 @@ impl Deletion<'_> {
     /// The plan with how the deletion can be guarded, and what is missing for that.
     async fn guarded(&self, plan: DeletePlan) -> Result<DeletePlan, CliError> {
         let path = &self.options.path;
-        let failed = |why: &str| {
-            CliError::NotDeleted(format!("what may be done with {path} cannot be found out: {why}; try again"))
-        };
+        let failed =
+            |why: &str| CliError::Failed(format!("what may be done with {path} cannot be found out: {why}; try again"));
         match timeout(self.settings.timeout, admin::find_guards(&self.client, plan)).await {
             Ok(found) => found.map_err(|error| failed(&error.to_string())),
             Err(_) => Err(failed("the server is silent")),
         }
     }
 
-    /// Why there is nothing to ask for: the node would not be deleted whatever the answer.
-    fn obstacle(&self, plan: &DeletePlan) -> Option<DeletionReport> {
-        let path = &self.options.path;
+    /// Fails when the node would not be deleted whatever the answer, so that nothing is asked.
+    fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), Ended> {
+        let (path, options) = (&self.options.path, self.options);
         if let Some((_, lacks)) = plan.lacks() {
             let reason = format!(
                 "{path} was not deleted: the server wants {lacks}: give an identity that has it with --auth-file"
             );
-            return Some(DeletionReport { failed: true, ..DeletionReport::not_tried("refused", reason) });
+            let report = DeletionReport::not_tried("refused", reason);
+            return Err(Ended::NotTried(DeletionReport { failed: true, ..report }));
         }
-        let node = plan.nodes().first()?;
-        if plan.action() == Action::Delete && node.may_be_live_holder() && !self.options.even_if_live {
+        let deletes = plan.action() == Action::Delete;
+        if let Some(node) = plan.nodes().first().filter(|node| node.may_be_live_holder())
+            && deletes
+            && !options.even_if_live
+        {
             let reason = format!(
                 "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or give --even-if-live",
                 node.life.id()
             );
-            return Some(DeletionReport::not_tried("live", reason));
+            return Err(Ended::not_tried("live", reason));
         }
-        if plan.action() == Action::Delete
-            && plan.unguarded().is_some()
-            && self.options.yes
-            && !self.options.even_if_unguarded
-        {
+        if deletes && plan.unguarded().is_some() && options.yes && !options.even_if_unguarded {
             let reason = format!(
                 "{path} was not deleted: nothing may be written that would guard the deletion, so another owner could take its name \
                  just before it and be deleted instead: give an identity with --auth-file, or --even-if-unguarded"
             );
-            return Some(DeletionReport::not_tried("unguarded", reason));
+            return Err(Ended::not_tried("unguarded", reason));
         }
-        None
+        Ok(())
     }
 
-    /// The answer, or why nothing was asked.
-    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<Result<String, DeletionReport>, CliError> {
-        let (path, wanted) = (&self.options.path, plan.confirmation());
-        if let Some(report) = self.obstacle(plan) {
-            return Ok(Err(report));
-        }
+    /// The answer of whoever is asked, or the one that --yes stands for.
+    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, Ended> {
+        self.refuse_what_needs_no_answer(plan)?;
+        let wanted = plan.confirmation();
         if self.options.yes {
-            return Ok(Ok(match wanted {
+            return Ok(match wanted {
                 Confirmation::Yes => "yes".to_owned(),
                 Confirmation::SequenceNumber(number) => number,
-            }));
+            });
         }
         if self.settings.format == Format::Json {
-            show::table(&mut io::stderr().lock(), plan)?;
+            show::table(&mut io::stderr().lock(), plan).map_err(CliError::from)?;
         }
         let answer = ask(plan, &wanted).await?;
         // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.
-        let again = match self.plan(stat).await {
-            Ok(again) => again.confirmation(),
-            // Gone or changed: the execution finds that out and reports it.
-            Err(CliError::NoPlan(_) | CliError::NotDeleted(_)) => return Ok(Ok(answer)),
-            Err(error) => return Err(error),
-        };
-        if again != wanted {
-            let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
-            return Ok(Err(DeletionReport::not_tried("changed", reason)));
+        match self.plan(stat).await {
+            Ok(again) if again.confirmation() != wanted => {
+                let path = &self.options.path;
+                let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
+                Err(Ended::not_tried("changed", reason))
+            }
+            // If it is gone or changed, the execution finds that out and reports it.
+            Ok(_) | Err(CliError::NoPlan(_) | CliError::Failed(_)) => Ok(answer),
+            Err(error) => Err(error.into()),
         }
-        Ok(Ok(answer))
     }
 
     async fn who(&self) -> Who {
         Who::ask(&self.client, &self.settings.connect).await
     }
 
-    /// Records in the audit log that nothing was tried, and why.
+    /// Records in the audit log, if there is one, that nothing was tried, and why.
     async fn record(
         &self,
         audit: Option<&Audit>,
         plan: Option<&DeletePlan>,
-        report: DeletionReport,
-    ) -> Result<DeletionReport, CliError> {
-        let Some(audit) = audit else { return Ok(report) };
+        report: &DeletionReport,
+    ) -> Result<(), CliError> {
+        let Some(audit) = audit else { return Ok(()) };
         let path = self.options.path.to_string();
         let node = plan.and_then(|plan| plan.nodes().first());
         let subject = node.map_or_else(|| Subject { path, ..Subject::default() }, Subject::of);
         let action = plan.map_or(Action::Delete, DeletePlan::action);
-        audit.not_tried(action, subject, &self.who().await, report.result, report.reason.clone()).await?;
-        Ok(report)
+        Ok(audit.not_tried(action, subject, &self.who().await, report.result, report.reason.clone()).await?)
     }
 }
 
-/// The report when the plan is about another node than the one that was found first.
-fn changed_since(plan: &DeletePlan, stat: &ZnodeStat) -> Option<DeletionReport> {
-    let node = plan.nodes().first().filter(|node| node.czxid != stat.czxid)?;
-    let reason = format!("{} changed hands just now: its czxid is {}; nothing was deleted", node.path, node.czxid);
-    Some(DeletionReport::not_tried("changed-hands", reason))
+/// Why a deletion ended before it was carried out.
+enum Ended {
+    /// It was not tried, for the reason in the report.
+    NotTried(DeletionReport),
+    Failed(CliError),
+}
+
+impl Ended {
+    fn not_tried(result: &'static str, reason: String) -> Self {
+        Self::NotTried(DeletionReport::not_tried(result, reason))
+    }
+}
+
+impl From<CliError> for Ended {
+    fn from(error: CliError) -> Self {
+        Self::Failed(error)
+    }
 }
 
 /// Asks on the terminal. The end of the input is no answer.
