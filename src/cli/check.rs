@@ -9,10 +9,10 @@ use tokio::time::{Instant, timeout_at};
 
 use super::duration;
 use super::error::{CliError, Verdict};
-use super::human::{name, sentence};
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::settings::Settings;
+use super::shorten::{short_name, short_sentence};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::LockTable;
@@ -109,10 +109,10 @@ fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std:
         writeln!(out, "Nothing is wrong with {}.", plural(locks, "lock", "locks"))?;
     }
     for finding in findings {
-        let name_in_lock = finding.lock.name.as_deref().map(|name_in_lock| format!(" {}", name(name_in_lock)));
-        let lock = name(finding.lock.path.as_str()) + &name_in_lock.unwrap_or_default();
+        let name_in_lock = finding.lock.name.as_deref().map(|name_in_lock| format!(" {}", short_name(name_in_lock)));
+        let lock = short_name(finding.lock.path.as_str()) + &name_in_lock.unwrap_or_default();
         writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
-        writeln!(out, "          {}", sentence(&finding.summary))?;
+        writeln!(out, "          {}", short_sentence(&finding.summary))?;
         writeln!(out, "          {}", finding.remedy)?;
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use unicode_width::UnicodeWidthStr;
 
-use super::human::name;
+use super::shorten::short_name;
 use crate::queue::{Contender, HeldSince, LockQueue, LockTable};
 use crate::text::human::duration;
 use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
@@ -40,15 +40,15 @@ pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath]
         }
     }
     for (path, why) in table.unreadable() {
-        writeln!(out, "Not readable: {}: {}", name(path.as_str()), escaped(why))?;
+        writeln!(out, "Not readable: {}: {}", short_name(path.as_str()), escaped(why))?;
     }
     Ok(())
 }
 
 fn line(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> Line {
     let path = match lock.name() {
-        Some(of_several) => format!("{} {}", name(lock.path().as_str()), name(of_several)),
-        None => name(lock.path().as_str()),
+        Some(of_several) => format!("{} {}", short_name(lock.path().as_str()), short_name(of_several)),
+        None => short_name(lock.path().as_str()),
     };
     let held = match lock.held() {
         HeldSince::Free => "-".into(),

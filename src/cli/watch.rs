@@ -10,10 +10,10 @@ use tokio::time::{Instant, sleep_until};
 
 use super::duration;
 use super::error::{CliError, Verdict};
-use super::human::{name, sentence};
 use super::live_table::{LiveTable, TableEvent};
 use super::options::{Format, ReadOptions};
 use super::settings::Settings;
+use super::shorten::{short_name, short_sentence};
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
@@ -108,9 +108,9 @@ fn json(line: &impl serde::Serialize) -> String {
 }
 
 fn finding_for_people(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
-    let (at, event, lock) = (exact_time(at, utc), FindingLine::event(raised), name(finding.lock.path.as_str()));
+    let (at, event, lock) = (exact_time(at, utc), FindingLine::event(raised), short_name(finding.lock.path.as_str()));
     let (severity, code) = (finding.severity, finding.code);
-    let why = if raised { sentence(&finding.summary) } else { String::new() };
+    let why = if raised { short_sentence(&finding.summary) } else { String::new() };
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
 }
 
@@ -121,13 +121,13 @@ fn happening_for_people(happening: &Happening, reason: Option<&str>, utc: bool) 
         let _ = line.write_fmt(text);
     };
     if let Some(lock) = &happening.lock {
-        add(format_args!("  {}", name(lock.path.as_str())));
+        add(format_args!("  {}", short_name(lock.path.as_str())));
         if let Some(name_in_lock) = &lock.name {
-            add(format_args!(" {}", name(name_in_lock)));
+            add(format_args!(" {}", short_name(name_in_lock)));
         }
     }
     if let Some(node) = &happening.node {
-        add(format_args!("  {}", name(node)));
+        add(format_args!("  {}", short_name(node)));
     }
     if let Some(session) = happening.session {
         add(format_args!("  {session}"));

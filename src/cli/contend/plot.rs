@@ -73,20 +73,20 @@ pub(super) fn plot(title: &str, points: &[Point], charset: Charset) -> String {
 /// A logarithmic axis from one value to another, in cells.
 struct LogAxis {
     low: f64,
-    span: f64,
+    range: f64,
     cells: usize,
 }
 
 impl LogAxis {
     fn new(low: f64, high: f64, cells: usize) -> Self {
         // Values that are the same stand at the axis.
-        Self { low: low.ln(), span: (high.ln() - low.ln()).max(f64::MIN_POSITIVE), cells }
+        Self { low: low.ln(), range: (high.ln() - low.ln()).max(f64::MIN_POSITIVE), cells }
     }
 
     /// The place of a value, in cells from the axis.
     #[expect(clippy::cast_precision_loss, reason = "there are few cells")]
     fn exact(&self, value: f64) -> f64 {
-        ((value.ln() - self.low) / self.span).clamp(0.0, 1.0) * (self.cells - 1) as f64
+        ((value.ln() - self.low) / self.range).clamp(0.0, 1.0) * (self.cells - 1) as f64
     }
 
     fn cell(&self, value: f64) -> usize {

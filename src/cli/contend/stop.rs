@@ -36,7 +36,7 @@ pub(super) async fn on_signal(
 pub(super) async fn requested(token: &CancellationToken) {
     let mut checks = interval(READER_CHECK_INTERVAL);
     let gone = async {
-        while !is_gone(io::stdout()) {
+        while !reader_is_gone(io::stdout()) {
             checks.tick().await;
         }
     };
@@ -47,7 +47,7 @@ pub(super) async fn requested(token: &CancellationToken) {
 }
 
 /// Whether a pipe has no reader any more, or a terminal was closed.
-fn is_gone(out: impl AsFd) -> bool {
+fn reader_is_gone(out: impl AsFd) -> bool {
     // Errors and hang-ups are reported without being asked for.
     let mut polled = [PollFd::new(&out, PollFlags::empty())];
     let gone = PollFlags::ERR | PollFlags::HUP | PollFlags::NVAL;
@@ -88,8 +88,8 @@ mod tests {
     #[test]
     fn a_pipe_without_a_reader_is_noticed_without_writing_to_it() {
         let (reader, writer) = io::pipe().expect("a pipe");
-        assert!(!is_gone(&writer));
+        assert!(!reader_is_gone(&writer));
         drop(reader);
-        assert!(is_gone(&writer));
+        assert!(reader_is_gone(&writer));
     }
 }

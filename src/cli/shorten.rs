@@ -6,12 +6,12 @@ use crate::text::{Charset, Keep, cut, fit};
 const NAME_COLUMNS: usize = 64;
 
 /// A path or a name from the tree as a terminal may be given it, in at most 64 columns: both its ends stay.
-pub(super) fn name(text: &str) -> String {
+pub(super) fn short_name(text: &str) -> String {
     fit(text, NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }
 
 /// A sentence about the tree, in which names are escaped already: each that is too long loses its middle.
-pub(super) fn sentence(text: &str) -> String {
+pub(super) fn short_sentence(text: &str) -> String {
     let words = text.split(' ').map(|word| cut(word, 2 * NAME_COLUMNS, Keep::Ends, Charset::Unicode));
     cut(&words.collect::<Vec<_>>().join(" "), 16 * NAME_COLUMNS, Keep::Ends, Charset::Unicode)
 }
@@ -23,13 +23,13 @@ mod tests {
     #[test]
     fn a_name_that_is_too_long_loses_its_middle_and_nothing_else_of_its_sentence() {
         let long = format!("{}0000000042", "x".repeat(5_000));
-        let shown = name(&long);
+        let shown = short_name(&long);
         assert_eq!(shown.chars().count(), 64);
         assert!(shown.starts_with("xxx") && shown.contains('…') && shown.ends_with("0000000042"));
-        assert_eq!(name("/locks/bill\u{1b}ing"), r"/locks/bill\u{1b}ing");
-        let said = sentence(&format!(r"it is the turn of {long}, but \u{{1b}} its session watched nothing"));
-        assert!(said.starts_with("it is the turn of xxx") && said.chars().count() < 200, "{said}");
-        assert!(said.ends_with(r"0000000042, but \u{1b} its session watched nothing"), "{said}");
-        assert!(sentence(&"a b ".repeat(5_000)).chars().count() <= 1_024);
+        assert_eq!(short_name("/locks/bill\u{1b}ing"), r"/locks/bill\u{1b}ing");
+        let shown = short_sentence(&format!(r"it is the turn of {long}, but \u{{1b}} its session watched nothing"));
+        assert!(shown.starts_with("it is the turn of xxx") && shown.chars().count() < 200, "{shown}");
+        assert!(shown.ends_with(r"0000000042, but \u{1b} its session watched nothing"), "{shown}");
+        assert!(short_sentence(&"a b ".repeat(5_000)).chars().count() <= 1_024);
     }
 }
