@@ -12,6 +12,7 @@
 //! | module | what lives there | may use |
 //! | --- | --- | --- |
 //! | [`znode`] | ZooKeeper's words as types: paths, sequences, sessions, stats. Pure. | nothing |
+//! | [`time`] | The wall clock, waits that may have no end, growing pauses between tries. | `znode` |
 //! | [`text`] | Numbers, durations and times in words, and text that is safe to show in so many columns. Pure. | `znode` |
 //! | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
 //! | [`server_view`] | What the servers say about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
@@ -19,14 +20,14 @@
 //! | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `text`, `znode` |
 //! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 //! | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
-//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `znode` |
-//! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `znode` |
-//! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `znode` |
-//! | [`contend`] | Test clients on the built-in locks, each with its own session and a link that can be cut; the tally. | `lock`, `zk`, `server_view`, `znode` |
-//! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `znode` |
-//! | [`demo`] | The guided tour: its script as data, and the sessions that act what test clients cannot. | `contend`, `lock`, `zk`, `znode` |
-//! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
-//! | [`examine`] | What is true of a node right before it is deleted: its queue and its owner, younger than a second. | `admin`, `observe`, `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
+//! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
+//! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
+//! | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `time`, `znode` |
+//! | [`contend`] | Test clients on the built-in locks, each with its own session and a link that can be cut; the tally. | `lock`, `zk`, `server_view`, `time`, `znode` |
+//! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `time`, `znode` |
+//! | [`demo`] | The guided tour: its script as data, and the sessions that act what test clients cannot. | `contend`, `lock`, `zk`, `time`, `znode` |
+//! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `time`, `znode` |
+//! | [`examine`] | What is true of a node right before it is deleted: its queue and its owner, younger than a second. | `admin`, `observe`, `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `time`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |
 //!
@@ -127,6 +128,8 @@ pub mod sandbox;
 pub mod server_view;
 #[cfg(feature = "console")]
 pub mod text;
+#[doc(hidden)]
+pub mod time;
 #[cfg(feature = "console")]
 pub mod tui;
 #[cfg(feature = "console")]

@@ -22,7 +22,7 @@ mod plan;
 mod who;
 
 pub use audit::Audit;
-pub use execute::{Ending, Examine, NodeOutcome, close, execute};
+pub use execute::{Ending, Examine, NodeOutcome, execute};
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use permitted::find_guards;
 pub use plan::{

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::error::CliError;
 use super::settings::{Settings, SettingsError};
@@ -12,6 +12,7 @@ use crate::observe::{Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockTable};
 use crate::report::Ensemble;
 use crate::server_view::ServerView;
+use crate::time::{now, until};
 use crate::zk::survey::{Surveyor, ViewBy};
 use crate::znode::{SessionId, Timestamp};
 
@@ -87,7 +88,7 @@ impl LiveTable {
     pub(super) async fn next(&mut self) -> Result<Vec<TableEvent>, CliError> {
         let batch = if self.synced.is_some() {
             tokio::select! {
-                () = reached(self.examine_at) => return Ok(self.examine()),
+                () = until(self.examine_at) => return Ok(self.examine()),
                 batch = self.observer.next() => batch,
                 Some(view) = viewed(&mut self.surveyor) => Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }]),
             }
@@ -218,15 +219,4 @@ async fn viewed(surveyor: &mut Option<Surveyor>) -> Option<Arc<ServerView>> {
         Some(surveyor) => surveyor.next().await,
         None => std::future::pending().await,
     }
-}
-
-async fn reached(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time).await,
-        None => std::future::pending().await,
-    }
-}
-
-fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 use tokio::signal::unix::{SignalKind, signal};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 
 use super::duration;
 use super::error::{CliError, Verdict};
@@ -19,6 +19,7 @@ use crate::diagnose::Finding;
 use crate::queue::{Happening, WatchEvents};
 use crate::report::{self, FindingLine, HappeningLine};
 use crate::text::human::{duration, exact_time};
+use crate::time::until;
 use crate::znode::{Timestamp, escaped};
 
 /// What `lockscope watch` takes.
@@ -47,18 +48,11 @@ pub(super) async fn run(
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
-        () = reached(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
+        () = until(end) => if live.synced().is_some() { Ok(()) } else { Err(live.no_answer()) },
         outcome = print(&mut live, settings, out) => outcome,
     };
     live.stop().await;
     outcome.map(|()| Verdict::Yes)
-}
-
-async fn reached(end: Option<Instant>) {
-    match end {
-        Some(end) => sleep_until(end).await,
-        None => std::future::pending().await,
-    }
 }
 
 /// Prints until something fails, or a root turns out to be unreadable when everything was first read. What else cannot be read

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use zookeeper_client::Client as Session;
 
@@ -13,11 +13,9 @@ use super::link::Link;
 use super::tally::Tally;
 use super::{ClientId, ClientState, Scenario};
 use crate::lock::{CostCounter, Lock, LockError, LockOptions};
-use crate::zk::{ConnectOptions, connect_through};
+use crate::time::Backoff;
+use crate::zk::{ConnectOptions, close_session, connect_through};
 use crate::znode::SessionId;
-
-/// How long the end of a session is waited for.
-const CLOSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// How often a client that has never had a session tries to get one.
 const MAX_FIRST_CONNECTS: u32 = 3;
@@ -104,7 +102,7 @@ impl Client {
             leaves.cancelled().await;
         }
         if let Some(session) = self.session {
-            close(session).await;
+            close_session(session).await;
         }
     }
 
@@ -126,7 +124,7 @@ impl Client {
     async fn connect(&mut self) -> Option<Session> {
         let session_timeout = self.fleet.scenario.session_timeout;
         let options = ConnectOptions { session_timeout, ..self.fleet.connection.clone() };
-        let (mut pause, longest) = PAUSES;
+        let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         for attempt in 1_u32.. {
             // It is never closed, so that a permit comes in any case.
             let permit = self.fleet.connecting.acquire().await;
@@ -151,8 +149,7 @@ impl Client {
             if error.is_permanent() || is_first && attempt >= MAX_FIRST_CONNECTS {
                 break;
             }
-            sleep(pause).await;
-            pause = (pause * 2).min(longest);
+            sleep(backoff.next()).await;
         }
         None
     }
@@ -172,18 +169,17 @@ impl Client {
                 return Some(ClientState::Failed);
             }
         };
-        let (mut pause, longest) = PAUSES;
+        let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         while scenario.rounds.is_none_or(|rounds| self.rounds < rounds) {
             match self.round(&lock).await {
-                Ok(()) => pause = PAUSES.0,
+                Ok(()) => backoff.reset(),
                 Err(_) if session.state().is_terminated() => {
                     fleet.tally().expires(handle.id, fleet.now());
                     return None;
                 }
                 Err(error) => {
                     self.fails(&error);
-                    sleep(pause).await;
-                    pause = (pause * 2).min(longest);
+                    sleep(backoff.next()).await;
                 }
             }
         }
@@ -217,18 +213,6 @@ impl Client {
         fleet.tally().releases(id, fleet.now());
         guard.release().await
     }
-}
-
-/// Closes a session and waits until that is known, for a few seconds.
-pub(crate) async fn close(session: Session) {
-    let mut states = session.state_watcher();
-    if session.state().is_terminated() {
-        return;
-    }
-    drop(session);
-    let closed = async { while !states.changed().await.is_terminated() {} };
-    // Without a connection there is no closing it: it times out at the servers.
-    let _ = timeout(CLOSE_TIMEOUT, closed).await;
 }
 
 /// Goes on with `life` only as long as nobody has stopped it.

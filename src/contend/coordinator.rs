@@ -7,12 +7,11 @@ use std::sync::Arc;
 use futures::stream::{self, StreamExt};
 use zookeeper_client::{Acls, Client as Session, CreateMode, Error, SessionState};
 
-use super::client::close;
 use super::{ContendError, FleetOptions, Scenario, ServerEvents};
 use crate::lock::Algorithm;
 use crate::server_view::{WatchEventTotals, four_letter};
 use crate::zk::four_letter::{AskError, FourLetterAnswer, Word};
-use crate::zk::{self, Dialer};
+use crate::zk::{self, Dialer, close_session};
 use crate::znode::{SessionId, ZnodePath};
 
 /// Of more children than this nobody asks who owns them.
@@ -179,7 +178,7 @@ impl Coordinator {
             // Not empty: somebody else's now. Gone: a container whose time had come.
             let _ = self.session.delete(path.as_str(), None).await;
         }
-        close(self.session).await;
+        close_session(self.session).await;
     }
 }
 

@@ -33,7 +33,6 @@ mod scenario;
 mod status;
 mod tally;
 
-pub(crate) use client::close;
 pub use compare::{Comparison, HerdAndChain, Progress, compare};
 pub use fleet::{ContendError, Fleet, FleetOptions, MAX_QUEUED_COMMANDS};
 pub use outcome::{FleetOutcome, LinkBytes, Quantiles, RequestCount, WatchEventCounts};

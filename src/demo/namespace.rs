@@ -3,8 +3,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
-use crate::contend::close;
-use crate::zk::{self, ConnectError, ConnectOptions};
+use crate::zk::{self, ConnectError, ConnectOptions, close_session};
 use crate::znode::ZnodePath;
 
 /// How long the removal may take: as long as the nodes of sessions that were cut off may need to go, and not for ever.
@@ -57,7 +56,7 @@ impl Namespace {
         if matches!(made, Err(Error::Unimplemented)) {
             made = create(CreateMode::Persistent).await;
         }
-        close(session).await;
+        close_session(session).await;
         match made {
             Ok(()) => Ok(Self { connection, path }),
             Err(error) => Err(NamespaceError::Make { path, error }),
@@ -82,7 +81,7 @@ impl Namespace {
                     other => break other,
                 }
             };
-            close(session).await;
+            close_session(session).await;
             removed.map_err(|error| failed(error.to_string()))
         };
         timeout(REMOVE_TIMEOUT, work).await.unwrap_or_else(|_| Err(failed("it took too long".to_owned())))

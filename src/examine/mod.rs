@@ -15,8 +15,9 @@ use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, LockTable};
 use crate::recipe::Classifier;
 use crate::server_view::ServerView;
+use crate::time::now;
 use crate::zk::survey::{SurveyOptions, survey_once};
-use crate::znode::{Sequence, Timestamp, ZnodePath};
+use crate::znode::{Sequence, ZnodePath};
 
 /// How often the servers are asked at most for one survey.
 const MAX_SURVEYS: usize = 3;
@@ -152,8 +153,4 @@ pub fn near(path: &ZnodePath) -> Vec<ZnodePath> {
         near.extend(Classifier::regrouped_by(&parent));
     }
     near
-}
-
-fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
 }

@@ -5,7 +5,7 @@ use zookeeper_client::Error;
 use super::attempt::{Attempt, HeldLock};
 use super::error::{is_transient, lock_error};
 use super::naming::RequestMode;
-use super::retrying_client::Backoff;
+use super::retrying_client::Retries;
 use super::{Access, LockError};
 use crate::znode::ZnodePath;
 
@@ -19,7 +19,7 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
     let reader = spec.path.child(&name);
     let data = maker.data(spec.names.carry_id());
     let wrong = |error, act| lock_error(error, &spec.path, act, &reader);
-    let mut pause = Backoff::default();
+    let mut pause = Retries::default();
     loop {
         let mut writes = wire.raw.new_multi_writer();
         writes.add_create(reader.as_str(), &data, &maker.ephemeral()).map_err(|error| wrong(error, "create"))?;

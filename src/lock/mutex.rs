@@ -6,7 +6,7 @@ use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
 use super::node::OwnNode;
-use super::retrying_client::{Backoff, OneShotWatch};
+use super::retrying_client::{OneShotWatch, Retries};
 use super::{Algorithm, LockError};
 use crate::znode::{ZnodePath, Zxid};
 
@@ -19,7 +19,7 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     let path = if parent_watched { attempt.spec.path.child("lock") } else { attempt.spec.path.clone() };
     let maker = attempt.creator();
     let (data, options) = (maker.data(false), maker.ephemeral());
-    let (mut pause, mut parents_made) = (Backoff::default(), 0);
+    let (mut pause, mut parents_made) = (Retries::default(), 0);
     let mut superseded: Option<OneShotWatch> = None;
     loop {
         let created = attempt.client.create(path.as_str(), &data, &options).await;
@@ -112,7 +112,7 @@ async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result
 /// Deletes the own node; `false` when it was gone before. Another's node of the same path stays: where there was no
 /// connection for a while, the node is looked at before the deletion is sent, or sent again.
 pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_a_cut: bool) -> Result<bool, LockError> {
-    let mut pause = Backoff::default();
+    let mut pause = Retries::default();
     loop {
         if after_a_cut || pause.failures > 0 {
             match attempt.client.read(&own.path).await? {

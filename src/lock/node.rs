@@ -7,7 +7,7 @@ use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
 use super::naming::{QueueNames, RequestMode};
-use super::retrying_client::{Backoff, Listing, RetryingClient};
+use super::retrying_client::{Listing, Retries, RetryingClient};
 use super::{LockError, LockOptions, Parents};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
@@ -71,7 +71,7 @@ impl NodeCreator<'_> {
         let path = parent.child(&prefix);
         let data = self.data(names.carry_id());
         let options = CreateMode::EphemeralSequential.with_acls(self.acls());
-        let mut pause = Backoff::default();
+        let mut pause = Retries::default();
         loop {
             let create = self.client.create(path.as_str(), &data, &options);
             let (created, listed) = join(create, self.client.list_once(parent, watched)).await;

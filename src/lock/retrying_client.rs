@@ -12,6 +12,7 @@ use super::LockError;
 use super::cost::AttemptMeter;
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error, session_ended};
+use crate::time::Backoff;
 use crate::znode::{SessionId, ZnodePath};
 
 /// How often a node is asked after that may not be read.
@@ -118,7 +119,7 @@ impl RetryingClient {
     /// Deletes a node that nobody else can have made. `false` when it was gone before, though no earlier reply of
     /// this deletion was lost.
     pub(super) async fn delete(&self, node: &ZnodePath) -> Result<bool, LockError> {
-        let mut pause = Backoff::default();
+        let mut pause = Retries::default();
         loop {
             self.meter.request();
             match self.raw.delete(node.as_str(), None).await {
@@ -142,7 +143,7 @@ impl RetryingClient {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let mut pause = Backoff::default();
+        let mut pause = Retries::default();
         loop {
             match send().await {
                 Err(error) if is_transient(&error) => pause.wait().await,
@@ -248,16 +249,24 @@ impl Drop for OneShotWatch {
     }
 }
 
-/// Waiting times after failures: none, then from 10 milliseconds doubling to one second.
-#[derive(Debug, Default)]
-pub(super) struct Backoff {
+/// The tries of one request that failed: the first is made again at once, the next ones after pauses of 10 milliseconds to one
+/// second.
+#[derive(Debug)]
+pub(super) struct Retries {
     pub(super) failures: u32,
+    backoff: Backoff,
 }
 
-impl Backoff {
+impl Default for Retries {
+    fn default() -> Self {
+        Self { failures: 0, backoff: Backoff::new(Duration::from_millis(10), Duration::from_secs(1)) }
+    }
+}
+
+impl Retries {
     pub(super) async fn wait(&mut self) {
-        if let Some(doublings) = self.failures.checked_sub(1) {
-            sleep(Duration::from_millis(10 << doublings.min(7)).min(Duration::from_secs(1))).await;
+        if self.failures > 0 {
+            sleep(self.backoff.next()).await;
         }
         self.failures = self.failures.saturating_add(1);
     }

@@ -16,6 +16,7 @@ use super::error::NotAcquired;
 use super::node::OwnNode;
 use super::retrying_client::OneShotWatch as WatchOwnNode;
 use super::{Algorithm, LockError, Loss, downgrade, mutex, queue, semaphore};
+use crate::time::until;
 use crate::znode::ZnodePath;
 
 /// What a guard wants of its attempt.
@@ -107,7 +108,7 @@ impl Attempt {
                 lost = &mut *guarding => return Some(lost),
                 () = self.client.cancel.cancelled() => return None,
                 state = states.changed() => doubtful = self.presumed_lost_at(state),
-                () = at(doubtful) => return Some(Loss::Expired),
+                () = until(doubtful) => return Some(Loss::Expired),
                 Some(order) = requests.recv() => {
                     match order {
                         GuardRequest::Watch if watched => continue,
@@ -128,7 +129,7 @@ impl Attempt {
         let (path, look) = (held.own.path.clone(), held.check_node_at);
         Box::pin(async move {
             if !watched {
-                at(look).await;
+                until(look).await;
                 if self.client.exists(&path).await == Ok(false) {
                     return Loss::Deleted;
                 }
@@ -169,12 +170,5 @@ impl Attempt {
         } else {
             self.client.delete(&held.own.path).await
         }
-    }
-}
-
-async fn at(when: Option<Instant>) {
-    match when {
-        Some(when) => tokio::time::sleep_until(when).await,
-        None => std::future::pending().await,
     }
 }

@@ -14,7 +14,6 @@
 //! Architecture invariant: nothing here grows without a bound while the consumer is slow. What it cannot hold it drops, and then
 //! reads everything again.
 
-mod backoff;
 mod connection_run;
 mod follow;
 mod outbox;

@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::Observed;
 use crate::queue::Change;
-use crate::znode::Timestamp;
+use crate::time::now;
 
 /// Changes in one batch.
 const MAX_BATCH: usize = 1024;
@@ -115,11 +115,6 @@ impl Outbox {
     pub(super) fn start_over(&mut self) {
         self.overflown = false;
     }
-}
-
-/// This machine's time.
-pub(super) fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use zookeeper_client::{Client, Error, SessionState};
 
-use super::backoff::Backoff;
 use super::connection_run::{ConnectionEnd, ConnectionRun};
 use super::follow::{Follower, WatchStyle};
-use super::outbox::{Gone, Outbox, now};
-use super::{ObserveOptions, Observed, RetryPolicy, STOP_TIMEOUT};
+use super::outbox::{Gone, Outbox};
+use super::{ObserveOptions, Observed, RetryPolicy};
 use crate::queue::{Change, ConnectionState};
-use crate::zk::{ConnectOptions, TransportStatus, connect_with_status};
+use crate::time::{Backoff, now};
+use crate::zk::{ConnectOptions, TransportStatus, close_session, connect_with_status};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How often in a row a connection may be cut at a request before it is taken for one that the server does not know: servers
@@ -20,7 +20,12 @@ const CUTS_BEFORE_FALLBACK: u32 = 3;
 /// How long a lost connection may take to come back before it is told why.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
-/// Keeps a session and lets a [`Spell`] run on each of its connections.
+/// The pauses between tries: from a quarter of a second to ten seconds.
+fn retry_backoff() -> Backoff {
+    Backoff::new(Duration::from_millis(250), Duration::from_secs(10))
+}
+
+/// Keeps a session and lets a [`ConnectionRun`] follow each of its connections.
 pub(super) struct ObserverTask {
     connection: ConnectOptions,
     follower: Follower,
@@ -29,7 +34,7 @@ pub(super) struct ObserverTask {
     waits: RetryPolicy,
 }
 
-/// What is remembered from spell to spell of one session.
+/// What is remembered from connection to connection of one session.
 struct SessionRun {
     watching: WatchStyle,
     cuts_at_watch: u32,
@@ -51,7 +56,7 @@ impl ObserverTask {
 
     /// Observes until it is refused or the consumer has gone; never longer than it is polled.
     pub(super) async fn run(&mut self) -> Result<(), Gone> {
-        let mut backoff = Backoff::new();
+        let mut backoff = retry_backoff();
         let mut reason = None;
         while let Some((client, servers)) = self.connect(&mut backoff, reason).await? {
             self.client = Some(client.clone());
@@ -77,15 +82,9 @@ impl ObserverTask {
 
     /// Closes the session, if there is one, and waits for that a short while.
     pub(super) async fn close(self) {
-        let Some(client) = self.client else { return };
-        let mut states = client.state_watcher();
-        if client.state().is_terminated() {
-            return;
+        if let Some(client) = self.client {
+            close_session(client).await;
         }
-        drop(client);
-        let closed = async { while !states.changed().await.is_terminated() {} };
-        // Without a connection there is no closing it: it times out at the servers.
-        let _ = timeout(STOP_TIMEOUT, closed).await;
     }
 
     /// Connects, however often it takes. `None` when we are refused.
@@ -125,8 +124,12 @@ impl ObserverTask {
 
     /// Observes on one session, over all its connections. Returns how the session ended.
     async fn session(&mut self, client: &Client, servers: &TransportStatus) -> Result<SessionState, Gone> {
-        let mut session =
-            SessionRun { watching: WatchStyle::Recursive, cuts_at_watch: 0, cuts_at_count: 0, backoff: Backoff::new() };
+        let mut session = SessionRun {
+            watching: WatchStyle::Recursive,
+            cuts_at_watch: 0,
+            cuts_at_count: 0,
+            backoff: retry_backoff(),
+        };
         loop {
             let began = Instant::now();
             let reason = match self.connection(client, &mut session).await {

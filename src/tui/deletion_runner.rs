@@ -51,7 +51,7 @@ impl DeletionRunner {
         let observe = self.observe.as_ref().ok_or_else(|| failed("this console is read-only"))?;
         let client = zk::connect(&observe.connection).await.map_err(|error| failed(&error.to_string()))?;
         let found = timeout(FINDING_OUT, admin::find_guards(&client, plan)).await;
-        admin::close(client).await;
+        zk::close_session(client).await;
         match found {
             Ok(found) => found.map_err(|error| failed(&error.to_string())),
             Err(_) => Err(failed("the servers gave no answer in time")),

@@ -52,13 +52,14 @@ use self::app::{App, Event, Settings, Tour};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;
-use self::run::{Console, now};
+use self::run::Console;
 use self::sources::Sources;
 use self::terminal::TerminalGuard;
 use self::theme::Theme;
 pub use self::theme::ThemeName;
 use crate::diagnose::Thresholds;
 use crate::observe::{ObserveOptions, Observer};
+use crate::time::now;
 use crate::zk::BadConnectString;
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 

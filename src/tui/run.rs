@@ -8,7 +8,7 @@ use std::error::Error;
 use std::mem::ManuallyDrop;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 use std::{io, vec};
 
 use futures::{Stream, StreamExt};
@@ -16,7 +16,6 @@ use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::layout::Rect;
 use tokio::task::JoinSet;
-use tokio::time::sleep_until;
 
 use super::TuiError;
 use super::app::{App, Effect, Event, FleetSide};
@@ -30,8 +29,8 @@ use crate::contend::{self, Scenario};
 use crate::demo::SceneCommand;
 use crate::files;
 use crate::observe::Observed;
+use crate::time::{now, until};
 use crate::zk::until_unverified_login;
-use crate::znode::Timestamp;
 
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
@@ -72,12 +71,6 @@ pub trait FleetControl {
     fn dismiss(&mut self) {}
     /// Does something on the tour's stage.
     fn direct(&mut self, _: SceneCommand) {}
-}
-
-/// This machine's clock.
-pub fn now() -> Timestamp {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// What the loop woke up for.
@@ -301,13 +294,6 @@ where
         self.app.update(Event::Resize(size.width, size.height), now());
         self.frames.request();
         Ok(ControlFlow::Continue(()))
-    }
-}
-
-async fn until(time: Option<Instant>) {
-    match time {
-        Some(time) => sleep_until(time.into()).await,
-        None => std::future::pending().await,
     }
 }
 

@@ -7,7 +7,7 @@ use zookeeper_client::{Client, Connector, Error, SaslOptions};
 use super::dial::Dialer;
 use super::fault::Unreachable;
 use super::transport::{Flow, Transport, TransportStatus};
-use super::{Auth, ConnectError, ConnectOptions, login};
+use super::{Auth, ConnectError, ConnectOptions, ended, login};
 
 /// The protocol counts a session timeout in milliseconds, in 31 bits.
 const MAX_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
@@ -31,11 +31,10 @@ pub(crate) async fn connect_with_status(options: &ConnectOptions) -> Result<(Cli
     let transport = Transport::start(Arc::new(dialer), Flow::default()).await.map_err(ConnectError::NoTransport)?;
     let client = open(&transport, options).await?;
     let (chroot, mut servers) = (transport.chroot(), transport.status());
-    let (mut states, mut ending) = (client.state_watcher(), transport.status());
+    let (states, mut ending) = (client.state_watcher(), transport.status());
     tokio::spawn(async move {
-        let over = async { while !states.peek_state().is_terminated() && !states.changed().await.is_terminated() {} };
         tokio::select! {
-            () = over => {}
+            _ = ended(states) => {}
             () = ending.until_library_ended() => {}
         }
         drop(transport);

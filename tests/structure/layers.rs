@@ -1,23 +1,24 @@
 //! Which module may use which, and what some must not know.
 
 /// Each module of the crate, and those that it may use. The order is from the bottom up.
-pub const LAYERS: [(&str, &[&str]); 18] = [
+pub const LAYERS: [(&str, &[&str]); 19] = [
     ("znode", &[]),
     ("text", &["znode"]),
+    ("time", &["znode"]),
     ("recipe", &["znode"]),
     ("server_view", &["znode"]),
     ("queue", &["recipe", "server_view", "znode"]),
     ("diagnose", &["queue", "recipe", "server_view", "text", "znode"]),
     ("report", &["diagnose", "queue", "recipe", "server_view", "znode"]),
     ("files", &[]),
-    ("zk", &["files", "server_view", "znode"]),
-    ("observe", &["zk", "queue", "recipe", "znode"]),
-    ("lock", &["recipe", "znode"]),
-    ("contend", &["lock", "zk", "server_view", "znode"]),
-    ("sandbox", &["znode"]),
-    ("demo", &["contend", "lock", "zk", "znode"]),
-    ("admin", &["zk", "files", "report", "diagnose", "queue", "recipe", "server_view", "znode"]),
-    ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("zk", &["files", "server_view", "time", "znode"]),
+    ("observe", &["zk", "queue", "recipe", "time", "znode"]),
+    ("lock", &["recipe", "time", "znode"]),
+    ("contend", &["lock", "zk", "server_view", "time", "znode"]),
+    ("sandbox", &["time", "znode"]),
+    ("demo", &["contend", "lock", "zk", "time", "znode"]),
+    ("admin", &["zk", "files", "report", "diagnose", "queue", "recipe", "server_view", "time", "znode"]),
+    ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "time", "znode"]),
     (
         "cli",
         &[
@@ -36,6 +37,7 @@ pub const LAYERS: [(&str, &[&str]); 18] = [
             "recipe",
             "server_view",
             "text",
+            "time",
             "znode",
             "tui",
         ],
@@ -57,6 +59,7 @@ pub const LAYERS: [(&str, &[&str]); 18] = [
             "recipe",
             "server_view",
             "text",
+            "time",
             "znode",
         ],
     ),

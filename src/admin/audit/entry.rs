@@ -3,6 +3,7 @@ use std::collections::HashMap;
 use serde::{Deserialize, Serialize};
 
 use super::super::{Action, PlannedNode, Who};
+use crate::time;
 
 /// The version of the lines' form: fields are added, never renamed.
 const SCHEMA: u32 = 1;
@@ -102,8 +103,10 @@ impl AuditLine {
     }
 }
 
+/// RFC 3339, UTC, with milliseconds.
 fn now() -> String {
-    chrono::Utc::now().to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
+    let now = chrono::DateTime::from_timestamp_millis(time::now().0).unwrap_or_default();
+    now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
 /// What came of a change.

@@ -1,4 +1,4 @@
-//! Finds a node again and deletes it, or asks its owner to release.
+//! Finds a node again and deletes it.
 
 use std::time::Instant;
 
@@ -7,25 +7,23 @@ use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, Session
 
 use super::super::plan::NeededGuard;
 use super::super::{Action, PlannedNode, RecreationGuard};
-use super::raise::{Raise, Raised, is_answer};
+use super::raise::{Raised, is_answer};
 use super::sent::{Sent, UnansweredDeletion};
 use super::{Ending, Examine, Reexamined, reexamine};
+use crate::time::Backoff;
 use crate::znode::Zxid;
-
-/// What Curator's owners take for the question whether they release.
-const REVOKE_DATA: &[u8] = b"__REVOKE__";
 
 /// How often a node is tried anew when others change it meanwhile, or the connection is lost.
 const MAX_TRIES: usize = 10;
 
-/// How long it is waited after a failed try, at first; longer after each.
-const FIRST_RETRY_DELAY: Duration = Duration::from_millis(10);
+/// How long it waits after a failed try: at first, and at most.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(640));
 
 /// How long what was found out about a node stays good: then it is examined again before anything is sent.
 const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 /// What a step leads to.
-enum Attempt {
+pub(super) enum Attempt {
     /// This is the end.
     End(Ending),
     /// It has to be tried again: something changed.
@@ -49,7 +47,7 @@ struct Written<'a> {
 /// One node in work.
 pub(super) struct NodeDeleter<'a, E> {
     pub(super) client: &'a Client,
-    node: &'a PlannedNode,
+    pub(super) node: &'a PlannedNode,
     pub(super) action: Action,
     examine: &'a mut E,
     examined: Instant,
@@ -68,16 +66,17 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     }
 
     pub(super) async fn run(&mut self) -> Ending {
-        for tried in 0..MAX_TRIES {
+        let mut backoff = Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1);
+        for _ in 0..MAX_TRIES {
             let step = match self.action {
                 Action::Delete => self.try_delete().await,
                 Action::Revoke => self.try_revoke().await,
             };
             match step {
                 Ok(Attempt::End(ending)) => return ending,
-                Ok(Attempt::Again | Attempt::NotPermitted) => pause(tried).await,
+                Ok(Attempt::Again | Attempt::NotPermitted) => sleep(backoff.next()).await,
                 Err(error) => {
-                    if let Err(ending) = self.recover(error, tried).await {
+                    if let Err(ending) = self.recover(error, &mut backoff).await {
                         return ending;
                     }
                 }
@@ -150,15 +149,33 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
+    /// What a node holds, to be written again as it is; else what the attempt has come to.
+    async fn read_to_rewrite(&self, path: &str) -> Result<Result<(Vec<u8>, Stat), Attempt>, Error> {
+        match self.client.get_data(path).await {
+            Ok(read) => Ok(Ok(read)),
+            Err(Error::NoAuth) => Ok(Err(Attempt::NotPermitted)),
+            Err(Error::NoNode) => Ok(Err(Attempt::Again)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A node, with its data where those may be read; `None` when it is gone.
+    pub(super) async fn look(&self, path: &str) -> Result<Option<(Option<Vec<u8>>, Stat)>, Error> {
+        match self.client.get_data(path).await {
+            Ok((data, stat)) => Ok(Some((Some(data), stat))),
+            Err(Error::NoNode) => Ok(None),
+            Err(Error::NoAuth) => Ok(self.client.check_stat(path).await?.map(|stat| (None, stat))),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Makes sure of the parent by raising its version, and deletes the node in one transaction with a write to that very parent: a
     /// number can only come back with another parent.
     async fn delete_with_parent(&mut self, stat: &Stat) -> Result<Attempt, Error> {
         let parent = self.parent().to_owned();
-        let (data, before) = match self.client.get_data(&parent).await {
+        let (data, before) = match self.read_to_rewrite(&parent).await? {
             Ok(read) => read,
-            Err(Error::NoAuth) => return Ok(Attempt::NotPermitted),
-            Err(Error::NoNode) => return Ok(Attempt::Again),
-            Err(error) => return Err(error),
+            Err(attempt) => return Ok(attempt),
         };
         match self.raise(&parent, &data, &before, Some(stat.version)).await? {
             Raised::At { version, behind } => match behind? {
@@ -211,11 +228,9 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Makes sure of the node by raising its own version, and deletes it in one transaction with one more write to it.
     async fn delete_raised(&mut self, stat: &Stat) -> Result<Attempt, Error> {
         let path = self.path().to_owned();
-        let (data, read) = match self.client.get_data(&path).await {
+        let (data, read) = match self.read_to_rewrite(&path).await? {
             Ok(read) => read,
-            Err(Error::NoAuth) => return Ok(Attempt::NotPermitted),
-            Err(Error::NoNode) => return Ok(Attempt::Again),
-            Err(error) => return Err(error),
+            Err(attempt) => return Ok(attempt),
         };
         if read.czxid != stat.czxid {
             return Ok(Attempt::Again);
@@ -261,46 +276,8 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    async fn try_revoke(&mut self) -> Result<Attempt, Error> {
-        let lost = self.sent.raise.take();
-        let (data, stat) = match self.client.get_data(self.path()).await {
-            Ok((data, stat)) => (Some(data), Some(stat)),
-            Err(Error::NoNode) => (None, None),
-            Err(Error::NoAuth) => (None, self.client.check_stat(self.path()).await?),
-            Err(error) => {
-                self.sent.raise = lost;
-                return Err(error);
-            }
-        };
-        self.sent.raise = lost;
-        let Some(stat) = stat.filter(|stat| self.is_ours(stat)) else {
-            let ending = match (&self.sent.raise, stat) {
-                (Some(_), _) => self.sent.cut_off(self.action, "it is gone, and the reply to the question was lost"),
-                (None, None) => Ending::Gone,
-                (None, Some(other)) => Ending::ChangedHands { czxid: Zxid(other.czxid) },
-            };
-            self.settle_raise().await?;
-            return Ok(Attempt::End(ending));
-        };
-        if self.sent.raise.take().is_some() && data.as_deref() == Some(REVOKE_DATA) {
-            return Ok(Attempt::End(Ending::Asked));
-        }
-        if let Some(ending) = self.examine_again().await {
-            return Ok(Attempt::End(ending));
-        }
-        let path = self.path().to_owned();
-        let raise =
-            Raise { path, czxid: stat.czxid, data: REVOKE_DATA.to_vec(), version: stat.version, times: 1, read: None };
-        Ok(match self.raise_once(raise, None).await? {
-            Raised::At { .. } => Attempt::End(Ending::Asked),
-            Raised::Again => Attempt::Again,
-            Raised::Other(stat) => Attempt::End(Ending::ChangedHands { czxid: Zxid(stat.czxid) }),
-            Raised::NotPermitted => Attempt::End(Ending::Refused { lacks: "the WRITE permission on it" }),
-        })
-    }
-
     /// Looks again at what was confirmed, when that was some time ago.
-    async fn examine_again(&mut self) -> Option<Ending> {
+    pub(super) async fn examine_again(&mut self) -> Option<Ending> {
         if self.examined.elapsed() < MAX_EXAMINATION_AGE {
             return None;
         }
@@ -326,18 +303,18 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         self.node.path.parent_str().unwrap_or("/")
     }
 
-    fn is_ours(&self, stat: &Stat) -> bool {
+    pub(super) fn is_ours(&self, stat: &Stat) -> bool {
         Zxid(stat.czxid) == self.node.czxid
     }
 
     /// After an error of the connection: waits for the next one, and for the server behind it to know all that was done before.
-    async fn recover(&self, error: Error, tried: usize) -> Result<(), Ending> {
+    async fn recover(&self, error: Error, backoff: &mut Backoff) -> Result<(), Ending> {
         if is_answer(&error) {
             return Err(self.sent.cut_off(self.action, &error.to_string()));
         }
         let mut states = self.client.state_watcher();
         loop {
-            pause(tried).await;
+            sleep(backoff.next()).await;
             loop {
                 match states.peek_state() {
                     SessionState::SyncConnected => break,
@@ -366,8 +343,4 @@ fn refused(error: Error) -> Attempt {
         Error::NoAuth => Attempt::End(Ending::Refused { lacks: "the DELETE permission on its parent" }),
         error => Attempt::End(Ending::NotDone { why: error.to_string() }),
     }
-}
-
-async fn pause(tried: usize) {
-    sleep(FIRST_RETRY_DELAY * 2_u32.pow(u32::try_from(tried).unwrap_or(0).min(6))).await;
 }

@@ -22,6 +22,7 @@
 mod deleter;
 mod ending;
 mod raise;
+mod revoke;
 mod sent;
 mod version;
 
@@ -36,12 +37,10 @@ pub use ending::{Ending, NodeOutcome};
 use super::audit::{AuditLine, Subject};
 use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
+use crate::zk::close_session;
 
 /// How long an examination may take: servers that are slow to tell about themselves are waited for.
 const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// How long the end of the session is waited for.
-const MAX_CLOSING: Duration = Duration::from_secs(2);
 
 /// Looks at a node again, right before it is deleted.
 pub trait Examine: Send {
@@ -113,7 +112,7 @@ pub async fn execute(
         outcomes[index] = Some(outcome);
     }
     if let Some(session) = run.session {
-        close(session).await;
+        close_session(session).await;
     }
     outcomes.into_iter().flatten().collect()
 }
@@ -145,20 +144,9 @@ impl<E: Examine> PlanRun<'_, E> {
             ending
         } else {
             // What still waits in the client library must not be sent after the verdict.
-            close(client).await;
+            close_session(client).await;
             sent.cut_off(self.action, "the servers gave no answer in time")
         };
         sent.outcome(node, self.action, ending)
     }
-}
-
-/// Closes the session and waits for that a short while; one that cannot be closed times out at the servers.
-pub async fn close(client: Client) {
-    let mut states = client.state_watcher();
-    if client.state().is_terminated() {
-        return;
-    }
-    drop(client);
-    let closed = async { while !states.changed().await.is_terminated() {} };
-    let _ = timeout(MAX_CLOSING, closed).await;
 }

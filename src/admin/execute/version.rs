@@ -92,20 +92,9 @@ impl<E: Examine> NodeDeleter<'_, E> {
     /// The reply to a raise, or to a revocation, was lost: finds out whether it hit another node.
     pub(super) async fn settle_raise(&mut self) -> Result<(), Error> {
         let Some(raise) = self.sent.raise.clone() else { return Ok(()) };
-        let (data, stat) = match self.client.get_data(&raise.path).await {
-            Ok((data, stat)) => (Some(data), stat),
-            Err(Error::NoNode) => {
-                self.sent.raise = None;
-                return Ok(());
-            }
-            Err(Error::NoAuth) => {
-                let Some(stat) = self.client.check_stat(&raise.path).await? else {
-                    self.sent.raise = None;
-                    return Ok(());
-                };
-                (None, stat)
-            }
-            Err(error) => return Err(error),
+        let Some((data, stat)) = self.look(&raise.path).await? else {
+            self.sent.raise = None;
+            return Ok(());
         };
         if stat.czxid == raise.czxid {
             if stat.version != raise.version {

@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use options::{CompareOptions, ContendOptions};
@@ -31,6 +31,7 @@ use super::error::{CliError, Verdict};
 use super::options::Format;
 use super::settings::Settings;
 use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
+use crate::time::until;
 use crate::zk::survey::ViewBy;
 
 /// Lets one fleet contend and prints what it came to.
@@ -91,7 +92,7 @@ async fn play(
     let ended = loop {
         tokio::select! {
             () = &mut stop => break Ok(()),
-            () = reached(end) => break Ok(()),
+            () = until(end) => break Ok(()),
             () = &mut expired => {
                 gave_up = timeout.had_begun();
                 break if gave_up { Ok(()) } else { Err(timeout.no_answer(&settings.connect)) };
@@ -163,13 +164,6 @@ fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
         outcome
             .troubles
             .insert(0, format!("the servers were lost: none was there for {waited}, and the run was ended"));
-    }
-}
-
-async fn reached(end: Option<Instant>) {
-    match end {
-        Some(end) => sleep_until(end).await,
-        None => std::future::pending().await,
     }
 }
 

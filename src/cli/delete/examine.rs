@@ -10,8 +10,9 @@ use crate::admin::{DeletePlan, NoPlan};
 use crate::diagnose::TableAt;
 use crate::examine::{near, survey};
 use crate::queue::{Change, LockTable};
+use crate::time::now;
 use crate::zk::stat_of;
-use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
+use crate::znode::{ZnodePath, ZnodeStat};
 
 /// The node's stat; `None` when there is no such node.
 pub(super) async fn stat(
@@ -86,8 +87,4 @@ async fn read(settings: &Settings) -> Result<LockTable, CliError> {
     let read = live.read_once().await;
     let (table, ..) = live.stop().await;
     read.map(|_| table)
-}
-
-fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
 }

@@ -38,7 +38,7 @@ pub(super) async fn run(
     let client = zk::connect(&settings.connect_options()?).await?;
     let deletion = Deletion { settings, options, client };
     let done = deletion.run(audit.as_ref(), out).await;
-    admin::close(deletion.client).await;
+    zk::close_session(deletion.client).await;
     let (plan, report) = done?;
     let failed = report.as_ref().filter(|report| report.failed).map(|report| CliError::Failed(report.reason.clone()));
     let action = if options.revoke { Action::Revoke } else { Action::Delete };

@@ -12,8 +12,7 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Acls, Client, CreateMode, Error};
 
 use super::{SceneAction, ScriptedClients};
-use crate::contend::close;
-use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, connect_through};
+use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, close_session, connect_through};
 use crate::znode::ZnodePath;
 
 /// Acts that may wait for a scene.
@@ -188,12 +187,12 @@ impl SceneSessions {
     async fn close_session(&mut self, session: Client) {
         let id = session.session_id();
         self.sessions.retain(|other| other.session_id() != id);
-        close(session).await;
+        close_session(session).await;
     }
 
     /// Closes every session; their nodes go with them.
     async fn close_all(self) {
-        futures::future::join_all(self.sessions.into_iter().map(close)).await;
+        futures::future::join_all(self.sessions.into_iter().map(close_session)).await;
     }
 }
 

@@ -1,7 +1,7 @@
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::connection_task::ConnectionTask;
 use crate::sandbox::config::SandboxConfig;
 use crate::sandbox::machine::Machine;
+use crate::time;
 
 /// The machine, and how to wake who waits for it.
 #[derive(Debug)]
@@ -44,8 +45,7 @@ pub(super) struct Waker {
 
 impl SharedMachine {
     pub fn new(options: SandboxConfig) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let wall = i64::try_from(since.as_millis()).unwrap_or_default();
+        let wall = time::now().0;
         let machine = Machine::new(options, Uuid::new_v4().into_bytes(), wall);
         let state = GuardedState { machine, wakers: HashMap::new(), ready: Vec::new() };
         Self { state: Mutex::new(state), sooner: Notify::new(), wall, start: Instant::now() }

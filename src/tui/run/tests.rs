@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::*;
 use crate::queue::Change;
+use crate::time::now;
 use crate::tui::testing::{self, curator, ensemble, listed};
 use crate::tui::theme::ThemeName;
 

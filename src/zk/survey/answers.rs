@@ -52,12 +52,32 @@ impl RoundAnswers {
         self.problem.get_or_insert(problem);
     }
 
+    /// Begins questions with a pace of their own: what they cost and what is wrong with them is counted from zero. Hand what
+    /// this gives to [`end_timed`](Self::end_timed).
+    pub(super) fn begin_timed(&mut self) -> OtherQuestions {
+        OtherQuestions { cost: std::mem::take(&mut self.cost), problem: self.problem.take() }
+    }
+
+    /// What came of these questions; from here on the others are counted again.
+    pub(super) fn end_timed<T>(&mut self, others: OtherQuestions, found: T) -> TimedAnswer<T> {
+        let took = std::mem::replace(&mut self.cost, others.cost);
+        let problem = std::mem::replace(&mut self.problem, others.problem);
+        TimedAnswer { found, took, problem }
+    }
+
     /// What is wrong with each of the groups of questions.
     pub(super) fn problems(&mut self) -> impl Iterator<Item = &mut String> {
         let figures = self.figures.as_mut().and_then(|timed| timed.problem.as_mut());
         let watched = self.watched.as_mut().and_then(|timed| timed.problem.as_mut());
         self.problem.as_mut().into_iter().chain(figures).chain(watched)
     }
+}
+
+/// What the questions without a pace of their own cost, and what is wrong with them.
+#[derive(Debug)]
+pub(super) struct OtherQuestions {
+    cost: Duration,
+    problem: Option<String>,
 }
 
 /// An answer to questions with a pace of their own, or its absence.

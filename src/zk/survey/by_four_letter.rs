@@ -3,7 +3,7 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep};
 use tokio_rustls::TlsConnector;
 
-use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers, WatchFigures};
+use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
 use crate::server_view::{AskedBy, Load, ServerMode, Transport, WatchedPath, four_letter};
 use crate::zk::call::NamedBy;
 use crate::zk::four_letter::{AskError, FourLetterAnswer, QuestionLimits, Word, ask_over};
@@ -66,20 +66,15 @@ impl ByFourLetter<'_> {
             self.answers.sessions = four_letter::dump(&answer.text).map(|(found, whole)| (found, whole && !answer.cut));
         }
         if let (Some(monitor), Some(totals)) = (monitor, totals) {
-            self.answers.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
+            let others = self.answers.begin_timed();
+            let found = self.take_figures(monitor, totals);
+            self.answers.figures = Some(self.answers.end_timed(others, found));
         }
         if let Some(asked) = watched {
-            self.answers.watched = Some(self.apart(|this| this.take_watched(asked)));
+            let others = self.answers.begin_timed();
+            let found = self.take_watched(asked);
+            self.answers.watched = Some(self.answers.end_timed(others, found));
         }
-    }
-
-    /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
-    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> TimedAnswer<T> {
-        let rest = (std::mem::take(&mut self.answers.cost), self.answers.problem.take());
-        let found = take(self);
-        let (took, problem) = (self.answers.cost, self.answers.problem.take());
-        (self.answers.cost, self.answers.problem) = rest;
-        TimedAnswer { found, took, problem }
     }
 
     fn take_figures(&mut self, monitor: WordReply, totals: WordReply) -> WatchFigures {

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers, WatchFigures};
+use super::answers::{RoundAnswers, WantedAnswers, WatchFigures};
 use crate::server_view::admin::{self, BadAnswer};
 use crate::server_view::{AskedBy, Load, ServerMode, Transport};
 use crate::zk::admin::{AdminError, AdminUrl, Reply, get_from};
@@ -58,20 +58,15 @@ impl ByHttp<'_> {
         self.answers.sessions =
             sessions.and_then(|asked| self.take_or_note(asked, admin::dump)).map(|found| (found, true));
         if let (Some(monitor), Some(totals)) = (monitor, totals) {
-            self.answers.figures = Some(self.apart(|this| this.take_figures(monitor, totals)));
+            let others = self.answers.begin_timed();
+            let found = self.take_figures(monitor, totals);
+            self.answers.figures = Some(self.answers.end_timed(others, found));
         }
         if let Some(asked) = watched {
-            self.answers.watched = Some(self.apart(|this| this.take_or_note(asked, admin::watches_by_path)));
+            let others = self.answers.begin_timed();
+            let found = self.take_or_note(asked, admin::watches_by_path);
+            self.answers.watched = Some(self.answers.end_timed(others, found));
         }
-    }
-
-    /// Keeps what it costs and what is wrong with it apart from the rest, for it has a pace of its own.
-    fn apart<T>(&mut self, take: impl FnOnce(&mut Self) -> T) -> TimedAnswer<T> {
-        let rest = (std::mem::take(&mut self.answers.cost), self.answers.problem.take());
-        let found = take(self);
-        let (took, problem) = (self.answers.cost, self.answers.problem.take());
-        (self.answers.cost, self.answers.problem) = rest;
-        TimedAnswer { found, took, problem }
     }
 
     fn take_figures(&mut self, monitor: HttpReply, totals: HttpReply) -> WatchFigures {

@@ -6,12 +6,13 @@ use super::answers::{RoundAnswers, TimedAnswer, WantedAnswers};
 use super::by_four_letter::by_four_letter;
 use super::by_http::by_http;
 use super::members::MemberAddress;
-use super::own_session::{OwnSession, now};
+use super::own_session::OwnSession;
 use super::pace::{CLIENTS, FIGURES, Pace, WATCHERS};
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{
     AskedBy, Keyed, Listing, Load, MemberView, Provenance, ServerClock, ServerMode, Transport, WatchedPath,
 };
+use crate::time::now;
 use crate::zk::connect_string::ConnectString;
 use crate::zk::four_letter::AskError;
 use crate::zk::tls;

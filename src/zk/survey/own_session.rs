@@ -5,9 +5,10 @@ use tokio::time::{Instant, sleep, timeout};
 use zookeeper_client::{Client, Error};
 
 use crate::server_view::{Anchor, EnsembleConfig, Load};
+use crate::time::{Backoff, now};
 use crate::zk::connect_string::ConnectString;
-use crate::zk::{ConnectOptions, connect};
-use crate::znode::{SessionId, Timestamp};
+use crate::zk::{ConnectOptions, connect, ended};
+use crate::znode::SessionId;
 
 /// Where an ensemble keeps its own config, from 3.5.
 const CONFIG_PATH: &str = "/zookeeper/config";
@@ -18,19 +19,14 @@ const CONFIG_READ_INTERVAL: Duration = Duration::from_secs(30);
 /// How long a request on our session may take.
 const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 
-const FIRST_RETRY: Duration = Duration::from_secs(1);
-const LONGEST_RETRY: Duration = Duration::from_secs(30);
+/// How long it waits before it asks for a session again: at first, and at most.
+const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
 /// After so long the leader may not know that our session was heard since: followers tell it by their pings.
 const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
 
 /// How long a follower takes to tell the leader who was heard, with a tick of two seconds.
 const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
-
-/// This machine's clock.
-pub(super) fn now() -> Timestamp {
-    Timestamp(chrono::Utc::now().timestamp_millis())
-}
 
 /// Our own session and what it found out.
 #[derive(Clone, Debug, Default)]
@@ -56,32 +52,29 @@ impl OwnSession {
     /// Keeps a session and tells what it finds, until nobody listens; never longer than it is polled.
     pub(super) async fn keep(options: ConnectOptions, target: ConnectString, found: watch::Sender<Self>) {
         let options = above_chroot(&options, &target);
-        let (mut own, mut retry) = (Self::default(), FIRST_RETRY);
+        let (mut own, mut backoff) = (Self::default(), Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1));
         while !found.is_closed() {
             match connect(&options).await {
                 Ok(client) => {
                     own.welcome(client.clone()).await;
                     found.send_replace(own.clone());
-                    retry = FIRST_RETRY;
+                    backoff.reset();
                     own.stay(&client, &found).await;
                     own.client = None;
                     found.send_replace(own.clone());
                 }
                 Err(error) => tracing::info!(error = error.to_string(), "no session for the survey"),
             }
-            sleep(retry).await;
-            retry = LONGEST_RETRY.min(retry * 2);
+            sleep(backoff.next()).await;
         }
     }
 
     /// Reads the config from time to time, as long as the session lasts.
     async fn stay(&mut self, client: &Client, found: &watch::Sender<Self>) {
-        let mut states = client.state_watcher();
-        let ended = async { while !states.changed().await.is_terminated() {} };
-        tokio::pin!(ended);
+        let mut over = std::pin::pin!(ended(client.state_watcher()));
         loop {
             tokio::select! {
-                () = &mut ended => return,
+                _ = &mut over => return,
                 () = found.closed() => return,
                 () = sleep(CONFIG_READ_INTERVAL) => {}
             }

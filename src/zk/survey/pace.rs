@@ -1,12 +1,16 @@
+//! When to ask a server again, so that all questions together take little of its time.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A kind of question and how much of a server's time it may take. Together they are half of a fiftieth, which leaves room for
-/// what cannot be seen from outside: several threads at work for one question, and garbage to be collected after it.
+use crate::time::Backoff;
+
+/// How much of a server's time one kind of question may take. All kinds together may take 1 %, half of what is promised: the
+/// rest is for what cannot be seen from outside, such as several threads at work for one question, or garbage collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TimeBudget {
-    /// It may take one part in so many of a server's time.
+    /// It may take the server's time divided by this.
     one_in: u32,
     max_interval: Duration,
 }
@@ -20,28 +24,36 @@ pub(super) const FIGURES: TimeBudget = TimeBudget { one_in: 600, max_interval: D
 /// Who watches what: about 0.17 %.
 pub(super) const WATCHERS: TimeBudget = TimeBudget { one_in: 600, max_interval: Duration::from_secs(300) };
 
+/// The shortest time between two rounds.
 const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The longest time until a server that does not answer is asked again.
-const LONGEST_RETRY: Duration = Duration::from_secs(10);
+const MAX_RETRY_INTERVAL: Duration = Duration::from_secs(10);
 
-/// A server that was never asked before takes long for the first answer, and that says nothing of the next.
+/// What the first answer is taken to cost at most: a server that was never asked before takes long for it, and that says
+/// nothing of the next.
 const ASSUMED_FIRST_COST: Duration = Duration::from_millis(20);
 
 /// When to ask a server the same again.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Pace {
-    share: TimeBudget,
-    longest: Duration,
-    failures: u32,
-    before: Duration,
+    budget: TimeBudget,
+    max_interval: Duration,
+    backoff: Backoff,
+    last_cost: Duration,
     due: Option<Instant>,
 }
 
 impl Pace {
-    /// A server that answers is asked at least once in `longest`, whatever that costs it.
-    pub(super) fn new(share: TimeBudget, longest: Duration) -> Self {
-        Self { share, longest: share.max_interval.min(longest), failures: 0, before: ASSUMED_FIRST_COST, due: None }
+    /// A server that answers is asked at least once in `max_interval`, whatever that costs it.
+    pub(super) fn new(budget: TimeBudget, max_interval: Duration) -> Self {
+        Self {
+            budget,
+            max_interval: budget.max_interval.min(max_interval),
+            backoff: Backoff::new(MIN_INTERVAL, MAX_RETRY_INTERVAL),
+            last_cost: ASSUMED_FIRST_COST,
+            due: None,
+        }
     }
 
     /// Whether it is time to ask.
@@ -52,16 +64,15 @@ impl Pace {
     /// After an answer that took that long. Of two in a row the shorter counts: a server that collects its garbage during one
     /// is not slow.
     pub(super) fn answered(&mut self, took: Duration) -> Duration {
-        self.failures = 0;
-        let cost = took.min(std::mem::replace(&mut self.before, took));
-        self.wait((cost * self.share.one_in).min(self.longest).max(MIN_INTERVAL))
+        self.backoff.reset();
+        let cost = took.min(std::mem::replace(&mut self.last_cost, took));
+        self.wait((cost * self.budget.one_in).min(self.max_interval).max(MIN_INTERVAL))
     }
 
-    /// After no answer: a second, then twice as long each time.
+    /// After no answer: a second, then about twice as long each time.
     pub(super) fn failed(&mut self) -> Duration {
-        let wait = MIN_INTERVAL * (1 << self.failures.min(4));
-        self.failures = self.failures.saturating_add(1);
-        self.wait(wait.min(LONGEST_RETRY))
+        let wait = self.backoff.next().max(MIN_INTERVAL);
+        self.wait(wait)
     }
 
     fn wait(&mut self, wait: Duration) -> Duration {
@@ -102,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn all_questions_together_take_less_than_half_of_a_fiftieth() {
+    fn all_questions_together_take_one_percent_of_a_servers_time() {
         let taken: f64 = [CLIENTS, FIGURES, WATCHERS].iter().map(|share| 1.0 / f64::from(share.one_in)).sum();
         assert!(taken <= 0.0101, "{taken}");
     }
@@ -110,8 +121,10 @@ mod tests {
     #[test]
     fn a_server_that_does_not_answer_is_asked_less_and_less_often_up_to_a_bound() {
         let mut pace = Pace::new(CLIENTS, Duration::MAX);
-        let waits: Vec<u64> = (0..6).map(|_| pace.failed().as_secs()).collect();
-        assert_eq!(waits, [1, 2, 4, 8, 10, 10]);
+        for full in [1, 2, 4, 8, 10, 10].map(Duration::from_secs) {
+            let wait = pace.failed();
+            assert!(wait <= full && wait >= MIN_INTERVAL.max(full * 3 / 4), "{wait:?} of {full:?}");
+        }
         pace.answered(Duration::ZERO);
         assert_eq!(pace.failed(), MIN_INTERVAL);
     }

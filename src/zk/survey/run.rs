@@ -6,9 +6,10 @@ use tokio::time::sleep;
 
 use super::member::Member;
 use super::members::{MemberAddress, MemberList, find_members};
-use super::own_session::{OwnSession, now};
+use super::own_session::OwnSession;
 use super::{SurveyOptions, ViewBy};
 use crate::server_view::{Load, MemberView, ServerMode, ServerView};
+use crate::time::now;
 use crate::zk::connect_string::ConnectString;
 
 /// Reports that may wait: more than any ensemble has members.

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, timeout};
 
 use super::Flow;
 use super::flow::{Admission, Gate};
+use crate::time::until;
 
 /// What is read at once, at first and at most, in bytes: it grows where much passes.
 const READ_BUFFER_SIZES: (usize, usize) = (4 << 10, 64 << 10);
@@ -100,7 +101,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                     return Ok(Ended::Stopped);
                 }
             }
-            () = at(due), if !paused => {
+            () = until(due), if !paused => {
                 let Some((_, bytes)) = kept.pop_front() else { continue };
                 size -= bytes.len();
                 if let Some(ended) = pass(to, &bytes, direction).await {
@@ -151,11 +152,4 @@ async fn pass<W: AsyncWrite + Unpin, D: Direction>(
     }
     direction.passed(length);
     direction.is_over().then_some(Ended::Stopped)
-}
-
-async fn at(due: Option<Instant>) {
-    match due {
-        Some(due) => sleep_until(due).await,
-        None => std::future::pending().await,
-    }
 }

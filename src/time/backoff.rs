@@ -1,0 +1,63 @@
+//! Growing pauses between tries.
+
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+/// Pauses that double from the first to the longest, each shortened by up to a quarter at random, so that many programs that
+/// failed together do not come back together.
+#[derive(Clone, Debug)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+    next: Duration,
+}
+
+impl Backoff {
+    /// The next pause is at most `first`, and none is longer than `longest`.
+    pub const fn new(first: Duration, longest: Duration) -> Self {
+        Self { first, longest, next: first }
+    }
+
+    /// How long to pause after one more failure.
+    pub fn next(&mut self) -> Duration {
+        let full = self.next.min(self.longest);
+        self.next = full.saturating_mul(2);
+        // The keys of a fresh hasher are random, and this needs no better randomness than that, nor a crate for it.
+        let thousandths = u32::try_from(RandomState::new().hash_one(()) % 250).unwrap_or_default();
+        full - full / 1000 * thousandths
+    }
+
+    /// Starts over after a success.
+    pub fn reset(&mut self) {
+        self.next = self.first;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIRST: Duration = Duration::from_millis(250);
+    const LONGEST: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn pauses_grow_to_a_bound_and_start_over() {
+        let mut backoff = Backoff::new(FIRST, LONGEST);
+        let pauses: Vec<Duration> = (0..12).map(|_| backoff.next()).collect();
+        for (doublings, pause) in pauses.iter().enumerate() {
+            let full = LONGEST.min(FIRST * (1 << doublings));
+            assert!(*pause <= full && *pause >= full * 3 / 4, "{pauses:?}");
+        }
+        backoff.reset();
+        assert!(backoff.next() <= FIRST);
+    }
+
+    #[test]
+    fn two_programs_do_not_come_back_together() {
+        let pauses = || {
+            let mut backoff = Backoff::new(FIRST, LONGEST);
+            std::array::from_fn::<_, 12, _>(|_| backoff.next())
+        };
+        assert_ne!(pauses(), pauses());
+    }
+}
