@@ -32,6 +32,11 @@ const CIRCLES_AS_DEFINED: &[&str] = &[
     "zk/transport",
 ];
 
+/// Lines of a file of `src` at most.
+const MAX_LINES: usize = 400;
+/// Files of `src` that do not say yet what they are for. It must come down to none.
+const MAX_UNDESCRIBED: usize = 158;
+
 static SOURCE: LazyLock<Source> = LazyLock::new(|| Source::read(&src()));
 
 fn src() -> PathBuf {
@@ -147,6 +152,28 @@ fn no_files_import_each_other_in_a_circle() {
         let gone: Vec<_> = known.iter().filter(|folder| !left.contains(**folder)).collect();
         assert!(gone.is_empty(), "{reading:?}: no circle is left in {gone:?}: take it out of the list");
     }
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_is_short() {
+    let mut files: Vec<PathBuf> = vec![src()];
+    let (mut undescribed, mut long) = (Vec::new(), Vec::new());
+    while let Some(path) = files.pop() {
+        if path.is_dir() {
+            files.extend(fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = fs::read_to_string(&path).expect("a readable source file");
+            if !text.starts_with("//!") {
+                undescribed.push(path.display().to_string());
+            }
+            if text.lines().count() > MAX_LINES {
+                long.push(format!("{}: {} lines", path.display(), text.lines().count()));
+            }
+        }
+    }
+    assert!(long.is_empty(), "{}", long.join("\n"));
+    let count = undescribed.len();
+    assert!(count <= MAX_UNDESCRIBED, "{count} files begin without a //! line:\n{}", undescribed.join("\n"));
 }
 
 #[test]
