@@ -1,10 +1,14 @@
+//! The findings of this moment: every check looks, and what lasts stands.
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::checks::Checks;
+use super::code::Explains;
 use super::suspicion::{StandingFindings, Suspicion, SuspicionHistory};
-use super::{Code, Finding, Severity, TableAt, Thresholds, checks};
+use super::{Code, Finding, Severity, TableAt, Thresholds};
 use crate::queue::{LockId, LockTable};
 use crate::znode::Timestamp;
 
@@ -23,7 +27,7 @@ pub struct Changed {
 #[derive(Clone, Debug)]
 pub struct Diagnosis {
     thresholds: Thresholds,
-    memory: checks::Memory,
+    checks: Checks,
     ledger: SuspicionHistory,
     findings: Vec<Arc<Finding>>,
     by_lock: FxHashMap<LockId, Vec<Arc<Finding>>>,
@@ -34,7 +38,7 @@ impl Diagnosis {
     pub fn new(thresholds: Thresholds) -> Self {
         Self {
             thresholds,
-            memory: checks::Memory::default(),
+            checks: Checks::default(),
             ledger: SuspicionHistory::default(),
             findings: Vec::new(),
             by_lock: FxHashMap::default(),
@@ -52,17 +56,17 @@ impl Diagnosis {
     /// A table that is not live has no findings: all that stood are cleared.
     pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> Changed {
         if !table.is_live() {
-            self.memory = checks::Memory::default();
+            self.checks = Checks::default();
             self.ledger.forget_all();
             return self.replace(StandingFindings::default());
         }
         let table_at = TableAt::new(table, now);
-        let mut suspicions: Vec<Suspicion> = checks::all(table_at, &self.thresholds, &mut self.memory);
+        let mut suspicions: Vec<Suspicion> = self.checks.look(table_at, &self.thresholds);
         if !table_at.view().provenance().can_prove() {
             suspicions = suspicions.into_iter().map(Suspicion::doubted).collect();
         }
-        let verdicts = self.ledger.judge(suspicions, now);
-        self.replace(explained(verdicts))
+        let standing_now = self.ledger.judge(suspicions, now);
+        self.replace(explained(standing_now))
     }
 
     /// All findings, the most severe first.
@@ -80,8 +84,8 @@ impl Diagnosis {
         self.of(lock).next()
     }
 
-    fn replace(&mut self, verdicts: StandingFindings) -> Changed {
-        let StandingFindings { mut standing, raised } = verdicts;
+    fn replace(&mut self, standing_now: StandingFindings) -> Changed {
+        let StandingFindings { mut standing, raised } = standing_now;
         standing.sort_by(|a, b| order(a).cmp(&order(b)));
         let stands: FxHashSet<Identity> = standing.iter().map(|finding| identity(finding)).collect();
         let before = std::mem::take(&mut self.findings);
@@ -97,37 +101,17 @@ impl Diagnosis {
 }
 
 /// Leaves out that a lock is stuck where it is known why.
-fn explained(mut verdicts: StandingFindings) -> StandingFindings {
-    let why = verdicts.standing.iter().filter(|finding| finding.severity > Severity::Info && explains(finding.code));
-    let known: FxHashSet<LockId> = why.map(|finding| finding.lock.id).collect();
-    let is_new = |finding: &Finding| !is_vague(finding.code) || !known.contains(&finding.lock.id);
-    verdicts.standing.retain(|finding| is_new(finding));
-    verdicts.raised.retain(is_new);
-    verdicts
-}
-
-fn is_vague(code: Code) -> bool {
-    matches!(code, Code::Stuck | Code::StuckLease)
-}
-
-/// Whether a finding says why nobody gets the lock.
-fn explains(code: Code) -> bool {
-    use Code::{
-        Deadlock, ExpiringHolder, Ghost, IdleHolder, LostWakeUp, MemberDisagrees, Orphan, PersistentContender,
-        SelfBlocked,
-    };
-    matches!(
-        code,
-        Deadlock
-            | Ghost
-            | MemberDisagrees
-            | Orphan
-            | SelfBlocked
-            | LostWakeUp
-            | ExpiringHolder
-            | IdleHolder
-            | PersistentContender
-    )
+fn explained(mut standing_now: StandingFindings) -> StandingFindings {
+    let is = |finding: &Finding, explains| finding.code.traits().explains == explains;
+    let causes = standing_now
+        .standing
+        .iter()
+        .filter(|finding| finding.severity > Severity::Info && is(finding, Explains::Cause));
+    let known: FxHashSet<LockId> = causes.map(|finding| finding.lock.id).collect();
+    let is_new = |finding: &Finding| !is(finding, Explains::Symptom) || !known.contains(&finding.lock.id);
+    standing_now.standing.retain(|finding| is_new(finding));
+    standing_now.raised.retain(is_new);
+    standing_now
 }
 
 type Identity = (LockId, Code, Option<Arc<str>>);

@@ -1,3 +1,5 @@
+//! What the servers say about the contenders of a table: whether their owners live, and what they watch.
+
 use std::time::Duration;
 
 use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};

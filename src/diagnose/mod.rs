@@ -1,7 +1,7 @@
 //! What the servers' own view makes of the queues: who is alive, who watches what, and why a lock is stuck.
 //!
 //! [`TableAt`] joins a [`LockTable`](crate::queue::LockTable) with its [`ServerView`](crate::server_view::ServerView).
-//! [`Diagnosis`] makes [`Finding`]s of it, one kind a file. [`Waits`] is the graph of who waits for whom, across locks.
+//! [`Diagnosis`] makes [`Finding`]s of it: one kind a file in `checks`, and one row a kind in `code`. [`Waits`] is the graph of who waits for whom, across locks.
 //!
 //! # What is found, and what cannot be
 //!
@@ -20,30 +20,16 @@
 //! Pure. Architecture invariant: without evidence nothing is claimed; what a missing server could know stays unknown, and
 //! what a sound hand-over shows for a moment is a finding only when it lasts.
 
-mod adopted;
 mod checks;
-mod deadlock;
+mod code;
+mod context;
 mod diagnosis;
-mod disagrees;
 mod election;
-mod empty;
-mod expiring;
 mod facts;
 mod finding;
-mod foreign;
-mod ghost;
-mod head_expired;
-mod idle;
-mod leaked;
-mod lost_wake_up;
-mod orphan;
-mod orphan_suspected;
-mod overflow;
-mod persistent;
-mod self_blocked;
+mod round_memory;
 #[cfg(test)]
 mod sentences;
-mod stuck;
 mod suspicion;
 #[cfg(test)]
 mod testing;
@@ -51,8 +37,9 @@ mod thresholds;
 mod unwatched;
 mod waits;
 
+pub use code::Code;
 pub use diagnosis::{Changed, Diagnosis};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
-pub use finding::{Code, Finding, Severity};
+pub use finding::{Finding, Severity};
 pub use thresholds::Thresholds;
 pub use waits::{Blocker, Cycle, Wait, Waits};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::code::Evidence;
 use super::facts::BY_PLAIN_TEXT;
 use super::{Code, Finding, Severity};
 use crate::queue::{LockId, LockQueue};
@@ -50,7 +51,7 @@ impl Suspicion {
     /// The same when what the servers told came in plain text beside a session over TLS: what builds on it is no more than a
     /// warning and says so. What the znodes show by themselves stays as it is.
     pub fn doubted(mut self) -> Self {
-        if self.finding.code.builds_on_servers() {
+        if self.finding.code.traits().evidence == Evidence::Servers {
             self.finding.severity = self.finding.severity.min(Severity::Warning);
             self.finding.summary.push_str(BY_PLAIN_TEXT);
         }

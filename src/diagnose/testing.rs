@@ -1,4 +1,4 @@
-//! A small ensemble for the tests of the findings: nodes as an observer would tell them, and what one server would tell of itself.
+//! A small ensemble for the tests of the findings: nodes as an observer reports them, and what one server says of itself.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -296,4 +296,33 @@ pub fn uuid(number: u32) -> String {
 /// The beginning of a name of Curator's mutex, for a lock at that path.
 pub fn curator(parent: &str, number: u32) -> String {
     format!("{parent}/_c_{}-lock-", uuid(number))
+}
+
+/// A code, and what raises it.
+pub type Example = (Code, World);
+
+/// Clients that work: they ask something each second.
+pub fn work(world: &mut World, seconds: u32) {
+    for _ in 0..seconds {
+        world.clients.iter_mut().for_each(|client| client.cxid += 1);
+        world.pass(1);
+    }
+}
+
+/// A lock at `/l`, for which these sessions queue in this order.
+pub fn queue(sessions: &[i64]) -> World {
+    let mut world = World::new();
+    for (number, session) in (1..).zip(sessions) {
+        world.create(&curator("/l", number), *session);
+    }
+    world
+}
+
+/// One session queues twice, by nodes with these ids.
+pub fn one_session_twice(first: u32, second: u32, seconds: u32) -> World {
+    let mut world = World::new();
+    world.create(&curator("/l", first), 1);
+    world.create(&curator("/l", second), 1);
+    world.pass(seconds);
+    world
 }

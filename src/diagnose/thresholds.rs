@@ -1,6 +1,9 @@
+//! From when on something is called a finding, and how long that takes to see.
+
 use std::time::Duration;
 
 use super::Code;
+use super::code::FoundAfter;
 
 /// How often a table is examined, at least, by who wants findings.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
@@ -44,16 +47,13 @@ impl Thresholds {
     /// For how long a table must be looked at before a finding of this code can come of it, when nothing was seen before.
     /// Zero for what the first look tells. In a shorter time, that there is no such finding means nothing.
     pub fn least_time_to_find(&self, code: Code) -> Duration {
-        match code {
-            Code::SequenceOverflow | Code::PersistentContender | Code::HeadChangedByExpiry => Duration::ZERO,
-            // Two looks.
-            Code::Orphan | Code::ExpiringHolder | Code::ForeignChild | Code::AdoptedNode => LOOK_INTERVAL,
-            Code::Deadlock | Code::OrphanSuspected | Code::SelfBlocked | Code::LostWakeUp | Code::LeakedWatch => {
-                self.settled_after.saturating_add(LOOK_INTERVAL)
-            }
-            Code::Ghost | Code::MemberDisagrees => self.ghost_after.saturating_add(LOOK_INTERVAL),
-            Code::IdleHolder | Code::Stuck | Code::StuckLease => self.stuck_after.saturating_add(LOOK_INTERVAL),
-            Code::EmptyParent => self.empty_after.saturating_add(LOOK_INTERVAL),
+        match code.traits().found_after {
+            FoundAfter::FirstLook => Duration::ZERO,
+            FoundAfter::TwoLooks => LOOK_INTERVAL,
+            FoundAfter::Settled => self.settled_after.saturating_add(LOOK_INTERVAL),
+            FoundAfter::GhostTime => self.ghost_after.saturating_add(LOOK_INTERVAL),
+            FoundAfter::StuckTime => self.stuck_after.saturating_add(LOOK_INTERVAL),
+            FoundAfter::EmptyTime => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }
 }

@@ -3,41 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::checks::{LockContext, NodeKey, RoundMemory};
+use super::context::{LockContext, Unwatched};
+use super::round_memory::{NodeKey, RoundMemory};
 use super::{OwnerState, election};
 use crate::queue::{ContenderRow, ContenderState, LockId};
 use crate::recipe::{LockKind, Recipe, Role};
 use crate::server_view::Connection;
-use crate::znode::{SessionId, Timestamp};
+use crate::znode::Timestamp;
 
 /// A node that was made just before the watches were listed may not be waited with yet.
 const NEW: Duration = Duration::from_secs(1);
 
-/// A waiter whose client lives and watches neither what it waits for nor the parent's children.
-#[derive(Clone, Debug)]
-pub(super) struct Unwatched {
-    pub position: usize,
-    pub session: SessionId,
-    /// What it waits for.
-    pub behind: Arc<str>,
-    /// As long as this is the same it waits for the same node.
-    pub state: i64,
-    /// When its server was asked who watches what.
-    pub gathered: Timestamp,
-    /// When its client was last heard of.
-    pub heard: Option<Timestamp>,
-    /// The number of its client's last request.
-    pub cxid: Option<i64>,
-}
-
 /// What is remembered of queues and of those who wait in them without a watch on what they wait for.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Memory {
+pub(super) struct UnwatchedMemory {
     queues: RoundMemory<LockId, Queue>,
     waiters: RoundMemory<NodeKey, Quiet>,
 }
 
-impl Memory {
+impl UnwatchedMemory {
     pub fn begin(&mut self) {
         self.queues.begin();
         self.waiters.begin();
@@ -63,12 +47,12 @@ struct Quiet {
 
 /// All of them in a queue. A sound waiter looks so between its creation and its watch, and between the deletion of what it watched
 /// and its next watch.
-pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut Memory) -> Vec<Unwatched> {
+pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Vec<Unwatched> {
     let lock = context.lock;
-    let told = context.table_at.view().members.iter().any(|member| member.watched.is_some());
+    let listed = context.table_at.view().members.iter().any(|member| member.watched.is_some());
     // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
     let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != LockKind::SingleNode;
-    if !told || !waits || lock.waiting() == 0 || election::is_registry(lock) {
+    if !listed || !waits || lock.waiting() == 0 || election::is_registry(lock) {
         return Vec::new();
     }
     let changed = changed(context, memory);
@@ -76,7 +60,7 @@ pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut Memory) -> Vec<U
     rows.filter_map(|row| one(context, &row, changed, &mut memory.waiters)).collect()
 }
 
-fn changed(context: &LockContext<'_>, memory: &mut Memory) -> Option<(Timestamp, Timestamp)> {
+fn changed(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Option<(Timestamp, Timestamp)> {
     let children = (context.lock.len(), context.lock.next_sequence());
     let queue = memory.queues.see(context.lock.id(), || Queue { children, looked: context.now(), changed: None });
     if queue.children != children {

@@ -1,3 +1,5 @@
+//! What the table is fed with: one change to a node, to the connection, or to what the servers say.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! How far this machine's clock and the servers' differ.
+
 use std::collections::VecDeque;
 
 use crate::znode::Timestamp;

@@ -1,3 +1,5 @@
+//! The state of the connection to the ensemble.
+
 use serde::{Deserialize, Serialize};
 
 use crate::znode::{SessionId, Timestamp};

@@ -1,3 +1,5 @@
+//! One contender, and what tells it from all others.
+
 use std::fmt;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! What a change means for a lock, as the timeline and JSON say it.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

@@ -1,3 +1,5 @@
+//! One lock: its contenders in order, and what is read from it.
+
 use std::ops::Range;
 use std::sync::Arc;
 

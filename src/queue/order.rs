@@ -1,3 +1,5 @@
+//! Keys of contenders in their order, each found by its rank.
+
 use indexset::BTreeSet;
 
 /// Up to how many keys a plain sorted vector is kept: most locks have few contenders, and memory counts there.

@@ -1,3 +1,5 @@
+//! Counters and rates: of one lock, and of all together.
+
 use std::collections::VecDeque;
 
 use super::WatchEvents;

@@ -1,3 +1,5 @@
+//! The table of all locks, and what is read from it.
+
 use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The last happenings, at most a fixed number of them.
+
 use std::collections::VecDeque;
 
 use super::Happening;

@@ -1,3 +1,5 @@
+//! To which lock a node belongs and as what, by its path and by what stands around it.
+
 use std::collections::BTreeSet;
 
 use super::{ChildName, Recipe, RequestMode, ids, names};
@@ -59,7 +61,7 @@ pub struct Classifier {
 }
 
 impl Classifier {
-    /// A shape without hints, in which the given nodes are single-node locks whatever they are called.
+    /// A classifier without hints, in which the given nodes are single-node locks whatever they are called.
     pub fn new(named: impl IntoIterator<Item = ZnodePath>) -> Self {
         Self { named: named.into_iter().collect(), hints: BTreeSet::new() }
     }

@@ -1,150 +1,101 @@
+//! The table of recipes: one row a recipe; and the kinds of locks that they make.
+
 use serde::{Deserialize, Serialize};
 
-/// A lock recipe: who made the names, and what they mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Recipe {
+/// What is particular about a recipe.
+#[derive(Clone, Copy, Debug)]
+struct Traits {
+    /// The name in JSON and on the command line. An interface: it stays.
+    id: &'static str,
+    /// The name for people, at most 16 columns.
+    title: &'static str,
+    kind: LockKind,
+    /// Whether only ephemeral nodes are its contenders: its names alone do not tell a lock from a folder or from anything else
+    /// that is numbered.
+    needs_ephemeral: bool,
+}
+
+macro_rules! recipes {
+    ($($(#[$doc:meta])* $recipe:ident { $($traits:tt)* })*) => {
+        /// A lock recipe: who made the names, and what they mean.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Recipe {
+            $($(#[$doc])* $recipe,)*
+        }
+
+        impl Recipe {
+            /// Every recipe.
+            pub const ALL: [Self; [$(Self::$recipe),*].len()] = [$(Self::$recipe),*];
+
+            const fn traits(self) -> Traits {
+                match self {
+                    $(Self::$recipe => Traits { $($traits)* },)*
+                }
+            }
+        }
+    };
+}
+
+recipes! {
     /// Curator's `InterProcessMutex`, and what is built on it: `LeaderSelector`, `InterProcessMultiLock`.
-    CuratorMutex,
+    CuratorMutex { id: "curator-mutex", title: "Curator mutex", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// Curator's `InterProcessReadWriteLock`.
-    CuratorReadWrite,
+    CuratorReadWrite { id: "curator-read-write", title: "Curator r/w", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// Curator's `InterProcessSemaphoreV2` and `InterProcessSemaphoreMutex`.
-    CuratorSemaphore,
+    CuratorSemaphore { id: "curator-semaphore", title: "Curator semaph.", kind: LockKind::Semaphore, needs_ephemeral: false }
     /// Curator's `LeaderLatch`.
-    CuratorLatch,
+    CuratorLatch { id: "curator-latch", title: "Curator latch", kind: LockKind::Latch, needs_ephemeral: false }
     /// kazoo's `Lock` and `Election`.
-    KazooLock,
+    KazooLock { id: "kazoo-lock", title: "kazoo lock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// kazoo's `ReadLock` and `WriteLock`.
-    KazooReadWrite,
+    KazooReadWrite { id: "kazoo-read-write", title: "kazoo r/w", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// kazoo's `Semaphore`.
-    KazooSemaphore,
+    KazooSemaphore { id: "kazoo-semaphore", title: "kazoo semaphore", kind: LockKind::Semaphore, needs_ephemeral: false }
     /// ZooKeeper's own `WriteLock` (Java) and `zoo_lock` (C).
-    ZookeeperWriteLock,
+    ZookeeperWriteLock { id: "zookeeper-write-lock", title: "WriteLock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// ZooKeeper's own leader election.
-    ZookeeperElection,
+    ZookeeperElection { id: "zookeeper-election", title: "ZK election", kind: LockKind::Latch, needs_ephemeral: false }
     /// go-zookeeper's `Lock`.
-    GoLock,
+    GoLock { id: "go-lock", title: "go lock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// The Rust crate zookeeper-client's lock.
-    RustLock,
+    RustLock { id: "rust-lock", title: "rust lock", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// Hive's lock manager.
-    Hive,
+    Hive { id: "hive", title: "Hive", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// Solr's leader election.
-    SolrElection,
+    SolrElection { id: "solr-election", title: "Solr election", kind: LockKind::Latch, needs_ephemeral: false }
     /// Hadoop's `ActiveStandbyElector`.
-    HadoopElector,
+    HadoopElector { id: "hadoop-elector", title: "Hadoop elector", kind: LockKind::SingleNode, needs_ephemeral: true }
     /// Kafka's controller.
-    KafkaController,
+    KafkaController { id: "kafka-controller", title: "Kafka controller", kind: LockKind::SingleNode, needs_ephemeral: true }
     /// The queue of ZooKeeper's recipes page.
-    TextbookQueue,
+    TextbookQueue { id: "textbook-queue", title: "queue", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// The same with the owner's session in the name.
-    TextbookSessionQueue,
+    TextbookSessionQueue { id: "textbook-session-queue", title: "session queue", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// Several queues in one parent, told apart by a name.
-    TextbookNamedQueue,
+    TextbookNamedQueue { id: "textbook-named-queue", title: "named queue", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// The shared lock of the textbooks: requests for reading and for writing in one queue.
-    TextbookShared,
+    TextbookShared { id: "textbook-shared", title: "shared lock", kind: LockKind::ReadWrite, needs_ephemeral: false }
     /// One ephemeral node that is the lock.
-    SingleNode,
+    SingleNode { id: "single-node", title: "single node", kind: LockKind::SingleNode, needs_ephemeral: true }
     /// Numbered ephemeral nodes that fit no recipe known here.
-    UnknownQueue,
+    UnknownQueue { id: "unknown-queue", title: "unknown queue", kind: LockKind::Exclusive, needs_ephemeral: true }
 }
 
 impl Recipe {
-    /// Every recipe.
-    pub const ALL: [Self; 21] = [
-        Self::CuratorMutex,
-        Self::CuratorReadWrite,
-        Self::CuratorSemaphore,
-        Self::CuratorLatch,
-        Self::KazooLock,
-        Self::KazooReadWrite,
-        Self::KazooSemaphore,
-        Self::ZookeeperWriteLock,
-        Self::ZookeeperElection,
-        Self::GoLock,
-        Self::RustLock,
-        Self::Hive,
-        Self::SolrElection,
-        Self::HadoopElector,
-        Self::KafkaController,
-        Self::TextbookQueue,
-        Self::TextbookSessionQueue,
-        Self::TextbookNamedQueue,
-        Self::TextbookShared,
-        Self::SingleNode,
-        Self::UnknownQueue,
-    ];
-
     /// The name in JSON and on the command line.
     pub fn id(self) -> &'static str {
-        match self {
-            Self::CuratorMutex => "curator-mutex",
-            Self::CuratorReadWrite => "curator-read-write",
-            Self::CuratorSemaphore => "curator-semaphore",
-            Self::CuratorLatch => "curator-latch",
-            Self::KazooLock => "kazoo-lock",
-            Self::KazooReadWrite => "kazoo-read-write",
-            Self::KazooSemaphore => "kazoo-semaphore",
-            Self::ZookeeperWriteLock => "zookeeper-write-lock",
-            Self::ZookeeperElection => "zookeeper-election",
-            Self::GoLock => "go-lock",
-            Self::RustLock => "rust-lock",
-            Self::Hive => "hive",
-            Self::SolrElection => "solr-election",
-            Self::HadoopElector => "hadoop-elector",
-            Self::KafkaController => "kafka-controller",
-            Self::TextbookQueue => "textbook-queue",
-            Self::TextbookSessionQueue => "textbook-session-queue",
-            Self::TextbookNamedQueue => "textbook-named-queue",
-            Self::TextbookShared => "textbook-shared",
-            Self::SingleNode => "single-node",
-            Self::UnknownQueue => "unknown-queue",
-        }
+        self.traits().id
     }
 
     /// The name for people, at most 16 columns.
     pub fn title(self) -> &'static str {
-        match self {
-            Self::CuratorMutex => "Curator mutex",
-            Self::CuratorReadWrite => "Curator r/w",
-            Self::CuratorSemaphore => "Curator semaph.",
-            Self::CuratorLatch => "Curator latch",
-            Self::KazooLock => "kazoo lock",
-            Self::KazooReadWrite => "kazoo r/w",
-            Self::KazooSemaphore => "kazoo semaphore",
-            Self::ZookeeperWriteLock => "WriteLock",
-            Self::ZookeeperElection => "ZK election",
-            Self::GoLock => "go lock",
-            Self::RustLock => "rust lock",
-            Self::Hive => "Hive",
-            Self::SolrElection => "Solr election",
-            Self::HadoopElector => "Hadoop elector",
-            Self::KafkaController => "Kafka controller",
-            Self::TextbookQueue => "queue",
-            Self::TextbookSessionQueue => "session queue",
-            Self::TextbookNamedQueue => "named queue",
-            Self::TextbookShared => "shared lock",
-            Self::SingleNode => "single node",
-            Self::UnknownQueue => "unknown queue",
-        }
+        self.traits().title
     }
 
     /// Which kind of lock the recipe makes.
     pub fn kind(self) -> LockKind {
-        match self {
-            Self::CuratorReadWrite | Self::KazooReadWrite | Self::Hive | Self::TextbookShared => LockKind::ReadWrite,
-            Self::CuratorSemaphore | Self::KazooSemaphore => LockKind::Semaphore,
-            Self::CuratorLatch | Self::ZookeeperElection | Self::SolrElection => LockKind::Latch,
-            Self::HadoopElector | Self::KafkaController | Self::SingleNode => LockKind::SingleNode,
-            Self::CuratorMutex
-            | Self::KazooLock
-            | Self::ZookeeperWriteLock
-            | Self::GoLock
-            | Self::RustLock
-            | Self::TextbookQueue
-            | Self::TextbookSessionQueue
-            | Self::TextbookNamedQueue
-            | Self::UnknownQueue => LockKind::Exclusive,
-        }
+        self.traits().kind
     }
 
     /// The recipe that stands for all whose nodes stand in one queue with this one's. kazoo's `Lock` and `WriteLock`
@@ -158,7 +109,7 @@ impl Recipe {
     /// from anything else that is numbered. In the other recipes a node that no session owns is a contender too,
     /// an orphan or (Hive) meant so.
     pub fn needs_ephemeral(self) -> bool {
-        matches!(self, Self::SingleNode | Self::HadoopElector | Self::KafkaController | Self::UnknownQueue)
+        self.traits().needs_ephemeral
     }
 
     /// For whom a request for reading waits in this recipe. Every other request waits for its predecessor.

@@ -1,3 +1,5 @@
+//! What a contender's name alone says: each family of recipes is asked in turn.
+
 use super::{Recipe, RequestMode, curator, ids, kazoo, other, single, textbook, zookeeper};
 use crate::znode::Sequence;
 

@@ -1,3 +1,5 @@
+//! A contender as JSON.
+
 use std::borrow::Cow;
 
 use base64::Engine;

@@ -1,3 +1,5 @@
+//! The ensemble as JSON.
+
 use serde::Serialize;
 
 use crate::server_view::{AskedBy, MemberView, ServerMode, ServerView};

@@ -1,3 +1,5 @@
+//! Findings as JSON.
+
 use std::time::Duration;
 
 use serde::Serialize;

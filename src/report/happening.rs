@@ -1,3 +1,5 @@
+//! A happening as a line of JSON.
+
 use serde::Serialize;
 
 use super::rfc3339;

@@ -1,3 +1,5 @@
+//! A lock as JSON.
+
 use serde::ser::{Serialize, Serializer};
 
 use super::contender::ContenderFacts;

@@ -1,3 +1,5 @@
+//! Everything at one moment as one object of JSON.
+
 use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, Serializer};

@@ -1,3 +1,5 @@
+//! Times as JSON writes them.
+
 use chrono::{DateTime, Datelike, SecondsFormat};
 
 use crate::znode::Timestamp;

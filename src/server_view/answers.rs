@@ -1,3 +1,5 @@
+//! What can be concluded from what all members say: whether a session lives, who watches a node.
+
 use std::time::Duration;
 
 use super::{AskedBy, Connection, ListedSession, MemberView, ServerView, WatchedPath};

@@ -1,3 +1,5 @@
+//! A server's clock by ours.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

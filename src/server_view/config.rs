@@ -1,3 +1,5 @@
+//! The ensemble's own config: its members and their addresses.
+
 use std::net::IpAddr;
 
 /// A server that the ensemble's own config names.

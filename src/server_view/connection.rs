@@ -1,3 +1,5 @@
+//! A client's connection, as its server lists it.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

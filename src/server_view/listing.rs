@@ -1,3 +1,5 @@
+//! What one server listed, in order, and whether it is whole.
+
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};

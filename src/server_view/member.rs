@@ -1,3 +1,5 @@
+//! What one member says about itself.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Connection, ListedSession, Listing, Provenance, WatchEventTotals, WatchTotals, WatchedPath};

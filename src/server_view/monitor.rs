@@ -1,3 +1,5 @@
+//! The figures of `mntr`, and the watch events that a server sent.
+
 use serde::{Deserialize, Serialize};
 
 /// How many watch events a server sent since it started, by their type. For the whole server: all clients, all paths.

@@ -1,3 +1,5 @@
+//! What a server's answers are worth, by the way that they came.
+
 use serde::{Deserialize, Serialize};
 
 /// How something travels between a server and us.

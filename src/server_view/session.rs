@@ -1,3 +1,5 @@
+//! A session, as a server lists it.
+
 use serde::{Deserialize, Serialize};
 
 use super::{Expiry, Keyed};

@@ -1,3 +1,5 @@
+//! What the views of several members say together.
+
 use proptest::prelude::*;
 
 use super::*;

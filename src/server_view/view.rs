@@ -1,3 +1,5 @@
+//! What all members of the ensemble say about themselves, together.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};

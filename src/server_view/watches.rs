@@ -1,3 +1,5 @@
+//! Who watches which path, as a server lists it.
+
 use serde::{Deserialize, Serialize};
 
 use super::Keyed;

@@ -1,3 +1,5 @@
+//! Who holds up the most.
+
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashSet;

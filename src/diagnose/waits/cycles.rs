@@ -1,3 +1,5 @@
+//! Cycles in the graph of waits.
+
 use std::collections::VecDeque;
 
 use super::graph::Graph;

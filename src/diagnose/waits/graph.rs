@@ -1,3 +1,5 @@
+//! The graph of waits: who waits for which lock, and who holds it.
+
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;

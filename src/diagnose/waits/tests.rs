@@ -1,3 +1,5 @@
+//! Who waits for whom, across locks.
+
 use super::Waits;
 use crate::diagnose::testing::{World, curator, path};
 use crate::znode::SessionId;

@@ -1,3 +1,5 @@
+//! Locks with one holder.
+
 use super::World;
 use super::world::{events, path, said};
 use crate::queue::{ContenderState, HeldSince, LockEvent, WatchEvents};

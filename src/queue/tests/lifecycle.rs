@@ -1,3 +1,5 @@
+//! Locks that are found and gone, cuts, and readings of everything.
+
 use super::World;
 use super::world::{events, path, running_out, said};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};

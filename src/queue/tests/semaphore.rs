@@ -1,3 +1,5 @@
+//! Semaphores: their leases before their queue, and who holds.
+
 use super::World;
 use super::world::{events, path, said, uuid};
 use crate::queue::{Change, ContenderState, LockEvent};

@@ -1,3 +1,5 @@
+//! Read/write locks.
+
 use super::World;
 use super::world::{Said, events, said, uuid};
 use crate::queue::{ContenderState, LockEvent, WatchEvents};

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{path, shape};
+use super::{classifier, path};
 use crate::recipe::{Recipe, read};
 use crate::znode::{Sequence, ZnodePath};
 
@@ -68,9 +68,9 @@ proptest! {
             prop_assert!(child.attempt.is_none_or(|part| !part.is_empty() && name.contains(part)));
         }
         let parents = [ZnodePath::root(), path("/s/locks"), path("/s/leases"), path("/p"), path("/p-__lock__")];
-        let shape = shape(&["/s/leases", "/p-__lock__"]);
+        let classifier = classifier(&["/s/leases", "/p-__lock__"]);
         for parent in parents {
-            if let Some(place) = shape.classify(&parent.child(&name)) {
+            if let Some(place) = classifier.classify(&parent.child(&name)) {
                 prop_assert!(parent.child(&name).is_within(&place.lock) || place.lock.as_str() == "/p");
             }
         }
@@ -108,7 +108,7 @@ fn a_name_of_a_megabyte_is_read_like_any_other() {
         ];
         for (name, queues) in names {
             assert_eq!(read(&name).is_some(), queues, "{} bytes of {unit:?}", name.len());
-            let place = shape(&["/p-__lock__"]).classify(&path("/p").child(&name));
+            let place = classifier(&["/p-__lock__"]).classify(&path("/p").child(&name));
             assert_eq!(place.is_some(), queues, "{} bytes of {unit:?}", name.len());
         }
     }

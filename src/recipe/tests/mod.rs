@@ -11,16 +11,16 @@ fn path(text: &str) -> ZnodePath {
     ZnodePath::new(text).expect("a path")
 }
 
-fn shape(hints: &[&str]) -> Classifier {
-    let mut shape = Classifier::default();
+fn classifier(hints: &[&str]) -> Classifier {
+    let mut classifier = Classifier::default();
     for hint in hints {
-        assert!(shape.note(&path(hint)), "{hint} is a hint");
+        assert!(classifier.note(&path(hint)), "{hint} is a hint");
     }
-    shape
+    classifier
 }
 
 fn place(text: &str, hints: &[&str]) -> Option<Classification> {
-    shape(hints).classify(&path(text))
+    classifier(hints).classify(&path(text))
 }
 
 #[test]

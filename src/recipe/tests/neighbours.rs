@@ -1,6 +1,6 @@
 //! What stands around a node.
 
-use super::{path, place, shape};
+use super::{classifier, path, place};
 use crate::recipe::{Classifier, Recipe, RequestMode, Role};
 
 const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
@@ -8,25 +8,25 @@ const H: &str = "b3a1c2d40f1e4a2b8c3d112233445566";
 #[test]
 fn a_hint_changes_the_places_below_the_parents_that_it_regroups() {
     let waiter = path("/s/locks/_c_b3a1c2d4-0f1e-4a2b-8c3d-112233445566-lock-0000000001");
-    let mut shape = Classifier::default();
-    assert_eq!(shape.classify(&waiter).unwrap().lock, path("/s/locks"));
+    let mut classifier = Classifier::default();
+    assert_eq!(classifier.classify(&waiter).unwrap().lock, path("/s/locks"));
 
-    assert!(shape.note(&path("/s/leases")));
-    assert!(!shape.note(&path("/s/leases")), "it was known");
-    assert_eq!(shape.classify(&waiter).unwrap().lock, path("/s"));
-    assert_eq!(shape.hints().collect::<Vec<_>>(), [&path("/s/leases")]);
+    assert!(classifier.note(&path("/s/leases")));
+    assert!(!classifier.note(&path("/s/leases")), "it was known");
+    assert_eq!(classifier.classify(&waiter).unwrap().lock, path("/s"));
+    assert_eq!(classifier.hints().collect::<Vec<_>>(), [&path("/s/leases")]);
     assert_eq!(Classifier::regrouped_by(&path("/s/leases")), [path("/s/locks"), path("/s/leases")]);
 
-    assert!(shape.forget(&path("/s/leases")));
-    assert!(!shape.forget(&path("/s/leases")), "it was forgotten");
-    assert_eq!(shape.classify(&waiter).unwrap().lock, path("/s/locks"));
+    assert!(classifier.forget(&path("/s/leases")));
+    assert!(!classifier.forget(&path("/s/leases")), "it was forgotten");
+    assert_eq!(classifier.classify(&waiter).unwrap().lock, path("/s/locks"));
 }
 
 #[test]
 fn a_kazoo_semaphore_is_one_lock_of_its_leases_and_its_queue() {
-    let shape = shape(&["/pool-__lock__"]);
-    let lease = shape.classify(&path(&format!("/pool/{H}"))).unwrap();
-    let waiter = shape.classify(&path(&format!("/pool-__lock__/{H}__lock__0000000003"))).unwrap();
+    let classifier = classifier(&["/pool-__lock__"]);
+    let lease = classifier.classify(&path(&format!("/pool/{H}"))).unwrap();
+    let waiter = classifier.classify(&path(&format!("/pool-__lock__/{H}__lock__0000000003"))).unwrap();
     assert_eq!((lease.role, waiter.role), (Role::Lease, Role::Queue));
     assert_eq!((lease.mode, waiter.mode), (RequestMode::Lease, RequestMode::Lease));
     assert_eq!((lease.recipe, lease.lock), (waiter.recipe, waiter.lock));
@@ -56,19 +56,19 @@ fn only_nodes_that_tell_of_their_neighbours_are_hints() {
 
 #[test]
 fn a_node_that_the_user_names_is_a_single_node_whatever_it_is_called() {
-    let shape = Classifier::new([path("/jobs/nightly"), path("/controller"), path("/jobs/lock-0000000001")]);
+    let classifier = Classifier::new([path("/jobs/nightly"), path("/controller"), path("/jobs/lock-0000000001")]);
     for (named, recipe) in [
         ("/jobs/nightly", Recipe::SingleNode),
         ("/controller", Recipe::KafkaController),
         ("/jobs/lock-0000000001", Recipe::SingleNode),
     ] {
-        let place = shape.classify(&path(named)).unwrap();
-        assert!(shape.is_named(&path(named)));
+        let place = classifier.classify(&path(named)).unwrap();
+        assert!(classifier.is_named(&path(named)));
         assert_eq!((place.recipe, place.role, place.lock), (recipe, Role::SingleNode, path(named)));
         assert_eq!((place.name, place.sequence), (None, None));
     }
-    assert!(!shape.is_named(&path("/jobs")));
-    assert_eq!(shape.classify(&path("/jobs/hourly")), None);
+    assert!(!classifier.is_named(&path("/jobs")));
+    assert_eq!(classifier.classify(&path("/jobs/hourly")), None);
 }
 
 #[test]

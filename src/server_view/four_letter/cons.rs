@@ -1,3 +1,5 @@
+//! The answer to `cons`.
+
 use super::{hex, session, whole_lines};
 use crate::server_view::Connection;
 use crate::server_view::connection::client_address;

@@ -1,3 +1,5 @@
+//! The answer to `dump`.
+
 use chrono::NaiveDateTime;
 
 use super::{Read, session, whole_lines};

@@ -1,3 +1,5 @@
+//! The answer to `mntr`.
+
 use super::whole_lines;
 use crate::server_view::Monitor;
 use crate::server_view::monitor::Figure;

@@ -1,3 +1,5 @@
+//! The answer to `srvr`.
+
 use super::whole_lines;
 
 /// What the answer to `srvr` says; `None` for what it does not say.

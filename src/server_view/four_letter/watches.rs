@@ -1,3 +1,5 @@
+//! The answer to `wchp` and to `wchs`.
+
 use super::{Read, session, whole_lines};
 use crate::server_view::{WatchTotals, WatchedPath};
 use crate::znode::{SessionId, ZnodePath};

@@ -1,8 +1,9 @@
 //! A node that was deleted and is there again: the member that is read shows what the others have not.
 
-use super::checks::{LockContext, MOST_OF_A_KIND};
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Severity, TableAt};
+use crate::diagnose::code::AmongReturned;
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Finding, Severity, TableAt};
 use crate::queue::{ConnectionState, ContenderRow, ContenderState, LockQueue};
 use crate::znode::escaped;
 
@@ -10,22 +11,27 @@ const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
 
 /// A member that is only behind catches up, or its leader lets it go: so it must last.
-pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = context.lock;
-    if lock.returned() == 0 {
-        return;
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemberDisagrees;
+
+impl Check for MemberDisagrees {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if lock.returned() == 0 {
+            return;
+        }
+        let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
+        found.extend(returned.take(MAX_SUSPICIONS).map(|row| {
+            let lasts = context.thresholds.ghost_after;
+            Suspicion::new(describe(context, &row), context.now(), lasts).of_state(row.contender.czxid.0)
+        }));
     }
-    let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
-    found.extend(returned.take(MOST_OF_A_KIND).map(|row| {
-        let lasts = context.thresholds.ghost_after;
-        Suspicion::new(describe(context, &row), context.now(), lasts).of_state(row.contender.czxid.0)
-    }));
 }
 
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
     let severity = if row.state == ContenderState::Holds { Severity::Critical } else { Severity::Warning };
     let summary = format!(
-        "{} was deleted and is there again with its czxid {}, which is given once: {} shows a node that the ensemble has deleted",
+        "{} was deleted and is back with the same czxid {}, though none is given twice: {} shows a node that the ensemble has deleted",
         escaped(&row.contender.node),
         row.contender.czxid,
         member(context.table_at)
@@ -46,26 +52,14 @@ fn member(table_at: TableAt<'_>) -> String {
     }
 }
 
-/// Whether a finding still holds where nodes returned: the order of that queue is not the ensemble's, and a returned node's owner
+/// Whether a finding still stands where nodes returned: the order of that queue is not the ensemble's, and a returned node's owner
 /// may have done nothing wrong.
-pub(super) fn leaves(table_at: TableAt<'_>, finding: &Finding) -> bool {
+pub(super) fn stands(table_at: TableAt<'_>, finding: &Finding) -> bool {
     let Some(lock) = table_at.table().lock(finding.lock.id).filter(|lock| lock.returned() > 0) else { return true };
-    match finding.code {
-        Code::MemberDisagrees | Code::SequenceOverflow | Code::ForeignChild | Code::EmptyParent => true,
-        Code::Ghost
-        | Code::ExpiringHolder
-        | Code::IdleHolder
-        | Code::PersistentContender
-        | Code::AdoptedNode
-        | Code::HeadChangedByExpiry
-        | Code::LeakedWatch => !names_returned(lock, finding),
-        Code::Deadlock
-        | Code::Orphan
-        | Code::OrphanSuspected
-        | Code::SelfBlocked
-        | Code::LostWakeUp
-        | Code::Stuck
-        | Code::StuckLease => false,
+    match finding.code.traits().among_returned {
+        AmongReturned::Stands => true,
+        AmongReturned::StandsOfOthers => !names_returned(lock, finding),
+        AmongReturned::Falls => false,
     }
 }
 
@@ -75,9 +69,25 @@ fn names_returned(lock: &LockQueue, finding: &Finding) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator};
+
+    pub fn examples() -> Vec<Example> {
+        [(0, true), (1, true), (0, false)]
+            .map(|(position, answers)| (Code::MemberDisagrees, member_disagrees(position, answers)))
+            .into()
+    }
+
+    /// The node at this place in the queue was deleted, and is there again.
+    fn member_disagrees(position: usize, answers: bool) -> World {
+        let mut world = World::new();
+        let nodes = [1, 2].map(|session| world.create(&curator("/l", session), i64::from(session)));
+        world.answers = answers;
+        world.return_deleted(&nodes[position]);
+        world.pass(12);
+        world
+    }
 
     #[test]
     fn a_deleted_node_that_a_member_brings_back_is_its_fault_until_it_goes_again() {

@@ -2,21 +2,26 @@
 
 use std::time::Duration;
 
-use super::checks::{LockContext, MOST_OF_A_KIND};
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, OwnerState, Severity, election};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Finding, OwnerState, Severity, election};
 use crate::queue::ContenderRow;
 use crate::znode::escaped;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
 /// A client on its way from one server to another looks the same until all servers were asked again.
-pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let Some(gathered) = context.table_at.view().connections_as_of() else { return };
-    for row in context.lock.rows(0..context.lock.holding().min(MOST_OF_A_KIND)) {
-        if let (OwnerState::Expiring, left) = context.table_at.owner_of(row.contender) {
-            let finding = describe(context, &row, left);
-            found.push(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0));
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ExpiringHolder;
+
+impl Check for ExpiringHolder {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let Some(gathered) = context.table_at.view().connections_as_of() else { return };
+        for row in context.lock.rows(0..context.lock.holding().min(MAX_SUSPICIONS)) {
+            if let (OwnerState::Expiring, left) = context.table_at.owner_of(row.contender) {
+                let finding = describe(context, &row, left);
+                found.push(Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0));
+            }
         }
     }
 }
@@ -34,10 +39,24 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Option<Dura
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, queue};
     use crate::znode::Timestamp;
+
+    pub fn examples() -> Vec<Example> {
+        [None, Some(20_000)].map(|millis| (Code::ExpiringHolder, expiring(millis))).into()
+    }
+
+    fn expiring(millis: Option<i64>) -> World {
+        let mut world = queue(&[1, 2]);
+        world.pass(2);
+        let expires = millis.map(|millis| Timestamp(world.now.0 + millis));
+        let client = world.client(1);
+        (client.connected, client.expires_at) = (false, expires);
+        world.pass(2);
+        world
+    }
 
     #[test]
     fn a_holder_without_a_connection_is_told_with_its_countdown_until_it_comes_back() {

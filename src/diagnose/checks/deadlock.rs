@@ -4,9 +4,10 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::FxHasher;
 
-use super::suspicion::{Suspicion, finding};
-use super::waits::{Cycle, Waits};
-use super::{Code, Severity, TableAt, Thresholds, election};
+use crate::diagnose::context::{Check, TableContext};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::waits::Cycle;
+use crate::diagnose::{Code, Severity, election};
 use crate::queue::LockQueue;
 use crate::znode::escaped;
 
@@ -17,20 +18,27 @@ const MOST_NAMED: usize = 5;
 
 /// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
 /// dissolves, one of which nothing moves does not.
-pub(super) fn check(table_at: TableAt<'_>, thresholds: &Thresholds, waits: &Waits, found: &mut Vec<Suspicion>) {
-    for cycle in waits.cycles() {
-        let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();
-        // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
-        if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {
-            continue;
-        }
-        // Who is elected in one place and stands by in another waits for nothing.
-        let elections = locks.iter().any(|lock| election::is_likely(lock));
-        let severity = if elections { Severity::Info } else { Severity::Critical };
-        let (summary, state) = (describe(cycle, &locks), state(cycle));
-        for (wait, lock) in cycle.iter().zip(&locks) {
-            let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held)).because(summary.clone(), REMEDY);
-            found.push(Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state));
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Deadlock;
+
+impl Check for Deadlock {
+    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+        let TableContext { table_at, thresholds, waits } = context;
+        for cycle in waits.cycles() {
+            let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();
+            // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
+            if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {
+                continue;
+            }
+            // Who is elected in one place and stands by in another waits for nothing.
+            let elections = locks.iter().any(|lock| election::is_likely(lock));
+            let severity = if elections { Severity::Info } else { Severity::Critical };
+            let (summary, state) = (describe(cycle, &locks), state(cycle));
+            for (wait, lock) in cycle.iter().zip(&locks) {
+                let finding =
+                    finding(Code::Deadlock, severity, lock, Some(&wait.held)).because(summary.clone(), REMEDY);
+                found.push(Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state));
+            }
         }
     }
 }
@@ -47,8 +55,8 @@ fn state(cycle: &Cycle) -> i64 {
 /// Each waits for the lock that the next holds.
 fn describe(cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let before = locks.iter().cycle().skip(locks.len().saturating_sub(1));
-    let told = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
-    let each = told.map(|((wait, lock), holds)| {
+    let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
+    let each = named.map(|((wait, lock), holds)| {
         format!("{} holds {}, waits for {}", wait.waiter, escaped(holds.path().as_str()), escaped(lock.path().as_str()))
     });
     let text = each.collect::<Vec<_>>().join("; ");
@@ -59,10 +67,28 @@ fn describe(cycle: &Cycle, locks: &[&LockQueue]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator};
     use crate::znode::ZnodePath;
+
+    pub fn examples() -> Vec<Example> {
+        [2, 7].map(|sessions| (Code::Deadlock, ring(sessions))).into()
+    }
+
+    /// Each of so many sessions holds a lock and waits for that of the next.
+    fn ring(sessions: u32) -> World {
+        let mut world = World::new();
+        let lock = |number: u32| format!("/l{}", number % sessions);
+        for number in 0..sessions {
+            world.create(&curator(&lock(number), number), i64::from(number) + 1);
+        }
+        for number in 0..sessions {
+            world.create(&curator(&lock(number + 1), number + 100), i64::from(number) + 1);
+        }
+        world.pass(5);
+        world
+    }
 
     /// Two sessions, two locks, each held by one and awaited by the other.
     fn crossed(a: &str, b: &str) -> (World, ZnodePath) {

@@ -2,9 +2,10 @@
 
 use rustc_hash::FxHashMap;
 
-use super::checks::{LockContext, RoundMemory};
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity, WatchTarget};
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::round_memory::RoundMemory;
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity, WatchTarget};
 use crate::queue::{ContenderState, LockId};
 use crate::recipe::LockKind;
 use crate::text::human::plural;
@@ -14,63 +15,73 @@ use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 const MOST_PATHS: usize = 10_000;
 
 const REMEDY: &str =
-    "upgrade or restart the client: it waits with exists, which leaves a watch behind on a node that is gone";
-
-/// The watches on paths that were not there, and since when.
-pub(super) type Memory = RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>;
+    "upgrade or restart that client: it waits with exists, which leaves a watch behind when the node is gone";
 
 /// Numbers are not given twice, so that such a watch never fires; the node of a single-node lock may come back.
 ///
 /// A server that is behind lists watches on nodes that are gone elsewhere, or that others do not see yet: in an election for
 /// seconds. Such a watch is its session's own wait. So it is a leak only where its session waits for something else by now, or
 /// for nothing in this queue, and only for a number that was given before.
-pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = context.lock;
-    if lock.kind() == LockKind::SingleNode {
-        return;
+#[derive(Clone, Debug, Default)]
+pub(super) struct LeakedWatch {
+    /// The watches on paths that were not there, and since when.
+    absent: RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>,
+}
+
+impl Check for LeakedWatch {
+    fn begin(&mut self) {
+        self.absent.begin();
     }
-    let (queue, table) = (lock.queue_path(), context.table_at.table());
-    let mut absent: FxHashMap<(ZnodePath, SessionId), Timestamp> = FxHashMap::default();
-    let mut moved_on = MovedOn::new(context);
-    for (member, watched) in context.table_at.view().watched_below(&queue) {
-        let is_child = watched.path.parent_str() == Some(queue.as_str());
-        if absent.len() >= MOST_PATHS {
-            break;
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if lock.kind() == LockKind::SingleNode {
+            return;
         }
-        let number = Sequence::split(watched.path.name()).map(|(_, Sequence(number))| i64::from(number));
-        let was_given = number.is_some_and(|number| lock.next_sequence().is_some_and(|next| number < next));
-        if !is_child || !was_given || table.position(&watched.path).is_some() {
-            continue;
+        let (queue, table) = (lock.queue_path(), context.table_at.table());
+        let mut absent: FxHashMap<(ZnodePath, SessionId), Timestamp> = FxHashMap::default();
+        let mut moved_on = MovedOn::new(context);
+        for (member, watched) in context.table_at.view().watched_below(&queue) {
+            let is_child = watched.path.parent_str() == Some(queue.as_str());
+            if absent.len() >= MOST_PATHS {
+                break;
+            }
+            let number = Sequence::split(watched.path.name()).map(|(_, Sequence(number))| i64::from(number));
+            let was_given = number.is_some_and(|number| lock.next_sequence().is_some_and(|next| number < next));
+            if !is_child || !was_given || table.position(&watched.path).is_some() {
+                continue;
+            }
+            let (Some(listing), sessions) = (&member.watched, &watched.sessions) else { continue };
+            if let Some(session) = sessions.iter().copied().find(|session| moved_on.has(*session)) {
+                absent.insert((watched.path.clone(), session), listing.at);
+            }
         }
-        let (Some(listing), sessions) = (&member.watched, &watched.sessions) else { continue };
-        if let Some(session) = sessions.iter().copied().find(|session| moved_on.has(*session)) {
-            absent.insert((watched.path.clone(), session), listing.at);
+        if absent.is_empty() {
+            return;
         }
-    }
-    if absent.is_empty() {
-        return;
-    }
-    let kept = memory.see(lock.id(), FxHashMap::default);
-    kept.retain(|watch, _| absent.contains_key(watch));
-    let mut leaked: Vec<(&ZnodePath, Timestamp, SessionId)> = Vec::new();
-    for (watch, listed) in &absent {
-        let since = *kept.entry(watch.clone()).or_insert(context.now());
-        if *listed >= since.plus(context.thresholds.settled_after) {
-            leaked.push((&watch.0, *listed, watch.1));
+        let kept = self.absent.see(lock.id(), FxHashMap::default);
+        kept.retain(|watch, _| absent.contains_key(watch));
+        let mut leaked: Vec<(&ZnodePath, Timestamp, SessionId)> = Vec::new();
+        for (watch, listed) in &absent {
+            let since = *kept.entry(watch.clone()).or_insert(context.now());
+            if *listed >= since.plus(context.thresholds.settled_after) {
+                leaked.push((&watch.0, *listed, watch.1));
+            }
         }
-    }
-    leaked.sort();
-    if let [(path, gathered, session), ..] = leaked[..] {
-        let severity =
-            if leaked.len() >= context.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
-        let summary = format!(
-            "{} of this queue {} back, {} of session {session} among them",
-            plural(leaked.len(), "watched node", "watched nodes"),
-            if leaked.len() == 1 { "is gone and never comes" } else { "are gone and never come" },
-            escaped(path.name())
-        );
-        let finding = finding(Code::LeakedWatch, severity, lock, None).because(summary, REMEDY);
-        found.push(Suspicion::proved(finding, gathered));
+        leaked.sort();
+        if let [(path, gathered, session), ..] = leaked[..] {
+            let severity =
+                if leaked.len() >= context.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
+            let summary = format!(
+                "{} of this queue {} gone for good{} {}, watched by session {session}",
+                plural(leaked.len(), "watched node", "watched nodes"),
+                if leaked.len() == 1 { "is" } else { "are" },
+                if leaked.len() == 1 { ":" } else { ", among them" },
+                escaped(path.name())
+            );
+            let finding = finding(Code::LeakedWatch, severity, lock, None).because(summary, REMEDY);
+            found.push(Suspicion::proved(finding, gathered));
+        }
     }
 }
 
@@ -104,9 +115,22 @@ impl<'a, 'b> MovedOn<'a, 'b> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator, path};
+    use crate::diagnose::Thresholds;
+    use crate::diagnose::testing::{Example, World, curator, path};
+
+    pub fn examples() -> Vec<Example> {
+        [1, 2].map(|watches| (Code::LeakedWatch, leaked(watches))).into()
+    }
+
+    fn leaked(watches: usize) -> World {
+        let mut world = World::with(Thresholds { leaked_watches: 2, ..Thresholds::default() });
+        world.create_at("/l/x-17-0000000010", 1);
+        world.client(2).watches = (0..watches).map(|number| path(&format!("/l/x-16-000000000{number}"))).collect();
+        world.pass(8);
+        world
+    }
 
     #[test]
     fn a_watch_on_a_number_that_is_gone_is_told_until_it_is_gone_too() {

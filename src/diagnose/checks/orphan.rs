@@ -4,35 +4,42 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use super::checks::{LockContext, MOST_OF_A_KIND};
-use super::facts::attempt;
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
+use crate::diagnose::facts::attempt;
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderRow, ContenderState};
 use crate::znode::escaped;
 
-const REMEDY: &str = "ask the owner to restart that client, or delete the earlier node: its maker does not know of it";
+const REMEDY: &str =
+    "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
 
 /// Names carry an id that is made for one attempt; an attempt needs one node.
-pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = context.lock;
-    let mut left = MOST_OF_A_KIND;
-    for positions in context.repeated.values() {
-        let rows: Vec<_> = positions.iter().filter_map(|position| lock.row(*position)).collect();
-        for (earlier, later) in of_one_attempt(&rows) {
-            if left == 0 {
-                return;
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Orphan;
+
+impl Check for Orphan {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        let mut left = MAX_SUSPICIONS;
+        for positions in context.repeated.values() {
+            let rows: Vec<_> = positions.iter().filter_map(|position| lock.row(*position)).collect();
+            for (earlier, later) in of_one_attempt(&rows) {
+                if left == 0 {
+                    return;
+                }
+                left -= 1;
+                let blocks = earlier.state == ContenderState::Holds && lock.waiting() > 0;
+                let severity = if blocks { Severity::Critical } else { Severity::Warning };
+                let [first, second] = [&earlier.contender.node, &later.contender.node].map(|node| escaped(node));
+                let summary = format!(
+                    "{first} and {second} come from one attempt of session {}: the reply to the first create was lost",
+                    session(earlier.contender.session)
+                );
+                let finding =
+                    finding(Code::Orphan, severity, lock, Some(&earlier.contender.node)).because(summary, REMEDY);
+                found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
             }
-            left -= 1;
-            let blocks = earlier.state == ContenderState::Holds && lock.waiting() > 0;
-            let severity = if blocks { Severity::Critical } else { Severity::Warning };
-            let [first, second] = [&earlier.contender.node, &later.contender.node].map(|node| escaped(node));
-            let summary = format!(
-                "{first} and {second} are of one attempt of session {}: the reply to the first create was lost",
-                session(earlier.contender.session)
-            );
-            let finding = finding(Code::Orphan, severity, lock, Some(&earlier.contender.node)).because(summary, REMEDY);
-            found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
         }
     }
 }
@@ -55,10 +62,14 @@ fn session(session: Option<crate::znode::SessionId>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, one_session_twice};
     use crate::znode::ZnodePath;
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::Orphan, one_session_twice(1, 1, 3))]
+    }
 
     #[test]
     fn two_nodes_with_one_id_are_an_orphan_and_its_successor() {

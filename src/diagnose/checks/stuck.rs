@@ -2,45 +2,47 @@
 
 use std::time::Duration;
 
-use super::checks::{LockContext, NodeKey, RoundMemory};
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Severity, election};
-use crate::queue::{ContenderRow, HeldSince};
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Finding, Severity, election};
+use crate::queue::ContenderRow;
 use crate::recipe::LockKind;
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
-/// Since when a node was seen to hold that held already when it was first seen: when it took the lock nobody knows.
-pub(super) type Memory = RoundMemory<NodeKey, Timestamp>;
-
 /// One finding for each lock, about who has held longest.
-pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let lock = context.lock;
-    if context.waiting() == 0 || election::is_registry(lock) {
-        return;
-    }
-    // Holders that are no lease took the lock together, or nearly so.
-    let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
-    let since = lock.rows(0..holders).map(|row| (held_since(context, &row, memory), row.position)).min();
-    let Some((since, position)) = since else { return };
-    let held = context.now().since(since);
-    let (waiting, Some(waits)) = (context.waiting(), context.first_waits()) else { return };
-    if held < context.thresholds.stuck_after || waits < context.thresholds.stuck_after {
-        return;
-    }
-    let Some(row) = lock.row(position) else { return };
-    let finding = describe(context, &row, held, waiting);
-    found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(row.contender.czxid.0));
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stuck {
+    /// When a node was first seen to hold, where it held already.
+    first_seen: RoundMemory<NodeKey, Timestamp>,
 }
 
-fn held_since(context: &LockContext<'_>, row: &ContenderRow<'_>, memory: &mut Memory) -> Timestamp {
-    match row.contender.held() {
-        HeldSince::Since(since) => since,
-        HeldSince::AtMostSince(_) | HeldSince::Free => {
-            *memory.see((context.lock.id(), row.contender.czxid.0), || context.now())
+impl Check for Stuck {
+    fn begin(&mut self) {
+        self.first_seen.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if context.waiting() == 0 || election::is_registry(lock) {
+            return;
         }
+        // Holders that are no lease took the lock together, or nearly so.
+        let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
+        let since =
+            lock.rows(0..holders).map(|row| (context.held_since(&row, &mut self.first_seen), row.position)).min();
+        let Some((since, position)) = since else { return };
+        let held = context.now().since(since);
+        let (waiting, Some(waits)) = (context.waiting(), context.first_waits()) else { return };
+        if held < context.thresholds.stuck_after || waits < context.thresholds.stuck_after {
+            return;
+        }
+        let Some(row) = lock.row(position) else { return };
+        let finding = describe(context, &row, held, waiting);
+        found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(row.contender.czxid.0));
     }
 }
 
@@ -48,23 +50,34 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, held: Duration, w
     let lock = context.lock;
     let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
-    let what = if code == Code::StuckLease { "is a lease that was not returned" } else { "has held" };
+    let what = if code == Code::StuckLease { "is a lease that has not been returned" } else { "has held" };
     let wait = if waiting == 1 { "waits" } else { "wait" };
     let summary = format!("{} {what} for {} s, and {waiting} {wait}", escaped(&row.contender.node), held.as_secs());
     finding(code, severity, lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator, path, uuid};
+    use crate::diagnose::testing::{Example, World, curator, path, queue, uuid, work};
 
-    /// Clients that work: they ask something each second.
-    fn work(world: &mut World, seconds: u32) {
-        for _ in 0..seconds {
-            world.clients.iter_mut().for_each(|client| client.cxid += 1);
-            world.pass(1);
-        }
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), (Code::StuckLease, stuck_lease())]
+    }
+
+    fn stuck(waiters: i64) -> World {
+        let mut world = queue(&(1..=waiters + 1).collect::<Vec<_>>());
+        work(&mut world, 65);
+        world
+    }
+
+    fn stuck_lease() -> World {
+        let mut world = World::new();
+        world.create_at("/s/leases", 0);
+        world.create(&format!("/s/leases/_c_{}-lease-", uuid(1)), 1);
+        world.create(&format!("/s/locks/_c_{}-lock-", uuid(2)), 2);
+        work(&mut world, 70);
+        world
     }
 
     #[test]

@@ -2,18 +2,16 @@
 
 use std::time::Duration;
 
-use super::checks::{LockContext, MOST_OF_A_KIND, NodeKey, RoundMemory};
-use super::suspicion::{Suspicion, finding};
-use super::unwatched::Unwatched;
-use super::{Code, Severity};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched};
+use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderRow, ContenderState};
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
 
-/// Waiters that were seen to watch nothing: from when on, until when, and their clients' last request.
-pub(super) type Memory = RoundMemory<NodeKey, SeenUnwatched>;
-
+/// That a waiter watched nothing: from when on, until when, and its client's last request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SeenUnwatched {
     from: Timestamp,
@@ -22,21 +20,37 @@ pub(super) struct SeenUnwatched {
 }
 
 /// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
-pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    found.extend(slept_through(context, memory));
-    let mut told = 0;
-    for seen in &context.unwatched {
-        let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
-        let Some(row) = context.lock.row(seen.position).filter(|_| last.is_none_or(|last| last == seen.position))
-        else {
-            continue;
-        };
-        let key = (context.lock.id(), row.contender.czxid.0);
-        let kept = memory.see(key, || SeenUnwatched { from: context.now(), until: seen.gathered, cxid: seen.cxid });
-        *kept = SeenUnwatched { from: kept.from, until: seen.gathered, cxid: seen.cxid };
-        told += 1;
-        if told <= MOST_OF_A_KIND {
-            found.push(suspicion(context, &row, seen));
+#[derive(Clone, Debug, Default)]
+pub(super) struct LostWakeUp {
+    /// Waiters that were seen to watch nothing.
+    unwatched: RoundMemory<NodeKey, SeenUnwatched>,
+}
+
+impl Check for LostWakeUp {
+    fn begin(&mut self) {
+        self.unwatched.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        found.extend(slept_through(context, &mut self.unwatched));
+        let mut reported = 0;
+        for seen in &context.unwatched {
+            let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
+            let Some(row) = context.lock.row(seen.position).filter(|_| last.is_none_or(|last| last == seen.position))
+            else {
+                continue;
+            };
+            let key = (context.lock.id(), row.contender.czxid.0);
+            let kept = self.unwatched.see(key, || SeenUnwatched {
+                from: context.now(),
+                until: seen.gathered,
+                cxid: seen.cxid,
+            });
+            *kept = SeenUnwatched { from: kept.from, until: seen.gathered, cxid: seen.cxid };
+            reported += 1;
+            if reported <= MAX_SUSPICIONS {
+                found.push(suspicion(context, &row, seen));
+            }
         }
     }
 }
@@ -54,7 +68,7 @@ fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, seen: &Unwatched
 }
 
 /// The holder, when it was seen to watch nothing while it waited, and has asked the servers nothing since.
-fn slept_through(context: &LockContext<'_>, memory: &mut Memory) -> Option<Suspicion> {
+fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, SeenUnwatched>) -> Option<Suspicion> {
     let row = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)?;
     let seen = *memory.recall(&(context.lock.id(), row.contender.czxid.0))?;
     let session = row.contender.session?;
@@ -66,7 +80,7 @@ fn slept_through(context: &LockContext<'_>, memory: &mut Memory) -> Option<Suspi
     }
     let node = escaped(&row.contender.node);
     let summary =
-        format!("it is the turn of {node}, but its session {session} watched nothing, and has asked nothing since");
+        format!("it is the turn of {node}, but its session {session} watched nothing and has sent no request since");
     let severity = if context.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
     let finding = finding(Code::LostWakeUp, severity, context.lock, Some(&row.contender.node))
         .because(summary, "restart that client, or delete its node: it does not know that it holds");
@@ -75,10 +89,27 @@ fn slept_through(context: &LockContext<'_>, memory: &mut Memory) -> Option<Suspi
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator};
     use crate::znode::ZnodePath;
+
+    pub fn examples() -> Vec<Example> {
+        [false, true].map(|at_its_turn| (Code::LostWakeUp, lost_wake_up(at_its_turn))).into()
+    }
+
+    fn lost_wake_up(at_its_turn: bool) -> World {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 2);
+        world.client(2).sound = false;
+        world.pass(10);
+        if at_its_turn {
+            world.delete(&head);
+            world.pass(3);
+        }
+        world
+    }
 
     fn queue() -> (World, ZnodePath, ZnodePath) {
         let mut world = World::new();

@@ -1,8 +1,8 @@
 //! A node whose session no longer exists.
 
-use super::checks::{LockContext, MOST_OF_A_KIND};
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, OwnerState, Severity};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Finding, OwnerState, Severity};
 use crate::queue::{ContenderRow, ContenderState};
 use crate::znode::escaped;
 
@@ -10,15 +10,20 @@ const REMEDY: &str = "compare the node on each server, since one may lag behind;
 
 /// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
 /// servers.
-pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let Some(gathered) = context.table_at.view().sessions_as_of() else { return };
-    let rows = context.lock.rows(0..context.lock.len());
-    let ghosts =
-        rows.filter(|row| context.table_at.owner_of(row.contender).0 == OwnerState::Ghost).take(MOST_OF_A_KIND);
-    found.extend(ghosts.map(|row| {
-        let lasts = context.thresholds.ghost_after;
-        Suspicion::new(describe(context, &row), gathered, lasts).of_state(row.contender.czxid.0)
-    }));
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ghost;
+
+impl Check for Ghost {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let Some(gathered) = context.table_at.view().sessions_as_of() else { return };
+        let rows = context.lock.rows(0..context.lock.len());
+        let ghosts =
+            rows.filter(|row| context.table_at.owner_of(row.contender).0 == OwnerState::Ghost).take(MAX_SUSPICIONS);
+        found.extend(ghosts.map(|row| {
+            let lasts = context.thresholds.ghost_after;
+            Suspicion::new(describe(context, &row), gathered, lasts).of_state(row.contender.czxid.0)
+        }));
+    }
 }
 
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
@@ -30,9 +35,22 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::Ghost, ghost())]
+    }
+
+    fn ghost() -> World {
+        let mut world = queue(&[1, 2]);
+        world.pass(2);
+        let client = world.client(1);
+        (client.connected, client.listed) = (false, false);
+        world.pass(15);
+        world
+    }
 
     #[test]
     fn a_node_that_outlives_its_session_is_a_ghost_and_blocks_those_behind_it() {

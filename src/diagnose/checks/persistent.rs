@@ -1,8 +1,8 @@
 //! Contenders that no session's end deletes.
 
-use super::checks::LockContext;
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Severity};
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::{ContenderRow, ContenderState, LockQueue};
 use crate::recipe::Recipe;
 use crate::znode::escaped;
@@ -11,15 +11,20 @@ const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
 
 /// One finding for each lock, about the first of them. Hive's locks are meant so.
-pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let lock = context.lock;
-    if lock.recipe() == Recipe::Hive {
-        return;
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PersistentContender;
+
+impl Check for PersistentContender {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if lock.recipe() == Recipe::Hive {
+            return;
+        }
+        let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
+        let Some(first) = ownerless.next() else { return };
+        let finding = describe(lock, &first, 1 + ownerless.count());
+        found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));
     }
-    let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
-    let Some(first) = ownerless.next() else { return };
-    let finding = describe(lock, &first, 1 + ownerless.count());
-    found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));
 }
 
 fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding {
@@ -34,18 +39,30 @@ fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding
     let node = escaped(&first.contender.node);
     let others = match count {
         1 => String::new(),
-        2 => format!(", as is 1 more of {} contenders", lock.len()),
-        _ => format!(", as are {} more of {} contenders", count - 1, lock.len()),
+        2 => format!("; nor does 1 more of {} contenders", lock.len()),
+        _ => format!("; nor do {} more of {} contenders", count - 1, lock.len()),
     };
     let verb = if first.state == ContenderState::Holds { "holds" } else { "stands in the queue" };
-    let summary = format!("{node} {verb} and is owned by no session, so that nobody's end deletes it{others}");
+    let summary = format!("{node} {verb} and is owned by no session, so it does not go by itself{others}");
     finding(Code::PersistentContender, severity, lock, Some(&first.contender.node)).because(summary, REMEDY)
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        [&[0, 2][..], &[2, 0, 0], &[0, 0, 0, 2]]
+            .map(|sessions| (Code::PersistentContender, persistent(sessions)))
+            .into()
+    }
+
+    fn persistent(sessions: &[i64]) -> World {
+        let mut world = queue(sessions);
+        world.pass(2);
+        world
+    }
 
     #[test]
     fn a_persistent_node_at_the_head_of_a_queue_is_told_until_it_is_deleted() {

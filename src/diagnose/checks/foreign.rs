@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use super::suspicion::{Suspicion, finding};
-use super::{Code, Severity, TableAt};
+use crate::diagnose::context::{Check, TableContext};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity, TableAt};
 use crate::queue::LockQueue;
 use crate::recipe::{LockKind, Recipe};
 use crate::znode::escaped;
@@ -12,18 +13,24 @@ const REMEDY: &str =
     "move the other nodes to a parent of their own: libraries that count every child take them for contenders";
 
 /// Queues of different recipes in one parent. Children that can be no contender are not read, and so not seen here.
-pub(super) fn check(table_at: TableAt<'_>, found: &mut Vec<Suspicion>) {
-    let locks = table_at.table().locks().filter(|lock| lock.kind() != LockKind::SingleNode && !lock.is_empty());
-    let mut here: Vec<&LockQueue> = Vec::new();
-    // Ordered by their paths.
-    for lock in locks {
-        if here.first().is_some_and(|first| first.path() != lock.path()) {
-            found.extend(suspicion(table_at, &here));
-            here.clear();
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct ForeignChild;
+
+impl Check for ForeignChild {
+    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+        let table_at = context.table_at;
+        let locks = table_at.table().locks().filter(|lock| lock.kind() != LockKind::SingleNode && !lock.is_empty());
+        let mut here: Vec<&LockQueue> = Vec::new();
+        // Ordered by their paths.
+        for lock in locks {
+            if here.first().is_some_and(|first| first.path() != lock.path()) {
+                found.extend(suspicion(table_at, &here));
+                here.clear();
+            }
+            here.push(lock);
         }
-        here.push(lock);
+        found.extend(suspicion(table_at, &here));
     }
-    found.extend(suspicion(table_at, &here));
 }
 
 /// One finding, about the longest queue.
@@ -32,7 +39,7 @@ fn suspicion(table_at: TableAt<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
     let other = here.iter().find(|lock| family(lock) != family(main))?;
     let node = &other.row(0)?.contender.node;
     let severity = if counts_every_child(main) { Severity::Warning } else { Severity::Info };
-    let summary = format!("among the nodes of a {} stand others, such as {}", main.recipe().title(), escaped(node));
+    let summary = format!("other nodes stand among those of a {}, such as {}", main.recipe().title(), escaped(node));
     let finding = finding(Code::ForeignChild, severity, main, Some(node)).because(summary, REMEDY);
     Some(Suspicion::new(finding, table_at.now(), Duration::from_secs(1)))
 }
@@ -54,9 +61,20 @@ fn counts_every_child(lock: &LockQueue) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::ForeignChild, foreign())]
+    }
+
+    fn foreign() -> World {
+        let mut world = queue(&[1, 2]);
+        world.create("/l/member-", 3);
+        world.pass(3);
+        world
+    }
 
     #[test]
     fn another_recipes_node_among_curators_is_told_until_it_is_moved() {

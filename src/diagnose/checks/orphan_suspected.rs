@@ -1,25 +1,30 @@
 //! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
 
-use super::checks::{LockContext, MOST_OF_A_KIND};
-use super::suspicion::{Suspicion, finding};
-use super::unwatched::Unwatched;
-use super::{Code, Severity};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity};
 use crate::queue::ContenderRow;
 use crate::znode::escaped;
 
-const REMEDY: &str = "ask the owner; if it does not wait for the earlier node, delete that, guarded by its czxid";
+const REMEDY: &str =
+    "ask the owner; if it no longer waits with the earlier node, delete that node, guarded by its czxid";
 
 /// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
 /// earlier node that holds needs no watch: `self_blocked` tells of that.
-pub(super) fn check(context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-    let mut suspects = 0;
-    for seen in &context.unwatched {
-        let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
-        // The last is no orphan: it may have lost its wake-up.
-        let Some(last) = last.filter(|last| *last != seen.position && suspects < MOST_OF_A_KIND) else { continue };
-        if let (Some(row), Some(last)) = (context.lock.row(seen.position), context.lock.row(last)) {
-            suspects += 1;
-            found.push(suspicion(context, &row, &last, seen));
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OrphanSuspected;
+
+impl Check for OrphanSuspected {
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let mut suspects = 0;
+        for seen in &context.unwatched {
+            let last = context.repeated.get(&seen.session).and_then(|positions| positions.last().copied());
+            // The last is no orphan: it may have lost its wake-up.
+            let Some(last) = last.filter(|last| *last != seen.position && suspects < MAX_SUSPICIONS) else { continue };
+            if let (Some(row), Some(last)) = (context.lock.row(seen.position), context.lock.row(last)) {
+                suspects += 1;
+                found.push(suspicion(context, &row, &last, seen));
+            }
         }
     }
 }
@@ -32,7 +37,7 @@ fn suspicion(
 ) -> Suspicion {
     let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
     let summary = format!(
-        "session {} queues again as {last}, and nothing watches for {node}, which waits for {behind}",
+        "session {} queues a second time as {last}, and does not watch {behind}, which its earlier node {node} waits for",
         seen.session
     );
     let finding = finding(Code::OrphanSuspected, Severity::Warning, context.lock, Some(&row.contender.node))
@@ -42,9 +47,23 @@ fn suspicion(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::OrphanSuspected, orphan_suspected())]
+    }
+
+    fn orphan_suspected() -> World {
+        let mut world = queue(&[1]);
+        let orphan = world.create(&curator("/l", 2), 2);
+        world.create(&curator("/l", 3), 2);
+        let client = world.client(2);
+        (client.sound, client.watches) = (false, vec![orphan]);
+        world.pass(7);
+        world
+    }
 
     /// 1 holds; 2 queues, forgets, and queues again, now with a watch.
     fn forgotten() -> (World, crate::znode::ZnodePath) {

@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use super::checks::{LockContext, RoundMemory};
-use super::suspicion::{Suspicion, finding};
-use super::{Code, OwnerState, Severity};
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::round_memory::RoundMemory;
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, OwnerState, Severity};
 use crate::queue::{Contender, LockId};
 use crate::server_view::{Connection, Listing, ServerView};
 use crate::znode::{SessionId, Timestamp, escaped};
 
-const REMEDY: &str = "restart that client: it may believe that it holds by a node that goes with the older session";
+const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
 
-/// From where a holder was connected, and when it was last seen to be.
-pub(super) type Memory = RoundMemory<(LockId, SessionId), LastSeen>;
-
+/// Where a holder's client was connected from, and when that was last seen.
 #[derive(Clone, Debug)]
 pub(super) struct LastSeen {
     host: String,
@@ -22,27 +21,39 @@ pub(super) struct LastSeen {
 
 /// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
 /// looks the same until it contends anew: this is never more than a hint.
-pub(super) fn check(context: &LockContext<'_>, memory: &mut Memory, found: &mut Vec<Suspicion>) {
-    let (lock, view) = (context.lock, context.table_at.view());
-    let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
-        return;
-    };
-    let Some(gathered) = view.connections_as_of() else { return };
-    let key = (lock.id(), session);
-    if let Some((_, connection)) = view.connection_of(session) {
-        let known = LastSeen { host: host(&connection.client).to_owned(), at: gathered };
-        memory.see(key, || known.clone()).clone_from(&known);
-        return;
+#[derive(Clone, Debug, Default)]
+pub(super) struct AdoptedNode {
+    /// From where a holder was connected, and when it was last seen to be.
+    last_seen: RoundMemory<(LockId, SessionId), LastSeen>,
+}
+
+impl Check for AdoptedNode {
+    fn begin(&mut self) {
+        self.last_seen.begin();
     }
-    let Some(known) = memory.recall(&key) else { return };
-    if context.table_at.owner_of(holder).0 != OwnerState::Expiring {
-        return;
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let (lock, view) = (context.lock, context.table_at.view());
+        let Some((holder, session)) = lock.first_holder().and_then(|holder| Some((holder, holder.session?))) else {
+            return;
+        };
+        let Some(gathered) = view.connections_as_of() else { return };
+        let key = (lock.id(), session);
+        if let Some((_, connection)) = view.connection_of(session) {
+            let known = LastSeen { host: host(&connection.client).to_owned(), at: gathered };
+            self.last_seen.see(key, || known.clone()).clone_from(&known);
+            return;
+        }
+        let Some(known) = self.last_seen.recall(&key) else { return };
+        if context.table_at.owner_of(holder).0 != OwnerState::Expiring {
+            return;
+        }
+        let Some(newer) = newer(view, known) else { return };
+        if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
+            return;
+        }
+        found.push(suspicion(context, holder, session, newer, gathered));
     }
-    let Some(newer) = newer(view, known) else { return };
-    if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
-        return;
-    }
-    found.push(suspicion(context, holder, session, newer, gathered));
 }
 
 fn suspicion(
@@ -53,7 +64,7 @@ fn suspicion(
     gathered: Timestamp,
 ) -> Suspicion {
     let summary = format!(
-        "{} is of session {session}, which ends, while {} goes on with the newer session {}",
+        "{} belongs to session {session}, which has no connection any more, while {} goes on with the newer session {}",
         escaped(&holder.node),
         host(&newer.client),
         newer.session
@@ -78,9 +89,24 @@ fn host(address: &str) -> &str {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{Example, World, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::AdoptedNode, adopted())]
+    }
+
+    fn adopted() -> World {
+        let mut world = queue(&[1, 2]);
+        world.pass(3);
+        world.client(1).connected = false;
+        let made = world.now.plus(Duration::from_millis(500));
+        let newer = world.client(7);
+        (newer.address, newer.established) = ("10.0.0.1:5555".to_owned(), made);
+        world.pass(3);
+        world
+    }
 
     /// 1 holds from a host, is cut off, and the host comes back with session 7.
     fn come_back(address: &str) -> World {

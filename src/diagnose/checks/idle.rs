@@ -1,0 +1,126 @@
+//! A holder that sends heartbeats and nothing else.
+
+use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::{Code, Severity, election};
+use crate::queue::ContenderRow;
+use crate::znode::{Timestamp, escaped};
+
+/// How many holders of a lock are looked at: readers hold together by the thousand.
+const MAX_HOLDERS: usize = 16;
+
+const REMEDY: &str = "look at that process, and restart it only if it hangs; deleting the node of a process that still works lets two in";
+
+/// The last request that a client sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LastRequest {
+    /// The client's own number of it.
+    cxid: i64,
+    /// When its connection was made: the numbers begin anew with each.
+    established: Option<Timestamp>,
+    /// When it was first seen to be the last.
+    since: Timestamp,
+}
+
+/// Work outside ZooKeeper looks the same as a process that hangs: somebody has to look at it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct IdleHolder {
+    /// A holder's last request, as long as it holds by the same node.
+    last_requests: RoundMemory<NodeKey, LastRequest>,
+}
+
+impl Check for IdleHolder {
+    fn begin(&mut self) {
+        self.last_requests.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
+        let lock = context.lock;
+        if context.waiting() == 0 || election::is_likely(lock) || election::is_registry(lock) {
+            return;
+        }
+        for row in lock.rows(0..lock.holding().min(MAX_HOLDERS)) {
+            found.extend(suspicion(context, &row, &mut self.last_requests));
+        }
+    }
+}
+
+/// Heartbeats don't move the number of a client's last request.
+fn suspicion(
+    context: &LockContext<'_>,
+    row: &ContenderRow<'_>,
+    memory: &mut RoundMemory<NodeKey, LastRequest>,
+) -> Option<Suspicion> {
+    let session = row.contender.session?;
+    let (member, connection) = context.table_at.view().connection_of(session)?;
+    let gathered = member.connections.as_ref()?.at;
+    let (cxid, heard) = (connection.last_cxid?, connection.last_heard?);
+    let fresh = LastRequest { cxid, established: connection.established, since: gathered };
+    let last = memory.see((context.lock.id(), row.contender.czxid.0), || fresh);
+    if (last.cxid, last.established) != (cxid, connection.established) {
+        *last = fresh;
+    }
+    let silent = gathered.since(last.since);
+    let least = context.thresholds.stuck_after;
+    if silent < least || heard <= last.since || context.first_waits()? < least {
+        return None;
+    }
+    let summary = format!(
+        "{} holds, and its session {session} has sent only heartbeats for {} s: normal while it works outside ZooKeeper, or it hangs",
+        escaped(&row.contender.node),
+        silent.as_secs()
+    );
+    let finding =
+        finding(Code::IdleHolder, Severity::Warning, context.lock, Some(&row.contender.node)).because(summary, REMEDY);
+    Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{Example, World, curator, queue};
+
+    pub fn examples() -> Vec<Example> {
+        vec![(Code::IdleHolder, idle())]
+    }
+
+    fn idle() -> World {
+        let mut world = queue(&[1, 2]);
+        world.pass(65);
+        world
+    }
+
+    fn held(path: &str) -> World {
+        let mut world = World::new();
+        world.create(&curator(path, 1), 1);
+        world.create(&curator(path, 2), 2);
+        world
+    }
+
+    #[test]
+    fn a_holder_whose_client_only_sends_heartbeats_is_told_until_it_asks_something() {
+        let mut world = held("/l");
+        assert_eq!(world.pass(60).0, []);
+        world.pass(5);
+        assert_eq!(world.codes(Severity::Info), [Code::IdleHolder], "that it is stuck says no more");
+        world.client(1).cxid += 1;
+        world.pass(1);
+        assert_eq!(world.found(Code::IdleHolder), None);
+    }
+
+    #[test]
+    fn a_leader_may_be_quiet_for_as_long_as_it_likes() {
+        let mut world = held("/app/leader-election");
+        world.pass(100);
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn a_holder_with_nobody_waiting_may_be_quiet() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.pass(100);
+        assert_eq!(world.codes(Severity::Info), []);
+    }
+}

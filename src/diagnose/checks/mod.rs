@@ -1,0 +1,91 @@
+//! The checks: one file a kind of finding, and the list of all.
+
+mod adopted;
+mod deadlock;
+mod disagrees;
+mod empty;
+mod expiring;
+mod foreign;
+mod ghost;
+mod head_expired;
+mod idle;
+mod leaked;
+mod lost_wake_up;
+mod orphan;
+mod orphan_suspected;
+mod overflow;
+mod persistent;
+mod self_blocked;
+mod stuck;
+
+use super::context::{Check, LockContext, TableContext};
+use super::suspicion::Suspicion;
+use super::unwatched::{self, UnwatchedMemory};
+use super::{TableAt, Thresholds, Waits};
+
+macro_rules! checks {
+    ($($module:ident: $check:ident,)*) => {
+        /// All checks, with what they remember. Each looks in this order.
+        #[derive(Clone, Debug, Default)]
+        pub(super) struct Checks {
+            unwatched_waiters: UnwatchedMemory,
+            $($module: $module::$check,)*
+        }
+
+        impl Checks {
+            fn each(&mut self) -> [&mut dyn Check; [$(stringify!($module)),*].len()] {
+                [$(&mut self.$module),*]
+            }
+        }
+
+        /// What raises each code, for the test of its sentences.
+        #[cfg(test)]
+        pub(super) fn examples() -> Vec<super::testing::Example> {
+            [$($module::tests::examples()),*].concat()
+        }
+    };
+}
+
+checks! {
+    ghost: Ghost,
+    disagrees: MemberDisagrees,
+    persistent: PersistentContender,
+    overflow: SequenceOverflow,
+    orphan: Orphan,
+    orphan_suspected: OrphanSuspected,
+    lost_wake_up: LostWakeUp,
+    expiring: ExpiringHolder,
+    adopted: AdoptedNode,
+    head_expired: HeadChangedByExpiry,
+    idle: IdleHolder,
+    stuck: Stuck,
+    leaked: LeakedWatch,
+    empty: EmptyParent,
+    foreign: ForeignChild,
+    deadlock: Deadlock,
+    self_blocked: SelfBlocked,
+}
+
+impl Checks {
+    /// Everything that all checks see.
+    pub fn look(&mut self, table_at: TableAt<'_>, thresholds: &Thresholds) -> Vec<Suspicion> {
+        let mut found = Vec::new();
+        self.unwatched_waiters.begin();
+        for check in self.each() {
+            check.begin();
+        }
+        for lock in table_at.table().locks() {
+            let mut context = LockContext::new(table_at, thresholds, lock);
+            context.unwatched = unwatched::unwatched(&context, &mut self.unwatched_waiters);
+            for check in self.each() {
+                check.look_at_lock(&context, &mut found);
+            }
+        }
+        let context = TableContext { table_at, thresholds, waits: Waits::of(table_at.table()) };
+        for check in self.each() {
+            check.look_at_all(&context, &mut found);
+        }
+        found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
+        found
+    }
+}

@@ -1,0 +1,116 @@
+//! A session waits for a lock that it holds itself.
+
+use crate::diagnose::context::{Check, LockContext, TableContext};
+use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::waits::Wait;
+use crate::diagnose::{Code, Severity, election};
+use crate::queue::{ContenderState, HeldSince, LockQueue};
+use crate::znode::{Timestamp, escaped};
+
+const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
+
+/// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
+#[derive(Clone, Debug, Default)]
+pub(super) struct SelfBlocked {
+    /// When the first holder of a lock was first seen to hold, where it held already.
+    first_seen: RoundMemory<NodeKey, Timestamp>,
+}
+
+impl Check for SelfBlocked {
+    fn begin(&mut self) {
+        self.first_seen.begin();
+    }
+
+    fn look_at_lock(&mut self, context: &LockContext<'_>, _: &mut Vec<Suspicion>) {
+        if context.waiting() > 0
+            && !election::is_registry(context.lock)
+            && let Some(row) = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)
+        {
+            context.held_since(&row, &mut self.first_seen);
+        }
+    }
+
+    fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
+        let TableContext { table_at, thresholds, waits } = context;
+        for wait in waits.self_blocked() {
+            let Some(lock) = table_at.table().lock(wait.lock) else { continue };
+            let Some((_, position)) = table_at.table().position(&lock.queue_path().child(&wait.node)) else { continue };
+            let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };
+            let since = waiter.contends_since(table_at.table().clock_ahead_ms());
+            let lasts = table_at.now().since(since.max(held_since(lock, table_at.now(), &mut self.first_seen)));
+            let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
+            let severity = if stuck { Severity::Warning } else { Severity::Info };
+            let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
+                .because(describe(wait, lasts.as_secs()), REMEDY);
+            let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
+            found.push(suspicion.of_state(waiter.czxid.0));
+        }
+    }
+}
+
+/// Since when the lock is held, as far as it was seen.
+fn held_since(lock: &LockQueue, now: Timestamp, first_seen: &mut RoundMemory<NodeKey, Timestamp>) -> Timestamp {
+    match (lock.held(), lock.first_holder()) {
+        (HeldSince::Since(since), _) => since,
+        (_, Some(holder)) => first_seen.recall(&(lock.id(), holder.czxid.0)).map_or(now, |since| *since),
+        (_, None) => now,
+    }
+}
+
+fn describe(wait: &Wait, seconds: u64) -> String {
+    let [held, node] = [&wait.held, &wait.node].map(|name| escaped(name));
+    format!(
+        "session {} holds by {held} and has waited as {node} for {seconds} s: it waits for itself, unless these are two of its threads",
+        wait.waiter
+    )
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::diagnose::testing::{Example, World, curator, one_session_twice};
+
+    pub fn examples() -> Vec<Example> {
+        [5, 70].map(|seconds| (Code::SelfBlocked, one_session_twice(1, 2, seconds))).into()
+    }
+
+    #[test]
+    fn who_waits_for_its_own_lock_is_told_and_warned_of_when_nothing_moves() {
+        let mut world = World::new();
+        let head = world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        assert_eq!(world.pass(5).0, [Code::SelfBlocked]);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Info));
+        world.pass(60);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Warning));
+        assert_eq!(world.found(Code::Stuck), None, "this says why");
+        world.delete(&head);
+        assert!(world.pass(1).1.contains(&Code::SelfBlocked));
+    }
+
+    #[test]
+    fn what_was_there_before_the_first_look_is_not_known_to_stand_still() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        world.now = world.now.plus(std::time::Duration::from_secs(600));
+        world.begin_anew();
+        world.pass(50);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Info));
+    }
+
+    #[test]
+    fn threads_that_queued_before_the_other_held_take_turns() {
+        let mut world = World::new();
+        let mut nodes: Vec<_> = (0..12).map(|number| world.create(&curator("/l", number), 1)).collect();
+        let head = world.create(&curator("/l", 99), 2);
+        nodes.push(head);
+        world.delete(&nodes.remove(0));
+        while nodes.len() > 1 {
+            world.pass(10);
+            world.delete(&nodes.remove(0));
+        }
+        assert_eq!(world.codes(Severity::Warning), []);
+    }
+}

@@ -1,0 +1,253 @@
+//! The table of the kinds of findings: one row a kind, with all that is particular about it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What is particular about a kind of finding.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traits {
+    /// Its name in JSON and on the screen. An interface: it stays.
+    pub id: &'static str,
+    pub evidence: Evidence,
+    pub explains: Explains,
+    pub found_after: FoundAfter,
+    pub among_returned: AmongReturned,
+}
+
+/// What a finding rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Evidence {
+    /// The znodes alone.
+    Znodes,
+    /// What the servers say about clients: in plain text beside a session over TLS that proves nothing.
+    Servers,
+}
+
+/// Whether a finding says why nobody gets the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Explains {
+    /// It says why.
+    Cause,
+    /// It only says that nobody does: left out where a cause is known.
+    Symptom,
+    /// It is about something else.
+    Beside,
+}
+
+/// How long a table must be looked at before a finding can come of it: see [`Thresholds`](super::Thresholds).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FoundAfter {
+    FirstLook,
+    TwoLooks,
+    /// Longer than it may last in a sound hand-over.
+    Settled,
+    GhostTime,
+    StuckTime,
+    EmptyTime,
+}
+
+/// What becomes of a finding at a lock whose queue shows nodes that were deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AmongReturned {
+    /// It is as true as elsewhere.
+    Stands,
+    /// It is true only of nodes that were not deleted.
+    StandsOfOthers,
+    /// It rests on the order of the queue, which is not the ensemble's.
+    Falls,
+}
+
+macro_rules! codes {
+    ($($(#[$doc:meta])* $code:ident { $($traits:tt)* })*) => {
+        /// What is wrong: one for each kind of finding, the worst first.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Code {
+            $($(#[$doc])* $code,)*
+        }
+
+        impl Code {
+            /// Every code, the worst first.
+            pub const ALL: [Self; [$(Self::$code),*].len()] = [$(Self::$code),*];
+
+            pub(super) const fn traits(self) -> Traits {
+                match self {
+                    $(Self::$code => Traits { $($traits)* },)*
+                }
+            }
+        }
+    };
+}
+
+codes! {
+    /// Sessions that wait for each other in a cycle, across locks.
+    Deadlock {
+        id: "deadlock",
+        evidence: Evidence::Znodes,
+        explains: Explains::Cause,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A node whose session no longer exists.
+    Ghost {
+        id: "ghost",
+        evidence: Evidence::Servers,
+        explains: Explains::Cause,
+        found_after: FoundAfter::GhostTime,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// A node that was deleted is there again: the member that is read shows what the others have not.
+    MemberDisagrees {
+        id: "member-disagrees",
+        evidence: Evidence::Znodes,
+        explains: Explains::Cause,
+        found_after: FoundAfter::GhostTime,
+        among_returned: AmongReturned::Stands,
+    }
+    /// Two nodes of one attempt: the first was made by a create whose reply was lost.
+    Orphan {
+        id: "orphan",
+        evidence: Evidence::Znodes,
+        explains: Explains::Cause,
+        found_after: FoundAfter::TwoLooks,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A waiter whose session queues a second time and does not watch for the first.
+    OrphanSuspected {
+        id: "orphan-suspected",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A session waits for a lock that it holds itself.
+    SelfBlocked {
+        id: "self-blocked",
+        evidence: Evidence::Znodes,
+        explains: Explains::Cause,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A waiter that watches nothing.
+    LostWakeUp {
+        id: "lost-wake-up",
+        evidence: Evidence::Servers,
+        explains: Explains::Cause,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A holder whose client is gone: it goes when its session expires.
+    ExpiringHolder {
+        id: "expiring-holder",
+        evidence: Evidence::Servers,
+        explains: Explains::Cause,
+        found_after: FoundAfter::TwoLooks,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// A holder that sends heartbeats and nothing else.
+    IdleHolder {
+        id: "idle-holder",
+        evidence: Evidence::Servers,
+        explains: Explains::Cause,
+        found_after: FoundAfter::StuckTime,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// A lock that was not handed on for long, though others wait.
+    Stuck {
+        id: "stuck",
+        evidence: Evidence::Znodes,
+        explains: Explains::Symptom,
+        found_after: FoundAfter::StuckTime,
+        among_returned: AmongReturned::Falls,
+    }
+    /// A lease that was not returned for long, though others wait.
+    StuckLease {
+        id: "stuck-lease",
+        evidence: Evidence::Znodes,
+        explains: Explains::Symptom,
+        found_after: FoundAfter::StuckTime,
+        among_returned: AmongReturned::Falls,
+    }
+    /// The numbers of the queue run out.
+    SequenceOverflow {
+        id: "sequence-overflow",
+        evidence: Evidence::Znodes,
+        explains: Explains::Beside,
+        found_after: FoundAfter::FirstLook,
+        among_returned: AmongReturned::Stands,
+    }
+    /// A contender that goes with no session.
+    PersistentContender {
+        id: "persistent-contender",
+        evidence: Evidence::Znodes,
+        explains: Explains::Cause,
+        found_after: FoundAfter::FirstLook,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// Nodes of another recipe in the lock parent.
+    ForeignChild {
+        id: "foreign-child",
+        evidence: Evidence::Znodes,
+        explains: Explains::Beside,
+        found_after: FoundAfter::TwoLooks,
+        among_returned: AmongReturned::Stands,
+    }
+    /// A node of a session that ends, while a newer session of the same host goes on.
+    AdoptedNode {
+        id: "adopted-node",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::TwoLooks,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// The holder before this one lost the lock to the end of its session.
+    HeadChangedByExpiry {
+        id: "head-changed-by-expiry",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::FirstLook,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// Watches on nodes that are gone and never come back.
+    LeakedWatch {
+        id: "leaked-watch",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::Settled,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
+    /// A lock parent that nobody uses.
+    EmptyParent {
+        id: "empty-parent",
+        evidence: Evidence::Znodes,
+        explains: Explains::Beside,
+        found_after: FoundAfter::EmptyTime,
+        among_returned: AmongReturned::Stands,
+    }
+}
+
+impl Code {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        self.traits().id
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.id())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_json_are_those_of_the_codes() {
+        for code in Code::ALL {
+            assert_eq!(serde_json::to_value(code).expect("a name"), code.id());
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! What every check sees: one lock in the middle of all that is known, or all locks together.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::round_memory::{NodeKey, RoundMemory};
+use super::suspicion::Suspicion;
+use super::{TableAt, Thresholds, Waits};
+use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
+use crate::recipe::LockKind;
+use crate::znode::{SessionId, Timestamp};
+
+/// How many suspicions of one kind are reported of one lock at most: what is wrong a hundred times has one cause.
+pub(super) const MAX_SUSPICIONS: usize = 100;
+
+/// One check: what is seen now goes in, with what it remembers itself; suspicions come out.
+pub(super) trait Check {
+    /// A look begins: what the last one did not see is forgotten.
+    fn begin(&mut self) {}
+
+    /// Looks at one lock.
+    fn look_at_lock(&mut self, _context: &LockContext<'_>, _found: &mut Vec<Suspicion>) {}
+
+    /// Looks at all locks together, after each was looked at alone.
+    fn look_at_all(&mut self, _context: &TableContext<'_>, _found: &mut Vec<Suspicion>) {}
+}
+
+/// All locks at one moment.
+pub(super) struct TableContext<'a> {
+    pub table_at: TableAt<'a>,
+    pub thresholds: &'a Thresholds,
+    /// Who waits for whom, across locks.
+    pub waits: Waits,
+}
+
+/// One lock at one moment.
+pub(super) struct LockContext<'a> {
+    pub table_at: TableAt<'a>,
+    pub thresholds: &'a Thresholds,
+    pub lock: &'a LockQueue,
+    /// The sessions that stand in this queue more than once, with their positions.
+    pub repeated: FxHashMap<SessionId, Vec<usize>>,
+    /// The sessions that watch a node of this queue, as far as the servers say.
+    pub watching: FxHashSet<SessionId>,
+    /// The waiters that nothing will wake.
+    pub unwatched: Vec<Unwatched>,
+}
+
+/// A waiter whose client lives and watches neither what it waits for nor the parent's children.
+#[derive(Clone, Debug)]
+pub(super) struct Unwatched {
+    pub position: usize,
+    pub session: SessionId,
+    /// What it waits for.
+    pub behind: Arc<str>,
+    /// As long as this is the same it waits for the same node.
+    pub state: i64,
+    /// When its server was asked who watches what.
+    pub gathered: Timestamp,
+    /// When its client was last heard of.
+    pub heard: Option<Timestamp>,
+    /// The number of its client's last request.
+    pub cxid: Option<i64>,
+}
+
+impl<'a> LockContext<'a> {
+    /// A lock, with no waiter yet that nothing will wake: that takes [memory](super::unwatched::UnwatchedMemory).
+    pub fn new(table_at: TableAt<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue) -> Self {
+        let waits = lock.waiting() > 0 && lock.kind() != LockKind::SingleNode;
+        let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
+        let watching = if waits { watching(table_at, lock) } else { FxHashSet::default() };
+        Self { table_at, thresholds, lock, repeated, watching, unwatched: Vec::new() }
+    }
+
+    pub fn now(&self) -> Timestamp {
+        self.table_at.now()
+    }
+
+    /// How many wait for this lock: who watches a single node waits for it.
+    pub fn waiting(&self) -> usize {
+        match self.lock.kind() {
+            LockKind::SingleNode => self.table_at.waiters(self.lock).map_or(0, |watchers| watchers.sessions.len()),
+            _ => self.lock.waiting(),
+        }
+    }
+
+    /// How long the first in line has waited. Nobody knows since when a single node is watched; it is enough that it is.
+    pub fn first_waits(&self) -> Option<Duration> {
+        if self.lock.kind() == LockKind::SingleNode {
+            return (self.waiting() > 0).then_some(Duration::MAX);
+        }
+        let first =
+            self.lock.rows(self.lock.holding()..self.lock.len()).find(|row| row.state == ContenderState::Waits)?;
+        Some(self.now().since(first.contender.contends_since(self.table_at.table().clock_ahead_ms())))
+    }
+
+    /// Since when somebody holds, as far as it was seen. When a lock was taken that was held at the first look, nobody knows: then
+    /// since that look, which `first_seen` remembers.
+    pub fn held_since(&self, row: &ContenderRow<'_>, first_seen: &mut RoundMemory<NodeKey, Timestamp>) -> Timestamp {
+        match row.contender.held() {
+            HeldSince::Since(since) => since,
+            HeldSince::AtMostSince(_) | HeldSince::Free => {
+                *first_seen.see((self.lock.id(), row.contender.czxid.0), || self.now())
+            }
+        }
+    }
+}
+
+fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
+    let mut first: FxHashMap<SessionId, usize> = FxHashMap::default();
+    let mut repeated: FxHashMap<SessionId, Vec<usize>> = FxHashMap::default();
+    for row in lock.rows(0..lock.len()) {
+        let Some(session) = row.contender.session else { continue };
+        if let Some(before) = first.insert(session, row.position) {
+            repeated.entry(session).or_insert_with(|| vec![before]).push(row.position);
+        }
+    }
+    repeated
+}
+
+fn watching(table_at: TableAt<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {
+    let watched = table_at.view().watched_below(&lock.queue_path());
+    watched.flat_map(|(_, watched)| watched.sessions.iter().copied()).collect()
+}
