@@ -56,13 +56,13 @@ fn page() -> std::io::Result<Vec<u8>> {
     for command in whole.get_subcommands().filter(|command| !command.is_hide_set()) {
         page.extend(subcommand_section(&whole, command)?);
     }
-    page.extend(closing_sections());
+    page.extend(epilogue_sections());
     man.render_version_section(&mut page)?;
     Ok(page)
 }
 
 /// What the long help ends with, as sections of their own.
-fn closing_sections() -> Vec<u8> {
+fn epilogue_sections() -> Vec<u8> {
     let mut roff = Roff::new();
     roff.control("SH", ["FILES"]).text([roman(PRECEDENCE)]);
     for (title, items) in [("ENVIRONMENT", &ENVIRONMENT[..]), ("EXIT STATUS", &EXIT_CODES[..])] {

@@ -355,6 +355,23 @@ fn a_reader_that_closes_the_pipe_ends_it_quietly() {
 }
 
 #[test]
+fn an_output_that_cannot_be_written_is_an_error_that_names_its_reason_once() {
+    let home = home();
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a device that is always full");
+    let output = std::process::Command::new(assert_cmd::cargo::cargo_bin("lockscope"))
+        .args(["completions", "zsh"])
+        .env_clear()
+        .env("HOME", home.path())
+        .stdout(full)
+        .output()
+        .expect("it runs");
+    let stderr = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{stderr}");
+    assert!(stderr.starts_with("lockscope: cannot write the output: No space"), "{stderr}");
+    assert_eq!(stderr.matches("No space left").count(), 1, "{stderr}");
+}
+
+#[test]
 fn a_signal_ends_watch_as_done_though_no_server_answers() {
     let home = home();
     for (name, signal) in [("TERM", Signal::TERM), ("INT", Signal::INT)] {
