@@ -47,8 +47,8 @@ impl HelpGroup {
         match self {
             Self::Move => "Move",
             Self::Go => "Screens",
-            Self::FilterAndSort => "Look closer",
-            Self::CopyAndExport => "Take along",
+            Self::FilterAndSort => "Filter and sort",
+            Self::CopyAndExport => "Copy and export",
             Self::Change => "Delete (with --write)",
             Self::Clients => "Test clients",
             Self::Tour => "Tour (lockscope demo)",

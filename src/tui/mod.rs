@@ -7,29 +7,24 @@
 //!                                 view::draw, at most 60 times a second, never when idle
 //! ```
 //!
-//! - [`app`]: the state; pure.
-//! - [`keymap`], [`help`], [`details`], [`banner`], [`contend_prompt`], [`overlaps`], [`caption`], [`findings`], [`servers`]: what keys do and what pages say, as data;
-//!   pure.
+//! - [`page`]: what text pages say, as data; pure, and knows nothing of the modules below.
+//! - [`app`]: the state, and which pages it shows where (`app/pages.rs`); pure.
+//! - [`keymap`]: what keys do, as data; pure.
 //! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
 //! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleet_tasks`]: the loop and what it touches.
+//!
+//! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
+//! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
+//! nothing. Only `run` and what it starts read, write or wait.
 
 pub mod app;
-pub mod audit_details;
-pub mod banner;
-pub mod caption;
-pub mod contend_prompt;
-pub mod deletion;
 pub mod deletion_runner;
-pub mod details;
-pub mod findings;
 pub mod fleet_tasks;
 pub mod frames;
-pub mod help;
 pub mod input;
 pub mod keymap;
-pub mod overlaps;
+pub mod page;
 pub mod run;
-pub mod servers;
 pub mod sources;
 pub mod terminal;
 pub mod theme;

@@ -66,7 +66,7 @@ pub const LAYERS: [(&str, &[&str]); 19] = [
 ];
 
 /// Where time is an argument and nothing is sent or drawn.
-pub const PURE: [&str; 23] = [
+pub const PURE: [&str; 24] = [
     "znode",
     "text",
     "recipe",
@@ -75,6 +75,7 @@ pub const PURE: [&str; 23] = [
     "diagnose",
     "report",
     "tui/app",
+    "tui/page",
     "demo/script",
     "observe/follow",
     "admin/plan",
@@ -99,9 +100,10 @@ pub const IMPURE_CRATES: [&str; 4] = ["tokio", "ratatui", "crossterm", "zookeepe
 pub const CLOCKS: [[&str; 2]; 4] = [["Instant", "now"], ["SystemTime", "now"], ["Utc", "now"], ["Local", "now"]];
 
 /// What parts of the screen must not use: the crate's own modules, and paths of others.
-pub const TUI: [(&str, &[&str], &[&str]); 3] = [
+pub const TUI: [(&str, &[&str], &[&str]); 4] = [
+    ("tui/page", &["tui/app", "tui/view", "tui/widget", "tui/keymap", "tui/theme"], &["std::fs", "std::io"]),
     ("tui/app", &["tui/view", "tui/widget"], &["std::fs", "std::io"]),
-    ("tui/widget", &["tui/app", "tui/view"], &["tokio", "std::fs", "std::io", "std::net"]),
+    ("tui/widget", &["tui/app", "tui/page", "tui/view"], &["tokio", "std::fs", "std::io", "std::net"]),
     ("tui/view", &["tui/run", "tui/terminal"], &["tokio", "zookeeper_client", "std::fs", "std::io", "std::net"]),
 ];
 

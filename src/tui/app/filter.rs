@@ -1,7 +1,7 @@
 use super::TimelineEntry;
 use crate::admin::audit::AuditEntry;
 use crate::queue::{Contender, LockQueue};
-use crate::tui::audit_details::NO_OUTCOME;
+use crate::tui::page::audit_entry::NO_OUTCOME;
 use crate::znode::SessionId;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.

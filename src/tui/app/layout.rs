@@ -32,7 +32,7 @@ pub struct Area {
 /// tabs                         1 line
 /// banner                       1 to 4 lines, only when something is wrong with the connection
 /// fleets: boxes side by side   only on Contend
-/// beliefs                      a few lines, only on Contend, when two believed that they hold
+/// overlaps                     a few lines, only on Contend, when two thought that they hold
 /// main: a box with the list    what is left
 /// side: a box below it         Locks: watch events; Queue, Audit: details
 /// caption                      a few lines, only during the tour
@@ -48,7 +48,7 @@ pub struct Layout {
     pub banner: Area,
     /// The figures of the fleets, with their borders; without lines where there are none.
     pub fleets: Area,
-    /// Who believed what; without lines when nobody was wrong.
+    /// Who thought to hold at the same time; without lines when nobody was wrong.
     pub overlaps: Area,
     /// The list or the text, with its border.
     pub main: Area,
@@ -61,9 +61,9 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a screen below a banner of some lines, and on Contend with some lines of beliefs; `None` when the
+    /// The layout of a screen below a banner of some lines, and on Contend with some lines of overlaps; `None` when the
     /// terminal is too small for it.
-    pub fn of(size: (u16, u16), screen: Screen, banner: u16, beliefs: u16) -> Option<Self> {
+    pub fn of(size: (u16, u16), screen: Screen, banner: u16, overlaps: u16) -> Option<Self> {
         let (width, height) = size;
         if width < MIN_TERMINAL.0 || height < MIN_TERMINAL.1 {
             return None;
@@ -80,8 +80,8 @@ impl Layout {
         );
         // At least three clients show below.
         let room = body.height.saturating_sub(fleets.height + MIN_LIST_HEIGHT);
-        let beliefs = line(fleets.y + fleets.height, if screen == Screen::Contend { beliefs.min(room) } else { 0 });
-        let body = line(beliefs.y + beliefs.height, body.height - fleets.height - beliefs.height);
+        let overlaps = line(fleets.y + fleets.height, if screen == Screen::Contend { overlaps.min(room) } else { 0 });
+        let body = line(overlaps.y + overlaps.height, body.height - fleets.height - overlaps.height);
         let below = match screen {
             Screen::Locks if body.height >= 13 => 5,
             Screen::Locks if body.height == 12 => 4,
@@ -95,7 +95,7 @@ impl Layout {
             tabs: line(1, 1),
             banner,
             fleets,
-            overlaps: beliefs,
+            overlaps,
             main: line(body.y, body.height - below),
             side: line(body.y + body.height - below, below),
             caption: line(height - 1, 0),
@@ -116,7 +116,7 @@ impl Layout {
         (self.main.y + 2, usize::from(self.main.height.saturating_sub(3)))
     }
 
-    /// Queue's panes below the list: the details, and why it is stuck, where there is room for both.
+    /// Queue's panes below the list: the details, and the diagnosis, where there is room for both.
     pub fn panes(&self) -> Option<(Area, Area)> {
         if self.side.width < MIN_WIDTH_OF_TWO_PANES {
             return None;
@@ -124,11 +124,6 @@ impl Layout {
         let half = self.side.width / 2;
         let details = Area { width: half, ..self.side };
         Some((details, Area { x: half, width: self.side.width - half, ..self.side }))
-    }
-
-    /// How many lines of text the main box shows: without the border.
-    pub fn lines(&self) -> usize {
-        usize::from(self.main.height.saturating_sub(2))
     }
 }
 
@@ -149,16 +144,15 @@ mod tests {
     #[test]
     fn every_line_of_the_terminal_belongs_to_one_part() {
         for screen in Screen::ALL {
-            for (banner, beliefs) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
+            for (banner, overlaps) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
                 for height in MIN_TERMINAL.1..90 {
                     let told = height % 6;
                     let layout =
-                        Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, beliefs));
+                        Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, overlaps));
                     let layout = layout.unwrap();
-                    let Layout { header, tabs, banner, fleets, overlaps: beliefs, main, side, caption, footer } =
-                        layout;
+                    let Layout { header, tabs, banner, fleets, overlaps, main, side, caption, footer } = layout;
                     let mut next = 0;
-                    for part in [header, tabs, banner, fleets, beliefs, main, side, caption, footer] {
+                    for part in [header, tabs, banner, fleets, overlaps, main, side, caption, footer] {
                         assert_eq!(part.y, next, "{screen:?} {height} {part:?}");
                         next += part.height;
                     }

@@ -18,6 +18,7 @@ mod filter;
 mod layout;
 mod matches;
 mod moves;
+mod pages;
 mod prompt;
 mod screen;
 mod sessions;
@@ -46,6 +47,7 @@ pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use matches::{QueueRows, TimelineRows};
+pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
 pub use screen::Screen;
 pub use sessions::{SessionOrder, SessionRow, SessionRows, WaitStyle};
@@ -60,6 +62,7 @@ use crate::contend::ClientId;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, ConnectionState, LockId, LockName};
+use crate::tui::page::Scroll;
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -144,8 +147,8 @@ pub struct App {
     waits: Cursor<WaitId>,
     open: Option<LockName>,
     pane: Pane,
-    /// The first line that shows of a text: Help, Unreadable, the details.
-    scrolled: usize,
+    /// How far the text page that has the keys is scrolled.
+    scroll: Scroll,
     fleets: Fleets,
     side: FleetSide,
     clients: [Cursor<ClientId>; 2],
@@ -182,7 +185,7 @@ impl App {
             waits: Cursor::first(),
             open: None,
             pane: Pane::List,
-            scrolled: 0,
+            scroll: Scroll::default(),
             fleets: Fleets::default(),
             side: FleetSide::Left,
             clients: [Cursor::first(), Cursor::first()],

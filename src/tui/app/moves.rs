@@ -2,7 +2,7 @@
 
 use super::{App, Cursor, Filter, FleetSide, Pane, Rows, Screen};
 use crate::queue::LockId;
-use crate::tui::{audit_details, details, findings, help, servers};
+use crate::tui::page::Scroll;
 use crate::znode::{SessionId, ZnodePath};
 
 /// Rows further than any list is long.
@@ -11,7 +11,7 @@ const FAR: isize = isize::MAX / 2;
 impl App {
     pub(super) fn page(&self) -> isize {
         let rows = self.layout().map_or(1, |layout| match self.screen {
-            Screen::Help | Screen::Unreadable | Screen::Servers => layout.lines(),
+            Screen::Help | Screen::Unreadable | Screen::Servers => self.focused_page().map_or(1, |page| page.shown()),
             _ => layout.rows().1,
         });
         isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
@@ -28,7 +28,7 @@ impl App {
             (Screen::Queue, Pane::List) => {
                 self.contenders.step(by, &world.queue_rows());
                 self.contenders.reveal(&world.queue_rows(), height);
-                self.scrolled = 0;
+                self.scroll = Scroll::default();
             }
             (Screen::Timeline, _) => {
                 self.timeline.step(by, &world.timeline_rows());
@@ -49,37 +49,12 @@ impl App {
             (Screen::Audit, Pane::List) => {
                 self.entries.step(by, &self.audit);
                 self.entries.reveal(&self.audit, height);
-                self.scrolled = 0;
+                self.scroll = Scroll::default();
             }
             (Screen::Queue | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers, _) => {
-                self.scrolled = self.scrolled.saturating_add_signed(by).min(self.scroll_end());
+                self.scroll_page(by);
             }
         }
-    }
-
-    /// The furthest that a text can be scrolled.
-    pub(super) fn scroll_end(&self) -> usize {
-        let Some(layout) = self.layout() else { return 0 };
-        let lines = match self.screen {
-            Screen::Help => help::lines().len(),
-            Screen::Unreadable => self.world().table().unreadable().len() + 2,
-            Screen::Audit => {
-                let lines = audit_details::lines(self, usize::from(layout.side.width.saturating_sub(4))).len();
-                return lines.saturating_sub(usize::from(layout.side.height.saturating_sub(2)));
-            }
-            Screen::Servers => {
-                servers::lines(self, usize::from(layout.main.width.saturating_sub(servers::AROUND))).len()
-            }
-            _ => {
-                let (details, below) = self.panes();
-                let (lines, pane) = match self.pane {
-                    Pane::Findings => (findings::lines(self, usize::from(below.width.saturating_sub(6))).len(), below),
-                    _ => (details::lines(self, usize::from(details.width.saturating_sub(4))).len(), details),
-                };
-                return lines.saturating_sub(usize::from(pane.height.saturating_sub(2)));
-            }
-        };
-        lines.saturating_sub(layout.lines())
     }
 
     pub(super) fn go_to_end(&mut self, last: bool) {
@@ -133,7 +108,7 @@ impl App {
     }
 
     fn go_to_pane(&mut self, pane: Pane) {
-        self.scrolled = 0;
+        self.scroll = Scroll::default();
         self.pane = pane;
     }
 
@@ -245,7 +220,7 @@ impl App {
 
     pub(super) fn go(&mut self, screen: Screen) {
         self.pane = Pane::List;
-        self.scrolled = 0;
+        self.scroll = Scroll::default();
         if screen == self.screen {
             return;
         }
@@ -277,7 +252,7 @@ impl App {
     pub(super) fn leave(&mut self) {
         let screen = self.before.pop().unwrap_or(Screen::Locks);
         self.pane = Pane::List;
-        self.scrolled = 0;
+        self.scroll = Scroll::default();
         self.screen = screen;
     }
 }

@@ -1,10 +1,7 @@
 //! What the views read.
 
-use super::{App, Area, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
-use crate::diagnose::Severity;
+use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
 use crate::queue::{ConnectionState, LockId, LockName};
-use crate::tui::banner::Banner;
-use crate::tui::{caption, overlaps};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 impl App {
@@ -88,25 +85,6 @@ impl App {
         self.pane
     }
 
-    /// Where the details of Queue stand, and where it says why the lock is stuck. One of them has no lines where there is no
-    /// room for both: then what is wrong comes first, unless the details are asked for.
-    pub fn panes(&self) -> (Area, Area) {
-        let Some(layout) = self.layout() else { return (Area::default(), Area::default()) };
-        if let Some(panes) = layout.panes() {
-            return panes;
-        }
-        let wrong = || {
-            let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
-            worst.is_some_and(|finding| finding.severity >= Severity::Warning)
-        };
-        let nothing = Area { height: 0, ..layout.side };
-        match self.pane {
-            Pane::Findings => (nothing, layout.side),
-            Pane::List if wrong() => (nothing, layout.side),
-            Pane::List | Pane::Details => (layout.side, nothing),
-        }
-    }
-
     /// The selection in Locks.
     pub fn lock_cursor(&self) -> &Cursor<LockId> {
         &self.locks
@@ -132,11 +110,6 @@ impl App {
         &self.waits
     }
 
-    /// How many lines of a text are above what shows.
-    pub fn scrolled(&self) -> usize {
-        self.scrolled
-    }
-
     /// What is being typed.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.prompt.as_ref()
@@ -149,10 +122,8 @@ impl App {
 
     /// Where everything stands; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
-        let banner = Banner::of(self, self.size.0).map_or(0, |banner| banner.lines());
-        let overlaps = if self.screen == Screen::Contend { overlaps::lines(self, self.size.0).len() } else { 0 };
-        let overlaps = u16::try_from(overlaps).unwrap_or(u16::MAX);
-        let told = self.tour().map_or(0, |tour| caption::height(tour, self.size.0));
-        Layout::with_caption(self.size, told, |size| Layout::of(size, self.screen, banner, overlaps))
+        let lines = |lines: Vec<_>| u16::try_from(lines.len()).unwrap_or(u16::MAX);
+        let (banner, overlaps) = (lines(self.banner_lines()), lines(self.overlap_lines()));
+        Layout::with_caption(self.size, self.caption_height(), |size| Layout::of(size, self.screen, banner, overlaps))
     }
 }

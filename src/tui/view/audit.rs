@@ -15,8 +15,7 @@ use crate::admin::audit::AuditEntry;
 use crate::text::human::{date_and_time, plural};
 use crate::text::{Keep, wrap_words};
 use crate::tui::app::{Pane, Rows};
-use crate::tui::audit_details::{self, is_done, result};
-use crate::tui::details::{LABEL, Tone};
+use crate::tui::page::audit_entry::{self, is_done, result};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
 
@@ -127,7 +126,7 @@ fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell
     match column.key {
         AuditColumn::Mark => Cell::new(" ", theme.text),
         AuditColumn::Time => {
-            let known = audit_details::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
+            let known = audit_entry::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
             let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME_WIDTH).collect());
             Cell::new(fit(&shown, Keep::Start), theme.dim)
         }
@@ -144,36 +143,5 @@ fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell
         AuditColumn::Owner => Cell::new(fit(&entry.subject.life, Keep::Start), theme.text),
         AuditColumn::Who => Cell::new(fit(&format!("{}@{}", entry.who.user, entry.who.host), Keep::Start), theme.text),
         AuditColumn::Node => Cell::new(fit(&entry.subject.path, Keep::Ends), theme.strong),
-    }
-}
-
-/// All that is known of the selected change.
-pub fn draw_details(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    if area.height == 0 {
-        return;
-    }
-    let (app, theme) = (view.app, view.theme);
-    let all = audit_details::lines(app, usize::from(area.width.saturating_sub(4)));
-    let height = usize::from(area.height.saturating_sub(2));
-    let top = app.scrolled().min(all.len().saturating_sub(height));
-    let [up, down] = theme.signs.more;
-    let more = format!(
-        "{}{} Tab, then {up}{down}",
-        if top > 0 { up } else { "" },
-        if top + height < all.len() { down } else { "" }
-    );
-    let bottom = (all.len() > height).then_some((more, theme.dim));
-    let left = vec![("Details".to_owned(), theme.strong)];
-    let inner = Panel { left, right: None, bottom, focused: app.pane() == Pane::Details }.draw(area, buffer, theme);
-    for (line, y) in all.iter().skip(top).zip(inner.top()..inner.bottom()) {
-        let style = match line.tone {
-            Tone::Plain => theme.text,
-            Tone::Careful => theme.wait,
-        };
-        Line::from(vec![
-            Span::styled(format!(" {:<LABEL$}", line.label), theme.title),
-            Span::styled(line.text.as_str(), style),
-        ])
-        .render(Rect { y, height: 1, ..inner }, buffer);
     }
 }

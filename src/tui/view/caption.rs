@@ -8,12 +8,17 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-use super::View;
+use super::{View, page};
 use crate::text::{Keep, width};
-use crate::tui::caption::{keys, lines, title};
+use crate::tui::app::{App, Tour};
+use crate::tui::keymap::{COMMANDS, Command};
+use crate::tui::page::Columns;
 
 /// Columns that the words on the left take at least, before the keys give way.
 const LEAST: usize = 30;
+
+/// From how many columns on there is room for more than the bare facts.
+const WIDE: u16 = 100;
 
 /// What the tour says, and where it is.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
@@ -46,8 +51,32 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let columns = u16::try_from(line.width()).unwrap_or(0).min(top.width);
         line.render(Rect { x: top.right() - columns, width: columns, ..top }, buffer);
     }
-    let style = if tour.trouble().is_some() { theme.bad } else { theme.text };
-    for (text, y) in lines(app, tour, area.width).into_iter().zip(area.top() + 1..area.bottom()) {
-        Line::from(Span::styled(format!(" {text}"), style)).render(Rect { y, height: 1, ..area }, buffer);
-    }
+    let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
+    page::draw_lines(view, &app.caption_lines(), Columns::TEXT, below, buffer);
+}
+
+/// What stands above the caption on the left: where it is played, which scene, and which step of it.
+fn title(tour: &Tour, columns: u16) -> [String; 3] {
+    let place = match tour.is_on_sandbox() {
+        true => " SANDBOX ".to_owned(),
+        // Every lock's path shows it too.
+        false if columns < WIDE => " DEMO ".to_owned(),
+        false => format!(" DEMO in {} ", tour.namespace()),
+    };
+    let ((scene, scenes), (beat, beats)) = (tour.scene_number(), tour.step_number());
+    [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{beat} of {beats}")]
+}
+
+/// What stands there on the right: the keys, and when the next step comes by itself.
+fn keys(app: &App, tour: &Tour) -> String {
+    let key = |command: Command, word: &str| {
+        let entry = COMMANDS.iter().find(|entry| entry.command == command);
+        let key = entry.and_then(|entry| entry.keys.first()).map(|key| key.label(app.settings().ascii));
+        format!("{} {word}", key.unwrap_or_default())
+    };
+    let plays = match tour.next_in(app.clock()) {
+        Some(left) => format!("{} {}s", key(Command::TourPlay, "stop"), left.as_millis().div_ceil(1000)),
+        None => key(Command::TourPlay, "play"),
+    };
+    format!("{}  {}  {plays}", key(Command::TourNext, "next"), key(Command::TourBack, "back"))
 }

@@ -16,7 +16,6 @@ use super::fleet_figures::{FigureLine, figures};
 use crate::text::human::{duration, plural};
 use crate::text::{Keep, width, wrap_words};
 use crate::tui::app::{FleetSide, FleetView, Phase};
-use crate::tui::overlaps;
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::spark;
 
@@ -126,19 +125,5 @@ fn style_of(view: View<'_>, crew: &FleetView) -> Style {
     match crew.scenario().algorithm {
         Algorithm::Chain | Algorithm::SharedChain(_) => view.theme.good,
         _ => view.theme.wait,
-    }
-}
-
-/// Who believed what.
-pub fn draw_overlaps(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let theme = view.theme;
-    if area.height == 0 {
-        return;
-    }
-    for (line, y) in overlaps::lines(view.app, area.width).into_iter().zip(area.top()..area.bottom()) {
-        let (sign, style) =
-            if line.violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
-        let sign = if line.first { sign } else { " " };
-        Line::from(Span::styled(format!(" {sign} {}", line.text), style)).render(Rect { y, height: 1, ..area }, buffer);
     }
 }

@@ -7,7 +7,7 @@ use crate::contend::{FleetOutcome, FleetStatus, Quantiles, ServerEvents};
 use crate::lock::Algorithm;
 use crate::text::human::{bytes, count, latency, rate, ratio};
 use crate::tui::app::{FleetView, Phase};
-use crate::tui::overlaps;
+use crate::tui::page::overlaps;
 
 /// From how many columns on a note is spelled out.
 const ROOMY: u16 = 56;
@@ -107,7 +107,7 @@ pub fn figures(view: View<'_>, crew: &FleetView, columns: u16, height: u16) -> V
         quantiles("wait", &figures.waits, theme.text),
         server(view, crew, &figures),
     ];
-    if let Some((text, violated)) = overlaps::summary(crew) {
+    if let Some((text, violated)) = crew.status().and_then(overlaps::summary) {
         let (sign, style) = if violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
         lines.push(FigureLine::Words(format!("{sign} {text}"), style));
     }

@@ -3,16 +3,15 @@ use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{View, notice};
+use super::View;
 use crate::text::{Keep, width};
 use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen};
-use crate::tui::contend_prompt::question;
 use crate::tui::keymap::{COMMANDS, Command, CommandEntry, HelpGroup};
 use crate::tui::theme::Theme;
 
 /// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
-    if let Some(question) = question(view.app) {
+    if let Some(question) = view.app.quit_question() {
         let text = view.fit(&question, usize::from(area.width).saturating_sub(4), Keep::Start);
         let text = format!(" {} {text} ", view.theme.signs.warning);
         Line::from(Span::styled(text, view.theme.mark)).render(area, buffer);
@@ -30,7 +29,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
     if let Some(prompt) = view.app.prompt() {
         return Some(draw_prompt(view, prompt, area, buffer));
     }
-    match view.app.notice().filter(|notice| notice::fits(view, notice)) {
+    match view.app.notice().filter(|_| view.app.notice_fits()) {
         Some(notice) => {
             let (sign, style) = if notice.failed {
                 (view.theme.signs.bad, view.theme.bad)
@@ -136,7 +135,7 @@ fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
         Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Audit => "list",
-        Command::NextPane if app.pane() == Pane::Details => "why",
+        Command::NextPane if app.pane() == Pane::Details => "diagnosis",
         Command::NextPane if app.pane() == Pane::Findings => "queue",
         _ => entry.hint.unwrap_or_default(),
     }

@@ -3,25 +3,17 @@
 //! Architecture invariant: a list draws only the rows of its window, so a frame costs what the terminal is high.
 
 mod audit;
-mod banner;
 mod caption;
 mod clients;
 mod contend;
-mod contend_prompt;
-mod delete;
-mod details;
-mod findings;
 mod fleet_figures;
 mod footer;
 mod header;
-mod help;
 mod locks;
-mod notice;
+mod page;
 mod queue;
-mod servers;
 mod sessions;
 mod timeline;
-mod unreadable;
 mod waits;
 mod watch_events;
 mod who;
@@ -37,7 +29,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{App, Area, FleetSide, MIN_TERMINAL, Screen};
-use super::contend_prompt::question;
+use super::page::Columns;
 use super::theme::Theme;
 use crate::text::{Keep, fit};
 
@@ -62,24 +54,19 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let place = |part: Area| Rect::new(part.x, part.y, part.width, part.height).intersection(area);
     header::draw(view, place(layout.header), buffer);
     header::draw_tabs(view, place(layout.tabs), buffer);
-    banner::draw(view, place(layout.banner), buffer);
+    page::draw_lines(view, &app.banner_lines(), Columns::SIGNS, place(layout.banner), buffer);
     let (main, side) = (place(layout.main), place(layout.side));
     match app.screen() {
         Screen::Locks => {
             locks::draw(view, main, buffer);
             watch_events::draw(view, side, buffer);
         }
-        Screen::Queue => {
-            queue::draw(view, main, buffer);
-            let (details, why) = app.panes();
-            details::draw(view, place(details), buffer);
-            findings::draw(view, place(why), buffer);
-        }
+        Screen::Queue => queue::draw(view, main, buffer),
         Screen::Contend => {
-            let (fleets, beliefs) = (place(layout.fleets), place(layout.overlaps));
+            let fleets = place(layout.fleets);
             if app.fleets().fleet(FleetSide::Left).is_some() {
                 contend::draw(view, fleets, buffer);
-                contend::draw_overlaps(view, beliefs, buffer);
+                page::draw_lines(view, &app.overlap_lines(), Columns::SIGNS, place(layout.overlaps), buffer);
                 clients::draw(view, main, buffer);
             } else {
                 clients::draw_nothing(view, fleets.union(main), buffer);
@@ -87,20 +74,13 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         }
         Screen::Sessions => sessions::draw(view, main, buffer),
         Screen::Waits => waits::draw(view, main, buffer),
-        Screen::Servers => servers::draw(view, main, buffer),
         Screen::Timeline => timeline::draw(view, main, buffer),
-        Screen::Audit => {
-            audit::draw(view, main, buffer);
-            audit::draw_details(view, side, buffer);
-        }
-        Screen::Help => help::draw(view, main, buffer),
-        Screen::Unreadable => unreadable::draw(view, main, buffer),
+        Screen::Audit => audit::draw(view, main, buffer),
+        Screen::Servers | Screen::Help | Screen::Unreadable => {}
     }
-    let body = layout.tabs.y + layout.tabs.height;
-    let body = Area { y: body, height: layout.caption.y - body, ..layout.tabs };
-    notice::draw(view, place(body), buffer);
-    contend_prompt::draw(view, place(body), buffer);
-    delete::draw(view, place(body), buffer);
+    for shown in app.pages().into_iter().chain(app.popup()) {
+        page::draw(view, &shown, place(shown.area), buffer);
+    }
     caption::draw(view, place(layout.caption), buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
@@ -112,7 +92,7 @@ fn too_small(area: Rect, buffer: &mut Buffer, app: &App, theme: &Theme) {
         "lockscope needs a terminal of {} columns and {} lines; this one has {} and {}. q quits.",
         MIN_TERMINAL.0, MIN_TERMINAL.1, area.width, area.height
     );
-    let sentence = question(app).unwrap_or(needs);
+    let sentence = app.quit_question().unwrap_or(needs);
     Paragraph::new(sentence).style(theme.strong).wrap(Wrap { trim: true }).render(area, buffer);
 }
 
@@ -152,14 +132,6 @@ fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, R
     let end = rows.min(top + usize::from(area.height));
     let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
     (top..end).zip(lines)
-}
-
-/// What stands in the lower border of a pane that shows `height` of `all` lines from `top` on.
-fn more(view: View<'_>, top: usize, height: usize, all: usize) -> Option<(String, Style)> {
-    let [up, down] = view.theme.signs.more;
-    let (above, below) = (top > 0, all > top + height);
-    let marks = format!("{}{}", if above { up } else { "" }, if below { down } else { "" });
-    (above || below).then(|| (format!("{marks} Tab, then {up}{down}"), view.theme.dim))
 }
 
 /// `filter: bill (3 of 37)` in a title.

@@ -12,7 +12,7 @@ use ratatui::style::Style;
 use super::who::{client, life};
 use super::{View, filter_title, window};
 use crate::diagnose::{Facts, WatchTarget};
-use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, LockQueue};
+use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
 use crate::text::human::{count, date_and_time, duration, plural};
 use crate::text::{Keep, fit_bytes, session};
@@ -189,7 +189,7 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
         right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
     }
     if let Some(next) = lock.next_sequence() {
-        left.push((format!("next {next}"), theme.dim));
+        left.push((format!("next sequence {next}"), theme.dim));
     }
     let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
     Panel { left, right, bottom: None, focused: app.pane() == Pane::List }
@@ -306,12 +306,4 @@ fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>) -> String
     let name = Sequence::split(first).map_or_else(|| (*first).to_owned(), |(_, sequence)| number(Some(sequence)));
     let more = if awaited.len() > 1 { ", ..." } else { "" };
     format!("{arrow} {name}{more}")
-}
-
-/// How a contender is called in a title: by its number, else by its node.
-pub fn called(view: View<'_>, contender: &Contender) -> String {
-    match contender.sequence {
-        Some(sequence) => number(Some(sequence)),
-        None => view.fit(&contender.node, 30, Keep::Ends),
-    }
 }

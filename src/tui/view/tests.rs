@@ -124,7 +124,7 @@ fn help_looks() {
 #[test]
 fn no_sentence_of_help_is_cut_at_eighty_columns() {
     let mut app = after(live((80, 24)), "?");
-    for _ in 0..crate::tui::help::lines().len() {
+    for _ in 0..app.pages()[0].page.lines.len() {
         let all = picture(&app, (80, 24));
         assert!(!all.lines().any(|line| line.starts_with('│') && line.contains('…')), "{all}");
         press(&mut app, "j");

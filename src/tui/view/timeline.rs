@@ -53,7 +53,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let rows = app.world().timeline_rows();
     let cursor = app.moment_cursor();
     let mut left = vec![("Timeline".to_owned(), theme.strong)];
-    left.push((plural(timeline.len(), "happening", "happenings"), theme.text));
+    left.push((plural(timeline.len(), "event", "events"), theme.text));
     if timeline.first() > 0 {
         left.push((format!("{} older ones are forgotten", count(timeline.first())), theme.dim));
     }

@@ -1,7 +1,7 @@
 use super::{Deletion, MIN_READING_TIME, sentence};
 use crate::admin::{self, Confirmation};
 use crate::tui::app::{App, Effect, Key, Prompt, PromptPurpose, Update, Working};
-use crate::tui::deletion;
+use crate::tui::page::Scroll;
 
 /// What a key means while a plan is open: all others mean nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,7 +74,7 @@ impl App {
             }
             Some(Answer::Turn) if seen => {
                 deletion.revokes = !deletion.revokes;
-                (deletion.refused, deletion.scrolled) = (None, 0);
+                (deletion.refused, deletion.scroll) = (None, Scroll::default());
                 deletion.typed = Prompt::new(PromptPurpose::Confirmation, "");
             }
             _ if !seen => return Update::default(),
@@ -91,9 +91,9 @@ impl App {
     }
 
     fn scroll_plan(&mut self, by: isize) {
-        let end = deletion::Page::of(self).map_or(0, |page| page.scroll_end());
+        let end = self.popup().map_or(0, |shown| shown.end());
         if let Some(deletion) = &mut self.deletion {
-            deletion.scrolled = deletion.scrolled.saturating_add_signed(by).min(end);
+            deletion.scroll.step(by, end);
         }
     }
 

@@ -16,6 +16,7 @@ use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
 use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLife, TargetKind};
 use crate::diagnose::TableAt;
 use crate::queue::{ContenderState, LockQueue, LockTable};
+use crate::tui::page::Scroll;
 use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
 
 /// Why nothing is deleted.
@@ -41,7 +42,7 @@ pub struct Deletion {
     changed: Option<Timestamp>,
     refused: Option<String>,
     typed: Prompt,
-    scrolled: usize,
+    scroll: Scroll,
 }
 
 impl Deletion {
@@ -54,7 +55,7 @@ impl Deletion {
             changed: None,
             refused: None,
             typed: Prompt::new(PromptPurpose::Confirmation, ""),
-            scrolled: 0,
+            scroll: Scroll::default(),
         }
     }
 
@@ -106,9 +107,9 @@ impl Deletion {
         wanted.then_some(&self.typed)
     }
 
-    /// How many lines of the plan are above what shows.
-    pub fn scrolled(&self) -> usize {
-        self.scrolled
+    /// How far the plan is scrolled.
+    pub fn scroll(&self) -> Scroll {
+        self.scroll
     }
 
     /// Makes the plan anew of what is true now.

@@ -3,7 +3,6 @@
 use super::{SIZES, after, picture, show};
 use crate::demo::Script;
 use crate::tui::app::{App, Event, Settings, Tour};
-use crate::tui::caption;
 use crate::tui::testing::fleets::{run_tour, with, writing};
 use crate::tui::testing::{NOW, path, settings};
 
@@ -32,10 +31,10 @@ fn every_caption_shows_as_a_whole_at_eighty_columns_and_says_where_it_is_played(
         let mut app = touring(writing(size), true, false);
         for _ in 0..Script::built_in().scenes.iter().map(|scene| scene.steps.len()).sum() {
             let tour = app.tour().expect("a tour");
-            let lines = caption::lines(&app, tour, size.0);
+            let lines = app.caption_lines();
             assert!(lines.len() <= 3, "{lines:?}");
             let shown = picture(&app, size);
-            assert!(lines.iter().all(|line| shown.contains(line.as_str())), "{shown}");
+            assert!(lines.iter().all(|line| shown.contains(line.text.as_str())), "{shown}");
             assert!(shown.contains("SANDBOX") && shown.contains(&tour.scene().title), "{shown}");
             assert!(shown.contains("n next"), "{shown}");
             app = after(app, "n");

@@ -1,6 +1,5 @@
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, FleetSide, Key};
-use crate::tui::contend_prompt::question;
 use crate::tui::testing::fleets::{outcome, running, writing};
 use crate::tui::testing::{NOW, press};
 
@@ -14,7 +13,7 @@ fn quitting_asks_while_clients_run_and_y_quits() {
     for quit in [Key::Char('q'), Key::Ctrl('c')] {
         let mut app = running(SIZE, 25);
         assert_eq!(app.update(Event::Key(quit), NOW).effects, []);
-        assert_eq!(question(&app).unwrap(), "50 test clients run: stop them and quit? y/n");
+        assert_eq!(app.quit_question().unwrap(), "50 test clients run: stop them and quit? y/n");
         assert_eq!(press(&mut app, "x1?\n").effects, [], "other keys are no answer");
         assert!(app.asks_to_quit());
         assert_eq!(press(&mut app, "y").effects, [Effect::Quit]);

@@ -1,7 +1,7 @@
 use crate::contend::{ClientId, ClientState, Overlap};
 use crate::tui::app::tests::{SIZE, later};
 use crate::tui::app::{App, Event, FleetSide};
-use crate::tui::overlaps;
+use crate::tui::page::Tone;
 use crate::tui::testing::fleets::{clients, outlived, running, status, tell, totals};
 use crate::tui::testing::press;
 use crate::znode::Zxid;
@@ -69,7 +69,7 @@ fn the_holder_is_who_has_the_newest_token() {
 }
 
 fn told(app: &App) -> String {
-    overlaps::lines(app, 400).into_iter().map(|line| line.text).collect::<Vec<_>>().join("\n")
+    app.overlap_lines().into_iter().map(|line| line.text).collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -80,15 +80,15 @@ fn a_frozen_holder_that_outlived_its_session_is_told_with_both_tokens() {
     tell(&mut app, FleetSide::Right, outlived(&scenario));
     assert_eq!(
         told(&app),
-        "chain: client 1 froze and outlived its session: it believes that it holds with token 8589934001, while \
+        "chain: client 1 froze and outlived its session: it thinks that it holds with token 8589934001, while \
          client 2 has got the lock with 8589934777: the tokens tell them apart"
     );
-    assert!(!overlaps::lines(&app, 80)[0].violated);
+    assert!(app.overlap_lines()[0].tone == Tone::Careful);
     let mut over = outlived(&scenario);
     (over.clients[0].frozen, over.clients[0].state, over.clients[0].token) = (false, ClientState::Waiting, None);
     over.age = std::time::Duration::from_secs(20);
     tell(&mut app, FleetSide::Right, over.clone());
-    assert!(told(&app).contains("believed that it held"), "{}", told(&app));
+    assert!(told(&app).contains("thought that it held"), "{}", told(&app));
     over.age = std::time::Duration::from_secs(40);
     tell(&mut app, FleetSide::Right, over);
     assert_eq!(told(&app), "", "it is over");
@@ -110,5 +110,5 @@ fn a_violation_is_called_one_and_stays() {
     }];
     tell(&mut app, FleetSide::Left, wrong);
     assert!(told(&app).starts_with("herd: the lock was violated: client 3 with token 11"), "{}", told(&app));
-    assert!(overlaps::lines(&app, 80).iter().all(|line| line.violated));
+    assert!(app.overlap_lines().iter().all(|line| line.tone == Tone::Bad));
 }

@@ -161,8 +161,8 @@ fn who_is_listed_beside_the_queue_is_announced_so() {
             ""
         };
         press(&mut app, &format!(":lock /x/q{family}\nc"));
-        let asked = crate::tui::contend_prompt::Asked::of(&app).expect("it is asked");
-        assert_eq!(asked.says.iter().any(|text| text.contains("a queue beside it")), apart, "{theirs}");
+        let asked = prompt_text(&app);
+        assert_eq!(asked.contains("a queue beside it"), apart, "{theirs}");
         assert_eq!(app.world().open_lock().unwrap().len(), if apart { 1 } else { 2 }, "{theirs}");
     }
 }
@@ -225,11 +225,16 @@ fn nothing_is_sent_into_a_queue_that_is_gone_or_not_known() {
 fn a_number_on_the_command_line_still_shows_whose_queue_it_is_first() {
     let mut app = writing(SIZE);
     assert_eq!(press(&mut app, ":lock /locks/billing\n:start 3\n").effects, []);
-    let asked = crate::tui::contend_prompt::Asked::of(&app).expect("it is asked");
-    assert!(asked.warning.is_some_and(|warning| warning.contains("applications")));
+    let asked = prompt_text(&app);
+    assert!(asked.contains("a lock that applications use"), "{asked}");
     let update = press(&mut app, "\n");
     let [Effect::StartFleet { side: FleetSide::Left, scenario }, ..] = update.effects.as_slice() else {
         panic!("{update:?}")
     };
     assert_eq!(scenario.clients, 3);
+}
+
+fn prompt_text(app: &App) -> String {
+    let asked = app.popup().expect("it is asked");
+    asked.page.lines.into_iter().map(|line| line.text).collect::<Vec<_>>().join(" ")
 }

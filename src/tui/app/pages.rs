@@ -1,0 +1,320 @@
+//! The text pages that show, and where: what they say is in `page`, one file each.
+
+use super::{App, Area, Pane, PromptPurpose, Screen};
+use crate::diagnose::Severity;
+use crate::text::Charset;
+use crate::text::human::{count, plural};
+use crate::tui::keymap::{COMMANDS, HelpGroup};
+use crate::tui::page::{
+    BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
+    details, findings, help, overlaps, servers, unreadable,
+};
+
+/// Lines of the list that stay in sight above a plan.
+const MIN_LIST_LINES: u16 = 6;
+/// Lines of a plan that show at the least.
+const MIN_PLAN_LINES: u16 = 4;
+
+/// A text page and its place.
+#[derive(Clone, Debug)]
+pub struct ShownPage {
+    /// The page.
+    pub page: Page,
+    /// Its box.
+    pub area: Area,
+    /// The first of its lines that shows.
+    pub top: usize,
+    /// Whether the keys scroll it.
+    pub focus: Focus,
+}
+
+impl ShownPage {
+    /// How many lines show, of those that can be scrolled.
+    pub fn shown(&self) -> usize {
+        self.page.shown(self.area.height)
+    }
+
+    /// The furthest that it can be scrolled.
+    pub fn end(&self) -> usize {
+        self.page.lines.len().saturating_sub(self.shown())
+    }
+}
+
+impl App {
+    /// The text pages of the screen, without what lies over them.
+    pub fn pages(&self) -> Vec<ShownPage> {
+        let Some(layout) = self.layout() else { return Vec::new() };
+        let page = match self.screen {
+            Screen::Queue => {
+                let (details, findings) = self.panes();
+                let panes = [(Pane::Details, details), (Pane::Findings, findings)];
+                let shown = panes.into_iter().filter(|(_, area)| area.height > 0).map(|(pane, area)| {
+                    let page = if pane == Pane::Details { self.details(area) } else { self.findings(area) };
+                    self.in_pane(page, area, pane)
+                });
+                return shown.collect();
+            }
+            Screen::Audit if layout.side.height > 0 => {
+                return vec![self.in_pane(self.audit_entry(layout.side), layout.side, Pane::Details)];
+            }
+            Screen::Servers => self.servers_page(layout.main),
+            Screen::Help => self.help(layout.main),
+            Screen::Unreadable => self.unreadable(layout.main),
+            _ => return Vec::new(),
+        };
+        vec![self.scrolled_page(page, layout.main, Focus::Alone)]
+    }
+
+    /// The box over the lower end of the screen: a plan, what is said before something is started, or a long notice.
+    pub fn popup(&self) -> Option<ShownPage> {
+        let layout = self.layout()?;
+        let top = layout.tabs.y + layout.tabs.height;
+        let body = Area { y: top, height: layout.caption.y - top, ..layout.tabs };
+        let page = self.plan(body).or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
+        // The box below a list is covered as a whole: its upper border alone would look broken.
+        let mut height = page.height().max(layout.side.height).min(body.height);
+        if self.deletion.is_some() {
+            let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).saturating_add(BORDER);
+            let most = body.height.saturating_sub(MIN_LIST_LINES).max(answers.saturating_add(MIN_PLAN_LINES));
+            height = height.min(most).max(layout.side.height).min(body.height);
+        }
+        let area = Area { y: body.y + body.height - height, height, ..body };
+        let mut shown = ShownPage { page, area, top: 0, focus: Focus::Here };
+        shown.top = self.deletion.as_ref().map_or(0, |deletion| deletion.scroll().top(shown.end()));
+        Some(shown)
+    }
+
+    /// The page that the keys scroll, apart from what lies over it.
+    pub(super) fn focused_page(&self) -> Option<ShownPage> {
+        self.pages().into_iter().find(|shown| shown.focus != Focus::Elsewhere)
+    }
+
+    /// Scrolls the page that has the keys.
+    pub(super) fn scroll_page(&mut self, by: isize) {
+        let end = self.focused_page().map_or(0, |shown| shown.end());
+        self.scroll.step(by, end);
+    }
+
+    /// What is wrong with the connection; no line when nothing is.
+    pub fn banner_lines(&self) -> Vec<Line> {
+        if self.is_live() {
+            return Vec::new();
+        }
+        let table = self.live.table();
+        let of = banner::Connection { table, observing: self.observing, clock: self.now, utc: self.settings.utc };
+        banner::lines(of, self.size.0, self.charset())
+    }
+
+    /// Who thought to hold a lock at the same time as somebody else; no line but on Contend.
+    pub fn overlap_lines(&self) -> Vec<Line> {
+        let shown = self.fleets().each().filter(|_| self.screen == Screen::Contend);
+        let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
+        overlaps::lines(fleets, self.size.0, self.charset())
+    }
+
+    /// What the tour says at this step; no line without a tour.
+    pub fn caption_lines(&self) -> Vec<Line> {
+        let lines =
+            |tour: &super::Tour| caption::lines(&tour.step().caption, tour.trouble(), self.size.0, self.charset());
+        self.tour().map(lines).unwrap_or_default()
+    }
+
+    /// How many lines the tour takes.
+    pub(super) fn caption_height(&self) -> u16 {
+        let captions = self.tour().map(|tour| tour.scene().steps.iter().map(|step| &*step.caption));
+        captions.map_or(0, |captions| caption::height(captions, self.size.0))
+    }
+
+    /// The question before the program leaves clients that run; `None` when it is not open.
+    pub fn quit_question(&self) -> Option<String> {
+        self.asks_to_quit().then(|| {
+            let clients = self.living_clients();
+            let run = if clients == 1 { "runs: stop it" } else { "run: stop them" };
+            format!("{} {run} and quit? y/n", plural(clients, "test client", "test clients"))
+        })
+    }
+
+    /// Where the details of Queue stand, and where its findings. One of them has no lines where there is no room for both: then
+    /// what is wrong comes first, unless the details are asked for.
+    fn panes(&self) -> (Area, Area) {
+        let Some(layout) = self.layout() else { return (Area::default(), Area::default()) };
+        if let Some(panes) = layout.panes() {
+            return panes;
+        }
+        let wrong = || {
+            let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
+            worst.is_some_and(|finding| finding.severity >= Severity::Warning)
+        };
+        let nothing = Area { height: 0, ..layout.side };
+        match self.pane {
+            Pane::Findings => (nothing, layout.side),
+            Pane::List if wrong() => (nothing, layout.side),
+            Pane::List | Pane::Details => (layout.side, nothing),
+        }
+    }
+
+    fn charset(&self) -> Charset {
+        Charset::new(self.settings.ascii)
+    }
+
+    fn writer(&self, columns: Columns, area: Area) -> Writer {
+        Writer::in_box(columns, area.width, self.charset())
+    }
+
+    fn in_pane(&self, page: Page, area: Area, pane: Pane) -> ShownPage {
+        let focus = if self.pane == pane { Focus::Here } else { Focus::Elsewhere };
+        self.scrolled_page(page, area, focus)
+    }
+
+    fn scrolled_page(&self, page: Page, area: Area, focus: Focus) -> ShownPage {
+        let mut shown = ShownPage { page, area, top: 0, focus };
+        if focus != Focus::Elsewhere {
+            shown.top = self.scroll.top(shown.end());
+        }
+        shown
+    }
+
+    fn details(&self, area: Area) -> Page {
+        let world = self.world();
+        let row = world.queue_rows().row(self.contender_cursor().rank());
+        let mut page = self.writer(Columns::FACTS, area);
+        let mut title = "Details".to_owned();
+        if let Some((lock, row)) = world.open_lock().zip(row) {
+            title = details::title(row.contender, self.charset());
+            let facts = world.table_at(self.now()).facts(lock, &row);
+            let (now, live, utc) = (self.now(), self.shows_truth(), self.settings.utc);
+            details::write(&mut page, details::Selected { table: world.table(), lock, row, facts, now, live, utc });
+        }
+        Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) }
+    }
+
+    fn findings(&self, area: Area) -> Page {
+        let world = self.world();
+        let mut page = self.writer(Columns::SIGNS, area);
+        let mut number = 0;
+        if let Some(lock) = world.open_lock() {
+            let selected = world.queue_rows().row(self.contender_cursor().rank()).map(|row| &*row.contender.node);
+            let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
+            number = found.len();
+            if found.is_empty() {
+                let servers = self.settings.asks_servers.then(|| &**world.table().view());
+                findings::write_none(&mut page, self.shows_truth(), servers);
+            } else {
+                findings::write(&mut page, found, selected);
+            }
+        }
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
+        if number > 0 {
+            page.title.push((plural(number, "finding", "findings"), Tone::Text));
+        }
+        page
+    }
+
+    fn audit_entry(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::FACTS, area);
+        if let Some(entry) = self.selected_entry() {
+            audit_entry::write(&mut page, entry, self.settings.utc);
+        }
+        Page::new("Details", Columns::FACTS, page.lines())
+    }
+
+    fn servers_page(&self, area: Area) -> Page {
+        let (world, view) = (self.world(), self.world().table().view());
+        let mut page = self.writer(servers::COLUMNS, area);
+        if self.settings.asks_servers {
+            servers::write(&mut page, view, world.watch_event_rates().recent_load(), self.now());
+        } else {
+            servers::write_not_asked(&mut page);
+        }
+        let mut page = Page::new("Servers", servers::COLUMNS, page.lines());
+        page.stale = !self.shows_truth();
+        if !view.members.is_empty() {
+            page.title.push((servers::summary(view), Tone::Text));
+        }
+        page
+    }
+
+    fn help(&self, area: Area) -> Page {
+        let mut page = self.writer(help::COLUMNS, area);
+        let groups = HelpGroup::ALL.into_iter().map(|group| {
+            let commands = COMMANDS.iter().filter(|entry| entry.group == group).map(|entry| help::CommandHelp {
+                keys: entry.keys.iter().map(|key| key.label(self.settings.ascii)).collect::<Vec<_>>().join(" "),
+                name: match entry.argument {
+                    Some(argument) => format!(":{} {argument}", entry.name),
+                    None => format!(":{}", entry.name),
+                },
+                help: entry.help,
+            });
+            (group.title(), commands.collect())
+        });
+        help::write(&mut page, groups);
+        let mut page = Page::new("Help", help::COLUMNS, page.lines());
+        page.title.push((format!("lockscope {}", env!("CARGO_PKG_VERSION")), Tone::Dim));
+        page
+    }
+
+    fn unreadable(&self, area: Area) -> Page {
+        let places = self.world().table().unreadable();
+        let mut page = self.writer(Columns::TEXT, area);
+        unreadable::write(&mut page, places.iter().map(|(path, reason)| (path, &**reason)));
+        let mut page = Page::new("Cannot be read", Columns::TEXT, page.lines());
+        page.title.push((count(places.len()), Tone::Text));
+        page
+    }
+
+    /// The box over the plan that is open; `None` when none is.
+    fn plan(&self, area: Area) -> Option<Page> {
+        let open = self.deletion.as_ref()?;
+        let plan = open.plan();
+        let question = deletion::Question {
+            plan: &plan,
+            obstacle: open.obstacle(),
+            finding_out: open.is_finding_out(),
+            refused: open.refused(),
+            changed: open.has_changed(),
+            can_turn: open.can_turn(),
+        };
+        Some(deletion::page(|| self.writer(Columns::SIGNED_FACTS, area), &question))
+    }
+
+    /// What is said about the number of clients that is being typed; `None` when none is.
+    fn prompt_page(&self, area: Area) -> Option<Page> {
+        let page = self.writer(Columns::SIGNS, area);
+        match self.prompt.as_ref()?.purpose {
+            PromptPurpose::Clients => Some(contend_prompt::pair(page, &self.own_node(), super::DEFAULT_CLIENTS)),
+            PromptPurpose::ClientsIntoQueue => Some(match self.destination()? {
+                Ok(to) => contend_prompt::queue(
+                    page,
+                    contend_prompt::QueueClients {
+                        algorithm: to.algorithm,
+                        path: &to.path,
+                        naming: &to.naming,
+                        reads: to.reads,
+                        in_own_queue: to.in_own_queue,
+                        foreign: !to.path.is_within(&self.own_node()),
+                        default: super::DEFAULT_CLIENTS,
+                    },
+                ),
+                Err(reason) => contend_prompt::refused(page, &reason.to_string()),
+            }),
+            PromptPurpose::Filter | PromptPurpose::Command | PromptPurpose::Confirmation => None,
+        }
+    }
+
+    /// A notice that the footer has no room for, unless something is being asked.
+    fn notice_page(&self, area: Area) -> Option<Page> {
+        let notice = self.notice.as_ref().filter(|_| self.prompt.is_none() && !self.notice_fits())?;
+        let mut page = self.writer(Columns::SIGNS, area);
+        page.add(Some(if notice.failed { Sign::Bad } else { Sign::Done }), None, &notice.text, Tone::Text);
+        Some(Page { title: Vec::new(), ..Page::new("", Columns::SIGNS, page.lines()) })
+    }
+
+    /// Whether the footer has room for all of the notice.
+    pub fn notice_fits(&self) -> bool {
+        self.notice.as_ref().is_none_or(|notice| {
+            let mut page = Writer::new(Columns::SIGNS, self.size.0, self.charset());
+            page.sentence(&notice.text, Tone::Text);
+            page.lines().len() == 1
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! All that is known of the selected contender.
+
+use std::time::Duration;
+
+use super::{Tone, Writer};
+use crate::diagnose::{Facts, OwnerState, WatchTarget};
+use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, LockQueue, LockTable};
+use crate::recipe::{RequestMode, Role};
+use crate::server_view::{Connection, Liveness};
+use crate::text::human::{count, date_and_time, duration, plural, time_of_day};
+use crate::text::{Charset, Keep, fit, width, wrap_bytes};
+use crate::znode::{SessionId, Timestamp};
+
+/// Nodes that are named at most of those whom a contender waits for.
+const MAX_NAMED: usize = 4;
+/// Columns of a node in the title.
+const TITLE_WIDTH: usize = 30;
+
+/// A contender, and what is known around it.
+#[derive(Clone, Copy)]
+pub struct Selected<'a> {
+    /// All locks.
+    pub table: &'a LockTable,
+    /// Its lock.
+    pub lock: &'a LockQueue,
+    /// Its place in the queue.
+    pub row: ContenderRow<'a>,
+    /// What the servers report of it.
+    pub facts: Facts<'a>,
+    /// Up to when ages are counted.
+    pub now: Timestamp,
+    /// Whether all this is true now.
+    pub live: bool,
+    /// Whether times are shown in UTC.
+    pub utc: bool,
+}
+
+/// How a contender is called in a title: by its number, else by its node.
+pub fn title(contender: &Contender, charset: Charset) -> String {
+    match contender.sequence {
+        Some(sequence) => sequence.0.to_string(),
+        None => fit(&contender.node, TITLE_WIDTH, Keep::Ends, charset),
+    }
+}
+
+/// Writes all that is known of a contender.
+pub fn write(page: &mut Writer, of: Selected<'_>) {
+    let path = of.lock.path_of(of.row.contender);
+    page.line("path", path.as_str(), Keep::Ends, Tone::Text);
+    page.line("state", &of.state(), Keep::Start, Tone::Text);
+    of.session(page);
+    if let Some(client) = of.client() {
+        page.line("client", &client, Keep::Start, Tone::Text);
+    }
+    of.waits_for(page);
+    of.data(page);
+    page.line("release", &of.release(), Keep::Start, Tone::Text);
+    page.line("created", &of.created(), Keep::Start, Tone::Text);
+}
+
+impl Selected<'_> {
+    fn state(&self) -> String {
+        let (now, contender) = (self.now, self.row.contender);
+        let asks = match (self.row.mode, contender.role) {
+            (RequestMode::Exclusive, Role::SingleNode) => "the lock itself",
+            (RequestMode::Exclusive, _) => "asks for it exclusively",
+            (RequestMode::Read, _) => "asks to read",
+            (RequestMode::Write, _) => "asks to write",
+            (RequestMode::Lease, _) => "asks for a lease",
+        };
+        let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
+        match (self.live, self.row.state, contender.held()) {
+            (false, ..) => format!("not known: not in step with the ensemble; {asks}"),
+            (_, ContenderState::Unknown, _) => {
+                "holds if its thread also holds the write before it; else waits".to_owned()
+            }
+            (_, ContenderState::Waits, _) => {
+                format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock_ahead_ms())))
+            }
+            (_, ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
+            (_, ContenderState::Holds, HeldSince::AtMostSince(time)) => {
+                let held = duration(self.table.server_time(self.now).since(time));
+                format!("holds for {held}, at most: it held when this console came")
+            }
+            (_, ContenderState::Holds, HeldSince::Free) => "holds".to_owned(),
+        }
+    }
+
+    fn session(&self, page: &mut Writer) {
+        match self.row.contender.session {
+            Some(session) => page.line("session", &self.life(session), Keep::Start, careful(self.in_danger())),
+            None => page.line("session", "none: this node stays until somebody deletes it", Keep::Start, Tone::Careful),
+        }
+    }
+
+    fn in_danger(&self) -> bool {
+        matches!(self.facts.owner, OwnerState::Expiring | OwnerState::Ghost)
+    }
+
+    /// Whether the session lives, as far as the servers report.
+    fn life(&self, session: SessionId) -> String {
+        let heard = |connection: &Connection| {
+            let of = connection.timeout().map_or(String::new(), |timeout| format!(" of {}", duration(timeout)));
+            connection.last_heard.map(|heard| format!("heard {} ago{of}", duration(self.now.since(heard))))
+        };
+        match (self.facts.owner, self.facts.connection, self.facts.expires_in) {
+            (OwnerState::Live, Some(connection), _) => match heard(connection) {
+                Some(heard) => format!("{session}, live: {heard}"),
+                None => format!("{session}, live"),
+            },
+            (OwnerState::Expiring, _, Some(left)) => {
+                let left = left.as_millis().div_ceil(1000);
+                format!("{session}, not connected: expires in {left}s")
+            }
+            (OwnerState::Expiring, ..) => format!("{session}, not connected: expires by itself"),
+            (OwnerState::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),
+            _ if self.is_unproven(session) => {
+                format!("{session}, not seen; but plain text proves nothing beside TLS")
+            }
+            _ => format!("{session}, whose end deletes this node"),
+        }
+    }
+
+    /// Whether the servers report no client of it, in a way that proves nothing.
+    fn is_unproven(&self, session: SessionId) -> bool {
+        self.table.view().liveness(session) == Liveness::Unproven
+    }
+
+    /// The client at the other end, the server that it is connected to, and what it did last.
+    fn client(&self) -> Option<String> {
+        let (session, connection) = self.row.contender.session.zip(self.facts.connection)?;
+        let (server, _) = self.table.view().connection_of(session)?;
+        let since =
+            connection.established.map_or(String::new(), |made| format!(" since {}", time_of_day(made, self.utc)));
+        let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();
+        Some(format!("{} on {}{since}{last}", connection.client, server.address))
+    }
+
+    /// What it watches, where the servers report it.
+    fn watches(&self) -> &'static str {
+        match self.facts.watching {
+            WatchTarget::Predecessor => ", and watches it",
+            WatchTarget::Parent => ", and watches the parent",
+            WatchTarget::Nothing => ", but watches nothing",
+            WatchTarget::Unknown => "",
+        }
+    }
+
+    fn waits_for(&self, page: &mut Writer) {
+        let mut nodes = self.lock.waits_for(self.row.position, MAX_NAMED + 1);
+        let more = if nodes.len() > MAX_NAMED { ", and more" } else { "" };
+        nodes.truncate(MAX_NAMED);
+        let text = match (nodes.is_empty(), self.row.state) {
+            (true, ContenderState::Holds) => "nobody".to_owned(),
+            (true, _) => "nobody that is known".to_owned(),
+            (false, _) => format!("{}{more}{}", nodes.join(", "), self.watches()),
+        };
+        let keep = if nodes.len() == 1 { Keep::Ends } else { Keep::Start };
+        page.line("waits for", &text, keep, careful(self.facts.watching == WatchTarget::Nothing));
+    }
+
+    fn release(&self) -> String {
+        match self.lock.watch_cost() {
+            None => "cost not known: a single node's waiters are not in the tree".to_owned(),
+            Some(_) if self.lock.holding() == 0 => "nobody holds the lock".to_owned(),
+            Some(cost) => format!(
+                "the next one costs {} herd-style, {} chain-style",
+                plural(cost.herd, "watch event", "watch events"),
+                count(cost.chain)
+            ),
+        }
+    }
+
+    fn created(&self) -> String {
+        let contender = self.row.contender;
+        let created = date_and_time(contender.created_at, self.utc);
+        let clock = match self.table.clock_ahead_ms() {
+            0 => String::new(),
+            ahead => {
+                let difference = duration(Duration::from_millis(ahead.unsigned_abs()));
+                let side = if ahead > 0 { "behind" } else { "ahead of" };
+                format!(" (their clock is {difference} {side} this one)")
+            }
+        };
+        format!("{created}{clock}, czxid {}, version {}", contender.czxid, contender.version)
+    }
+
+    fn data(&self, page: &mut Writer) {
+        let contender = self.row.contender;
+        let bytes = contender.data.bytes();
+        if bytes.is_empty() {
+            return page.line("data", "none", Keep::Start, Tone::Text);
+        }
+        let all = u64::try_from(contender.data_length).unwrap_or(0);
+        let kind = if std::str::from_utf8(bytes).is_ok() { "text" } else { "no UTF-8: escapes stand for its bytes" };
+        let kept = if all > bytes.len() as u64 {
+            format!(", the first {} of them here", count(bytes.len()))
+        } else {
+            String::new()
+        };
+        let about = format!("({}{kept}, {kind})", plural(all, "byte", "bytes"));
+        let mut lines = wrap_bytes(bytes, page.text_columns(), page.charset());
+        let mut label = "data";
+        match lines.as_mut_slice() {
+            [only] if width(only) + 2 + about.len() <= page.text_columns() => *only = format!("{only}  {about}"),
+            _ => page.line(std::mem::take(&mut label), &about, Keep::Start, Tone::Text),
+        }
+        for text in lines {
+            page.harmless(std::mem::take(&mut label), text, Tone::Text);
+        }
+    }
+}
+
+/// The tone of something that may ask for attention.
+fn careful(careful: bool) -> Tone {
+    if careful { Tone::Careful } else { Tone::Text }
+}
+
+/// The last request, as the servers abbreviate it: `CREA` is a create.
+fn last_request(abbreviation: &str) -> String {
+    let request = match abbreviation {
+        "" | "NA" => return String::new(),
+        "SESS" => "session",
+        "CREA" => "create",
+        "DELE" => "delete",
+        "EXIS" => "exists",
+        "GETD" => "getData",
+        "SETD" => "setData",
+        "GETC" => "getChildren",
+        "PING" => "ping",
+        "SYNC" => "sync",
+        "MULT" => "multi",
+        other => other,
+    };
+    format!(", last request: {request}")
+}

@@ -1,0 +1,54 @@
+//! What the keys do, and words of the screens that need a sentence.
+
+use super::{Columns, Line, Tone, Writer};
+use crate::text::{Keep, fit, width};
+
+/// The columns of Help: labels are keys and words.
+pub const COLUMNS: Columns = Columns { signs: false, label: 17, label_tone: Tone::Ask };
+/// Columns of the names of commands.
+const NAME_WIDTH: usize = 18;
+
+/// A command as Help lists it.
+#[derive(Clone, Debug)]
+pub struct CommandHelp {
+    /// Its keys, as they are shown.
+    pub keys: String,
+    /// Its name, with its argument: `:filter TEXT`.
+    pub name: String,
+    /// What it does.
+    pub help: &'static str,
+}
+
+/// Words of the screens that need a sentence.
+const WORDS: &[(&str, &str)] = &[
+    ("at most", "It was held already when this console came: not longer than"),
+    ("", "since its node was created"),
+    ("unknown", "Not in step with the ensemble: nobody can say who holds"),
+    ("waits for", "Its predecessor: whom it stands behind directly"),
+    ("expiring", "Its session has no connection: the node goes with it"),
+    ("ghost", "Its session is gone, and its node is still there"),
+    ("live 2/3", "So many of the servers report all about themselves (v)"),
+    ("herd-style", "Watch events when every waiter watches the lock parent"),
+    ("chain-style", "Watch events when each waiter watches its predecessor"),
+    ("[WHO]", "A test client: its number, or holder; the selected one"),
+    ("frozen", "A test client that is stopped, and does not notice anything"),
+    ("mouse", "With --mouse: press to select, press again to open"),
+];
+
+/// Writes all of Help: commands below their headings, then words.
+pub fn write<'a>(page: &mut Writer, groups: impl IntoIterator<Item = (&'a str, Vec<CommandHelp>)>) {
+    for (title, commands) in groups {
+        page.sentence(title, Tone::Strong);
+        for CommandHelp { keys, name, help } in commands {
+            let name = format!("{name:<NAME_WIDTH$}");
+            let help = fit(help, page.text_columns().saturating_sub(width(&name)), Keep::Start, page.charset());
+            let rest = Some((help, Tone::Text));
+            page.push(Line { sign: None, label: Some(format!("  {keys}")), text: name, tone: Tone::Dim, rest });
+        }
+        page.blank();
+    }
+    page.sentence("Words", Tone::Strong);
+    for (word, meaning) in WORDS {
+        page.line(&format!("  {word}"), meaning, Keep::Start, Tone::Text);
+    }
+}
