@@ -79,7 +79,7 @@ impl SceneFleet {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScriptedClients {
-    /// Workers take turns at a lock; on [`Act::LoseReply`] the reply to a create of one of them is lost, and it creates again.
+    /// Workers take turns at a lock; on [`SceneAction::LoseReply`] the reply to a create of one of them is lost, and it creates again.
     LostReply {
         /// The name of the lock.
         lock: String,
@@ -89,7 +89,7 @@ pub enum ScriptedClients {
         #[serde(deserialize_with = "time")]
         hold: Duration,
     },
-    /// Two workers hold a lock each; on [`Act::Cross`] each asks for the other's, and some wait behind them.
+    /// Two workers hold a lock each; on [`SceneAction::Cross`] each asks for the other's, and some wait behind them.
     Cycle {
         /// The names of the locks.
         locks: [String; 2],

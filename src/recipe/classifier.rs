@@ -131,7 +131,7 @@ impl Classifier {
 
     /// Where the node stands; `None` when it can be no contender and need not be read.
     ///
-    /// A path cannot tell whether a node is ephemeral. Of those places that [need it](Place::needs_ephemeral) only
+    /// A path cannot tell whether a node is ephemeral. Of those places that [need it](Classification::needs_ephemeral) only
     /// ephemeral nodes are contenders: the caller checks that when it has read the node.
     pub fn classify(&self, path: &ZnodePath) -> Option<Classification> {
         let (parent, name) = (path.parent_str()?, path.name());

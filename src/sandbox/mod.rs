@@ -6,17 +6,17 @@
 //! enabled. It keeps nothing on disk, has no other members, no TLS, no SASL, no quotas, no reconfiguration and no
 //! AdminServer, and never stands in for a real ensemble.
 //!
-//! Where it differs on purpose: it is bounded ([`Options`], and at most 128 ACLs a node) where a real server takes what
+//! Where it differs on purpose: it is bounded ([`SandboxConfig`], and at most 128 ACLs a node) where a real server takes what
 //! comes; a `check` outside of a multi is answered, which 3.8.0 never does; lists of children, and the nodes that go with a
 //! session, are in the order of their names.
 //!
 //! ```
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! use lockscope::sandbox::{Options, Sandbox};
+//! use lockscope::sandbox::{Sandbox, SandboxConfig};
 //!
 //! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
-//! let sandbox = Sandbox::start(listener, Options::default())?;
+//! let sandbox = Sandbox::start(listener, SandboxConfig::default())?;
 //! let client = zookeeper_client::Client::connect(&sandbox.connect_string()).await?;
 //! assert!(client.check_stat("/zookeeper").await?.is_some());
 //! sandbox.stop().await;

@@ -29,7 +29,7 @@ pub enum SceneCommand {
     Start {
         /// What is played.
         play: ScriptedClients,
-        /// Its locks, in the order of [`Play::locks`].
+        /// Its locks, in the order of [`ScriptedClients::locks`](crate::demo::ScriptedClients::locks).
         locks: Vec<ZnodePath>,
     },
     /// The scene goes on.
