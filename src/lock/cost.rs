@@ -1,3 +1,5 @@
+//! Counts the requests and watch events of locks.
+
 use std::collections::BTreeSet;
 use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -5,22 +7,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::znode::ZnodePath;
 
-/// Nodes that a probe keeps in mind; of more, some are forgotten.
+/// How many nodes a counter remembers. It forgets the others.
 const MAX_REMEMBERED_NODES: usize = 64;
 
 /// What locks have cost the servers so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cost {
-    /// Requests sent, each attempt of one that had to be sent again included.
+    /// Requests sent. One that had to be sent again counts each time.
     pub requests: u64,
-    /// Watch events that were delivered.
+    /// Watch events delivered.
     pub events: u64,
 }
 
 impl Sub for Cost {
     type Output = Self;
 
-    /// What came since `earlier`.
+    /// The cost since `earlier`, at least 0.
     fn sub(self, earlier: Self) -> Self {
         Self {
             requests: self.requests.saturating_sub(earlier.requests),
@@ -29,8 +31,8 @@ impl Sub for Cost {
     }
 }
 
-/// Counts what locks cost. Clones count together; give one to several locks (see
-/// [`Options::probe`](super::Options::probe)) to count them as one.
+/// Counts the cost of locks. Clones count together: give one to several locks with
+/// [`LockOptions::counter`](super::LockOptions::counter) to count them as one.
 #[derive(Clone, Debug, Default)]
 pub struct CostCounter(Arc<Counters>);
 
@@ -42,13 +44,17 @@ struct Counters {
 }
 
 impl CostCounter {
-    /// The contenders' nodes that were made and are not known to be gone, at most 64. One whose session has ended meanwhile is
-    /// among them until [`forget_nodes`](Self::forget_nodes), and one whose creation got no reply is not.
+    /// The nodes in queues that were created and are not known to be gone, at most 64.
+    ///
+    /// Not for applications: the console's test clients report with it what they leave behind. Nodes whose session has ended
+    /// are among them until [`forget_nodes`](Self::forget_nodes); nodes whose creation got no reply are not.
+    #[doc(hidden)]
     pub fn nodes(&self) -> Vec<ZnodePath> {
         self.remembered().iter().cloned().collect()
     }
 
-    /// Forgets the nodes that were made so far, for their session has ended.
+    /// Forgets the nodes that were created so far, when their session has ended. Not for applications.
+    #[doc(hidden)]
     pub fn forget_nodes(&self) {
         self.remembered().clear();
     }
@@ -57,14 +63,14 @@ impl CostCounter {
         self.0.nodes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The cost so far, of what has ended and what is under way.
+    /// The cost so far, of attempts that have ended and those under way.
     pub fn cost(&self) -> Cost {
-        // Two counters that need not agree with each other at any one moment.
+        // The two need not be of the same moment.
         Cost { requests: self.0.requests.load(Ordering::Relaxed), events: self.0.events.load(Ordering::Relaxed) }
     }
 }
 
-/// Counts for one attempt and for the lock's probe at once.
+/// Counts for one attempt and for its lock at once.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttemptMeter {
     pub(super) attempt: CostCounter,
@@ -82,11 +88,11 @@ impl AttemptMeter {
         }
     }
 
-    /// A contender's node was made.
+    /// A node in a queue was created.
     pub(super) fn made(&self, node: &ZnodePath) {
-        let mut kept = self.lock.remembered();
-        if kept.len() < MAX_REMEMBERED_NODES {
-            kept.insert(node.clone());
+        let mut nodes = self.lock.remembered();
+        if nodes.len() < MAX_REMEMBERED_NODES {
+            nodes.insert(node.clone());
         }
     }
 
@@ -118,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_is_kept_in_mind_until_it_is_gone() {
+    fn a_node_is_remembered_until_it_is_gone() {
         let lock = CostCounter::default();
         let meter = AttemptMeter::of(&lock);
         let paths: Vec<ZnodePath> = (0..1000).map(|n| ZnodePath::new(&format!("/l/n{n:04}")).unwrap()).collect();

@@ -1,3 +1,5 @@
+//! Why a lock was not acquired, or was lost.
+
 use std::fmt;
 use std::time::Duration;
 
@@ -5,16 +7,16 @@ use zookeeper_client::{Error, SessionState};
 
 use crate::znode::{BadPath, ZnodePath};
 
-/// Why there is no lock, or no longer. Each message is one sentence that says what happened and what to do.
+/// Why a lock was not acquired, or is not held any more. Each message is one sentence: what happened, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// Others held it for all the time that was given; the own node is gone.
+    /// Others held the lock all the time. The attempt's node is deleted.
     #[error("{path} was not free within {}: wait longer, or try again later", humantime::format_duration(*.within))]
     TimedOut {
         /// The lock.
         path: ZnodePath,
-        /// How long it was waited.
+        /// The time that was given.
         within: Duration,
     },
     /// The session is over, and with it every lock of it.
@@ -23,71 +25,70 @@ pub enum LockError {
         /// The lock.
         path: ZnodePath,
     },
-    /// There was no connection to a server when the time given was over. What was sent is taken back as soon as
-    /// there is one.
-    #[error("no server answered for {path}: look after the connection, and try again")]
+    /// There was no connection to a server when the time was over. What was sent is undone as soon as there is one.
+    #[error("no server answered for {path}: check the connection, and try again")]
     ConnectionLost {
         /// The lock.
         path: ZnodePath,
     },
-    /// Somebody else deleted the node of this request or of this guard.
+    /// Somebody else deleted the node of this attempt or guard.
     #[error("somebody else deleted {node}: the place in the queue is lost, so acquire again")]
     NodeDeleted {
         /// The node.
         node: ZnodePath,
     },
-    /// The server refuses something to this session's identities.
+    /// An ACL forbids a request to the identities of this session.
     #[error("the server does not permit to {act} {path}: log in with credentials that may, or have its ACL changed")]
     NotPermitted {
-        /// What was refused.
+        /// The request, as a verb: `create`, `delete`, `read`.
         act: &'static str,
-        /// Where.
+        /// The node.
         path: ZnodePath,
     },
-    /// The lock's path cannot be one.
+    /// The lock's path is not a znode path.
     #[error(transparent)]
     BadPath(#[from] BadPath),
-    /// The lock's path cannot hold a lock.
+    /// No lock can be at this path.
     #[error("{path} cannot hold a lock: {why}")]
     Unusable {
         /// The path.
         path: ZnodePath,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
-    /// A node above the lock's nodes does not exist, and was not or could not be made.
-    #[error("{path} does not exist: create it, or let the lock make missing parents")]
+    /// A parent of the lock's nodes does not exist, and must not or could not be created.
+    #[error("{path} does not exist: create it, or let the lock create missing parents")]
     NoParent {
-        /// The node.
+        /// The parent.
         path: ZnodePath,
     },
     /// The options do not fit the algorithm.
-    #[error("a lock cannot be made so: {0}")]
+    #[error("these options make no lock: {0}")]
     BadOptions(&'static str),
-    /// Who holds for reading asked for writing.
-    #[error("{path} is held for reading and cannot be had for writing: release it first, then acquire it for writing")]
+    /// An owner that holds a lock for reading asked for writing.
+    #[error("{path} is held for reading and cannot be acquired for writing: release it first")]
     UpgradeRefused {
         /// The lock.
         path: ZnodePath,
     },
-    /// Only a guard that holds for writing can step down to reading.
-    #[error("{path} is not held for writing, so there is nothing to step down from")]
+    /// Only a lock that is held for writing can be downgraded to reading.
+    #[error("{path} is not held for writing, so it cannot be downgraded to reading")]
     NoDowngrade {
         /// The lock.
         path: ZnodePath,
     },
-    /// The client was closed or refused.
+    /// The client is closed or not authenticated, or the runtime is shut down.
     #[error("the client of the lock {path} is closed: connect anew and make a new lock object")]
     Closed {
         /// The lock.
         path: ZnodePath,
     },
     /// Anything else that the client library reports.
-    #[error("the lock {path} failed: {source}; this was not expected, so look into the servers' logs when it stays")]
+    #[error("the lock {path} failed: {source}; this was not expected; if it stays, look into the logs of the servers")]
     Unexpected {
         /// The lock.
         path: ZnodePath,
-        /// What it was.
+        /// The error of the client library.
         source: Error,
     },
 }
@@ -95,15 +96,15 @@ pub enum LockError {
 /// How a lock was lost while it was held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Loss {
-    /// The session has expired; or there has been no connection for so long that it may have, which is told in time
-    /// for nobody else to hold yet.
+    /// The session has expired, or there has been no connection for half of its timeout. In the second case nobody else
+    /// holds the lock yet.
     Expired,
     /// Somebody else deleted the node.
     Deleted,
 }
 
 impl Loss {
-    /// The same as an error.
+    /// The error that says the same.
     pub(super) fn error(self, lock: &ZnodePath, node: &ZnodePath) -> LockError {
         match self {
             Self::Expired => LockError::SessionExpired { path: lock.clone() },
@@ -121,15 +122,15 @@ impl fmt::Display for Loss {
     }
 }
 
-/// Whether an error leaves open what became of the request, or asks to send it again. As long as its session lives,
-/// the next request waits by itself for the next connection.
+/// Whether the outcome of a request is unknown, or the server asks to send it again. As long as the session lives, the next
+/// request waits for the next connection by itself.
 pub(super) fn is_transient(error: &Error) -> bool {
     // A connection that ends with an error of the operating system gives that error, as a custom one, to all that is
     // outstanding.
     matches!(error, Error::ConnectionLoss | Error::Timeout | Error::Custom(_) | Error::Throttled | Error::SessionMoved)
 }
 
-/// What an error that is not passing means to the lock at `lock`, which wanted to `act` at `path`.
+/// The error of the lock at `lock`, which was refused to `act` on `path` with an error that is not transient.
 pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path: &ZnodePath) -> LockError {
     let lock = lock.clone();
     match error {
@@ -144,7 +145,7 @@ pub(super) fn lock_error(error: Error, lock: &ZnodePath, act: &'static str, path
     }
 }
 
-/// What the end of a session means to the lock at `lock`.
+/// The error of the lock at `lock` when its session has ended in this state.
 pub(super) fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError {
     match state {
         SessionState::Expired => LockError::SessionExpired { path: lock.clone() },
@@ -155,11 +156,11 @@ pub(super) fn session_ended(state: SessionState, lock: &ZnodePath) -> LockError 
 /// Why an attempt ended without the lock.
 #[derive(Debug)]
 pub(super) enum NotAcquired {
-    /// The handle was dropped or its time is over.
+    /// The future or guard was dropped, or its time is over.
     Cancelled,
     /// Others hold the lock, and the attempt does not wait.
     NotFree,
-    /// It cannot be had.
+    /// The lock cannot be acquired.
     Failed(LockError),
 }
 

@@ -1,3 +1,5 @@
+//! A held lock.
+
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -7,9 +9,7 @@ use super::task::GuardRequest;
 use super::{Cost, CostCounter, LockError, Loss};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
-/// A held lock. Dropping it deletes the node in the background; [`release`](Self::release) does it and tells how it went.
-///
-/// It is taken by value to be released, so that it cannot be released twice.
+/// A held lock. Dropping it releases the lock in the background; [`release`](Self::release) does so and returns the outcome.
 #[must_use = "the lock is released when its guard is dropped"]
 #[derive(Debug)]
 pub struct Guard {
@@ -18,10 +18,10 @@ pub struct Guard {
     handle: Handle,
 }
 
-/// What connects a future or a guard with its attempt. Its end cancels the attempt.
+/// Connects a future or a guard with the task of its attempt. Dropping it cancels the attempt.
 #[derive(Debug)]
 pub(super) struct Handle {
-    /// Gives the result of the release.
+    /// Its result is that of the release.
     pub(super) task: Option<JoinHandle<Result<(), LockError>>>,
     pub(super) cancel: CancellationToken,
     pub(super) requests: mpsc::Sender<GuardRequest>,
@@ -45,56 +45,71 @@ impl Guard {
         &self.lock
     }
 
-    /// The path of the node that holds it.
+    /// The path of the node that holds the lock.
     pub fn path(&self) -> &ZnodePath {
         &self.own.path
     }
 
-    /// The node's number in the queue; `None` for single nodes, which have none.
+    /// The number of the node in its queue. `None` for [`Mutex`](super::Algorithm::Mutex) and
+    /// [`MutexParent`](super::Algorithm::MutexParent), whose nodes have none.
     pub fn sequence(&self) -> Option<Sequence> {
         self.own.sequence
     }
 
-    /// The fencing token: the transaction that created the node. It rises from holder to holder of an exclusive lock,
-    /// so that a resource which remembers the highest one can refuse a holder that was paused for too long.
+    /// The fencing token: the zxid of the transaction that created the node.
     ///
-    /// It stays the same when a writer [steps down](Self::downgrade).
+    /// It rises from holder to holder of an exclusive lock. A resource that remembers the highest token it has seen can
+    /// refuse a holder that was paused for so long that others have had the lock since. How to write so is shown in
+    /// [the module's documentation](super#writing-with-the-fencing-token).
+    ///
+    /// It stays the same when a writer [downgrades](Self::downgrade). Readers and holders of leases may be granted in
+    /// another order than that of their tokens.
     pub fn token(&self) -> Zxid {
         self.own.created
     }
 
-    /// What the attempt has cost so far, from its first request.
+    /// What this acquisition has cost so far, from its first request.
     pub fn cost(&self) -> Cost {
         self.handle.counter.cost()
     }
 
-    /// How the lock was lost, as far as is known. That somebody else deleted the node is only known when
-    /// [`lost`](Self::lost) was once polled.
+    /// How the lock was lost; `None` as long as no loss is known. Sends no request: a deletion by somebody else is known only
+    /// after [`lost`](Self::lost) was polled once.
     pub fn is_lost(&self) -> Option<Loss> {
         *self.handle.loss.borrow()
     }
 
-    /// Ends when the lock is lost, and says how. Cancel safe, and may be called again and by several tasks.
+    /// Waits until the lock is lost, and says how. Several tasks may wait at once.
     ///
-    /// The first poll sets a watch on the own node: one request, and one event at the release.
+    /// Cancel safe. The first poll sets a watch on the own node: one request, and one watch event at the release.
     pub async fn lost(&self) -> Loss {
-        // The attempt has ended where this fails, and what it said last is there.
+        // It fails when the attempt has ended. What it reported last is still there.
         let _ = self.handle.requests.send(GuardRequest::Watch).await;
         self.expired().await
     }
 
-    /// Ends when the session has expired, or may have by now. It asks the servers nothing, so that somebody else's
-    /// deletion of the node goes unnoticed, unless [`lost`](Self::lost) was polled too or a look after the node finds it: that
-    /// ends it as well. Cancel safe.
+    /// Waits until the session has expired, or may have by now. Sends no request and sets no watch.
+    ///
+    /// It also ends when somebody else's deletion of the node is noticed, which only [`lost`](Self::lost) does reliably.
+    /// Cancel safe.
     pub async fn expired(&self) -> Loss {
         let mut loss = self.handle.loss.clone();
         loss.wait_for(Option::is_some).await.ok().and_then(|loss| *loss).unwrap_or(Loss::Expired)
     }
 
-    /// Steps down from writing to reading, in one request and without letting a writer in between: a reader's node
-    /// takes the place of the writer's in the queue. The [token](Self::token) stays.
+    /// Turns a lock held for writing into one held for reading, without letting a writer in between: in one transaction a
+    /// reader's node takes the place of the writer's in the queue. The [token](Self::token) stays.
     ///
-    /// On an error the lock is released in the background. So it is when this is cancelled.
+    /// Cost: one request. Not cancel safe: when the future is dropped, the lock is released in the background.
+    ///
+    /// # Errors
+    ///
+    /// The lock is released in the background, and the error is
+    ///
+    /// - [`LockError::NoDowngrade`] when the lock is not held for writing, or the reader's node exists already.
+    /// - [`LockError::NodeDeleted`] or [`LockError::SessionExpired`] when the lock was lost before.
+    /// - [`LockError::NotPermitted`], [`LockError::Closed`] or [`LockError::Unexpected`] as in
+    ///   [`Lock::acquire`](super::Lock::acquire).
     pub async fn downgrade(mut self) -> Result<Self, LockError> {
         let (reply, stepped) = oneshot::channel();
         let _ = self.handle.requests.send(GuardRequest::Downgrade(reply)).await;
@@ -106,10 +121,23 @@ impl Guard {
         Ok(self)
     }
 
-    /// Deletes the node. An error says that the lock was lost before, and how.
+    /// Releases the lock: deletes its node and waits until that is done.
     ///
-    /// Without a connection it waits for the next one, or for the end of the session, which deletes the node too. Cancel
-    /// safe: once polled, the deletion goes on in the background.
+    /// Without a connection it waits for the next one, or for the end of the session, which deletes the node too.
+    ///
+    /// Cost: one request, and one watch event where a watch is set (see the [table](super#costs)). Cancel safe: a dropped
+    /// future leaves the deletion to a background task.
+    ///
+    /// # Errors
+    ///
+    /// The lock is not held any more in any case. An error says that it was lost before:
+    ///
+    /// - [`LockError::NodeDeleted`] when somebody else deleted the node.
+    /// - [`LockError::SessionExpired`] when the session has expired, or may have.
+    /// - [`LockError::Closed`] when the client is closed or the runtime is shut down.
+    /// - [`LockError::NotPermitted`] when the ACL of the parent forbids the deletion: the node then stays until the session
+    ///   ends.
+    /// - [`LockError::Unexpected`] for anything else that the client library reports.
     pub async fn release(mut self) -> Result<(), LockError> {
         self.handle.cancel.cancel();
         let Some(task) = self.handle.task.take() else { return Ok(()) };

@@ -1,3 +1,5 @@
+//! A lock at a path, and the ways to acquire it.
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,14 +18,14 @@ use super::task::AttemptChannels;
 use super::{Algorithm, Cost, CostCounter, LockError, LockOptions};
 use crate::znode::ZnodePath;
 
-/// How long an attempt whose time is over may take to delete its node before its caller is told all the same. The
-/// deletion goes on without it.
+/// How long [`Lock::acquire_within`] waits for its node to be deleted when its time is over. After that it returns, and the
+/// deletion goes on in the background.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// A lock at a path of the ensemble: the way to [`Guard`]s. Making one asks the server nothing; clones are the same lock.
+/// A lock at a path of the ensemble. Creating one sends no request; clones are the same lock.
 ///
-/// Each [`acquire`](Self::acquire) is an attempt of its own with its own node, also when it comes from the same task:
-/// who asks again while holding waits for itself. [`Reentrant`](super::Reentrant) is for that.
+/// Each [`acquire`](Self::acquire) is an attempt of its own with its own node. A task that acquires a lock which it holds
+/// already waits for itself; use [`Reentrant`](super::Reentrant) there.
 ///
 /// A lock, its attempts and its guards keep the client's session open as long as they live.
 ///
@@ -46,14 +48,24 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// A lock with the default [`Options`].
+    /// A lock with the default [`LockOptions`]. Sends no request.
     ///
-    /// The path is absolute, from the client's chroot; the root itself cannot be a lock.
+    /// The path is absolute, below the client's chroot.
+    ///
+    /// # Errors
+    ///
+    /// - [`LockError::BadPath`] when the path is not a znode path.
+    /// - [`LockError::Unusable`] when it is the root.
     pub fn new(client: &Client, path: &str, algorithm: Algorithm) -> Result<Self, LockError> {
         Self::with(client, path, algorithm, LockOptions::default())
     }
 
-    /// A lock.
+    /// A lock with these options. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// As [`new`](Self::new), and [`LockError::BadOptions`] when the list of ACLs is empty or the naming does not fit the
+    /// algorithm (see [`Naming::check`](super::Naming::check)).
     pub fn with(client: &Client, path: &str, algorithm: Algorithm, options: LockOptions) -> Result<Self, LockError> {
         let path = ZnodePath::new(path)?;
         if path.is_root() {
@@ -66,17 +78,17 @@ impl Lock {
         Ok(Self { spec: Arc::new(LockSpec { client: client.clone(), path, algorithm, names, options }) })
     }
 
-    /// Its path.
+    /// The path of the lock.
     pub fn path(&self) -> &ZnodePath {
         &self.spec.path
     }
 
-    /// How it works.
+    /// The algorithm of the lock.
     pub fn algorithm(&self) -> Algorithm {
         self.spec.algorithm
     }
 
-    /// The same lock with another access, counted by the same probe. Itself where there is no access to choose.
+    /// The same lock for another access, counted by the same counter. An algorithm without readers stays as it is.
     #[must_use]
     pub fn with_access(&self, access: super::Access) -> Self {
         let LockSpec { client, path, algorithm, names, options } = &*self.spec;
@@ -85,20 +97,35 @@ impl Lock {
         Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options }) }
     }
 
-    /// Who counts the cost of its attempts.
+    /// What counts the cost of this lock's attempts.
     pub fn counter(&self) -> &CostCounter {
         &self.spec.options.counter
     }
 
-    /// What its attempts have cost so far.
+    /// What all attempts of this lock have cost so far, those under way included.
     pub fn cost(&self) -> Cost {
         self.counter().cost()
     }
 
-    /// Waits for the lock as long as it takes, over lost connections, until the session ends.
+    /// Waits until this attempt holds the lock, through lost connections, as long as the session lives.
     ///
-    /// Cancel safe: dropped at any point it leaves no node; what it made is deleted in the background. Nothing is sent
-    /// before it is first polled.
+    /// The cost in requests and watch events depends on the algorithm: see the [table](super#costs).
+    ///
+    /// # Cancel safety
+    ///
+    /// Cancel safe. A future that is dropped leaves no node: a background task deletes what it created, and gives back a
+    /// lock that was granted in that moment. Its place in the queue is lost. Nothing is sent before the first poll.
+    ///
+    /// # Errors
+    ///
+    /// - [`LockError::SessionExpired`] when the session ends before.
+    /// - [`LockError::NodeDeleted`] when somebody else deletes the attempt's node.
+    /// - [`LockError::NotPermitted`] when an ACL forbids a request.
+    /// - [`LockError::NoParent`] when a parent is missing and must not be created
+    ///   ([`Parents::Required`](super::Parents::Required)), or vanished 20 times in a row.
+    /// - [`LockError::Unusable`] when a parent is ephemeral.
+    /// - [`LockError::Closed`] when the client is closed or not authenticated, or the runtime is shut down.
+    /// - [`LockError::Unexpected`] for anything else that the client library reports.
     ///
     /// # Panics
     ///
@@ -109,11 +136,16 @@ impl Lock {
         self.guard(start, granted.unwrap_or(Err(NotAcquired::Cancelled)))
     }
 
-    /// Takes the lock when it is free now; `None` when others hold it or wait for it, and then no node is left when
-    /// this returns. A semaphore may also say `None` while somebody else is just taking a lease.
+    /// Takes the lock if it is free now. `None` when others hold it or wait for it; then no node is left when this returns.
+    /// A semaphore may also give `None` while somebody else is taking a lease.
     ///
-    /// It does not wait for a connection either: without one it is [`ConnectionLost`](LockError::ConnectionLost). Cancel
-    /// safe as [`acquire`](Self::acquire).
+    /// Cost: that of an acquisition without waiting; where the lock is taken, the queue algorithms delete their node again
+    /// (one request). Cancel safe as [`acquire`](Self::acquire).
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), and [`LockError::ConnectionLost`] when there is no connection: it does not wait for
+    /// one.
     ///
     /// # Panics
     ///
@@ -131,18 +163,27 @@ impl Lock {
         self.guard(start, granted).map(Some)
     }
 
-    /// Waits for the lock, at most for that long; [`TimedOut`](LockError::TimedOut) when that was not enough, or
-    /// [`ConnectionLost`](LockError::ConnectionLost) when there is no connection by then.
+    /// Waits for the lock, but no longer than `within`.
     ///
-    /// No node is left when this returns, provided that the server answers within two more seconds; otherwise it is
-    /// deleted as soon as there is a connection. Cancel safe as [`acquire`](Self::acquire).
+    /// When the time is over it deletes its node before it returns, which takes up to two more seconds. When the server does
+    /// not answer in these, the node is deleted in the background. A lock that is granted in the last moment is given back.
+    ///
+    /// Cost: as [`acquire`](Self::acquire); one that gives up deletes its node and takes its watch back, one request each.
+    /// Cancel safe as [`acquire`](Self::acquire).
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), and
+    ///
+    /// - [`LockError::TimedOut`] when others held the lock all the time.
+    /// - [`LockError::ConnectionLost`] when there is no connection when the time is over.
     ///
     /// # Panics
     ///
     /// Outside of a Tokio runtime.
     pub async fn acquire_within(&self, within: Duration) -> Result<Guard, LockError> {
         let mut start = self.start(true);
-        // Beyond a century nobody waits.
+        // A century: far below where the clock overflows.
         let deadline = Instant::now() + within.min(Duration::from_secs(3_000_000_000));
         let granted = tokio::select! {
             biased;
@@ -155,7 +196,8 @@ impl Lock {
         self.guard(start, granted)
     }
 
-    /// Sees a cancelled attempt off, and says what has become of it. A lock that came in the last moment is given back.
+    /// Waits until a cancelled attempt has deleted its node, and gives the error to return. A lock that was granted in the last
+    /// moment is given back.
     async fn give_up(&self, mut start: StartedAttempt, within: Duration) -> LockError {
         if let Some(task) = start.handle.task.take() {
             tokio::select! {
@@ -182,7 +224,7 @@ impl Lock {
     fn start(&self, waits: bool) -> StartedAttempt {
         let cancel = CancellationToken::new();
         let attempt = Attempt::new(Arc::clone(&self.spec), waits, cancel.clone());
-        let probe = attempt.client.meter.attempt.clone();
+        let counter = attempt.client.meter.attempt.clone();
         let (granted_sender, granted) = oneshot::channel();
         let (requests, requests_receiver) = mpsc::channel(1);
         let (loss_sender, loss) = watch::channel(None);
@@ -191,7 +233,7 @@ impl Lock {
             requests: requests_receiver,
             loss: loss_sender,
         }));
-        StartedAttempt { granted, handle: Handle { task: Some(task), cancel, requests, loss, counter: probe } }
+        StartedAttempt { granted, handle: Handle { task: Some(task), cancel, requests, loss, counter } }
     }
 
     fn guard(&self, start: StartedAttempt, granted: Result<OwnNode, NotAcquired>) -> Result<Guard, LockError> {

@@ -1,24 +1,48 @@
-//! The built-in locks: for test clients, and for applications in Rust.
+//! Distributed locks on ZooKeeper, for applications in Rust.
 //!
-//! A [`Lock`] is made of a client, a path and an [`Algorithm`]; [`acquire`](Lock::acquire) and its sisters give a [`Guard`].
-//! [`Multi`] takes several as one, [`Reentrant`] lets one owner enter again. All are used in the same way, so that the
-//! algorithm can be chosen at run time by its [name](Algorithm::named).
+//! A [`Lock`] has a client, a path and an [`Algorithm`]. [`Lock::acquire`], [`Lock::try_acquire`] and
+//! [`Lock::acquire_within`] give a [`Guard`]. [`Multi`] takes several locks as one; [`Reentrant`] lets one owner enter again.
+//! All algorithms are used in the same way, so that one can be chosen at run time by its [name](Algorithm::named).
+//!
+//! The locks run on Tokio and work on every system that Tokio supports.
 //!
 //! ```no_run
 //! # use lockscope::lock::{Algorithm, Lock};
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let client = zookeeper_client::Client::connect("localhost:2181").await?;
 //! let guard = Lock::new(&client, "/locks/orders", Algorithm::Chain)?.acquire().await?;
-//! // Whatever must not be done by two at a time, done with `guard.token()`.
+//! // Do what only one may do at a time.
 //! guard.release().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
+//! # Writing with the fencing token
+//!
+//! A lock alone does not protect data: a program can be paused for so long that its session expires and others get the lock
+//! before it runs again. So let the data know the highest [token](Guard::token) that has written, and refuse lower ones:
+//!
+//! ```no_run
+//! # use lockscope::lock::{Algorithm, Lock};
+//! # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+//! let guard = Lock::new(&client, "/locks/orders", Algorithm::Chain)?.acquire().await?;
+//! let (data, stat) = client.get_data("/orders/last").await?;
+//! let last_token: i64 = std::str::from_utf8(&data)?.parse()?;
+//! if guard.token().0 > last_token {
+//!     // The version makes the write fail when somebody else has written since the read.
+//!     client.set_data("/orders/last", guard.token().to_string().as_bytes(), Some(stat.version)).await?;
+//! }
+//! guard.release().await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A whole program that also handles lost locks and expired sessions is the example `guarded_counter`.
+//!
 //! # Costs
 //!
 //! Requests and watch events of one acquisition, without lost connections, with parents that exist. `n` is the number
-//! of waiters.
+//! of waiters. A [`CostCounter`] counts the real ones.
 //!
 //! | algorithm | acquire | each time it waits | release | one release wakes | fair |
 //! | --- | --- | --- | --- | --- | --- |
@@ -30,41 +54,40 @@
 //! | [`SharedChain`](Algorithm::SharedChain) | 2, one round trip | as the chain | 1 | one writer, or the readers behind a writer | yes |
 //! | [`Semaphore`](Algorithm::Semaphore) | 5, two round trips | as the chain, then 1, 1 event | 1, 1 event | one | yes |
 //!
-//! Further:
+//! Besides:
 //!
-//! - A wait of more than a second in a chain asks after its own node (one request), then every five seconds. So does, once,
-//!   who got the lock by the end of its predecessor alone and still holds it when a second has passed without seeing its node.
-//! - A predecessor that may not be read is asked after every second in place of a watch.
-//! - Who gives up takes its watch back with one request.
+//! - A waiter in a chain checks after one second, and then every five seconds, that its own node still exists: one request
+//!   each. So does, once, a holder that got the lock by the end of its predecessor and has not seen its node for a second.
+//! - A predecessor whose ACL forbids reading is polled every second in place of a watch.
+//! - An attempt that gives up removes its watch: one request.
 //! - [`Guard::lost`] adds one request, and one event at the release.
-//!
-//! A [`Probe`] counts what it really was.
 //!
 //! # What a lock guarantees
 //!
-//! - **One holder** (or the readers, or the leases), as long as nobody deletes the holder's node, and as long as the holder
-//!   acts on what [`Guard::lost`] says.
-//! - **The own node alone.** A create whose reply was lost is searched for before it is sent again: the attempt's own
-//!   id stands in the node's name, or at the beginning of its data.
-//! - **Nothing left behind.** A future that is dropped, a time that is over, an error and a dropped guard leave no node: a task of
-//!   the attempt deletes it, over lost connections, as long as the session lives, which takes the node along otherwise.
-//! - **A wait survives a reconnect.** It ends with the lock, the time given, or the session
-//!   ([`SessionExpired`](LockError::SessionExpired)). What to do then is the application's decision: with a new client and
-//!   a new [`Lock`].
-//! - **The own node's end is told**: to a waiter as [`NodeDeleted`](LockError::NodeDeleted), in a herd at once and in a chain
-//!   when it lists or looks after its node; to a holder by [`Guard::lost`] and by [`Guard::release`].
+//! - **One holder** (or only readers, or no more holders than leases), as long as nobody deletes the holder's node and the
+//!   holder acts on what [`Guard::lost`] says.
+//! - **One node an attempt.** When the reply to a create is lost, the attempt searches for its node before it sends the create
+//!   again: its id stands in the node's name, or at the beginning of its data.
+//! - **No node left behind.** A dropped future, a timeout, an error and a dropped guard leave no node: a background task
+//!   deletes it, through lost connections, as long as the session lives. The end of the session deletes it otherwise.
+//! - **A wait survives a reconnect.** It ends with the lock, with the timeout, or with the session
+//!   ([`SessionExpired`](LockError::SessionExpired)). After that the application needs a new client and a new [`Lock`].
+//! - **A deleted node is reported**: to a waiter as [`NodeDeleted`](LockError::NodeDeleted), in a herd at once and in a chain
+//!   at the next check; to a holder by [`Guard::lost`] and [`Guard::release`].
 //!
 //! # What it cannot guarantee
 //!
-//! - A holder that is paused (a stopped process, a frozen machine, a long wait for memory) believes in its lock after its session
-//!   has expired, until it runs again: nobody can tell it. Therefore give the [token](Guard::token) along with
-//!   every write, and let the resource refuse a token that is lower than the highest it has seen.
-//! - Without a connection nobody knows whether the session lives. [`Guard::lost`] says [`Loss::Expired`] when half of the
-//!   session timeout has passed so: before the servers can have given the lock to others, provided that the client
-//!   notices silence after two fifths of the timeout, as it does by default, and that clocks run equally fast.
-//! - When somebody else deletes a chain waiter's node right before its turn comes by the end of its predecessor, it takes
-//!   itself for a holder, for a second at most, until it asks after its node or releases.
-//! - A runtime that is shut down takes the tasks along: their nodes go with the session, at its timeout.
+//! - A holder that is paused (a stopped process, a frozen machine, swapping) does not learn that its session has expired
+//!   until it runs again, and until then takes itself for the holder. Therefore
+//!   [write with the fencing token](#writing-with-the-fencing-token).
+//! - Without a connection a client cannot know whether its session lives. [`Guard::lost`] gives [`Loss::Expired`] after half
+//!   of the session timeout without a connection. That is before the servers give the lock to others, provided that the
+//!   client notices silence after two fifths of the timeout, as it does by default, and that clocks run equally fast.
+//! - When somebody else deletes the node of a chain's waiter right before its predecessor's node ends, the waiter takes
+//!   itself for the holder for at most one second, until it checks its node or releases.
+//! - A runtime that is shut down stops the background tasks. Their nodes go with the session.
+
+#![warn(clippy::missing_errors_doc)]
 
 mod algorithm;
 mod attempt;
@@ -72,7 +95,7 @@ mod cost;
 mod downgrade;
 mod error;
 mod guard;
-#[expect(clippy::module_inception, reason = "the file of the type `Lock`, which is the room's namesake")]
+#[expect(clippy::module_inception, reason = "the file of the type `Lock`")]
 mod lock;
 mod multi;
 mod mutex;

@@ -1,3 +1,5 @@
+//! Several locks as one.
+
 use std::time::Duration;
 
 use futures::future::select_all;
@@ -7,10 +9,10 @@ use super::{Guard, Lock, LockError, Loss};
 
 /// Several locks as one: all or none.
 ///
-/// They are taken in the order in which they are given. Who takes the same locks elsewhere should give them in the same
-/// order: two who begin at opposite ends wait for each other.
+/// They are acquired in the order in which they are given. Give the same locks in the same order everywhere: two programs
+/// that begin at opposite ends wait for each other forever.
 ///
-/// Cost: the sum of the locks', one after the other.
+/// Cost: the sum of the locks' costs, one lock after the other.
 ///
 /// ```no_run
 /// # use lockscope::lock::{Algorithm, Lock, Multi};
@@ -28,13 +30,18 @@ pub struct Multi {
 }
 
 impl Multi {
-    /// These locks, to be taken in this order.
+    /// These locks, to be acquired in this order. Sends no request.
     pub fn new(locks: impl IntoIterator<Item = Lock>) -> Self {
         Self { locks: locks.into_iter().collect() }
     }
 
-    /// Waits for all of them. When one fails, those before it are released before this returns. Cancel safe: dropped
-    /// at any point it leaves no node.
+    /// Waits until all locks are held.
+    ///
+    /// Cancel safe: a dropped future leaves no node.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Lock::acquire`], of the first lock that fails. The locks before it are released when this returns.
     pub async fn acquire(&self) -> Result<MultiGuard, LockError> {
         let mut held = MultiGuard::default();
         for lock in &self.locks {
@@ -44,7 +51,13 @@ impl Multi {
         Ok(held)
     }
 
-    /// Takes them when all are free now; `None`, and none of them is kept, when one is not.
+    /// Takes all locks if all are free now. `None` when one is not; then none is held when this returns.
+    ///
+    /// Cancel safe: a dropped future leaves no node.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Lock::try_acquire`], of the first lock that fails. The locks before it are released when this returns.
     pub async fn try_acquire(&self) -> Result<Option<MultiGuard>, LockError> {
         let mut held = MultiGuard::default();
         for lock in &self.locks {
@@ -56,14 +69,20 @@ impl Multi {
         Ok(Some(held))
     }
 
-    /// Waits for all of them, at most for that long altogether. When that was not enough, none of them is kept.
+    /// Waits until all locks are held, but no longer than `within` altogether.
+    ///
+    /// Cancel safe: a dropped future leaves no node.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Lock::acquire_within`], of the first lock that fails. The locks before it are released when this returns.
     pub async fn acquire_within(&self, within: Duration) -> Result<MultiGuard, LockError> {
         let start = Instant::now();
         let mut held = MultiGuard::default();
         for lock in &self.locks {
             let guard =
                 lock.acquire_within(within.saturating_sub(start.elapsed())).await.map_err(|error| match error {
-                    // What was left for this one says nothing to the caller.
+                    // The caller knows the whole time, not what was left of it for this lock.
                     LockError::TimedOut { path, .. } => LockError::TimedOut { path, within },
                     other => other,
                 });
@@ -86,7 +105,10 @@ impl MultiGuard {
         &self.guards
     }
 
-    /// Ends when any of the locks is lost, and says which, by its place, and how. Never for no locks.
+    /// Waits until any of the locks is lost. Gives its index in [`guards`](Self::guards), and how it was lost. Never ends
+    /// when there are no locks.
+    ///
+    /// Cancel safe. Cost: that of [`Guard::lost`] for each lock.
     pub async fn lost(&self) -> (usize, Loss) {
         if self.guards.is_empty() {
             return std::future::pending().await;
@@ -95,7 +117,13 @@ impl MultiGuard {
         (which, loss)
     }
 
-    /// Releases all, the last one first, also when one of them fails; the first error is told.
+    /// Releases all locks, the last one first.
+    ///
+    /// Cancel safe: a dropped future leaves the releases to background tasks.
+    ///
+    /// # Errors
+    ///
+    /// The first error of [`Guard::release`]. The other locks are released all the same.
     pub async fn release(mut self) -> Result<(), LockError> {
         let mut outcome = Ok(());
         while let Some(guard) = self.guards.pop() {
@@ -104,7 +132,7 @@ impl MultiGuard {
         outcome
     }
 
-    /// Adds a guard; releases all when there is none, which is `false`, or an error.
+    /// Adds a guard. Releases all and gives `false` when there is none, or the error.
     async fn add(&mut self, guard: Result<Option<Guard>, LockError>) -> Result<bool, LockError> {
         match guard {
             Ok(Some(guard)) => {
@@ -112,7 +140,7 @@ impl MultiGuard {
                 Ok(true)
             }
             other => {
-                // What goes wrong in rolling back is less than why it is rolled back.
+                // Why the lock was not acquired matters more than what goes wrong in the release.
                 let _ = std::mem::take(self).release().await;
                 other.map(|_| false)
             }

@@ -1,9 +1,11 @@
+//! The names of the nodes of a queue, made and read.
+
 use uuid::Uuid;
 
 use super::{Access, Algorithm, LockError};
 use crate::znode::{Sequence, SessionId};
 
-/// How the nodes of a queue are called. Locks with the same naming and path stand in one queue, whoever made them.
+/// How the nodes of a queue are named. Locks with the same naming and path share one queue, whichever library made them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Naming {
     /// `_c_<UUID>-lock-S`: in one queue with Curator's `InterProcessMutex`, go-zookeeper's and zookeeper-client's
@@ -23,10 +25,10 @@ pub enum Naming {
 }
 
 impl Naming {
-    /// How the command line writes them.
+    /// The namings as [`named`](Self::named) reads them.
     pub const NAMES: [&str; 5] = ["curator", "kazoo", "write-lock", "session", "named:NAME"];
 
-    /// The naming that is written so; `None` when there is none.
+    /// The naming that is written so; `None` for any other text.
     ///
     /// ```
     /// # use lockscope::lock::Naming;
@@ -43,24 +45,29 @@ impl Naming {
         })
     }
 
-    /// Whether the nodes of a lock that works so can be called so; [`LockError::BadOptions`] says why not.
+    /// Checks that nodes of a lock with this algorithm can be named so. Sends no request.
+    ///
+    /// # Errors
+    ///
+    /// [`LockError::BadOptions`], with the reason, when they cannot: shared locks have the namings of Curator, kazoo and the
+    /// session only, semaphores that of Curator only, and a [`Named`](Self::Named) queue needs a name without slashes.
     pub fn check(&self, algorithm: Algorithm) -> Result<(), LockError> {
         QueueNames::of(self, algorithm).map(drop)
     }
 }
 
-/// What a contender's node asks for.
+/// What a node in a queue asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum RequestMode {
-    /// To be alone; it is the writer of a shared lock too.
+    /// An exclusive lock, or writing in a shared lock.
     Exclusive,
-    /// To be with other readers.
+    /// Reading, together with other readers.
     Read,
     /// One of several leases.
     Lease,
 }
 
-/// One queue: how its nodes are called.
+/// The names of one queue's nodes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct QueueNames {
     naming: Naming,
@@ -75,18 +82,20 @@ enum QueueKind {
 }
 
 impl QueueNames {
-    /// The names for an algorithm's queue; that of a semaphore is the one in which its lock is queued for.
+    /// The names in an algorithm's queue. For a semaphore that is the queue of its lock, not its leases.
     pub(super) fn of(naming: &Naming, algorithm: Algorithm) -> Result<Self, LockError> {
         let queue = if algorithm.access().is_some() { QueueKind::Shared } else { QueueKind::Exclusive };
         match (naming, algorithm) {
             (Naming::Named(name), _) if name.is_empty() || name.contains(['/', '\0']) => {
-                return Err(LockError::BadOptions("the name of the queue is empty or has a slash in it"));
+                return Err(LockError::BadOptions("the name of the queue is empty or contains a slash"));
             }
             (Naming::WriteLock | Naming::Named(_), Algorithm::SharedHerd(_) | Algorithm::SharedChain(_)) => {
-                return Err(LockError::BadOptions("shared locks are called as Curator's, as kazoo's or by session"));
+                return Err(LockError::BadOptions(
+                    "shared locks have the names of Curator, of kazoo or of the session",
+                ));
             }
             (other, Algorithm::Semaphore(_)) if *other != Naming::Curator => {
-                return Err(LockError::BadOptions("semaphores are called as Curator's"));
+                return Err(LockError::BadOptions("semaphores have the names of Curator"));
             }
             _ => {}
         }
@@ -98,16 +107,16 @@ impl QueueNames {
         Self { naming: Naming::Curator, queue: QueueKind::Leases }
     }
 
-    /// What the server shall put a number behind.
-    pub(super) fn prefix(&self, ask: RequestMode, id: Uuid, session: SessionId) -> String {
+    /// The name before the number that the server appends.
+    pub(super) fn prefix(&self, mode: RequestMode, id: Uuid, session: SessionId) -> String {
         match (&self.naming, self.queue) {
             (Naming::Curator, QueueKind::Exclusive) => format!("_c_{id}-lock-"),
             (Naming::Curator, QueueKind::Leases) => format!("_c_{id}-lease-"),
-            (Naming::Curator, QueueKind::Shared) if ask == RequestMode::Read => format!("_c_{id}-__READ__"),
+            (Naming::Curator, QueueKind::Shared) if mode == RequestMode::Read => format!("_c_{id}-__READ__"),
             (Naming::Curator, QueueKind::Shared) => format!("_c_{id}-__WRIT__"),
-            (Naming::Kazoo, _) if ask == RequestMode::Read => format!("{}__rlock__", id.simple()),
+            (Naming::Kazoo, _) if mode == RequestMode::Read => format!("{}__rlock__", id.simple()),
             (Naming::Kazoo, _) => format!("{}__lock__", id.simple()),
-            (Naming::Session, QueueKind::Shared) if ask == RequestMode::Read => format!("{session}-R-"),
+            (Naming::Session, QueueKind::Shared) if mode == RequestMode::Read => format!("{session}-R-"),
             (Naming::Session, QueueKind::Shared) => format!("{session}-W-"),
             (Naming::Session, _) => format!("lock-{session}-"),
             (Naming::WriteLock, _) => format!("x-{}-", session.0),
@@ -115,24 +124,24 @@ impl QueueNames {
         }
     }
 
-    /// Whether the names carry the id of the attempt. Where they do not, the node's data does.
+    /// Whether the names contain the id of the attempt. Otherwise the node's data does.
     pub(super) fn carry_id(&self) -> bool {
         matches!(self.naming, Naming::Curator | Naming::Kazoo)
     }
 
-    /// Whether a holder can step down from writing to reading, and so make a node with the number of its first one.
+    /// Whether a holder can downgrade from writing to reading, which creates a second node with the same number.
     pub(super) fn allow_downgrade(&self) -> bool {
         self.queue == QueueKind::Shared
     }
 
-    /// Reads a child's name; `None` when it does not stand in this queue.
+    /// Reads a child's name; `None` when the child is not in this queue.
     pub(super) fn read(&self, name: &str) -> Option<(Sequence, RequestMode)> {
         let (head, sequence) = Sequence::split(name)?;
         let one_of = |read: &[&str], write: &[&str]| {
             let ends = |marks: &[&str]| marks.iter().any(|mark| head.ends_with(mark));
             if ends(read) { Some(RequestMode::Read) } else { ends(write).then_some(RequestMode::Exclusive) }
         };
-        let ask = match (&self.naming, self.queue) {
+        let mode = match (&self.naming, self.queue) {
             (Naming::Curator, QueueKind::Exclusive) => one_of(&[], &["lock-"]),
             (Naming::Curator, QueueKind::Leases) => head.ends_with("lease-").then_some(RequestMode::Lease),
             (Naming::Curator, QueueKind::Shared) => one_of(&["__READ__"], &["__WRIT__"]),
@@ -143,7 +152,7 @@ impl QueueNames {
             (Naming::WriteLock, _) => head.starts_with("x-").then_some(RequestMode::Exclusive),
             (Naming::Named(own), _) => (head.strip_suffix("_lock_") == Some(own)).then_some(RequestMode::Exclusive),
         }?;
-        Some((sequence, ask))
+        Some((sequence, mode))
     }
 }
 
@@ -163,10 +172,10 @@ mod tests {
 
     const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
 
-    fn made(naming: &Naming, algorithm: Algorithm, ask: RequestMode) -> String {
+    fn made(naming: &Naming, algorithm: Algorithm, mode: RequestMode) -> String {
         let names = QueueNames::of(naming, algorithm).expect("they fit");
-        let name = names.prefix(ask, Uuid::from_u128(7), SESSION) + "0000000042";
-        assert_eq!(names.read(&name), Some((Sequence(42), ask)), "{name}");
+        let name = names.prefix(mode, Uuid::from_u128(7), SESSION) + "0000000042";
+        assert_eq!(names.read(&name), Some((Sequence(42), mode)), "{name}");
         assert_eq!(names.carry_id(), recipe::read(&name).expect("a lock").attempt.is_some_and(|id| id.len() >= 32));
         name
     }
@@ -174,7 +183,7 @@ mod tests {
     #[test]
     fn each_naming_is_recognised_as_what_it_imitates() {
         let read_write = Algorithm::SharedChain(Access::Write);
-        for (naming, algorithm, ask, recipe) in [
+        for (naming, algorithm, mode, recipe) in [
             (Naming::Curator, Algorithm::Chain, RequestMode::Exclusive, Recipe::CuratorMutex),
             (Naming::Kazoo, Algorithm::Chain, RequestMode::Exclusive, Recipe::KazooLock),
             (Naming::WriteLock, Algorithm::Chain, RequestMode::Exclusive, Recipe::ZookeeperWriteLock),
@@ -186,7 +195,7 @@ mod tests {
             (Naming::Session, read_write, RequestMode::Read, Recipe::TextbookShared),
             (Naming::Session, read_write, RequestMode::Exclusive, Recipe::TextbookShared),
         ] {
-            let name = made(&naming, algorithm, ask);
+            let name = made(&naming, algorithm, mode);
             assert_eq!(recipe::read(&name).map(|child| child.recipe), Some(recipe), "{name}");
         }
         let lease = QueueNames::leases().prefix(RequestMode::Lease, Uuid::from_u128(7), SESSION) + "0000000001";

@@ -1,21 +1,23 @@
+//! How a lock creates its nodes.
+
 use zookeeper_client::{Acl, Acls};
 
 use super::{CostCounter, Naming};
 
-/// What becomes of parents that do not exist.
+/// What an attempt does about parents that do not exist.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Parents {
-    /// They are made as container nodes, which the server removes some time after their last child went. On servers
-    /// that know none, before 3.5, as persistent ones.
+    /// Creates them as container nodes, which the server deletes some time after their last child has gone. Servers before
+    /// 3.5 have none: there they are persistent.
     #[default]
     Container,
-    /// They are made as persistent nodes.
+    /// Creates them as persistent nodes.
     Persistent,
-    /// They are not made: the lock fails with [`NoParent`](super::LockError::NoParent).
+    /// Does not create them: the attempt fails with [`NoParent`](super::LockError::NoParent).
     Required,
 }
 
-/// How a lock's nodes are made. The default: Curator's names, no data, open to anyone, parents as containers.
+/// How a lock creates its nodes. By default: Curator's names, no data, all permissions for anyone, parents as containers.
 #[derive(Clone, Debug)]
 pub struct LockOptions {
     pub(super) naming: Naming,
@@ -38,41 +40,42 @@ impl Default for LockOptions {
 }
 
 impl LockOptions {
-    /// How queue nodes are called, and thereby with which library's they stand in one queue.
+    /// The names of the nodes in the queue, and so the libraries with which the lock shares its queue.
     #[must_use]
     pub fn naming(mut self, naming: Naming) -> Self {
         self.naming = naming;
         self
     }
 
-    /// What the node holds, for people to read: a host name, an address. At most 1 MiB, less is better.
+    /// The data of the node, for people to read, such as a host name. At most 1 MiB (`jute.maxbuffer` of the server).
     ///
-    /// Where the node's name has no room for the id of the attempt (single nodes, and all namings but Curator's and
-    /// kazoo's), that id and a space are put in front.
+    /// Where the node's name does not contain the id of the attempt (single nodes, and all namings but Curator's and
+    /// kazoo's), the id and a space are put in front of it.
     #[must_use]
     pub fn data(mut self, data: impl Into<Vec<u8>>) -> Self {
         self.data = data.into();
         self
     }
 
-    /// Who may do what with the nodes that the lock makes, its parents included.
+    /// The ACLs of the nodes that the lock creates, its parents included. An empty list is refused by
+    /// [`Lock::with`](super::Lock::with).
     #[must_use]
     pub fn acls(mut self, acls: impl Into<Vec<Acl>>) -> Self {
         self.acls = acls.into();
         self
     }
 
-    /// What becomes of parents that do not exist.
+    /// What to do about parents that do not exist.
     #[must_use]
     pub fn parents(mut self, parents: Parents) -> Self {
         self.parents = parents;
         self
     }
 
-    /// Who counts the cost.
+    /// Counts the cost of the lock with this counter, which other locks may share.
     #[must_use]
-    pub fn counter(mut self, probe: CostCounter) -> Self {
-        self.counter = probe;
+    pub fn counter(mut self, counter: CostCounter) -> Self {
+        self.counter = counter;
         self
     }
 }

@@ -1,16 +1,18 @@
+//! A lock that its owner may acquire again while it holds it.
+
 use std::sync::{Arc, Weak};
 
 use tokio::sync::Mutex;
 
 use super::{Access, Guard, Lock, LockError};
 
-/// One owner of a lock, who may enter again while it is inside: at no request, and it leaves as often.
+/// One owner of a lock, which may enter it again while it is inside, and leaves it as often.
 ///
-/// Clones are the same owner. Another owner, also with the same client, is another `Reentrant`: tasks have no identity of
-/// their own that a lock could know them by. The outermost [`leave`](Entry::leave), or the drop of the last
-/// [`Entry`], releases the lock.
+/// Clones are the same owner. Tasks have no identity that a lock could know them by, so another owner is another
+/// `Reentrant`, also with the same client. The last [`leave`](ReentrantGuard::leave), or the drop of the last
+/// [`ReentrantGuard`], releases the lock.
 ///
-/// Cost: the lock's for the first to enter and the last to leave, nothing for the others.
+/// Cost: that of the lock for the first to enter and the last to leave; no request for the others.
 ///
 /// ```no_run
 /// # use lockscope::lock::{Algorithm, Lock, Reentrant};
@@ -36,26 +38,35 @@ struct Entered {
 }
 
 impl Reentrant {
-    /// A new owner of a lock.
+    /// A new owner of a lock. Sends no request.
     pub fn new(lock: Lock) -> Self {
         Self { lock, inside: Arc::default() }
     }
 
-    /// Enters: waits for the lock when the owner is not inside yet. Cancel safe as [`Lock::acquire`].
+    /// Enters the lock: waits for it unless the owner is inside already. Cancel safe as [`Lock::acquire`].
     ///
-    /// A lock that is known to be lost is not entered again: the error says how it was lost, until all have left.
+    /// # Errors
+    ///
+    /// - Those of [`Lock::acquire`] when the owner is not inside yet.
+    /// - [`LockError::SessionExpired`] or [`LockError::NodeDeleted`] when the owner is inside and the lock is known to be
+    ///   lost, until all guards are gone.
     pub async fn enter(&self) -> Result<ReentrantGuard, LockError> {
         self.enter_with(self.lock.clone()).await
     }
 
-    /// As [`enter`](Self::enter), of a shared lock and for that access. Who is inside for writing may enter for reading;
-    /// who is inside for reading alone is [refused](LockError::UpgradeRefused) the way up.
+    /// Enters a shared lock for that access. An owner that is inside for writing may enter for reading too. Cancel safe as
+    /// [`Lock::acquire`].
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Self::enter), and [`LockError::UpgradeRefused`] when the owner is inside for reading and asks for
+    /// writing.
     pub async fn enter_for(&self, access: Access) -> Result<ReentrantGuard, LockError> {
         self.enter_with(self.lock.with_access(access)).await
     }
 
     async fn enter_with(&self, lock: Lock) -> Result<ReentrantGuard, LockError> {
-        // Held while the lock is waited for, so that two who enter together are one attempt.
+        // Locked while the attempt waits, so that two tasks which enter together are one attempt.
         let mut entered = self.inside.lock().await;
         let access = lock.algorithm().access();
         if let Some((guard, has)) = entered.as_ref().and_then(|inside| Some((inside.guard.upgrade()?, inside.access))) {
@@ -73,20 +84,24 @@ impl Reentrant {
     }
 }
 
-/// One time inside a [`Reentrant`] lock.
-#[must_use = "the lock is left when its entry is dropped"]
+/// One entry into a [`Reentrant`] lock. Dropping it leaves the lock, in the background.
+#[must_use = "the lock is left when this guard is dropped"]
 #[derive(Debug)]
 pub struct ReentrantGuard {
     guard: Arc<Guard>,
 }
 
 impl ReentrantGuard {
-    /// The guard that all entries of the owner share.
+    /// The guard of the lock, which all entries of the owner share.
     pub fn guard(&self) -> &Guard {
         &self.guard
     }
 
-    /// Leaves; the last one to leave releases the lock, and learns what [`Guard::release`] tells.
+    /// Leaves the lock. The last one to leave releases it. Cancel safe as [`Guard::release`].
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Guard::release`], for the last one to leave; none for the others.
     pub async fn leave(self) -> Result<(), LockError> {
         match Arc::into_inner(self.guard) {
             Some(guard) => guard.release().await,

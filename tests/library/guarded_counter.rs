@@ -20,6 +20,7 @@ use zookeeper_client::Client;
 /// How long a worker waits for the lock before it looks around.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Whatever ends the worker: a session that cannot be had, a node that is missing or holds something else.
 pub type Failure = Box<dyn Error + Send + Sync>;
 
 /// What became of one try to add to the counter.
@@ -44,11 +45,13 @@ pub struct Worker {
 }
 
 impl Worker {
+    /// Opens a session. The lock and the counter are paths below the connect string's chroot.
     pub async fn connect(servers: &str, lock: &str, counter: &str) -> Result<Self, Failure> {
         let client = Client::connect(servers).await?;
         Ok(Self { servers: servers.to_owned(), client, lock: lock.to_owned(), counter: counter.to_owned() })
     }
 
+    /// The client of the present session.
     pub fn client(&self) -> &Client {
         &self.client
     }
@@ -117,7 +120,7 @@ pub async fn add_with(client: &Client, counter: &str, token: Zxid) -> Result<Rou
 }
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Failure> {
+async fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [servers, lock, counter, times] = arguments.as_slice() else {
         return Err("usage: guarded_counter SERVERS LOCK COUNTER TIMES".into());
