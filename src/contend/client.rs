@@ -17,7 +17,7 @@ use crate::time::Backoff;
 use crate::zk::{ConnectOptions, close_session, connect_through};
 use crate::znode::SessionId;
 
-/// How often a client that has never had a session tries to get one.
+/// How often a client that has never had a session tries to connect.
 const MAX_FIRST_CONNECTS: u32 = 3;
 
 /// How long it waits between tries at first, and at most.
@@ -27,7 +27,7 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from
 #[derive(Debug)]
 pub(super) struct FleetShared {
     pub(super) scenario: Arc<Scenario>,
-    /// As the fleet was told.
+    /// The ensemble, as the fleet was given it.
     pub(super) connection: ConnectOptions,
     pub(super) tally: Mutex<Tally>,
     pub(super) started: Instant,
@@ -48,17 +48,17 @@ impl FleetShared {
     }
 }
 
-/// What a client and those who order it about share.
+/// What a client shares with the roster, which controls it.
 #[derive(Debug)]
 pub(super) struct ClientHandle {
     pub(super) id: ClientId,
     pub(super) link: Link,
     pub(super) probe: CostCounter,
-    /// Requests that made the sessions, not the locks.
+    /// Requests that opened the sessions, and are no cost of the locks.
     pub(super) connect_requests: AtomicU64,
     /// Whether its process is stopped.
     pub(super) frozen: watch::Sender<bool>,
-    /// Ends it as a death does: at once, and the servers hear nothing of it.
+    /// Ends it as a crash does: at once, without a word to the servers.
     pub(super) killed: CancellationToken,
     /// Ends it as a program ends: it gives up or releases, and closes its session.
     pub(super) leaves: CancellationToken,
@@ -80,7 +80,7 @@ impl Client {
         Self { fleet, handle, rng: fastrand::Rng::with_seed(seed), session: None, rounds: 0 }
     }
 
-    /// Lives until its rounds are made, it is told to leave, or it is killed and then told to leave.
+    /// Runs until its rounds are done and it is to leave; also when it is killed before.
     pub(super) async fn run(mut self) {
         let (killed, leaves) = (self.handle.killed.clone(), self.handle.leaves.clone());
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
@@ -90,15 +90,14 @@ impl Client {
                 biased;
                 () = leaves.cancelled() => ClientState::Leaving,
                 () = killed.cancelled() => ClientState::Crashed,
-                doing = &mut running => doing,
+                state = &mut running => state,
             };
-            // From here on it does not believe any more. What it waits for or holds is dropped with its life after that, and
-            // deleted in the background.
+            // From here on it does not claim to hold. Its future is dropped after that, and its node deleted in the background.
             fleet.tally().enters(handle.id, final_state, fleet.now());
             final_state
         };
         if final_state == ClientState::Crashed {
-            // The dead do not close sessions.
+            // A crashed client does not close its session.
             leaves.cancelled().await;
         }
         if let Some(session) = self.session {
@@ -106,21 +105,21 @@ impl Client {
         }
     }
 
-    /// Does what the scenario says; gives what it does for the rest of its time.
+    /// Does the rounds of the scenario, with a new session when one expires. Gives the state in which it stays.
     async fn run_rounds(&mut self) -> ClientState {
         loop {
             let Some(session) = self.connect().await else { return ClientState::Failed };
             let mut begun = self.fleet.contending.subscribe();
             // The fleet outlives its clients.
             let _ = begun.wait_for(|begun| *begun).await;
-            if let Some(doing) = self.contend(&session).await {
-                return doing;
+            if let Some(state) = self.contend(&session).await {
+                return state;
             }
             self.session = None;
         }
     }
 
-    /// Gets a session, however often it takes once it has had one.
+    /// Opens a session. Tries without end when the client has had one before; `None` when it gives up.
     async fn connect(&mut self) -> Option<Session> {
         let session_timeout = self.fleet.scenario.session_timeout;
         let options = ConnectOptions { session_timeout, ..self.fleet.connection.clone() };
@@ -154,7 +153,7 @@ impl Client {
         None
     }
 
-    /// Acquires, holds and releases until all rounds are made; `None` when the session is over before.
+    /// Acquires, holds and releases until all rounds are done; `None` when the session ends before.
     async fn contend(&mut self, session: &Session) -> Option<ClientState> {
         let (fleet, handle) = (Arc::clone(&self.fleet), Arc::clone(&self.handle));
         let scenario = &fleet.scenario;
@@ -206,7 +205,7 @@ impl Client {
         if !hold.is_zero() {
             tokio::select! {
                 () = sleep(hold) => {}
-                // The release says what became of it.
+                // The release gives the error.
                 _ = guard.expired() => {}
             }
         }
@@ -215,9 +214,9 @@ impl Client {
     }
 }
 
-/// Goes on with `life` only as long as nobody has stopped it.
+/// Runs `work`, but not while the process is stopped.
 async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, work: impl Future<Output = T>) -> T {
-    let mut life = std::pin::pin!(work);
+    let mut work = std::pin::pin!(work);
     loop {
         if *frozen.borrow_and_update() {
             if frozen.changed().await.is_err() {
@@ -228,8 +227,8 @@ async fn while_thawed<T>(mut frozen: watch::Receiver<bool>, work: impl Future<Ou
         }
         tokio::select! {
             biased;
-            changed = frozen.changed() => if changed.is_err() { return life.await },
-            done = &mut life => return done,
+            changed = frozen.changed() => if changed.is_err() { return work.await },
+            done = &mut work => return done,
         }
     }
 }

@@ -32,31 +32,35 @@ pub struct Comparison {
     /// The smallest number of clients from which on the chain was faster in every larger run too; `None` when the herd
     /// was not slower in the largest.
     pub herd_costs_more_from: Option<u32>,
-    /// Whether it was ended before all runs were made.
+    /// Whether it was ended before all runs were done.
     pub interrupted: bool,
 }
 
-/// How far a comparison is.
+/// The progress of a comparison.
 #[derive(Clone, Debug)]
 pub struct Progress<'a> {
-    /// Which fleet, from 1.
+    /// The number of the running fleet, from 1.
     pub fleet: usize,
-    /// Of how many.
+    /// The number of all fleets.
     pub of: usize,
-    /// How it stands.
+    /// The status of the running fleet.
     pub status: &'a FleetStatus,
 }
 
-/// How many acquisitions a client makes at least, and all of a fleet together, when the scenario does not say: enough to
-/// be steady, few enough for a herd of hundreds to be done soon.
+/// How many acquisitions each client, and all clients together, make at least when the scenario does not say: enough for
+/// steady figures, few enough for a herd of hundreds to end soon.
 const DEFAULT_ACQUISITIONS: (u32, u32) = (4, 400);
 
 /// Lets a herd and a chain contend in each of the sizes, one fleet after the other. The scenario's own algorithm and number of
 /// clients do not count; the herd gets the child `herd` of its path and the chain `chain`. Where the scenario names no
 /// rounds, each client makes 4, and more where that makes fewer than 400 acquisitions in all.
 ///
-/// `told` hears of progress, at most ten times a second. When `interrupted` ends, so does the fleet that runs, with
-/// its figures so far, and no other begins. Not cancel safe: dropped, its clients go in the background.
+/// `on_progress` is called at most ten times a second. When `interrupted` ends, the running fleet ends with its figures so
+/// far, and no other starts. Not cancel safe: when dropped, the clients end in the background and the figures are lost.
+///
+/// # Errors
+///
+/// The first fleet that cannot run.
 pub async fn compare(
     options: &FleetOptions,
     scenario: &Scenario,

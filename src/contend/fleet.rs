@@ -16,7 +16,7 @@ use super::{FleetCommand, FleetOutcome, FleetStatus, FleetTotals, Scenario, Scen
 use crate::zk::{ConnectError, ConnectOptions};
 use crate::znode::ZnodePath;
 
-/// How many orders may wait.
+/// How many commands may wait to be carried out.
 pub const MAX_QUEUED_COMMANDS: usize = 1024;
 
 /// Where and how a fleet runs.
@@ -54,14 +54,14 @@ pub enum ContendError {
     /// Not all clients got a session.
     #[error(
         "{failed} of {asked} test clients got no session, though this program has one: the servers may allow no more \
-         connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first was told: {why}"
+         connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first failed with: {why}"
     )]
     Clients {
         /// How many got none.
         failed: u32,
         /// How many were asked for.
         asked: u32,
-        /// What the first of them was told.
+        /// The error of the first of them.
         why: String,
     },
 }
@@ -84,11 +84,11 @@ impl ContendError {
     }
 }
 
-/// A running fleet. Dropped, its clients go in the background; [`stop`](Self::stop) waits for that.
+/// A running fleet. Dropping it ends its clients in the background; [`stop`](Self::stop) waits for that.
 #[derive(Debug)]
 pub struct Fleet {
     published: watch::Receiver<Published>,
-    orders: mpsc::Sender<FleetCommand>,
+    commands: mpsc::Sender<FleetCommand>,
     task: JoinHandle<FleetOutcome>,
     cancel: DropGuard,
     scenario: Arc<Scenario>,
@@ -125,16 +125,19 @@ impl Fleet {
         let cancel = CancellationToken::new();
         let runner = Runner::new(options, Arc::clone(&scenario), deletions.clone(), publish);
         let task = tokio::spawn(runner.run(receiver, cancel.clone()));
-        Ok(Self { published, orders: commands, task, cancel: cancel.drop_guard(), scenario })
+        Ok(Self { published, commands, task, cancel: cancel.drop_guard(), scenario })
     }
 
-    /// How it stands, at most a tenth of a second ago while it runs.
+    /// The last status, at most a tenth of a second old while the fleet runs.
     pub fn status(&self) -> Arc<FleetStatus> {
         Arc::clone(&self.published.borrow().status)
     }
 
-    /// Waits for the next status, at most ten a second; after the last one, for ever. An error says why the fleet cannot run.
-    /// Cancel safe.
+    /// Waits for the next status, at most ten a second; after the last one, forever. Cancel safe.
+    ///
+    /// # Errors
+    ///
+    /// The reason why the fleet cannot run.
     pub async fn changed(&mut self) -> Result<Arc<FleetStatus>, ContendError> {
         if self.published.changed().await.is_err() {
             // The fleet has ended, which only this value's end or a fault of the program brings about.
@@ -147,19 +150,19 @@ impl Fleet {
         }
     }
 
-    /// Does something to a client; to one that is not there, nothing. `false` when [`MAX_QUEUED_COMMANDS`] wait already, and this one
-    /// is dropped.
-    pub fn command(&self, order: FleetCommand) -> bool {
-        self.orders.try_send(order).is_ok()
+    /// Sends a command to the fleet. One for a client that is not there does nothing. `false` when [`MAX_QUEUED_COMMANDS`]
+    /// wait already; then this one is dropped.
+    pub fn command(&self, command: FleetCommand) -> bool {
+        self.commands.try_send(command).is_ok()
     }
 
-    /// Ends all clients and waits until their sessions are closed and their nodes gone, a few seconds at most. Crashed and cut
-    /// clients are let to the servers once more, to close theirs.
+    /// Ends all clients and waits until their sessions are closed and their nodes gone, a few seconds at most. The links of
+    /// crashed and cut clients are opened again, so that they can close their sessions.
     pub async fn stop(self) -> FleetOutcome {
         let Self { task, cancel, scenario, published, .. } = self;
         drop(cancel);
         let Ok(outcome) = task.await else {
-            // It panicked, or the runtime is shut down: what is known is what was told last.
+            // It panicked, or the runtime is shut down: the last status is all that is known.
             let status = Arc::clone(&published.borrow().status);
             return FleetOutcome::of(&FleetStatus { scenario, ..(*status).clone() }, Remains::default());
         };

@@ -1,4 +1,4 @@
-//! Who believes to hold the lock, and whether that may be. Pure.
+//! Which clients claim to hold the lock, and whether the lock allows it. Pure.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -15,26 +15,26 @@ enum SharingRule {
     Leases(NonZeroU32),
 }
 
-/// A client that believes to hold.
+/// A client's claim to hold the lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HolderClaim {
     pub(super) client: ClientId,
     pub(super) token: Zxid,
     pub(super) access: Access,
-    /// Whether its process was stopped at any time since: it may have outlived its session, and cannot know.
+    /// Whether its process was stopped at any time since: its session may have expired without its knowledge.
     pub(super) was_frozen: bool,
 }
 
-/// What is wrong with a new belief.
+/// What a new claim violates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Violations {
-    /// Whom it met.
+    /// The clients that claim to hold at the same time.
     pub(super) overlaps: Vec<Overlap>,
-    /// A token that is not lower though it came earlier.
+    /// An earlier token that is not lower.
     pub(super) not_above: Option<Zxid>,
 }
 
-/// All beliefs of a fleet.
+/// The claims of all clients of a fleet.
 #[derive(Clone, Debug)]
 pub(super) struct HolderClaims {
     rule: SharingRule,
@@ -53,7 +53,7 @@ impl HolderClaims {
         Self { rule, claims: Vec::new(), highest: None, highest_write: None }
     }
 
-    /// Somebody got the lock.
+    /// A client acquired the lock.
     pub(super) fn begins(&mut self, claim: HolderClaim, after: Duration) -> Violations {
         let violations = Violations { overlaps: self.overlaps(&claim, after), not_above: self.not_above(&claim) };
         self.highest = self.highest.max(Some(claim.token));
@@ -64,24 +64,24 @@ impl HolderClaims {
         violations
     }
 
-    /// Somebody released, or was told that the lock is lost.
+    /// A client releases the lock, or knows that it is lost.
     pub(super) fn ends(&mut self, client: ClientId) {
-        self.claims.retain(|belief| belief.client != client);
+        self.claims.retain(|claim| claim.client != client);
     }
 
-    /// A process was stopped.
+    /// The process of a client is stopped.
     pub(super) fn frozen(&mut self, client: ClientId) {
-        for belief in self.claims.iter_mut().filter(|belief| belief.client == client) {
-            belief.was_frozen = true;
+        for claim in self.claims.iter_mut().filter(|claim| claim.client == client) {
+            claim.was_frozen = true;
         }
     }
 
-    /// Whether somebody who asks now has to wait, those who wait already left aside.
+    /// Whether a request has to wait for the present holders. Other waiters do not count.
     pub(super) fn blocks(&self, access: Access) -> bool {
         match self.rule {
             SharingRule::Alone => !self.claims.is_empty(),
             SharingRule::Shared => {
-                self.claims.iter().any(|belief| (belief.access, access) != (Access::Read, Access::Read))
+                self.claims.iter().any(|claim| (claim.access, access) != (Access::Read, Access::Read))
             }
             SharingRule::Leases(leases) => self.claims.len() >= leases.get() as usize,
         }
@@ -90,12 +90,12 @@ impl HolderClaims {
     fn overlaps(&self, new: &HolderClaim, after: Duration) -> Vec<Overlap> {
         let met: Vec<&HolderClaim> = match self.rule {
             SharingRule::Shared if new.access == Access::Read => {
-                self.claims.iter().filter(|belief| belief.access == Access::Write).collect()
+                self.claims.iter().filter(|claim| claim.access == Access::Write).collect()
             }
             SharingRule::Alone | SharingRule::Shared => self.claims.iter().collect(),
-            // One too many: any of those who were stopped explains it, else the last one is as good as any.
+            // One too many: a client that was stopped explains it; without one, the last claim stands for all.
             SharingRule::Leases(leases) if self.claims.len() >= leases.get() as usize => {
-                self.claims.iter().find(|belief| belief.was_frozen).or(self.claims.last()).into_iter().collect()
+                self.claims.iter().find(|claim| claim.was_frozen).or(self.claims.last()).into_iter().collect()
             }
             SharingRule::Leases(_) => Vec::new(),
         };
@@ -110,8 +110,8 @@ impl HolderClaims {
         met.into_iter().map(overlap).collect()
     }
 
-    /// Tokens rise from holder to holder. Readers may hear of their turn in another order than they stand in, and so may
-    /// those who take leases.
+    /// An earlier token that is not lower. Tokens rise from holder to holder, but readers and holders of leases may be granted
+    /// in another order.
     fn not_above(&self, new: &HolderClaim) -> Option<Zxid> {
         let bound = match (self.rule, new.access) {
             (SharingRule::Leases(_), _) => None,
@@ -128,65 +128,65 @@ mod tests {
 
     const NOW: Duration = Duration::from_secs(1);
 
-    fn belief(client: u32, token: i64, access: Access) -> HolderClaim {
+    fn claim(client: u32, token: i64, access: Access) -> HolderClaim {
         HolderClaim { client: ClientId(client), token: Zxid(token), access, was_frozen: false }
     }
 
     fn write(client: u32, token: i64) -> HolderClaim {
-        belief(client, token, Access::Write)
+        claim(client, token, Access::Write)
     }
 
     fn read(client: u32, token: i64) -> HolderClaim {
-        belief(client, token, Access::Read)
+        claim(client, token, Access::Read)
     }
 
     #[test]
-    fn a_lock_that_goes_from_hand_to_hand_is_right() {
-        let mut beliefs = HolderClaims::new(Algorithm::Chain);
+    fn holders_one_after_the_other_violate_nothing() {
+        let mut claims = HolderClaims::new(Algorithm::Chain);
         for token in 1..5 {
             let client = u32::try_from(token % 2).expect("0 or 1");
-            assert_eq!(beliefs.begins(write(client, token), NOW), Violations::default());
-            beliefs.ends(ClientId(client));
+            assert_eq!(claims.begins(write(client, token), NOW), Violations::default());
+            claims.ends(ClientId(client));
         }
     }
 
     #[test]
     fn two_holders_are_a_violation_unless_the_first_was_stopped_and_its_token_is_lower() {
         for (frozen, token, outlived) in [(false, 9, false), (true, 9, true), (true, 3, false)] {
-            let mut beliefs = HolderClaims::new(Algorithm::Herd);
-            beliefs.begins(write(1, 5), NOW);
+            let mut claims = HolderClaims::new(Algorithm::Herd);
+            claims.begins(write(1, 5), NOW);
             if frozen {
-                beliefs.frozen(ClientId(1));
+                claims.frozen(ClientId(1));
             }
-            let wrong = beliefs.begins(write(2, token), NOW);
-            assert_eq!(wrong.overlaps.iter().map(|met| met.outlived).collect::<Vec<_>>(), [outlived]);
+            let violations = claims.begins(write(2, token), NOW);
+            assert_eq!(violations.overlaps.iter().map(|met| met.outlived).collect::<Vec<_>>(), [outlived]);
         }
     }
 
     #[test]
-    fn a_token_that_does_not_rise_is_told_with_the_one_that_it_should_be_above() {
-        let mut beliefs = HolderClaims::new(Algorithm::Mutex);
-        beliefs.begins(write(1, 5), NOW);
-        beliefs.ends(ClientId(1));
-        assert_eq!(beliefs.begins(write(2, 5), NOW).not_above, Some(Zxid(5)));
+    fn a_token_that_does_not_rise_is_reported_with_the_one_that_it_should_be_above() {
+        let mut claims = HolderClaims::new(Algorithm::Mutex);
+        claims.begins(write(1, 5), NOW);
+        claims.ends(ClientId(1));
+        assert_eq!(claims.begins(write(2, 5), NOW).not_above, Some(Zxid(5)));
     }
 
     #[test]
     fn readers_hold_together_in_any_order_and_never_with_a_writer() {
-        let mut beliefs = HolderClaims::new(Algorithm::SharedChain(Access::Read));
-        assert_eq!(beliefs.begins(read(1, 7), NOW), Violations::default());
-        assert_eq!(beliefs.begins(read(2, 6), NOW), Violations::default());
-        assert_eq!(beliefs.begins(write(3, 8), NOW).overlaps.len(), 2);
-        assert_eq!(beliefs.begins(read(4, 9), NOW).overlaps.len(), 1);
+        let mut claims = HolderClaims::new(Algorithm::SharedChain(Access::Read));
+        assert_eq!(claims.begins(read(1, 7), NOW), Violations::default());
+        assert_eq!(claims.begins(read(2, 6), NOW), Violations::default());
+        assert_eq!(claims.begins(write(3, 8), NOW).overlaps.len(), 2);
+        assert_eq!(claims.begins(read(4, 9), NOW).overlaps.len(), 1);
     }
 
     #[test]
     fn a_semaphore_has_so_many_leases_and_no_more() {
-        let mut beliefs = HolderClaims::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
-        assert_eq!(beliefs.begins(write(1, 7), NOW), Violations::default());
-        assert!(!beliefs.blocks(Access::Write));
-        assert_eq!(beliefs.begins(write(2, 6), NOW), Violations::default());
-        assert!(beliefs.blocks(Access::Write));
-        assert_eq!(beliefs.begins(write(3, 8), NOW).overlaps.len(), 1);
+        let mut claims = HolderClaims::new(Algorithm::Semaphore(NonZeroU32::new(2).expect("2")));
+        assert_eq!(claims.begins(write(1, 7), NOW), Violations::default());
+        assert!(!claims.blocks(Access::Write));
+        assert_eq!(claims.begins(write(2, 6), NOW), Violations::default());
+        assert!(claims.blocks(Access::Write));
+        assert_eq!(claims.begins(write(3, 8), NOW).overlaps.len(), 1);
     }
 }

@@ -1,7 +1,7 @@
 //! Test clients that contend for a built-in lock, and an honest count of what they cost.
 //!
 //! A [`Fleet`] plays a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
-//! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, by
+//! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, on
 //! [`FleetCommand`]s; a [`FleetStatus`] says how it stands, a [`FleetOutcome`] what it came to. [`compare()`] lets herds and chains of
 //! several sizes run one after the other.
 //!
@@ -42,5 +42,5 @@ pub use status::{
 };
 pub use tally::Deletions;
 
-/// How many overlaps a status tells.
+/// How many overlaps a status lists.
 pub const MAX_OVERLAPS: usize = 20;

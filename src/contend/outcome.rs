@@ -64,7 +64,7 @@ pub struct FleetOutcome {
     pub schema: u32,
     /// The name of the algorithm.
     pub recipe: &'static str,
-    /// Where.
+    /// The lock.
     pub path: ZnodePath,
     /// How many clients were asked for.
     pub clients: u32,
@@ -72,7 +72,7 @@ pub struct FleetOutcome {
     pub rounds: Option<u32>,
     /// The seed.
     pub seed: u64,
-    /// How often the lock was got.
+    /// How often the lock was acquired.
     pub acquisitions: u64,
     /// From the moment when all began to the last release.
     #[serde(rename = "elapsed_ms", serialize_with = "ms")]
@@ -81,7 +81,7 @@ pub struct FleetOutcome {
     pub acquisitions_per_second: f64,
     /// Two holders at once, or a token that did not rise.
     pub violations: u64,
-    /// Believers who had outlived their session when the next one got the lock. The tokens tell them apart.
+    /// Holders whose session had ended without their knowledge when the next one acquired the lock. Their tokens are lower.
     pub outlived: u64,
     /// Sessions that expired.
     pub expired_sessions: u64,
@@ -95,11 +95,11 @@ pub struct FleetOutcome {
     pub wait_ms: Quantiles,
     /// How long the lock was held.
     pub hold_ms: Quantiles,
-    /// What the servers count; `None` when they do not tell.
+    /// What the servers count; `None` when that is not known.
     pub server: Option<ServerEvents>,
-    /// Why the servers do not tell.
+    /// Why the counts of the servers are not known.
     pub server_silence: Option<String>,
-    /// Nodes of the clients that are still there at the end; `None` when that could not be found out.
+    /// Nodes of the clients that still exist at the end; `None` when that could not be found out.
     pub left_behind: Option<u64>,
     /// The nodes that are still there; where `left_behind` is `None`, those that the clients had made and that may be. At
     /// most 100, in the order of their paths.
@@ -107,9 +107,9 @@ pub struct FleetOutcome {
     /// Whether no server could be reached at the end: the figures are those until then, and the reason is the first of
     /// `troubles`.
     pub servers_lost: bool,
-    /// Whether it was ended before all rounds were made.
+    /// Whether it was ended before all rounds were done.
     pub interrupted: bool,
-    /// The last times that two believed at once.
+    /// The last overlaps.
     pub overlaps: Vec<Overlap>,
     /// What went wrong with clients, a sentence each, at most a few.
     pub troubles: Vec<String>,
@@ -124,7 +124,7 @@ pub struct LinkBytes {
     pub down: u64,
 }
 
-/// How many troubles an outcome tells.
+/// How many troubles an outcome lists.
 const MAX_TROUBLES: usize = 5;
 
 /// How many nodes an outcome names.

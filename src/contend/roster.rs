@@ -1,4 +1,4 @@
-//! The clients of a fleet: who is there, and what is done to them.
+//! The clients of a fleet, and the commands that change them.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub(super) struct Roster {
     handles: BTreeMap<ClientId, Arc<ClientHandle>>,
     tasks: JoinSet<ClientId>,
     last_id: u32,
-    /// What those who have left cost.
+    /// The cost of clients that have left.
     cost_of_left: (Cost, Passed),
     sessions: HashSet<SessionId>,
 }
@@ -42,7 +42,7 @@ impl Roster {
         }
     }
 
-    /// Lets so many clients more join, as many as there may be. It fails when there are no sockets left.
+    /// Adds clients, up to [`MAX_CLIENTS`]. Fails when there are no sockets left.
     pub(super) async fn join(&mut self, clients: u32) -> std::io::Result<()> {
         let present = u32::try_from(self.handles.len()).unwrap_or(MAX_CLIENTS);
         for _ in 0..clients.min(MAX_CLIENTS.saturating_sub(present)) {
@@ -70,7 +70,7 @@ impl Roster {
         Ok(())
     }
 
-    /// Does something to a client; to one that is not there, nothing. Joining is [`join`](Self::join)'s.
+    /// Carries out a command for a client; nothing when it is not there. To add clients is for [`join`](Self::join).
     pub(super) fn command(&mut self, command: FleetCommand) {
         let (FleetCommand::Leave(id)
         | FleetCommand::Crash(id)
@@ -89,7 +89,7 @@ impl Roster {
             FleetCommand::Leave(_) => let_leave(handle),
             _ if is_dead => {}
             FleetCommand::Crash(_) => {
-                // Before its death makes it give up what it held, which the servers must not hear.
+                // Cut first: the servers must not hear how it gives up what it held.
                 handle.link.change(|flow| flow.cut = true);
                 handle.killed.cancel();
             }
@@ -109,25 +109,25 @@ impl Roster {
         }
     }
 
-    /// Whether this client's task has ended by itself.
+    /// Whether this client's task has ended on its own.
     fn is_over(&self, id: ClientId) -> bool {
         self.fleet.tally().clients_mut().any(|(client, figures)| client == id && figures.state.is_over())
     }
 
-    /// Waits until a client has ended; never, when none is left. Cancel safe.
+    /// Waits until a client has ended; forever when none is left. Cancel safe.
     pub(super) async fn ended(&mut self) {
         let Some(ended) = self.tasks.join_next().await else { return std::future::pending().await };
         // One that panicked stays on the list with what it did last.
         let Ok(id) = ended else { return };
-        if self.handles.get(&id).is_some_and(|seat| seat.leaves.is_cancelled()) {
+        if self.handles.get(&id).is_some_and(|handle| handle.leaves.is_cancelled()) {
             self.forget(id);
         }
     }
 
-    /// Lets all leave, and waits until they have, or the time is over.
+    /// Makes all clients leave, and waits for them, but no longer than `within`.
     pub(super) async fn leave_all(&mut self, within: Duration) {
         self.statuses();
-        self.handles.values().for_each(|seat| let_leave(seat));
+        self.handles.values().for_each(|handle| let_leave(handle));
         let all = async { while self.tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(within, all).await;
         self.tasks.abort_all();
@@ -150,14 +150,14 @@ impl Roster {
 
     /// The clients' nodes that are not known to be gone, in order.
     pub(super) fn nodes(&self) -> Vec<ZnodePath> {
-        let nodes: BTreeSet<ZnodePath> = self.handles.values().flat_map(|seat| seat.probe.nodes()).collect();
+        let nodes: BTreeSet<ZnodePath> = self.handles.values().flat_map(|handle| handle.probe.nodes()).collect();
         nodes.into_iter().collect()
     }
 
-    /// What all cost, those who have left included.
+    /// The cost of all clients, those that have left included.
     pub(super) fn cost(&self) -> (Cost, Passed) {
         let mut sum = self.cost_of_left;
-        for (cost, passed) in self.handles.values().map(|seat| figures(seat)) {
+        for (cost, passed) in self.handles.values().map(|handle| figures(handle)) {
             add(&mut sum, cost, passed);
         }
         sum
@@ -202,7 +202,7 @@ impl ClientState {
     }
 }
 
-/// Lets a client go; whatever was done to it, its session can be closed.
+/// Makes a client leave, with a link that works, so that it can close its session.
 fn let_leave(handle: &ClientHandle) {
     handle.link.change(|flow| (flow.cut, flow.paused) = (false, false));
     handle.leaves.cancel();

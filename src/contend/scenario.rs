@@ -1,3 +1,5 @@
+//! What test clients do.
+
 use std::num::NonZeroU32;
 use std::time::Duration;
 
@@ -12,9 +14,9 @@ pub const MAX_CLIENTS: u32 = 5000;
 pub struct Scenario {
     /// The lock that they contend for. Shared locks take their access from [`reads`](Self::reads), each round anew.
     pub algorithm: Algorithm,
-    /// Where it is. Nothing is made or deleted outside of it, but parents that are missing.
+    /// The path of the lock. Nothing outside of it is created or deleted but missing parents.
     pub path: ZnodePath,
-    /// How the nodes of the queue are called.
+    /// The names of the nodes in the queue.
     pub naming: Naming,
     /// How many clients there are at first, up to [`MAX_CLIENTS`].
     pub clients: u32,
@@ -22,26 +24,26 @@ pub struct Scenario {
     pub rounds: Option<u32>,
     /// How long a client holds the lock.
     pub hold: Duration,
-    /// By how many percent of itself a hold is longer or shorter, each one anew, 0 to 100.
+    /// Random variation of each hold, in percent, 0 to 100.
     pub spread: u8,
-    /// How many percent of the requests for a shared lock are for reading, 0 to 100.
+    /// The share of requests for a shared lock that ask for reading, in percent, 0 to 100.
     pub reads: u8,
     /// The session timeout to ask for; the server has bounds of its own.
     pub session_timeout: Duration,
-    /// How long each link keeps what passes, each way.
+    /// The delay of each link, each way.
     pub link_delay: Duration,
-    /// From where chance goes out: the same seed chooses the same holds and accesses.
+    /// The seed of the random numbers: the same seed gives the same holds and accesses.
     pub seed: u64,
 }
 
-/// Why a scenario cannot be played.
+/// Why a scenario cannot run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ScenarioError {
     /// Too many clients, or none.
-    #[error("{0} clients cannot be: ask for 1 to {MAX_CLIENTS}")]
+    #[error("{0} test clients are not possible: ask for 1 to {MAX_CLIENTS}")]
     Clients(u32),
     /// A share above the whole.
-    #[error("{0} % cannot be: give 0 to 100")]
+    #[error("{0} % is not possible: give 0 to 100")]
     Percent(u8),
     /// The root.
     #[error("the root is no place for test clients: name a node below it")]
@@ -69,7 +71,11 @@ impl Scenario {
         }
     }
 
-    /// Whether it can be played.
+    /// Checks that it can run.
+    ///
+    /// # Errors
+    ///
+    /// The first thing that is wrong with it.
     pub fn check(&self) -> Result<(), ScenarioError> {
         if self.clients == 0 || self.clients > MAX_CLIENTS {
             return Err(ScenarioError::Clients(self.clients));
@@ -83,7 +89,7 @@ impl Scenario {
         self.naming.check(self.algorithm).map_err(|error| ScenarioError::Naming(error.to_string()))
     }
 
-    /// How many may hold together by the lock's rules; `None` where readers share.
+    /// How many clients may hold at once; `None` where any number of readers may.
     pub fn places(&self) -> Option<NonZeroU32> {
         match self.algorithm {
             Algorithm::Semaphore(leases) => Some(leases),
@@ -129,8 +135,8 @@ mod tests {
     fn holds_stay_within_their_spread_and_repeat_with_the_seed() {
         let scenario = Scenario { hold: Duration::from_millis(100), spread: 20, ..scenario() };
         let holds = |seed| {
-            let mut chance = fastrand::Rng::with_seed(seed);
-            (0..100).map(|_| scenario.next_hold(&mut chance)).collect::<Vec<_>>()
+            let mut rng = fastrand::Rng::with_seed(seed);
+            (0..100).map(|_| scenario.next_hold(&mut rng)).collect::<Vec<_>>()
         };
         assert_eq!(holds(7), holds(7));
         assert_ne!(holds(7), holds(8));

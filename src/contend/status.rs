@@ -1,4 +1,4 @@
-//! What a fleet says of itself while it runs. Data only: no clock, no runtime.
+//! The status of a running fleet. Data only: no clock, no runtime.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{Quantiles, Scenario};
 use crate::znode::{SessionId, Zxid};
 
-/// Which client: they are numbered from 1 in the order in which they join, and no number is used twice.
+/// The number of a client: from 1 in the order in which they join. No number is used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct ClientId(pub u32);
 
@@ -18,41 +18,40 @@ impl std::fmt::Display for ClientId {
     }
 }
 
-/// What is done to a fleet while it runs.
+/// A command to a running fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FleetCommand {
-    /// So many clients more join.
+    /// Adds that many clients.
     Join(u32),
     /// This client gives up or releases, closes its session and goes.
     Leave(ClientId),
-    /// This client's process dies: its connection ends, nothing is said to the servers, and its session lives until it
-    /// expires.
+    /// This client's process dies: its connection is lost, its session is not closed and lives until it expires.
     Crash(ClientId),
-    /// This client's process is stopped: it does nothing and hears nothing, and believes what it believed.
+    /// This client's process is stopped: it does nothing, notices nothing, and still takes itself for the holder if it was.
     Freeze(ClientId),
     /// A stopped process goes on.
     Thaw(ClientId),
     /// The link is cut: the connection ends, and every new one at once.
     Cut(ClientId),
-    /// The link is whole again.
+    /// The link works again.
     Heal(ClientId),
-    /// The link keeps everything for so long, each way.
+    /// The link delays everything by that time, each way.
     Delay(ClientId, Duration),
 }
 
-/// What a client does.
+/// The state of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClientState {
-    /// It wants a session.
+    /// It opens a session.
     Connecting,
     /// It has a session and waits for the others, so that all begin at once.
     Ready,
     /// It waits for the lock.
     Waiting,
-    /// It believes that it holds the lock.
+    /// It holds the lock, as far as it knows.
     Holding,
-    /// It has made all its rounds.
+    /// It has done all its rounds.
     Done,
     /// Its process is dead; its session may live on.
     Crashed,
@@ -79,13 +78,13 @@ pub enum LinkState {
 /// One client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientStatus {
-    /// Which.
+    /// Its number.
     pub id: ClientId,
-    /// What it does. A frozen one stays at what it did.
+    /// Its state. A frozen client keeps the state it had.
     pub state: ClientState,
     /// Whether its process is stopped.
     pub frozen: bool,
-    /// Since when it does that, from the fleet's start.
+    /// Since when it has that state, from the fleet's start.
     pub since: Duration,
     /// Its session; the last one, when that has expired.
     pub session: Option<SessionId>,
@@ -101,7 +100,7 @@ pub struct ClientStatus {
     pub events: u64,
     /// Requests that it sent.
     pub requests: u64,
-    /// How often it got the lock.
+    /// How often it acquired the lock.
     pub acquisitions: u64,
     /// How long it held the lock, altogether.
     pub held: Duration,
@@ -115,17 +114,17 @@ pub struct ClientStatus {
     pub trouble: Option<String>,
 }
 
-/// Two clients that believed at the same time that they hold what only one may.
+/// Two clients that thought at the same time that they hold what only one may hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Overlap {
     /// When it was noticed, from the fleet's start.
     #[serde(rename = "after_ms", serialize_with = "super::outcome::ms")]
     pub after: Duration,
-    /// Who believed first.
+    /// The client that held first.
     pub first: ClientId,
     /// Its fencing token.
     pub first_token: Zxid,
-    /// Who believed next.
+    /// The client that acquired the lock after it.
     pub second: ClientId,
     /// Its fencing token.
     pub second_token: Zxid,
@@ -149,7 +148,7 @@ pub struct ServerEvents {
 /// The figures of all clients together.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FleetTotals {
-    /// How often the lock was got.
+    /// How often the lock was acquired.
     pub acquisitions: u64,
     /// Requests of the locks, as the clients count them.
     pub requests: u64,
@@ -169,7 +168,7 @@ pub struct FleetTotals {
     pub modelled_chain: u64,
     /// Two holders at once, or a token that did not rise, which is not explained by a client that was cut off.
     pub violations: u64,
-    /// Believers who had outlived their session when the next one got the lock.
+    /// Holders whose session had ended without their knowledge when the next one acquired the lock.
     pub outlived: u64,
     /// Sessions that expired.
     pub expired: u64,
@@ -190,17 +189,17 @@ pub struct FleetStatus {
     pub age: Duration,
     /// Clients with a session.
     pub connected: u32,
-    /// Whether all have done their rounds.
+    /// Whether all clients have done their rounds.
     pub finished: bool,
     /// All clients, by number.
     pub clients: Vec<ClientStatus>,
     /// All together, those that have left included.
     pub totals: FleetTotals,
-    /// The last times that two believed at once, oldest first, at most [`MAX_OVERLAPS`](super::MAX_OVERLAPS).
+    /// The last overlaps, oldest first, at most [`MAX_OVERLAPS`](super::MAX_OVERLAPS).
     pub overlaps: Vec<Overlap>,
-    /// What the servers say; `None` when they do not tell.
+    /// What the servers count; `None` when that is not known.
     pub server: Option<ServerEvents>,
-    /// Why the servers do not tell.
+    /// Why the counts of the servers are not known.
     pub server_silence: Option<String>,
     /// How long the fleet's own session has had no connection to any server; `None` while it has one, and before it had.
     pub servers_lost_for: Option<Duration>,

@@ -13,7 +13,7 @@ use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, Overlap, Quantiles
 use crate::lock::{Access, Algorithm, Cost};
 use crate::znode::{SessionId, Zxid};
 
-/// Times are kept in microseconds up to an hour; longer ones count as an hour.
+/// The longest time that is recorded, in microseconds: an hour. Longer ones count as an hour.
 const MAX_MICROS: u64 = 3_600_000_000;
 
 /// One client's figures.
@@ -34,7 +34,7 @@ pub(super) struct ClientStats {
     is_behind: bool,
 }
 
-/// A distribution, and its figures as of the last look.
+/// A distribution of times, and its figures as last computed.
 #[derive(Debug)]
 struct TimeDistribution {
     histogram: Histogram<u32>,
@@ -154,38 +154,38 @@ impl Tally {
     }
 
     pub(super) fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
-        self.on(client, |card| {
-            card.session = Some(session);
-            card.trouble = None;
-            card.enters(ClientState::Ready, now);
+        self.on(client, |stats| {
+            stats.session = Some(session);
+            stats.trouble = None;
+            stats.enters(ClientState::Ready, now);
         });
     }
 
-    pub(super) fn enters(&mut self, client: ClientId, doing: ClientState, now: Duration) {
+    pub(super) fn enters(&mut self, client: ClientId, state: ClientState, now: Duration) {
         self.stops(client);
-        self.on(client, |card| card.enters(doing, now));
+        self.on(client, |stats| stats.enters(state, now));
     }
 
     pub(super) fn troubled(&mut self, client: ClientId, trouble: String) {
-        self.on(client, |card| card.trouble = Some(trouble));
+        self.on(client, |stats| stats.trouble = Some(trouble));
     }
 
     pub(super) fn expires(&mut self, client: ClientId, now: Duration) {
         self.enters(client, ClientState::Connecting, now);
-        self.on(client, |card| card.expired += 1);
+        self.on(client, |stats| stats.expired += 1);
         self.totals.expired += 1;
     }
 
     pub(super) fn asks(&mut self, client: ClientId, access: Access, now: Duration) {
-        // A come node wakes the whole herd.
+        // A created node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
         let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
         let is_behind = others > 0 || self.claims.blocks(access);
         self.waiting += 1;
         self.waiting_writers += u64::from(access == Access::Write);
-        self.on(client, |card| {
-            (card.access, card.is_behind) = (access, is_behind);
-            card.enters(ClientState::Waiting, now);
+        self.on(client, |stats| {
+            (stats.access, stats.is_behind) = (access, is_behind);
+            stats.enters(ClientState::Waiting, now);
         });
     }
 
@@ -215,7 +215,7 @@ impl Tally {
         self.overlaps.drain(..excess);
     }
 
-    /// It is about to release: from here on it does not believe any more.
+    /// It is about to release: from here on it does not claim to hold.
     pub(super) fn releases(&mut self, client: ClientId, now: Duration) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         if stats.state != ClientState::Holding {
@@ -230,7 +230,7 @@ impl Tally {
         self.claims.ends(client);
         self.last_release = now;
         self.deletions.add(1);
-        // A gone node wakes the whole herd.
+        // A deleted node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
     }
 
@@ -238,13 +238,13 @@ impl Tally {
         self.claims.frozen(client);
     }
 
-    /// What it waited for or held is over, without a release.
+    /// It waits or holds no longer, without a release.
     fn stops(&mut self, client: ClientId) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         stats.token = None;
-        let (doing, access) = (stats.state, stats.access);
-        self.deletions.add(u64::from(matches!(doing, ClientState::Waiting | ClientState::Holding)));
-        if doing == ClientState::Waiting {
+        let (state, access) = (stats.state, stats.access);
+        self.deletions.add(u64::from(matches!(state, ClientState::Waiting | ClientState::Holding)));
+        if state == ClientState::Waiting {
             self.no_more_waits(access);
             self.totals.modelled_herd += self.waiting;
         }
@@ -263,11 +263,11 @@ impl Tally {
     }
 
     pub(super) fn clients_mut(&mut self) -> impl Iterator<Item = (ClientId, &mut ClientStats)> {
-        self.clients.iter_mut().map(|(id, card)| (*id, card))
+        self.clients.iter_mut().map(|(id, stats)| (*id, stats))
     }
 
-    pub(super) fn are_all_in(&self, doing: &[ClientState]) -> bool {
-        self.clients.values().all(|card| doing.contains(&card.state))
+    pub(super) fn are_all_in(&self, state: &[ClientState]) -> bool {
+        self.clients.values().all(|stats| state.contains(&stats.state))
     }
 
     pub(super) fn overlaps(&self) -> Vec<Overlap> {

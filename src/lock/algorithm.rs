@@ -1,27 +1,29 @@
+//! The algorithms of the locks.
+
 use std::num::NonZeroU32;
 
-/// What is asked of a shared lock.
+/// What a request asks of a shared lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
-    /// Together with other readers.
+    /// Reading, together with other readers.
     Read,
-    /// Alone.
+    /// Writing: no other holder.
     Write,
 }
 
-/// How a lock works. The [table of costs](crate::lock#costs) sets them side by side.
+/// How a lock works. The [table of costs](crate::lock#costs) compares them.
 ///
-/// In every one of them the lock's node is ephemeral: it goes with its session. What each guarantees is said in
-/// [the module's documentation](crate::lock#what-a-lock-guarantees).
+/// In all of them the holder's node is ephemeral: it is deleted with its session. See also
+/// [what a lock guarantees](crate::lock#what-a-lock-guarantees).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// One node at the lock's own path; whoever creates it holds.
     ///
-    /// The others watch that node and compete again when it goes. Unfair: a late comer may win, and every release
-    /// wakes every waiter. The node's name is used again and again, so the holder watches it: a release that came after
-    /// somebody else had deleted the node would otherwise delete the next holder's.
+    /// The others watch that node and try again when it is deleted. Unfair: one that comes late may win, and every release
+    /// wakes every waiter. All holders use the same name, so a holder watches its node: after a deletion by somebody else, its
+    /// release would otherwise delete the node of the next holder.
     ///
-    /// Cost: create and watch to acquire, delete to release. A waiter pays one failed create and one watch for each
+    /// Cost: create and watch to acquire, delete to release. A waiter sends one failed create and sets one watch for each
     /// release by anybody, and gets one event.
     ///
     /// ```no_run
@@ -36,10 +38,11 @@ pub enum Algorithm {
     /// # }
     /// ```
     Mutex,
-    /// The same with a child called `lock` of the lock's path; the waiters watch that parent's children.
+    /// As [`Mutex`](Self::Mutex), but the node is the child `lock` of the lock's path, and the waiters watch the children of
+    /// that path.
     ///
-    /// Whatever else comes and goes below the parent wakes them too. Cost: as [`Mutex`](Self::Mutex), and one listing
-    /// with a watch in place of a watch on the node.
+    /// Whatever else is created or deleted below the path wakes them too. Cost: as [`Mutex`](Self::Mutex), with a listing and
+    /// a read in place of a watch on the node.
     ///
     /// ```no_run
     /// # use lockscope::lock::{Algorithm, Lock};
@@ -57,7 +60,7 @@ pub enum Algorithm {
     /// with [`Chain`](Self::Chain).
     ///
     /// Cost: create and listing in one round trip to acquire, one delete to release, and for each change of the queue one
-    /// event and one listing for each waiter. The holder gets one event too, since it had set the watch when it looked.
+    /// event and one listing for each waiter. The holder's own watch, set with its listing, fires once too.
     ///
     /// ```no_run
     /// # use lockscope::lock::{Algorithm, Lock};
@@ -69,14 +72,15 @@ pub enum Algorithm {
     /// # }
     /// ```
     Herd,
-    /// A queue of numbered nodes in which every waiter watches its predecessor: the one to use.
+    /// A queue of numbered nodes in which every waiter watches its predecessor. Use this one for an exclusive lock.
     ///
-    /// Fair, and one event a release. When the predecessor was the head at the last listing, its end is the waiter's
-    /// turn at once; otherwise its owner may have died in mid-queue, and the waiter lists again.
+    /// Fair, and a release fires one event. When the predecessor was the head of the queue at the last listing, its end
+    /// makes the waiter the holder at once. Otherwise its owner may have died in the middle of the queue, and the waiter
+    /// lists again.
     ///
     /// Cost: create and listing in **one** round trip to acquire, one delete to release. A waiter adds one watch and
-    /// one event, and one listing unless the predecessor was the head. A wait of more than a second asks after its
-    /// own node, then every five seconds: one read each. A waiter that gives up takes its watch back: one request.
+    /// one event, and one listing unless the predecessor was the head. A waiter checks its own node after one second, then
+    /// every five seconds: one read each. A waiter that gives up removes its watch: one request.
     ///
     /// ```no_run
     /// # use lockscope::lock::{Algorithm, Lock, LockError};
@@ -98,8 +102,8 @@ pub enum Algorithm {
     Chain,
     /// Readers together or one writer, in one queue; every waiter watches the parent.
     ///
-    /// A request for reading holds when no request for writing is before it, one for writing when it is first: nobody is
-    /// starved. Cost: as [`Herd`](Self::Herd).
+    /// A request for reading holds when no request for writing is before it; one for writing when it is first. Nobody
+    /// starves. Cost: as [`Herd`](Self::Herd).
     ///
     /// ```no_run
     /// # use lockscope::lock::{Access, Algorithm, Lock};
@@ -109,14 +113,14 @@ pub enum Algorithm {
     /// # }
     /// ```
     SharedHerd(Access),
-    /// The same, and a reader watches the last writer before it, a writer the node before it.
+    /// As [`SharedHerd`](Self::SharedHerd), but a reader watches the last writer before it, and a writer the node before it.
     ///
-    /// A holder for writing may step down to reading without letting a writer in between, see
-    /// [`Guard::downgrade`](crate::lock::Guard::downgrade); the way up is refused, since two readers who both want it
-    /// would wait for each other forever.
+    /// A holder can downgrade from writing to reading without letting a writer in between: see
+    /// [`Guard::downgrade`](crate::lock::Guard::downgrade). The other direction is refused: two readers that both want to
+    /// write would wait for each other forever.
     ///
-    /// Cost: as [`Chain`](Self::Chain); the end of a writer wakes all readers behind it, which is what they are for. A
-    /// writer behind a writer always lists again, since the one before it may have stepped down.
+    /// Cost: as [`Chain`](Self::Chain). The end of a writer wakes all readers behind it. A writer behind a writer always
+    /// lists again, since the one before it may have downgraded.
     ///
     /// ```no_run
     /// # use lockscope::lock::{Access, Algorithm, Lock};
@@ -129,14 +133,14 @@ pub enum Algorithm {
     /// # }
     /// ```
     SharedChain(Access),
-    /// Up to that many leases at once, in the layout of Curator's `InterProcessSemaphoreV2`.
+    /// Up to that many holders at once, in the layout of Curator's `InterProcessSemaphoreV2`.
     ///
-    /// Who wants a lease first takes the queue lock `PATH/locks` (a [`Chain`](Self::Chain)), creates its lease below
-    /// `PATH/leases`, waits there until no more than the maximum stand before it, and leaves the queue. So only one
-    /// waiter watches the leases, and the leases go out in the order of the queue. The maximum is not stored: all who
-    /// use the path must name the same.
+    /// An attempt first takes the queue lock `PATH/locks` (a [`Chain`](Self::Chain)). Then it creates its lease below
+    /// `PATH/leases`, waits until fewer leases than the maximum are before it, and releases the queue lock. So only one
+    /// attempt watches the leases, and they are granted in the order of the queue. The maximum is not stored: all programs
+    /// that use the path must give the same.
     ///
-    /// Cost: four requests in two round trips to acquire, and one delete that nobody waits for; one delete to release. A
+    /// Cost: four requests in two round trips to acquire, and one delete in the background; one delete to release. A
     /// waiter adds a watch and an event to get to the head of the queue, and an event and a listing for each lease
     /// that ends until one is free.
     ///
@@ -153,10 +157,10 @@ pub enum Algorithm {
 }
 
 impl Algorithm {
-    /// The names on the command line.
+    /// The names that [`named`](Self::named) knows.
     pub const NAMES: [&str; 7] = ["mutex", "mutex-parent", "herd", "chain", "shared-herd", "shared-chain", "semaphore"];
 
-    /// The algorithm of that name; `None` when there is none. Shared locks take the access, semaphores the leases.
+    /// The algorithm with that name; `None` for any other text. Shared locks take `access`, semaphores take `leases`.
     ///
     /// ```
     /// # use lockscope::lock::{Access, Algorithm};
@@ -178,7 +182,7 @@ impl Algorithm {
         })
     }
 
-    /// The name on the command line.
+    /// The name of the algorithm, without access or leases.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
@@ -191,7 +195,7 @@ impl Algorithm {
         }
     }
 
-    /// What it asks for, of the shared locks.
+    /// The access that a shared lock asks for; `None` for the other algorithms.
     pub fn access(self) -> Option<Access> {
         match self {
             Self::SharedHerd(access) | Self::SharedChain(access) => Some(access),
@@ -199,7 +203,7 @@ impl Algorithm {
         }
     }
 
-    /// The same with another access; itself where there is none to choose.
+    /// The same algorithm with another access. One that is not a shared lock stays as it is.
     #[must_use]
     pub fn with_access(self, access: Access) -> Self {
         match self {

@@ -1,4 +1,4 @@
-//! What one attempt to get a lock has at hand, and what it has when it has the lock.
+//! One attempt to acquire a lock: what it works with, and what it has when it holds the lock.
 
 use std::sync::Arc;
 
@@ -11,17 +11,17 @@ use super::node::{NodeCreator, OwnNode};
 use super::retrying_client::{OneShotWatch, RetryingClient};
 use super::spec::LockSpec;
 
-/// What an attempt has when it has the lock.
+/// What an attempt has when it holds the lock.
 #[derive(Debug)]
 pub(super) struct HeldLock {
     pub(super) own: OwnNode,
-    /// A node that only served on the way here, to be deleted while the lock is held already.
+    /// A semaphore's node in the queue for leases, to be deleted while the lease is held already.
     pub(super) queue_node: Option<OwnNode>,
-    /// A watch that was set on the way here and has not fired.
+    /// A watch that was set while waiting and has not fired.
     pub(super) unfired_watch: Option<OneShotWatch>,
-    /// When to ask after the own node once, where the lock was had without seeing it.
+    /// When to check once that the own node exists, where the lock was granted without a look at it.
     pub(super) check_node_at: Option<Instant>,
-    /// Whether the own node is to be watched from the start, since others may make one with the same path.
+    /// Whether others may create a node with the same path, so that the own one must be watched from the start.
     pub(super) name_is_reused: bool,
 }
 
@@ -31,7 +31,7 @@ impl HeldLock {
     }
 }
 
-/// One attempt.
+/// One attempt to acquire a lock.
 #[derive(Debug)]
 pub(super) struct Attempt {
     pub(super) spec: Arc<LockSpec>,
@@ -43,8 +43,8 @@ pub(super) struct Attempt {
 impl Attempt {
     pub(super) fn new(spec: Arc<LockSpec>, waits: bool, cancel: CancellationToken) -> Self {
         let meter = AttemptMeter::of(&spec.options.counter);
-        let wire = RetryingClient { raw: spec.client.clone(), meter, lock: spec.path.clone(), cancel };
-        Self { spec, client: wire, id: Uuid::new_v4(), waits }
+        let client = RetryingClient { raw: spec.client.clone(), meter, lock: spec.path.clone(), cancel };
+        Self { spec, client, id: Uuid::new_v4(), waits }
     }
 
     pub(super) fn creator(&self) -> NodeCreator<'_> {

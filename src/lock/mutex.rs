@@ -1,30 +1,27 @@
-//! One node that is the lock.
+//! The mutex: one node that is the lock.
 
 use zookeeper_client::Error;
 
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
-use super::node::OwnNode;
+use super::node::{MAX_PARENT_CREATES, OwnNode};
 use super::retrying_client::{OneShotWatch, Retries};
 use super::{Algorithm, LockError};
 use crate::znode::{ZnodePath, Zxid};
 
-/// How often a parent that vanishes again and again is made before the attempt gives up.
-const MAX_PARENT_CREATES: u32 = 20;
-
-/// Creates the node, or waits for its end and competes again.
+/// Creates the node, or waits for its end and tries again.
 pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> {
     let parent_watched = attempt.spec.algorithm == Algorithm::MutexParent;
     let path = if parent_watched { attempt.spec.path.child("lock") } else { attempt.spec.path.clone() };
-    let maker = attempt.creator();
-    let (data, options) = (maker.data(false), maker.ephemeral());
-    let (mut pause, mut parents_made) = (Retries::default(), 0);
+    let creator = attempt.creator();
+    let (data, options) = (creator.data(false), creator.ephemeral());
+    let (mut retries, mut parents_created) = (Retries::default(), 0);
     let mut superseded: Option<OneShotWatch> = None;
     loop {
         let created = attempt.client.create(path.as_str(), &data, &options).await;
         if let Some(mut watch) = superseded.take() {
-            // The create that this reply is about, or the one that it came too late for, has fired it before.
+            // This create, or the one that was faster, has fired it before the reply.
             watch.settle();
         }
         match created {
@@ -41,18 +38,18 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
             },
             Err(Error::NoNode) => {
                 let parent = path.parent().unwrap_or_else(ZnodePath::root);
-                if parents_made >= MAX_PARENT_CREATES {
+                if parents_created >= MAX_PARENT_CREATES {
                     return Err(LockError::NoParent { path: parent }.into());
                 }
-                parents_made += 1;
-                maker.create_parents(&parent).await?;
+                parents_created += 1;
+                creator.create_parents(&parent).await?;
             }
-            // Whether the node was made shows when it is created again.
-            Err(error) if is_transient(&error) => pause.wait().await,
+            // Whether the node was created is seen when it is created again.
+            Err(error) if is_transient(&error) => retries.wait().await,
             Err(error) => return Err(lock_error(error, &attempt.spec.path, "create", &path).into()),
         }
         if attempt.client.cancel.is_cancelled() {
-            return withdraw(attempt, &path, pause.failures > 0).await;
+            return withdraw(attempt, &path, retries.failures > 0).await;
         }
     }
 }
@@ -62,39 +59,39 @@ fn held(path: ZnodePath, czxid: i64) -> HeldLock {
     HeldLock { name_is_reused: true, ..HeldLock::new(own) }
 }
 
-/// What became of a node that was there.
+/// What the existing node turned out to be.
 enum Taken {
-    /// It is the own one, made by a request whose reply was lost.
+    /// The own one, created by a request whose reply was lost.
     Own(HeldLock),
-    /// It is gone. A watch on the parent may still be set.
+    /// Gone by now. A watch on the parent may still be set.
     Free(Option<OneShotWatch>),
 }
 
-/// The node is there. It may be the own one; else its end is awaited.
+/// Looks at the existing node. Unless it is the own one, waits for its end.
 async fn taken(attempt: &Attempt, path: &ZnodePath, parent_watched: bool) -> Result<Taken, NotAcquired> {
-    let maker = attempt.creator();
-    let (wire, parent) = (&attempt.client, &attempt.spec.path);
+    let creator = attempt.creator();
+    let (client, parent) = (&attempt.client, &attempt.spec.path);
     if !attempt.waits || parent_watched {
         // Set before the read: an end after the read is an event.
-        let listing = if attempt.waits { wire.list(parent, true).await? } else { None };
-        match wire.read(path).await {
-            Ok(Some((data, stat))) if maker.is_own(&data) => return Ok(Taken::Own(held(path.clone(), stat.czxid))),
+        let listing = if attempt.waits { client.list(parent, true).await? } else { None };
+        match client.read(path).await {
+            Ok(Some((data, stat))) if creator.is_own(&data) => return Ok(Taken::Own(held(path.clone(), stat.czxid))),
             Ok(None) => return Ok(Taken::Free(listing.and_then(|(_, watch)| watch))),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) if !attempt.waits => return Err(NotAcquired::NotFree),
             Ok(Some(_)) | Err(LockError::NotPermitted { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         if let Some((_, Some(mut watch))) = listing {
-            wire.wait(&mut watch).await?;
+            client.wait(&mut watch).await?;
         }
         return Ok(Taken::Free(None));
     }
-    let Some((data, mut watch)) = wire.watch(path).await? else { return Ok(Taken::Free(None)) };
-    if data.is_some_and(|data| maker.is_own(&data)) {
-        let stat = wire.read(path).await?.map(|(_, stat)| stat);
+    let Some((data, mut watch)) = client.watch(path).await? else { return Ok(Taken::Free(None)) };
+    if data.is_some_and(|data| creator.is_own(&data)) {
+        let stat = client.read(path).await?.map(|(_, stat)| stat);
         return Ok(stat.map_or(Taken::Free(None), |stat| Taken::Own(held(path.clone(), stat.czxid))));
     }
-    wire.wait(&mut watch).await?;
+    client.wait(&mut watch).await?;
     Ok(Taken::Free(None))
 }
 
@@ -109,22 +106,22 @@ async fn withdraw(attempt: &Attempt, path: &ZnodePath, in_doubt: bool) -> Result
     Err(NotAcquired::Cancelled)
 }
 
-/// Deletes the own node; `false` when it was gone before. Another's node of the same path stays: where there was no
-/// connection for a while, the node is looked at before the deletion is sent, or sent again.
-pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_a_cut: bool) -> Result<bool, LockError> {
-    let mut pause = Retries::default();
+/// Deletes the own node. `false` when it was gone before. A node of somebody else with the same path stays: after a
+/// lost connection the node is read before the deletion is sent, or sent again.
+pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_disconnect: bool) -> Result<bool, LockError> {
+    let mut retries = Retries::default();
     loop {
-        if after_a_cut || pause.failures > 0 {
+        if after_disconnect || retries.failures > 0 {
             match attempt.client.read(&own.path).await? {
                 Some((_, stat)) if Zxid(stat.czxid) == own.created => {}
-                _ => return Ok(pause.failures > 0),
+                _ => return Ok(retries.failures > 0),
             }
         }
         attempt.client.meter.request();
         match attempt.client.raw.delete(own.path.as_str(), None).await {
             Ok(()) => return Ok(true),
-            Err(Error::NoNode) => return Ok(pause.failures > 0),
-            Err(error) if is_transient(&error) => pause.wait().await,
+            Err(Error::NoNode) => return Ok(retries.failures > 0),
+            Err(error) if is_transient(&error) => retries.wait().await,
             Err(error) => return Err(lock_error(error, &attempt.spec.path, "delete", &own.path)),
         }
     }

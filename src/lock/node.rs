@@ -1,4 +1,4 @@
-//! Making the node of an attempt, so that there is one and not two, whatever becomes of the reply.
+//! Creates the nodes of an attempt: each exactly once, even when the reply is lost.
 
 use futures::future::{join, join_all};
 use uuid::Uuid;
@@ -11,24 +11,24 @@ use super::retrying_client::{Listing, Retries, RetryingClient};
 use super::{LockError, LockOptions, Parents};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
-/// How often a parent that vanishes again and again is made before the attempt gives up.
-const MAX_PARENT_CREATES: u32 = 20;
+/// How often an attempt creates a parent that vanishes again and again, before it gives up.
+pub(super) const MAX_PARENT_CREATES: u32 = 20;
 
 /// A node that an attempt owns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OwnNode {
     pub(super) path: ZnodePath,
-    /// Its number; `None` where the server gave none.
+    /// `None` where the node is not a sequential one.
     pub(super) sequence: Option<Sequence>,
     pub(super) created: Zxid,
 }
 
-/// What one attempt makes its nodes of.
+/// Creates the nodes of one attempt.
 #[derive(Debug)]
 pub(super) struct NodeCreator<'a> {
     pub(super) client: &'a RetryingClient,
     pub(super) options: &'a LockOptions,
-    /// Made for this attempt alone.
+    /// The id of this attempt, random.
     pub(super) id: Uuid,
 }
 
@@ -41,13 +41,13 @@ impl NodeCreator<'_> {
         CreateMode::Ephemeral.with_acls(self.acls())
     }
 
-    /// What a node holds: where its name does not carry the id, that comes first.
+    /// The data of a node. It begins with the id of the attempt where the name does not contain it.
     pub(super) fn data(&self, named_by_id: bool) -> Vec<u8> {
         let mark = if named_by_id { Vec::new() } else { self.mark() };
         [mark.as_slice(), &self.options.data].concat()
     }
 
-    /// Whether a node that holds this is this attempt's, of those that do not carry the id in the name.
+    /// Whether a node with this data is this attempt's, among those whose names do not contain the id.
     pub(super) fn is_own(&self, data: &[u8]) -> bool {
         data.starts_with(&self.mark())
     }
@@ -56,22 +56,21 @@ impl NodeCreator<'_> {
         format!("{} ", self.id.simple()).into_bytes()
     }
 
-    /// Joins a queue: creates a numbered node and lists its parent, both sent at once. The listing is `None` when its
-    /// reply was lost.
+    /// Creates a sequential node and lists its parent, both sent at once. The listing is `None` when its reply was lost.
     ///
-    /// The request whose reply was lost may have been carried out: before a second create the node is searched for.
+    /// A create whose reply was lost may have been carried out: before a second one the node is searched for.
     pub(super) async fn enqueue(
         &self,
         parent: &ZnodePath,
         names: &QueueNames,
-        ask: RequestMode,
+        mode: RequestMode,
         watched: bool,
     ) -> Result<(OwnNode, Option<Listing>), NotAcquired> {
-        let prefix = names.prefix(ask, self.id, self.client.session());
+        let prefix = names.prefix(mode, self.id, self.client.session());
         let path = parent.child(&prefix);
         let data = self.data(names.carry_id());
         let options = CreateMode::EphemeralSequential.with_acls(self.acls());
-        let mut pause = Retries::default();
+        let mut retries = Retries::default();
         loop {
             let create = self.client.create(path.as_str(), &data, &options);
             let (created, listed) = join(create, self.client.list_once(parent, watched)).await;
@@ -83,7 +82,7 @@ impl NodeCreator<'_> {
                     return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed.ok()));
                 }
                 Err(Error::NoNode) => {
-                    if pause.failures >= MAX_PARENT_CREATES {
+                    if retries.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());
                     }
                     self.create_parents(parent).await?;
@@ -95,7 +94,7 @@ impl NodeCreator<'_> {
                     }
                 }
                 Err(error) => {
-                    // An answer that could not be read, for example, came from a server that made the node.
+                    // The node may exist all the same, for example when the reply could not be decoded.
                     if let Some(own) = self.find(parent, names, &prefix).await? {
                         self.client.delete(&own.path).await?;
                     }
@@ -103,11 +102,11 @@ impl NodeCreator<'_> {
                 }
             }
             self.cancelled()?;
-            pause.wait().await;
+            retries.wait().await;
         }
     }
 
-    /// Finds the node that a create whose reply was lost has made, if it has.
+    /// Finds the node of a create whose reply was lost; `None` when there is none.
     async fn find(&self, parent: &ZnodePath, names: &QueueNames, prefix: &str) -> Result<Option<OwnNode>, LockError> {
         let Some(children) = self.client.list_in_sync(parent).await? else { return Ok(None) };
         let alike = children.iter().filter(|name| name.starts_with(prefix) && names.read(name).is_some());
@@ -124,7 +123,7 @@ impl NodeCreator<'_> {
         Ok(None)
     }
 
-    /// Makes a parent, and those above it that are missing too.
+    /// Creates a parent, and those above it that are missing too.
     pub(super) async fn create_parents(&self, parent: &ZnodePath) -> Result<(), LockError> {
         if self.options.parents == Parents::Required {
             return Err(LockError::NoParent { path: parent.clone() });
@@ -134,7 +133,7 @@ impl NodeCreator<'_> {
         let mut missing = vec![parent.clone()];
         while let Some(next) = missing.last().cloned() {
             if next.is_root() {
-                // The chroot, which cannot be made from within.
+                // The chroot is missing. It cannot be created from within.
                 return Err(LockError::NoParent { path: next.clone() });
             }
             let options = mode.with_acls(self.acls());

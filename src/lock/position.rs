@@ -1,52 +1,57 @@
-//! Whose turn it is: a listing goes in, a decision comes out.
+//! The position of a node in its queue, from a listing of the parent. Pure.
 
 use super::naming::{QueueNames, RequestMode};
 
-/// What a listing of the parent means to a contender.
+/// What a listing of the parent means to the owner of a node in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum QueuePosition<'a> {
     /// It holds.
     Holds,
-    /// It waits for the end of another's node.
+    /// It waits for the end of another node.
     Waits {
-        /// That node's name.
+        /// The name of that node.
         on: &'a str,
-        /// Whether the end of that node alone makes it the holder: there is nobody else to wait for, nor can anybody come
-        /// in between.
+        /// Whether the end of that node alone makes it the holder: there is no other node to wait for, and none can come in
+        /// between.
         then_holds: bool,
     },
     /// Its node is not there: somebody else deleted it.
     Gone,
 }
 
-/// Whose turn it is among `children`, as the contender called `own` sees it. It holds when fewer than `places` of those
-/// that it waits for stand before it; that is one for all locks but semaphores.
+/// The position of the node `own` among `children`. It holds when fewer than `max_holders` nodes that it has to wait for are
+/// before it; that is 1 for all locks but semaphores.
 ///
-/// Contenders stand in the order of their numbers as signed numbers, which is the libraries' own; two with one number
-/// (Curator's step down makes them) in that of their names. The work is linear in the number of children.
-pub(super) fn position<'a>(children: &'a [String], own: &str, names: &QueueNames, places: usize) -> QueuePosition<'a> {
-    let Some((sequence, ask)) = names.read(own) else { return QueuePosition::Gone };
+/// Nodes are ordered by their numbers as signed numbers, as in the other libraries. Two with the same number, which a
+/// downgrade creates, are ordered by their names. The work is linear in the number of children.
+pub(super) fn position<'a>(
+    children: &'a [String],
+    own: &str,
+    names: &QueueNames,
+    max_holders: usize,
+) -> QueuePosition<'a> {
+    let Some((sequence, mode)) = names.read(own) else { return QueuePosition::Gone };
     let place = (sequence, own);
     let (mut before, mut present) = (0, false);
     let mut nearest = None;
     for name in children {
-        let Some((sequence, asks)) = names.read(name) else { continue };
+        let Some((sequence, their_mode)) = names.read(name) else { continue };
         let theirs = (sequence, name.as_str());
         present |= theirs == place;
-        let matters = ask != RequestMode::Read || asks != RequestMode::Read;
+        let matters = mode != RequestMode::Read || their_mode != RequestMode::Read;
         if theirs < place && matters {
             before += 1;
-            nearest = nearest.max(Some((theirs, asks)));
+            nearest = nearest.max(Some((theirs, their_mode)));
         }
     }
     match nearest {
         _ if !present => QueuePosition::Gone,
-        Some(((_, on), asks)) if before >= places => {
-            // A writer may step down to reading: then a node with its number is there before its own goes. That
-            // does not hinder a reader, and a reader makes no other node.
-            let may_step_down =
-                ask == RequestMode::Exclusive && asks == RequestMode::Exclusive && names.allow_downgrade();
-            QueuePosition::Waits { on, then_holds: before == 1 && !may_step_down }
+        Some(((_, on), their_mode)) if before >= max_holders => {
+            // A writer may downgrade to reading: then a node with its number exists before its own is deleted. That does
+            // not block a reader, and a reader creates no second node.
+            let may_downgrade =
+                mode == RequestMode::Exclusive && their_mode == RequestMode::Exclusive && names.allow_downgrade();
+            QueuePosition::Waits { on, then_holds: before == 1 && !may_downgrade }
         }
         _ => QueuePosition::Holds,
     }
@@ -67,8 +72,8 @@ mod tests {
 
     const SHARED: Algorithm = Algorithm::SharedChain(Access::Write);
 
-    fn node(names: &QueueNames, ask: RequestMode, number: i32) -> String {
-        names.prefix(ask, Uuid::from_u128(number.unsigned_abs().into()), SessionId(1)) + &Sequence(number).to_string()
+    fn node(names: &QueueNames, mode: RequestMode, number: i32) -> String {
+        names.prefix(mode, Uuid::from_u128(number.unsigned_abs().into()), SessionId(1)) + &Sequence(number).to_string()
     }
 
     fn waits(on: &str, then_holds: bool) -> QueuePosition<'_> {
@@ -120,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_behind_a_writer_looks_again_since_that_one_may_have_stepped_down() {
+    fn a_writer_behind_a_writer_lists_again_since_that_one_may_have_downgraded() {
         let names = names(SHARED);
         let [w3, w4] = [3, 4].map(|number| node(&names, RequestMode::Exclusive, number));
         let r3 = node(&names, RequestMode::Read, 3);
@@ -139,12 +144,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_are_a_writer_and_anybody_else_told_that_they_hold(
-            asks in proptest::collection::btree_map(0i32..50, any::<bool>(), 1..20)
+        fn a_writer_never_holds_together_with_anybody_else(
+            requests in proptest::collection::btree_map(0i32..50, any::<bool>(), 1..20)
         ) {
             let names = names(SHARED);
-            let ask = |reads: bool| if reads { RequestMode::Read } else { RequestMode::Exclusive };
-            let children: Vec<String> = asks.iter().map(|(number, reads)| node(&names, ask(*reads), *number)).collect();
+            let mode = |reads: bool| if reads { RequestMode::Read } else { RequestMode::Exclusive };
+            let children: Vec<String> = requests.iter().map(|(number, reads)| node(&names, mode(*reads), *number)).collect();
             let holders: Vec<_> = children.iter().filter(|own| position(&children, own, &names, 1) == QueuePosition::Holds).collect();
             let writers = holders.iter().filter(|name| name.contains("WRIT")).count();
             prop_assert!(!holders.is_empty());

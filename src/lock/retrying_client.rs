@@ -1,4 +1,4 @@
-//! One attempt's requests: each counted, and sent again after a cut.
+//! The requests of one attempt: each is counted, and sent again after a lost connection.
 
 use std::time::Duration;
 
@@ -15,19 +15,19 @@ use super::error::{is_transient, lock_error, session_ended};
 use crate::time::Backoff;
 use crate::znode::{SessionId, ZnodePath};
 
-/// How often a node is asked after that may not be read.
+/// How often a node is checked that must not be read.
 const UNREADABLE_NODE_POLL_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The names of a parent's children, and the watch that the listing set, where one was asked for.
+/// The names of a parent's children, and the watch that the listing has set, if it was to set one.
 pub(super) type Listing = (Vec<String>, Option<OneShotWatch>);
 
-/// The client as one attempt uses it. What it asks is never dropped half-way: a request ends with its reply, or with
-/// the session. Only waits are cancelled.
+/// The client as one attempt uses it. Its requests are never dropped half-way: each ends with its reply, or with the
+/// session. Only waits are cancelled.
 #[derive(Debug)]
 pub(super) struct RetryingClient {
     pub(super) raw: Client,
     pub(super) meter: AttemptMeter,
-    /// The path of the lock, for what errors say.
+    /// The path of the lock, for errors.
     pub(super) lock: ZnodePath,
     pub(super) cancel: CancellationToken,
 }
@@ -37,7 +37,7 @@ impl RetryingClient {
         SessionId(self.raw.session_id().0)
     }
 
-    /// Creates a node, once: what an error leaves open is for the caller to find out.
+    /// Creates a node, once: after an error the caller finds out whether it was created.
     pub(super) async fn create(
         &self,
         path: &str,
@@ -65,8 +65,7 @@ impl RetryingClient {
         self.none_if_missing(answer, "list the children of", parent)
     }
 
-    /// Lists a parent's children as the ensemble's leader knows them at this moment, and not only the server that
-    /// answers.
+    /// Lists a parent's children after the server has caught up with the leader. `None` when there is no such parent.
     pub(super) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
         let synced = || async {
             self.meter.request();
@@ -99,14 +98,14 @@ impl RetryingClient {
         answer.map(|stat| stat.is_some()).map_err(|error| lock_error(error, &self.lock, "look at", node))
     }
 
-    /// Watches a node for its end or a change, and gives its data; `None` when it is not there.
+    /// Watches a node for its end or a change, and gives its data. `None` when it is not there.
     ///
-    /// A node that may not be read is asked after every second, and its data is unknown: its watch could be set, but newer
-    /// servers deliver no event of it.
+    /// A node that must not be read is polled every second, and its data is `None`: a watch could be set, but newer servers
+    /// deliver no event of it.
     pub(super) async fn watch(&self, node: &ZnodePath) -> Result<Option<(Option<Vec<u8>>, OneShotWatch)>, LockError> {
         let read = || async {
             self.meter.request();
-            // Not `exists`: on a node that is gone that would leave a watch which never fires.
+            // Not `exists`: for a node that is gone it would set a watch that never fires.
             match self.raw.get_and_watch_data(node.as_str()).await {
                 Err(Error::NoAuth) => Ok((None, OneShotWatch::polling(self.raw.clone(), node.clone(), &self.meter))),
                 answer => answer.map(|(data, _, watcher)| (Some(data), OneShotWatch::new(watcher, &self.meter))),
@@ -116,10 +115,9 @@ impl RetryingClient {
         self.none_if_missing(answer, "watch", node)
     }
 
-    /// Deletes a node that nobody else can have made. `false` when it was gone before, though no earlier reply of
-    /// this deletion was lost.
+    /// Deletes a node whose path nobody else uses. `false` when somebody else has deleted it before.
     pub(super) async fn delete(&self, node: &ZnodePath) -> Result<bool, LockError> {
-        let mut pause = Retries::default();
+        let mut retries = Retries::default();
         loop {
             self.meter.request();
             match self.raw.delete(node.as_str(), None).await {
@@ -129,9 +127,9 @@ impl RetryingClient {
                 }
                 Err(Error::NoNode) => {
                     self.meter.gone(node);
-                    return Ok(pause.failures > 0);
+                    return Ok(retries.failures > 0);
                 }
-                Err(error) if is_transient(&error) => pause.wait().await,
+                Err(error) if is_transient(&error) => retries.wait().await,
                 Err(error) => return Err(lock_error(error, &self.lock, "delete", node)),
             }
         }
@@ -143,10 +141,10 @@ impl RetryingClient {
     where
         F: Future<Output = Result<T, Error>>,
     {
-        let mut pause = Retries::default();
+        let mut retries = Retries::default();
         loop {
             match send().await {
-                Err(error) if is_transient(&error) => pause.wait().await,
+                Err(error) if is_transient(&error) => retries.wait().await,
                 answer => return answer,
             }
         }
@@ -174,7 +172,7 @@ impl RetryingClient {
         }
     }
 
-    /// What a watch says of its node; an error when it only says that the session is over.
+    /// What has happened to the watched node; an error when the session has ended.
     pub(super) fn node_event(&self, event: &WatchedEvent) -> Result<EventType, NotAcquired> {
         match event.event_type {
             EventType::Session => Err(NotAcquired::Failed(session_ended(event.session_state, &self.lock))),
@@ -183,11 +181,11 @@ impl RetryingClient {
     }
 }
 
-/// A one-shot watch that is set, or what stands for one.
+/// A one-shot watch, or the polling that replaces one.
 pub(super) struct OneShotWatch {
     event: BoxFuture<'static, WatchedEvent>,
     meter: AttemptMeter,
-    /// Whether the server has it and has not delivered its event yet.
+    /// Whether it is set at the server and its event has not come yet.
     set: bool,
 }
 
@@ -212,14 +210,14 @@ impl OneShotWatch {
         Self { event: Box::pin(event), meter: meter.clone(), set: false }
     }
 
-    /// What it delivers. Cancel safe; not to be asked again after it has answered.
+    /// Waits for its event. Cancel safe. Must not be called again after it has given one.
     pub(super) async fn fired(&mut self) -> WatchedEvent {
         let event = (&mut self.event).await;
         self.note(&event);
         event
     }
 
-    /// Takes the event that is there already, if one is: then the watch need not be taken back.
+    /// Takes its event if it has come already: then the watch need not be removed.
     pub(super) fn settle(&mut self) {
         if let Some(event) = (&mut self.event).now_or_never() {
             self.note(&event);
@@ -243,16 +241,16 @@ impl std::fmt::Debug for OneShotWatch {
 impl Drop for OneShotWatch {
     fn drop(&mut self) {
         if self.set {
-            // The client library takes it back from the server.
+            // The client library removes it at the server, with a request.
             self.meter.request();
         }
     }
 }
 
-/// The tries of one request that failed: the first is made again at once, the next ones after pauses of 10 milliseconds to one
-/// second.
+/// The retries of one request: the first at once, the next ones after pauses that grow from 10 ms to one second.
 #[derive(Debug)]
 pub(super) struct Retries {
+    /// How many tries have failed so far.
     pub(super) failures: u32,
     backoff: Backoff,
 }

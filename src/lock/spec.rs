@@ -1,10 +1,12 @@
+//! What a lock is made of, shared by its attempts.
+
 use zookeeper_client::Client;
 
 use super::naming::QueueNames;
 use super::{Algorithm, LockOptions};
 use crate::znode::ZnodePath;
 
-/// What a lock is.
+/// The client, path and options of a lock.
 #[derive(Debug)]
 pub(super) struct LockSpec {
     pub(super) client: Client,

@@ -1,7 +1,7 @@
-//! One attempt to get a lock: a task that owns its nodes from the first request to the last.
+//! The task of one attempt: it owns the attempt's nodes from the first request to the last.
 //!
-//! The future of `acquire` and the guard are handles to it. Whatever is dropped on their side cancels it, and it deletes
-//! what it made, over lost replies and reconnects, for as long as its session lives. So it ends in any case.
+//! The future of `acquire` and the guard are handles to it. Dropping them cancels it. Then it deletes what it created, through
+//! lost replies and reconnects, as long as its session lives, and ends.
 
 use std::time::Duration;
 
@@ -19,16 +19,16 @@ use super::{Algorithm, LockError, Loss, downgrade, mutex, queue, semaphore};
 use crate::time::until;
 use crate::znode::ZnodePath;
 
-/// What a guard wants of its attempt.
+/// What a guard asks of its attempt's task.
 #[derive(Debug)]
 pub(super) enum GuardRequest {
-    /// To be told when the node is deleted by somebody else.
+    /// Watch the node, to notice when somebody else deletes it.
     Watch,
-    /// To step down to reading.
+    /// Downgrade from writing to reading. The answer is the path of the new node.
     Downgrade(oneshot::Sender<Result<ZnodePath, LockError>>),
 }
 
-/// The attempt's side of what connects it with its handle.
+/// The task's ends of the channels between it and its handle.
 #[derive(Debug)]
 pub(super) struct AttemptChannels {
     pub(super) granted: oneshot::Sender<Result<OwnNode, NotAcquired>>,
@@ -37,9 +37,9 @@ pub(super) struct AttemptChannels {
 }
 
 impl Attempt {
-    /// Contends, holds until it is cancelled or the lock is lost, and deletes what it made. The result is the
-    /// release's.
-    pub(super) async fn run(self, ends: AttemptChannels) -> Result<(), LockError> {
+    /// Acquires the lock, holds it until it is cancelled or lost, and deletes what it created. The result is that of the
+    /// release.
+    pub(super) async fn run(self, channels: AttemptChannels) -> Result<(), LockError> {
         let contended = match self.spec.algorithm {
             Algorithm::Mutex | Algorithm::MutexParent => mutex::contend(&self).await,
             Algorithm::Semaphore(leases) => semaphore::contend(&self, leases).await,
@@ -47,21 +47,21 @@ impl Attempt {
         };
         let held = match contended {
             Ok(held) => held,
-            Err(stop) => {
-                // The handle may be gone, and then nobody wants to know.
-                let _ = ends.granted.send(Err(stop));
+            Err(reason) => {
+                // Fails when the handle was dropped.
+                let _ = channels.granted.send(Err(reason));
                 return Ok(());
             }
         };
-        let _ = ends.granted.send(Ok(held.own.clone()));
-        let leave = held.queue_node.clone();
-        let leaving = async {
-            if let Some(node) = &leave {
-                // It fails only with the session, which takes the node along.
+        let _ = channels.granted.send(Ok(held.own.clone()));
+        let queue_node = held.queue_node.clone();
+        let leave_queue = async {
+            if let Some(node) = &queue_node {
+                // It fails only when the session ends, which deletes the node.
                 let _ = self.client.delete(&node.path).await;
             }
         };
-        let (released, ()) = join(self.hold(held, ends.requests, &ends.loss), leaving).await;
+        let (released, ()) = join(self.hold(held, channels.requests, &channels.loss), leave_queue).await;
         released
     }
 
@@ -69,35 +69,35 @@ impl Attempt {
         &self,
         mut held: HeldLock,
         mut requests: mpsc::Receiver<GuardRequest>,
-        told: &watch::Sender<Option<Loss>>,
+        loss_sender: &watch::Sender<Option<Loss>>,
     ) -> Result<(), LockError> {
         let mut own_node_lost = self.watch_own_node(&held, held.name_is_reused);
         let Some(loss) = self.keep(&mut held, &mut requests, &mut own_node_lost).await else {
             let released = self.release(&mut held).await;
             if released.is_ok() {
-                // The event of the own deletion came before the reply to it.
+                // The event of the deletion came before its reply.
                 let _ = own_node_lost.now_or_never();
                 held.unfired_watch.iter_mut().for_each(WatchOwnNode::settle);
             }
             return released;
         };
-        told.send_replace(Some(loss));
+        loss_sender.send_replace(Some(loss));
         if loss == Loss::Expired {
-            // Perhaps the session is back later after all. What the guard no longer vouches for must not be in the way.
+            // The session may live on after all. A node without a guard must not block others.
             let _ = self.delete(&mut held, true).await;
         }
         Err(loss.error(&self.spec.path, &held.own.path))
     }
 
-    /// Holds; ends when cancelled (`None`) or when the lock is lost.
+    /// Holds the lock until it is cancelled (`None`) or lost.
     async fn keep<'a>(
         &'a self,
         held: &mut HeldLock,
         requests: &mut mpsc::Receiver<GuardRequest>,
-        guarding: &mut BoxFuture<'a, Loss>,
+        own_node_lost: &mut BoxFuture<'a, Loss>,
     ) -> Option<Loss> {
         let mut states = self.client.raw.state_watcher();
-        let mut doubtful = self.presumed_lost_at(states.peek_state());
+        let mut presumed_lost = self.presumed_lost_at(states.peek_state());
         let mut watched = held.name_is_reused;
         loop {
             if states.peek_state().is_terminated() {
@@ -105,31 +105,31 @@ impl Attempt {
             }
             tokio::select! {
                 biased;
-                lost = &mut *guarding => return Some(lost),
+                lost = &mut *own_node_lost => return Some(lost),
                 () = self.client.cancel.cancelled() => return None,
-                state = states.changed() => doubtful = self.presumed_lost_at(state),
-                () = until(doubtful) => return Some(Loss::Expired),
+                state = states.changed() => presumed_lost = self.presumed_lost_at(state),
+                () = until(presumed_lost) => return Some(Loss::Expired),
                 Some(order) = requests.recv() => {
                     match order {
                         GuardRequest::Watch if watched => continue,
                         GuardRequest::Watch => watched = true,
-                        // A guard that has gone meanwhile has cancelled the attempt.
+                        // Fails when the guard was dropped, which cancels the attempt.
                         GuardRequest::Downgrade(reply) => {
                             let _ = reply.send(downgrade::downgrade(self, held).await);
                         }
                     }
-                    *guarding = self.watch_own_node(held, watched);
+                    *own_node_lost = self.watch_own_node(held, watched);
                 }
             }
         }
     }
 
-    /// Looks after the own node. Ends when it is known to be lost.
+    /// Watches the own node, or checks it once at the time that `held` says. Ends when the lock is lost.
     fn watch_own_node(&self, held: &HeldLock, watched: bool) -> BoxFuture<'_, Loss> {
-        let (path, look) = (held.own.path.clone(), held.check_node_at);
+        let (path, check_node_at) = (held.own.path.clone(), held.check_node_at);
         Box::pin(async move {
             if !watched {
-                until(look).await;
+                until(check_node_at).await;
                 if self.client.exists(&path).await == Ok(false) {
                     return Loss::Deleted;
                 }
@@ -143,17 +143,17 @@ impl Attempt {
                         _ => {}
                     },
                     Ok(None) => return Loss::Deleted,
-                    // Of a session that is over; whatever else it is, nobody can vouch for the lock any more.
+                    // The session is over, or for another reason nobody can know whether the lock is held.
                     Err(_) => return Loss::Expired,
                 }
             }
         })
     }
 
-    /// From when on a holder without a connection must not believe in its lock any more.
+    /// When a holder without a connection must presume its lock lost; `None` with a connection.
     ///
     /// The servers end a session one timeout after they last heard of it. The client library notices silence after two
-    /// fifths of that at the latest, so half of it is left when it does; whatever else holds by then holds later.
+    /// fifths of it at the latest, so at least half of it is left then.
     fn presumed_lost_at(&self, state: SessionState) -> Option<Instant> {
         let left: Duration = self.client.raw.session_timeout() / 2;
         (state == SessionState::Disconnected).then(|| Instant::now() + left)
@@ -163,10 +163,10 @@ impl Attempt {
         if self.delete(held, false).await? { Ok(()) } else { Err(Loss::Deleted.error(&self.spec.path, &held.own.path)) }
     }
 
-    /// Deletes the own node; `false` when it was gone before.
-    async fn delete(&self, held: &mut HeldLock, after_a_cut: bool) -> Result<bool, LockError> {
+    /// Deletes the own node. `false` when it was gone before.
+    async fn delete(&self, held: &mut HeldLock, after_disconnect: bool) -> Result<bool, LockError> {
         if held.name_is_reused {
-            mutex::delete(self, &held.own, after_a_cut).await
+            mutex::delete(self, &held.own, after_disconnect).await
         } else {
             self.client.delete(&held.own.path).await
         }

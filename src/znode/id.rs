@@ -1,3 +1,5 @@
+//! Ids of sessions and transactions.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,8 @@
-//! The words of ZooKeeper as types: paths, sequences, sessions, transactions, and a node's stat and data.
+//! ZooKeeper's terms as types: paths, sequence numbers, session ids, transaction ids, and a node's stat and data.
 //!
-//! Pure: nothing here talks to a server, and nothing here knows a lock.
+//! Pure: nothing here talks to a server or knows a lock.
+
+#![warn(clippy::missing_errors_doc)]
 
 mod id;
 mod path;

@@ -1,10 +1,12 @@
+//! Absolute paths of znodes.
+
 use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a text is no znode path.
+/// The text that is not a znode path, and why.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no znode path: {1}")]
 pub struct BadPath(String, &'static str);
@@ -15,14 +17,19 @@ pub struct BadPath(String, &'static str);
 pub struct ZnodePath(Arc<str>);
 
 impl ZnodePath {
-    /// The top of what the session can see.
+    /// The path `/`: the root of the ensemble, or the chroot of the session.
     #[must_use]
     pub fn root() -> Self {
         Self("/".into())
     }
 
-    /// Checks the shape of a path. It does not check the characters of the names: what a server holds has passed
-    /// the server's own check, and is shown whatever it is.
+    /// Parses a path. Names may contain any character but the slash and the null character: a server that holds a name has
+    /// checked it.
+    ///
+    /// # Errors
+    ///
+    /// [`BadPath`] when the text does not start with a slash, ends with one (but for `/`), or has an empty name, `.`, `..` or
+    /// a null character in it.
     pub fn new(path: &str) -> Result<Self, BadPath> {
         let bad = |why| Err(BadPath(path.to_owned(), why));
         if path == "/" {
@@ -73,7 +80,7 @@ impl ZnodePath {
         }
     }
 
-    /// The child of this node with that name. The name is taken as it is: it comes from a server's listing.
+    /// The child with that name, which is not checked: it comes from a listing.
     #[must_use]
     pub fn child(&self, name: &str) -> Self {
         if self.is_root() { Self(format!("/{name}").into()) } else { Self(format!("{}/{name}", self.0).into()) }

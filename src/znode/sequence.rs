@@ -1,3 +1,5 @@
+//! The number at the end of a sequential node's name.
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,14 @@
+//! What a read of a node returns.
+
 use serde::{Deserialize, Serialize};
 
 use super::{SessionId, Timestamp, Zxid};
 
-/// How much of a node's data is kept in memory, in bytes. A node may hold 1 MiB (`jute.maxbuffer`); a lock's
+/// How much of a node's data [`NodeData`] keeps, in bytes. A node may hold 1 MiB (`jute.maxbuffer`); a lock's
 /// data is a host name or an id.
 pub const MAX_KEPT_DATA: usize = 4096;
 
-/// What the server says of a node besides its data.
+/// The stat of a node, as ZooKeeper's `Stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZnodeStat {
     /// The transaction that created the node: tells it from every other node of that path.
@@ -27,9 +29,9 @@ pub struct ZnodeStat {
     pub aversion: i32,
     /// The session whose end deletes it; `None` for persistent, container and TTL nodes.
     pub ephemeral_owner: Option<SessionId>,
-    /// Its data in bytes, all of it.
+    /// The size of all its data, in bytes.
     pub data_length: i32,
-    /// Its children, not their children.
+    /// The number of its children, without their children.
     pub num_children: i32,
 }
 
@@ -62,9 +64,9 @@ impl NodeData {
 /// A node as one read found it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
-    /// What the server says of it.
+    /// Its stat.
     pub stat: ZnodeStat,
-    /// What is in it, or the beginning of that: `stat.data_length` tells which.
+    /// Its data, or the beginning of it when `stat.data_length` is larger.
     pub data: NodeData,
 }
 

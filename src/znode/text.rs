@@ -1,3 +1,5 @@
+//! Text from znodes made safe to show.
+
 use std::borrow::Cow;
 use std::fmt::Write;
 

@@ -1,10 +1,12 @@
+//! Points in time.
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 /// A point in time: milliseconds since 1970-01-01 UTC, as ZooKeeper keeps `ctime` and `mtime`.
 ///
-/// The pure rooms know no clock: whoever calls them passes the time.
+/// Pure modules have no clock: the caller passes the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(pub i64);
 

@@ -17,25 +17,25 @@ use super::{ContendError, FleetOptions};
 use crate::zk::{self, ConnectOptions, Dialer};
 use crate::znode::ZnodePath;
 
-/// How often the status is told.
+/// How often the status is published.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// How often the servers are asked.
+/// How often the servers are asked for their counts.
 const SERVER_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// How long the clients may take to leave.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Between two tries to get a session in place of one that has ended.
+/// The time before another session is opened in place of one that has ended.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 
-/// How many sessions are made at a time: a server that gets all at once answers none in time.
+/// How many sessions are opened at a time: a server that gets all at once answers none in time.
 const MAX_CONCURRENT_CONNECTS: usize = 32;
 
-/// Open files of one client: its own end of the connection, both of the link's, and the link's listener.
+/// Open files of one client: its own end of the connection, both ends of its link, and the listener of its link.
 const OPEN_FILES_PER_CLIENT: u64 = 4;
 
-/// What the world may know of a fleet.
+/// What a fleet publishes.
 #[derive(Clone, Debug)]
 pub(super) struct Published {
     pub(super) status: Arc<FleetStatus>,
@@ -51,12 +51,12 @@ pub(super) struct Runner {
     coordinator: Option<Coordinator>,
     roster: Option<Roster>,
     contending_since: Option<Duration>,
-    ended: Option<Duration>,
+    finished_at: Option<Duration>,
     server: Option<ServerEvents>,
     server_silence: Option<String>,
     /// Since when the coordinator's session has had no connection.
     lost_since: Option<Duration>,
-    /// A session in place of the coordinator's, which has ended.
+    /// Opens a session in place of the coordinator's, which has ended.
     reconnecting: Option<JoinHandle<Option<Session>>>,
 }
 
@@ -83,7 +83,7 @@ impl Runner {
             coordinator: None,
             roster: None,
             contending_since: None,
-            ended: None,
+            finished_at: None,
             server: None,
             server_silence: None,
             lost_since: None,
@@ -91,7 +91,7 @@ impl Runner {
         }
     }
 
-    /// Runs until it is cancelled, and then sees everything off.
+    /// Runs until it is cancelled, and then ends all clients.
     pub(super) async fn run(
         mut self,
         mut commands: mpsc::Receiver<FleetCommand>,
@@ -156,8 +156,8 @@ impl Runner {
         }
         let failed: Vec<String> = tally
             .clients_mut()
-            .filter(|(_, card)| card.state == ClientState::Failed)
-            .map(|(_, card)| card.trouble.clone().unwrap_or_default())
+            .filter(|(_, stats)| stats.state == ClientState::Failed)
+            .map(|(_, stats)| stats.trouble.clone().unwrap_or_default())
             .collect();
         if let Some(why) = failed.first() {
             let failed = u32::try_from(failed.len()).unwrap_or(u32::MAX);
@@ -168,16 +168,16 @@ impl Runner {
         Ok(())
     }
 
-    /// Whether the last round was made just now.
+    /// Whether the last round has ended since the last call.
     fn ends(&mut self) -> bool {
         let tally = self.fleet.tally();
-        let over = self.contending_since.is_some()
+        let is_over = self.contending_since.is_some()
             && self.fleet.scenario.rounds.is_some()
             && tally.are_all_in(&[ClientState::Done, ClientState::Failed, ClientState::Crashed]);
-        let ends = over && self.ended.is_none();
+        let ends_now = is_over && self.finished_at.is_none();
         // Clients may join one that was over.
-        self.ended = over.then(|| self.ended.unwrap_or(tally.last_release()));
-        ends
+        self.finished_at = is_over.then(|| self.finished_at.unwrap_or(tally.last_release()));
+        ends_now
     }
 
     async fn count_server_events(&mut self) {
@@ -189,7 +189,7 @@ impl Runner {
         }
     }
 
-    /// Notes since when there is no connection, and gets another session where the coordinator's has ended.
+    /// Notes since when there is no connection, and opens another session when the coordinator's has ended.
     async fn check_connection(&mut self) {
         let now = self.fleet.now();
         let Some(coordinator) = &mut self.coordinator else { return };
@@ -225,10 +225,10 @@ impl Runner {
             scenario: Arc::clone(&self.fleet.scenario),
             elapsed: self
                 .contending_since
-                .map_or(Duration::ZERO, |begun| self.ended.unwrap_or(age).saturating_sub(begun)),
+                .map_or(Duration::ZERO, |begun| self.finished_at.unwrap_or(age).saturating_sub(begun)),
             age,
             connected: u32::try_from(connected).unwrap_or(u32::MAX),
-            finished: self.ended.is_some(),
+            finished: self.finished_at.is_some(),
             clients,
             totals: tally.totals(cost, passed),
             overlaps: tally.overlaps(),
@@ -238,9 +238,9 @@ impl Runner {
         }
     }
 
-    /// Sees the clients off, takes away what was made, and looks back.
+    /// Ends all clients, deletes what was created, and finds what is left.
     async fn end(mut self) -> FleetOutcome {
-        if self.contending_since.is_some() && self.ended.is_none() {
+        if self.contending_since.is_some() && self.finished_at.is_none() {
             self.count_server_events().await;
         }
         let mut status = self.status();
@@ -253,7 +253,7 @@ impl Runner {
         FleetOutcome::of(&status, remains)
     }
 
-    /// What is left behind, after the clients have left. Takes the parents away and closes the coordinator's session.
+    /// What is left behind, after the clients have left. Deletes the parents and closes the coordinator's session.
     async fn find_remains(&mut self) -> Remains {
         let Some(mut coordinator) = self.coordinator.take() else { return Remains::default() };
         let deadline = Instant::now() + LEAVE_TIMEOUT;
@@ -291,13 +291,13 @@ impl Runner {
     }
 }
 
-/// Another session, if one can be had, after a pause.
+/// Another session, after a pause; `None` when there is no connection.
 async fn reconnect(connection: ConnectOptions) -> Option<Session> {
     sleep(RECONNECT_PAUSE).await;
     zk::connect(&connection).await.ok()
 }
 
-/// Lets the program open so many files more, as far as the system's hard limit goes.
+/// Raises the program's limit of open files for that many more, at most to the hard limit.
 fn raise_open_file_limit(files: u64) {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);

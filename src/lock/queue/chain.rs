@@ -1,3 +1,5 @@
+//! Waiting in a queue with a watch on the predecessor.
+
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -10,40 +12,40 @@ use super::super::position::{QueuePosition, position};
 use super::super::retrying_client::{Listing, OneShotWatch};
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 
-/// A waiter, or who has just become the holder, asks after its own node after this time without seeing it, ...
+/// When a waiter or a new holder that has not seen its own node checks it for the first time.
 const FIRST_OWN_NODE_CHECK: Duration = Duration::from_secs(1);
-/// ... and a waiter then in such intervals. A watch would do it at once, but would cost one more event at each release.
+/// How often a waiter checks its own node after that. A watch would notice at once, but cost one more event a release.
 const OWN_NODE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// A wait in which only the predecessor is watched.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     attempt: &'a Attempt,
-    place: &'a JoinedQueue<'a>,
+    queue: &'a JoinedQueue<'a>,
     own: &'a OwnNode,
     node_seen_at: Instant,
     next_check: Instant,
 }
 
 impl<'a> Chain<'a> {
-    pub(super) fn new(attempt: &'a Attempt, place: &'a JoinedQueue<'a>, own: &'a OwnNode) -> Self {
+    pub(super) fn new(attempt: &'a Attempt, queue: &'a JoinedQueue<'a>, own: &'a OwnNode) -> Self {
         let seen = Instant::now();
-        Self { attempt, place, own, node_seen_at: seen, next_check: seen + FIRST_OWN_NODE_CHECK }
+        Self { attempt, queue, own, node_seen_at: seen, next_check: seen + FIRST_OWN_NODE_CHECK }
     }
 
-    /// Waits until it is the own node's turn. Tells when to ask after the own node, where that was not listed in the end.
+    /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last listing.
     pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
         let mut listed = listed;
         loop {
             let (children, _) = match listed.take() {
                 Some(listing) => listing,
-                None => self.place.list(self.attempt, self.own, false).await?,
+                None => self.queue.list(self.attempt, self.own, false).await?,
             };
             let (on, then_holds) =
-                match position(&children, self.own.path.name(), self.place.names, self.place.max_holders) {
+                match position(&children, self.own.path.name(), self.queue.names, self.queue.max_holders) {
                     QueuePosition::Holds => return Ok(None),
                     QueuePosition::Gone => return Err(node_deleted(self.own)),
-                    QueuePosition::Waits { on, then_holds } => (self.place.parent.child(on), then_holds),
+                    QueuePosition::Waits { on, then_holds } => (self.queue.parent.child(on), then_holds),
                 };
             self.node_seen(FIRST_OWN_NODE_CHECK);
             may_wait(self.attempt)?;
@@ -58,7 +60,7 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Waits for the watch, and looks after the own node meanwhile: nobody tells when somebody else deletes it.
+    /// Waits for the watch and checks the own node meanwhile: no event comes when somebody else deletes it.
     async fn fired(&mut self, mut watch: OneShotWatch) -> Result<EventType, NotAcquired> {
         loop {
             tokio::select! {

@@ -1,3 +1,5 @@
+//! Waiting in a queue with a watch on the parent.
+
 use super::super::attempt::Attempt;
 use super::super::error::NotAcquired;
 use super::super::node::OwnNode;
@@ -5,11 +7,11 @@ use super::super::position::{QueuePosition, position};
 use super::super::retrying_client::{Listing, OneShotWatch};
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
 
-/// Waits until it is the own node's turn, watching the parent: each change of its children is a reason to list them
-/// again. Gives the watch of the last listing, which the recipe leaves set.
+/// Waits until the own node holds. Each change of the parent's children makes it list them again. Gives the watch of the
+/// last listing, which stays set.
 pub(super) async fn wait(
     attempt: &Attempt,
-    place: &JoinedQueue<'_>,
+    queue: &JoinedQueue<'_>,
     own: &OwnNode,
     listed: Option<Listing>,
 ) -> Result<Option<OneShotWatch>, NotAcquired> {
@@ -17,9 +19,9 @@ pub(super) async fn wait(
     loop {
         let (children, watch) = match listed.take() {
             Some(listing) => listing,
-            None => place.list(attempt, own, true).await?,
+            None => queue.list(attempt, own, true).await?,
         };
-        match position(&children, own.path.name(), place.names, place.max_holders) {
+        match position(&children, own.path.name(), queue.names, queue.max_holders) {
             QueuePosition::Holds => return Ok(watch),
             QueuePosition::Gone => return Err(node_deleted(own)),
             QueuePosition::Waits { .. } => may_wait(attempt)?,

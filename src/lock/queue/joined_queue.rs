@@ -1,4 +1,4 @@
-//! Where an attempt stands in a queue, and how its wait may end.
+//! A queue that an attempt has joined, and how its wait may end.
 
 use super::super::LockError;
 use super::super::attempt::Attempt;
@@ -8,17 +8,17 @@ use super::super::node::OwnNode;
 use super::super::retrying_client::Listing;
 use crate::znode::ZnodePath;
 
-/// Deletes the own node when the wait for the turn has ended without it.
+/// Deletes the own node when the wait has ended without the lock.
 pub(in crate::lock) async fn clean_up<T>(
     attempt: &Attempt,
     own: &OwnNode,
     waited: Result<T, NotAcquired>,
 ) -> Result<T, NotAcquired> {
-    if let Err(stop) = &waited
-        && !matches!(stop, NotAcquired::Failed(LockError::NodeDeleted { .. }))
+    if let Err(reason) = &waited
+        && !matches!(reason, NotAcquired::Failed(LockError::NodeDeleted { .. }))
         && let Err(error) = attempt.client.delete(&own.path).await
     {
-        return Err(NotAcquired::Failed(match stop {
+        return Err(NotAcquired::Failed(match reason {
             NotAcquired::Failed(first) => first.clone(),
             NotAcquired::Cancelled | NotAcquired::NotFree => error,
         }));
@@ -26,7 +26,7 @@ pub(in crate::lock) async fn clean_up<T>(
     waited
 }
 
-/// Where an attempt queues up, and for what.
+/// The queue that an attempt has joined, and what it asks for there.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::lock) struct JoinedQueue<'a> {
     pub(in crate::lock) parent: &'a ZnodePath,
@@ -37,7 +37,7 @@ pub(in crate::lock) struct JoinedQueue<'a> {
 }
 
 impl JoinedQueue<'_> {
-    /// The parent's children. Without the parent there is no own node either.
+    /// Lists the parent's children. Without the parent there is no own node either.
     pub(in crate::lock) async fn list(
         &self,
         attempt: &Attempt,
