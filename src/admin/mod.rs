@@ -1,7 +1,7 @@
 //! What changes other people's nodes: the plan of a deletion, the guard, the execution, and the audit log.
 //!
 //! ```text
-//! Sight, paths --> DeletePlan --answer--> guard::confirm --> Confirmed<DeletePlan> --> execute --> Outcomes
+//! TableAt, paths --> DeletePlan --answer--> guard::confirm --> Confirmed<DeletePlan> --> execute --> Outcomes
 //!                                                                                 |
 //!                                                         audit log: intent, synced | outcome
 //! ```

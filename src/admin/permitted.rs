@@ -65,7 +65,7 @@ async fn rewritable(client: &Client, path: &str) -> Result<Option<usize>, Error>
     let (read, write) = tokio::join!(read, write);
     match (read, write) {
         (Err(Error::NoAuth), _) | (_, Err(Error::NoAuth)) => Ok(None),
-        // Where it is gone, the execution tells.
+        // Where it is gone, the execution reports it.
         (Ok((data, _)), Err(Error::BadVersion | Error::NoNode)) => Ok(Some(data.len())),
         (Err(Error::NoNode), _) => Ok(Some(0)),
         (Err(error), _) | (_, Err(error)) => Err(error),

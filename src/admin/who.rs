@@ -26,7 +26,7 @@ pub struct Who {
     pub host: String,
     /// The process.
     pub pid: u32,
-    /// `SCHEME:NAME` of each identity that the server knows us by; empty where it does not tell (before 3.7).
+    /// `SCHEME:NAME` of each identity that the server knows us by; empty where it does not say (before 3.7).
     pub identities: Vec<String>,
     /// The ensemble, as it was connected to.
     pub ensemble: String,

@@ -1,13 +1,13 @@
-//! The guided tour: what it shows, as data, and the sessions that play what test clients cannot.
+//! The guided tour: what it shows, as data, and the sessions that do what test clients cannot.
 //!
-//! A [`Script`] is read from `assets/demo.toml`: scenes, each with a stage of its own and a few beats, each with a caption and a
-//! place to look at. The screen steps through it (`tui::app`'s tour); fleets of test clients are started as the user's own are,
+//! A [`Script`] is read from `assets/demo.toml`: scenes, each with locks of its own and a few steps, each with a caption and a
+//! screen to look at. The screen steps through it (`tui::app`'s tour); fleets of test clients are started as the user's own are,
 //! and what needs sessions that err is played on a [`SceneRunner`]: a client whose create is answered into a cut link, and
 //! two that take two locks in opposite order.
 //!
 //! On an ensemble that is not the sandbox all of it lies on a [`Namespace`] of its own, which goes when the tour ends.
 //!
-//! Architecture invariant: nothing is made outside the ground, and every session of a scene ends with the scene.
+//! Architecture invariant: nothing is made outside the namespace, and every session of a scene ends with the scene.
 
 mod namespace;
 mod scene;

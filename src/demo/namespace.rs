@@ -1,3 +1,5 @@
+//! A node of the tour's own on an ensemble that others use, and its removal.
+
 use std::time::Duration;
 
 use tokio::time::timeout;
@@ -20,7 +22,7 @@ pub struct Namespace {
     path: ZnodePath,
 }
 
-/// Why there is no ground. Each message is one sentence.
+/// Why there is no namespace, or why it is still there. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
     /// No session.

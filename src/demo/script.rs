@@ -12,7 +12,7 @@ use crate::znode::ZnodePath;
 /// The tour that comes with the program.
 const BUILT_IN: &str = include_str!("../../assets/demo.toml");
 
-/// The session timeout of test clients: short, so that a room sees one run out.
+/// The session timeout of test clients: short, so that whoever looks on sees one expire.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
 /// All scenes, in order.
@@ -24,7 +24,7 @@ pub struct Script {
     pub scenes: Vec<Scene>,
 }
 
-/// One scene: who plays, and what is told about it.
+/// One scene: its clients, and what is said about them.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
@@ -35,7 +35,7 @@ pub struct Scene {
     pub fleets: Vec<SceneFleet>,
     /// Sessions that do what test clients do not.
     pub scripted: Option<ScriptedClients>,
-    /// What is told, in order; there is one at least.
+    /// Its steps, in order; there is at least one.
     #[serde(rename = "step")]
     pub steps: Vec<Step>,
 }
@@ -44,7 +44,7 @@ pub struct Scene {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SceneFleet {
-    /// The name of their lock, below the tour's ground.
+    /// The name of their lock, below the tour's namespace.
     pub lock: String,
     /// How they contend.
     #[serde(deserialize_with = "recipe")]
@@ -63,7 +63,7 @@ pub struct SceneFleet {
 }
 
 impl SceneFleet {
-    /// What the fleet plays at that path.
+    /// What the fleet does at that path.
     pub fn scenario(&self, path: ZnodePath) -> Scenario {
         Scenario {
             hold: self.hold,
@@ -75,7 +75,7 @@ impl SceneFleet {
     }
 }
 
-/// What is played on the [`SceneRunner`](super::SceneRunner).
+/// What the sessions of a [`SceneRunner`] do(super::SceneRunner).
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScriptedClients {
@@ -112,13 +112,13 @@ impl ScriptedClients {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
-    /// What is told, in ASCII.
+    /// The text, in ASCII.
     pub caption: String,
     /// Which screen shows it.
     pub screen: TourScreen,
     /// The name of the lock to open there, or of the one to select.
     pub lock: Option<String>,
-    /// What is done when the beat begins.
+    /// What is done when the step begins.
     pub action: Option<SceneAction>,
     /// How long it lasts when the tour plays by itself.
     #[serde(deserialize_with = "time")]
@@ -132,7 +132,7 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TypedKeys {
-    /// How long after the beat began.
+    /// How long after the step began.
     #[serde(deserialize_with = "time")]
     pub after: Duration,
     /// Which; `#` stands for the sequence number of the first contender of the open queue where that is asked for, `\n`
@@ -146,7 +146,7 @@ pub struct TypedKeys {
 pub enum TourScreen {
     /// All locks.
     Locks,
-    /// The queue of the beat's lock.
+    /// The queue of the step's lock.
     Queue,
     /// Who waits for whom.
     Waits,
@@ -197,7 +197,7 @@ impl Script {
     pub fn read(text: &str) -> Result<Self, String> {
         let script: Self = toml::from_str(text).map_err(|error| error.to_string())?;
         if script.scenes.is_empty() || script.scenes.iter().any(|scene| scene.steps.is_empty()) {
-            return Err("a script has scenes, and each scene has beats".to_owned());
+            return Err("a script has scenes, and each scene has steps".to_owned());
         }
         Ok(script)
     }

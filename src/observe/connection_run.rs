@@ -1,3 +1,5 @@
+//! What is under way on one connection of the observer's session.
+
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
 use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
@@ -15,7 +17,7 @@ const MAX_QUEUED_READS: usize = 100_000;
 /// Events that are handled before anything else gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
 
-/// How a spell ended.
+/// How a connection ended.
 #[derive(Debug)]
 pub(super) enum ConnectionEnd {
     /// The connection was cut.
@@ -48,7 +50,7 @@ impl From<Error> for ConnectionEnd {
 /// What is under way on one connection of a session: from when it is there until it is cut.
 ///
 /// Everything here is dropped at the cut: the library does not set recursive watches again after a reconnect, and what
-/// happened meanwhile no watch tells.
+/// happened meanwhile no watch reports.
 pub(super) struct ConnectionRun<'a> {
     client: &'a Client,
     follower: &'a mut Follower,
@@ -191,7 +193,7 @@ impl<'a> ConnectionRun<'a> {
     }
 }
 
-/// What a new state of the session means while a spell lasts: even a connection is the end of it, since it is another one.
+/// What a new state of the session means while a connection lasts: even a connection is the end of it, since it is another one.
 fn end_of(state: SessionState) -> ConnectionEnd {
     if state.is_terminated() { ConnectionEnd::Over(state) } else { Error::ConnectionLoss.into() }
 }

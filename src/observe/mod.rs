@@ -1,7 +1,7 @@
 //! Keeps a [`LockTable`](crate::queue::LockTable) true to the ensemble: discovery, watches, reads, and reading all again
 //! after every cut. Its output is a stream of [`Change`]s.
 //!
-//! What is read and reported is decided in `follow`, which knows no client. `run` keeps a session open, `spell` feeds the
+//! What is read and reported is decided in `follow`, which knows no client. `run` keeps a session open, `connection_run` feeds the
 //! follower as long as one connection of it lasts, `wire` puts reads into requests, and `outbox` holds what the
 //! consumer has not taken yet.
 //!
@@ -41,7 +41,7 @@ pub struct ObserveOptions {
     pub connection: ConnectOptions,
     /// Below which nodes locks are looked for; none is the whole chroot. Roots within others are left out.
     pub roots: Vec<ZnodePath>,
-    /// Nodes that are single-node locks though their names do not tell.
+    /// Nodes that are single-node locks though their names do not show it.
     pub named: Vec<ZnodePath>,
 }
 

@@ -1,3 +1,5 @@
+//! The changes that the consumer has not taken yet, bounded.
+
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;

@@ -1,3 +1,5 @@
+//! Keeps the observer's session: connects, reconnects and begins new sessions.
+
 use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc;
@@ -17,7 +19,7 @@ use crate::znode::{Timestamp, ZnodePath};
 /// that do not know a request may close the connection instead of saying so.
 const CUTS_BEFORE_FALLBACK: u32 = 3;
 
-/// How long a lost connection may take to come back before it is told why.
+/// A connection that lasted this long was good, and one that is back within it needs no explanation.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
 /// The pauses between tries: from a quarter of a second to ten seconds.

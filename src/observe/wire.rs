@@ -1,3 +1,5 @@
+//! Reads and watches as requests of the client library.
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -78,7 +80,7 @@ async fn list_and_watch(
         match client.get_and_watch_children(path.as_str()).await {
             Ok((names, stat, watcher)) => return (Ok(ReadAnswer::Children(names, stat_of(&stat))), Some(watcher)),
             Err(Error::NoNode) if awaited => match client.check_and_watch_stat(path.as_str()).await {
-                // It was created in between. The watch that this set tells nothing new.
+                // It was created in between. The watch that this set brings nothing new.
                 Ok((Some(_), _)) => {}
                 Ok((None, watcher)) => return (Err(Error::NoNode), Some(watcher)),
                 Err(error) => return (Err(error), None),

@@ -1,3 +1,5 @@
+//! How a sandbox is set up: its timeouts and its bounds.
+
 use std::time::Duration;
 
 /// How a sandbox is set up. Every number is a bound: what goes beyond it is refused, and hurts only who sent it.

@@ -1,3 +1,5 @@
+//! Opens a session: one attempt of bounded length.
+
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! The connect string: which servers, over TLS or not, and below which chroot.
+
 use std::fmt;
 
 use crate::server_view::Transport;

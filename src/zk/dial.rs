@@ -1,3 +1,5 @@
+//! Opens connections to the servers of a connect string, plain or over TLS, and finds out why one failed.
+
 use std::io;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! Why there is no session.
+
 use std::path::PathBuf;
 use std::time::Duration;
 

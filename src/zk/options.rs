@@ -1,3 +1,5 @@
+//! What a connection needs: servers, session timeout, credentials, TLS files.
+
 use std::path::PathBuf;
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! What can be wrong with a server's reply, and the bounds on replies.
+
 /// The largest reply that is taken from a server, in bytes: 64 MiB. ZooKeeper's own clients take 1 MiB unless told otherwise.
 pub const MAX_REPLY: u32 = 64 << 20;
 

@@ -1,3 +1,5 @@
+//! The client library's stat as ours.
+
 use zookeeper_client::Stat;
 
 use crate::znode::{SessionId, Timestamp, ZnodeStat, Zxid};

@@ -1,3 +1,5 @@
+//! TLS to the servers: reads the files, and says what is wrong with a certificate.
+
 use std::io;
 use std::path::Path;
 use std::sync::Arc;

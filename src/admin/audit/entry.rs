@@ -1,3 +1,5 @@
+//! The lines of the audit log, and the change that an intent and its outcome are together.
+
 use std::collections::HashMap;
 
 use serde::{Deserialize, Serialize};
@@ -46,7 +48,7 @@ impl Subject {
     }
 }
 
-/// What a line tells.
+/// What a line is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(in crate::admin) enum LineKind {

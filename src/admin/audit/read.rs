@@ -1,3 +1,5 @@
+//! Reads the end of an audit log.
+
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -20,7 +22,7 @@ impl Default for HistoryLimits {
     }
 }
 
-/// What a log tells.
+/// What was read of a log.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditHistory {
     /// The newest entries, oldest first.

@@ -1,3 +1,5 @@
+//! Tests of the audit log: what is written is read again, also after damage.
+
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;

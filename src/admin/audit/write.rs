@@ -1,3 +1,5 @@
+//! Appends to an audit log, synced to the disk.
+
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};

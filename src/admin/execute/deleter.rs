@@ -192,7 +192,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
     }
 
-    /// Deletes the node in one transaction with a write to what was made sure of, whose answer tells which that was.
+    /// Deletes the node in one transaction with a write to what was made sure of, whose answer shows which that was.
     async fn send_with(&mut self, written: Written<'_>, node_version: i32) -> Result<Attempt, Error> {
         self.ready()?;
         let Written { path, data, czxid, version, deletion } = written;

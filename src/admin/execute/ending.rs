@@ -1,3 +1,5 @@
+//! What became of each node of a plan, and the sentences for it.
+
 use std::fmt;
 
 use super::super::{Action, PlannedNode};

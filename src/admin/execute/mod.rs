@@ -1,11 +1,11 @@
 //! Carries out what was confirmed: deletes the nodes that were seen, and no others.
 //!
 //! `delete(path, version)` compares only how often the data were changed, which is 0 for every fresh node. So each node is looked at
-//! and told by its czxid first, and where its name can come back, [`Guard`](super::Guard) says how the moment between
+//! and recognized by its czxid first, and where its name can come back, [`RecreationGuard`](super::RecreationGuard) says how the moment between
 //! that look and the deletion is closed:
 //!
 //! - A numbered node: the parent's data are written anew, unchanged, several times in one transaction, which raises the parent's
-//!   version and tells its czxid; a look right behind it finds the node in that very parent; and the deletion is one transaction
+//!   version and shows its czxid; a look right behind it finds the node in that very parent; and the deletion is one transaction
 //!   with one more write to the parent at that version. A number can only come back with another parent, and that one does not
 //!   have the version. The transaction leaves a trace by which it is known after a lost reply.
 //! - A name without a number, and a numbered one whose parent may not be written: the same with the node's own data and version.
@@ -13,7 +13,7 @@
 //!
 //! Who takes a name in the moment between a read and the write that follows it on the same connection is not deleted, but
 //! gets the data of the node before it: no request of ZooKeeper's writes by czxid. Where the read right before the
-//! write had shown its own data it gets them back; else [`Outcome::overwritten`] tells.
+//! write had shown its own data it gets them back; else [`NodeOutcome::overwritten`] says so.
 //!
 //! A lost reply is followed by a new connection, `sync` and another look. `Sent` keeps what has no answer: as long as that is
 //! a deletion, nobody says that nothing was deleted. When the time is up the session is closed first, so that what waits in the
@@ -39,7 +39,7 @@ use super::plan::outdated;
 use super::{Action, Audit, Confirmed, DeletePlan, Permission, PlannedNode, Who};
 use crate::zk::close_session;
 
-/// How long an examination may take: servers that are slow to tell about themselves are waited for.
+/// How long an examination may take: servers that are slow to answer are waited for.
 const EXAMINATION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Looks at a node again, right before it is deleted.
@@ -65,7 +65,7 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
         })
     };
     match timeout(EXAMINATION_TIMEOUT, examine.examine(node)).await {
-        // The execution finds out whether it is gone, and tells.
+        // The execution finds out whether it is gone, and reports it.
         Ok(Ok(None)) => Reexamined::Same,
         Ok(Ok(Some(now))) if now.czxid != node.czxid => Reexamined::Same,
         Ok(Ok(Some(now))) => match outdated(action, node, &now) {

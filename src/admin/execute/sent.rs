@@ -9,7 +9,7 @@ use crate::znode::ZnodePath;
 /// A deletion that was handed over and has no answer so far: it may be on its way, or its reply is lost.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum UnansweredDeletion {
-    /// Nothing but the node's absence could tell of it.
+    /// Only the node's absence could show that it was carried out.
     Plain,
     /// It would have raised the version of this very parent.
     WithParent { czxid: i64, version: i32 },

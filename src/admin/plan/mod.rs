@@ -42,7 +42,7 @@ pub enum OwnerLife {
     Suspect,
     /// A server holds a connection of its session.
     Live,
-    /// The servers did not tell enough.
+    /// The servers did not say enough.
     Unknown,
 }
 
@@ -123,7 +123,7 @@ pub struct PlannedNode {
     pub lock: ZnodePath,
     /// The lock's name, where one parent holds several.
     pub lock_name: Option<String>,
-    /// The lock's recipe; `None` for a parent of which nothing tells what stood there.
+    /// The lock's recipe; `None` for a parent of which nothing shows what stood there.
     pub recipe: Option<Recipe>,
     /// Its number.
     pub sequence: Option<Sequence>,
@@ -139,7 +139,7 @@ pub struct PlannedNode {
     pub life: OwnerLife,
     /// Its owner's address, where a server knows it.
     pub client: Option<String>,
-    /// What `life` is known from, and what speaks for it that nobody wants the node any more.
+    /// What `life` is known from, and the evidence that the node is orphaned.
     pub evidence: String,
     /// Who acquires when the whole plan is carried out: at most ten of them.
     pub acquires_next: Vec<NextHolder>,

@@ -15,7 +15,7 @@ use crate::znode::SessionId;
 /// What follows what only plain text beside a session over TLS says.
 const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
 
-/// What is known of a contender's owner, and what speaks for it that nobody wants the node any more.
+/// What is known of a contender's owner, and the evidence that the node is orphaned.
 pub(super) fn evidence(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> String {
     let mut known = vec![of_owner(table_at, row.contender, life)];
     known.extend(table_at.suspicions(lock, row));
@@ -43,7 +43,7 @@ fn of_owner(table_at: &TableAt<'_>, contender: &Contender, life: OwnerLife) -> S
         OwnerLife::Live => of_live(view, session),
         OwnerLife::Suspect => of_suspect(view, session),
         OwnerLife::Unknown => {
-            format!("the servers told too little of session {session} to say whether its client lives")
+            format!("the servers said too little about session {session} to say whether its client lives")
         }
     }
 }
@@ -64,14 +64,14 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
     let lacking = match (&*silent, view.members_known) {
         ([], true) => "that list is hardly younger than the node".to_owned(),
         ([], false) => "it is not known whether these are all the servers".to_owned(),
-        (silent, _) => format!("{} did not tell all that it has", silent.join(", ")),
+        (silent, _) => format!("{} did not list all that it has", silent.join(", ")),
     };
     match view.liveness(session) {
         Liveness::NoSession { .. } => format!("session {session} is in no list of sessions, but {lacking}"),
         Liveness::Unproven => {
-            format!("no server tells of a client of session {session}, but that is said {BY_PLAIN_TEXT}")
+            format!("no server knows a client of session {session}, but that is said {BY_PLAIN_TEXT}")
         }
-        _ => format!("no server that told holds a connection of session {session}, but {lacking}"),
+        _ => format!("no server that answered holds a connection of session {session}, but {lacking}"),
     }
 }
 

@@ -1,3 +1,5 @@
+//! Tests of plans: evidence, consequences, risks and what has to be answered.
+
 use std::time::Duration;
 
 use super::*;
@@ -161,9 +163,9 @@ fn the_sentences_name_the_evidence_and_the_countdown() {
         session 0x1 is in no server's list, and every server told: nobody can release it
         session 0x1 has no connection to any server: it goes by itself in 12s, unless its client comes back
         session 0x1 is connected from 10.0.0.1:4711 to zk1:2181
-        no server that told holds a connection of session 0x1, but zk1:2181 did not tell all that it has
-        session 0x1 is in no list of sessions, but zk1:2181 did not tell all that it has
-        the servers told too little of session 0x1 to say whether its client lives
+        no server that answered holds a connection of session 0x1, but zk1:2181 did not list all that it has
+        session 0x1 is in no list of sessions, but zk1:2181 did not list all that it has
+        the servers said too little about session 0x1 to say whether its client lives
         "
     );
 }

@@ -15,24 +15,24 @@ use crate::znode::ZnodePath;
 /// How long whoever gets a lock holds it.
 const HOLD: Duration = Duration::from_secs(1);
 
-/// Each holds one lock until they are told to cross; then each waits for the other until one of them is told to break.
+/// Each holds one lock until [`SceneAction::Cross`]; then each waits for the other until [`SceneAction::Break`] ends one of them.
 pub(super) async fn play(
-    troupe: &mut SceneSessions,
+    sessions: &mut SceneSessions,
     [first, second]: [&ZnodePath; 2],
     behind: u32,
-    mut acts: mpsc::Receiver<SceneAction>,
+    mut actions: mpsc::Receiver<SceneAction>,
 ) -> Result<(), String> {
-    let (one, two) = (troupe.open_session().await?, troupe.open_session().await?);
+    let (one, two) = (sessions.open_session().await?, sessions.open_session().await?);
     let held = lock(&one, first, 1)?.acquire().await.map_err(said)?;
     let held_too = lock(&two, second, 2)?.acquire().await.map_err(said)?;
     let mut others = Vec::new();
     for (number, path) in (3..).zip([first, second].repeat(behind as usize)) {
-        let session = troupe.open_session().await?;
+        let session = sessions.open_session().await?;
         others.push(lock(&session, path, number)?);
     }
     let waiting = join_all(others.iter().map(once));
     let story = async {
-        until(&mut acts, SceneAction::Cross).await;
+        until(&mut actions, SceneAction::Cross).await;
         let wanted = lock(&two, first, 2)?;
         let survivor = async {
             let both = wanted.acquire().await;
@@ -46,10 +46,10 @@ pub(super) async fn play(
             let wanted = lock(&one, second, 1)?;
             tokio::select! {
                 _got = wanted.acquire() => pending::<()>().await,
-                () = until(&mut acts, SceneAction::Break) => {}
+                () = until(&mut actions, SceneAction::Break) => {}
             }
             drop((wanted, held));
-            troupe.close_session(one).await;
+            sessions.close_session(one).await;
             Ok::<(), String>(())
         };
         tokio::join!(survivor, victim).1
@@ -66,8 +66,8 @@ async fn once(lock: &Lock) {
 }
 
 /// Waits for that act; for ever, when no more will come.
-async fn until(acts: &mut mpsc::Receiver<SceneAction>, wanted: SceneAction) {
-    while let Some(act) = acts.recv().await {
+async fn until(actions: &mut mpsc::Receiver<SceneAction>, wanted: SceneAction) {
+    while let Some(act) = actions.recv().await {
         if act == wanted {
             return;
         }

@@ -24,35 +24,35 @@ const MAX_ATTEMPTS: u32 = 30;
 
 /// Workers that take turns at a lock until they are stopped.
 pub(super) async fn play(
-    troupe: &mut SceneSessions,
-    director: &Client,
+    sessions: &mut SceneSessions,
+    setup_session: &Client,
     lock: &ZnodePath,
     workers: u32,
     hold: Duration,
-    mut acts: mpsc::Receiver<SceneAction>,
+    mut actions: mpsc::Receiver<SceneAction>,
 ) -> Result<(), String> {
     let slips = Arc::new(AtomicBool::new(false));
-    let mut crew = Vec::new();
+    let mut workers_at_work = Vec::new();
     for number in 1..=workers {
         let (session, slip) = if number == UNLUCKY {
-            let (session, link) = troupe.open_session_over_transport().await?;
+            let (session, link) = sessions.open_session_over_transport().await?;
             (session, Some(Slip { link, due: Arc::clone(&slips) }))
         } else {
-            (troupe.open_session().await?, None)
+            (sessions.open_session().await?, None)
         };
-        crew.push(Worker { session, lock: lock.clone(), number, hold, slip });
+        workers_at_work.push(Worker { session, lock: lock.clone(), number, hold, slip });
     }
     let obeying = async {
-        while let Some(act) = acts.recv().await {
+        while let Some(act) = actions.recv().await {
             match act {
                 SceneAction::LoseReply => slips.store(true, Ordering::Relaxed),
-                SceneAction::CleanUp => clean_up(director, lock).await.map_err(|error| error.to_string())?,
+                SceneAction::CleanUp => clean_up(setup_session, lock).await.map_err(|error| error.to_string())?,
                 _ => {}
             }
         }
         Ok(())
     };
-    let working = try_join_all(crew.iter().map(Worker::work));
+    let working = try_join_all(workers_at_work.iter().map(Worker::work));
     tokio::select! {
         obeyed = obeying => obeyed,
         worked = working => worked.map(drop).map_err(|error| format!("a worker of {lock} ended: {error}")),

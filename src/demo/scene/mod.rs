@@ -15,19 +15,19 @@ use super::{SceneAction, ScriptedClients};
 use crate::zk::{self, ConnectOptions, Dialer, Flow, Transport, close_session, connect_through};
 use crate::znode::ZnodePath;
 
-/// Acts that may wait for a scene.
+/// Actions that may wait for a scene.
 const MAX_QUEUED_ACTIONS: usize = 8;
-/// Troubles that may wait to be told.
+/// Failures that may wait to be reported.
 const MAX_QUEUED_FAILURES: usize = 4;
-/// The session timeout of those who play: what a killed program leaves goes soon.
+/// The session timeout of these sessions: what a killed program leaves goes soon.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// What the stage is told to do.
+/// What the scene's sessions are to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SceneCommand {
     /// A scene begins; the one before is over.
     Start {
-        /// What is played.
+        /// What its sessions do.
         play: ScriptedClients,
         /// Its locks, in the order of [`ScriptedClients::locks`](crate::demo::ScriptedClients::locks).
         locks: Vec<ZnodePath>,
@@ -43,8 +43,8 @@ pub enum SceneCommand {
 #[derive(Debug)]
 pub struct SceneRunner {
     connection: ConnectOptions,
-    tell: mpsc::Sender<String>,
-    told: mpsc::Receiver<String>,
+    failed: mpsc::Sender<String>,
+    failures: mpsc::Receiver<String>,
     running: Option<RunningScene>,
     leaving: Vec<JoinHandle<()>>,
 }
@@ -57,14 +57,14 @@ struct RunningScene {
 }
 
 impl SceneRunner {
-    /// An empty stage on that ensemble.
+    /// No scene yet, on that ensemble.
     pub fn new(connection: ConnectOptions) -> Self {
-        let (tell, told) = mpsc::channel(MAX_QUEUED_FAILURES);
+        let (failed, failures) = mpsc::channel(MAX_QUEUED_FAILURES);
         let connection = ConnectOptions { session_timeout: SESSION_TIMEOUT, ..connection };
-        Self { connection, tell, told, running: None, leaving: Vec::new() }
+        Self { connection, failed, failures, running: None, leaving: Vec::new() }
     }
 
-    /// Does what it is told, in the background; returns at once.
+    /// Carries out a command, in the background; returns at once.
     ///
     /// # Panics
     ///
@@ -73,13 +73,14 @@ impl SceneRunner {
         match direction {
             SceneCommand::Start { play, locks } => {
                 self.clear();
-                let (acts, acted) = mpsc::channel(MAX_QUEUED_ACTIONS);
+                let (actions, received) = mpsc::channel(MAX_QUEUED_ACTIONS);
                 let stop = CancellationToken::new();
-                let scene = run_scene(self.connection.clone(), play, locks, acted, stop.clone(), self.tell.clone());
-                self.running = Some(RunningScene { actions: acts, stop, task: tokio::spawn(scene) });
+                let scene =
+                    run_scene(self.connection.clone(), play, locks, received, stop.clone(), self.failed.clone());
+                self.running = Some(RunningScene { actions, stop, task: tokio::spawn(scene) });
             }
             SceneCommand::Act(act) => {
-                // A scene that could not be played has told so; nothing else lets eight acts wait.
+                // A scene that could not be played has said so; nothing else lets eight actions wait.
                 let _ = self.running.as_ref().map(|running| running.actions.try_send(act));
             }
             SceneCommand::End => self.clear(),
@@ -96,14 +97,14 @@ impl SceneRunner {
 
     /// Why a scene cannot be played, as a sentence without a full stop; never comes as long as all goes well. Cancel safe.
     pub async fn failure(&mut self) -> String {
-        match self.told.recv().await {
+        match self.failures.recv().await {
             Some(why) => why,
-            // It is never closed while this is used: `tell` is held here too.
+            // It is never closed while this is used: its sender is held here too.
             None => std::future::pending().await,
         }
     }
 
-    /// Clears the stage and waits until all sessions are closed, some seconds at most.
+    /// Ends the scene and waits until all sessions are closed, some seconds at most.
     pub async fn end(&mut self) {
         self.clear();
         futures::future::join_all(self.leaving.drain(..)).await;
@@ -121,21 +122,21 @@ async fn run_scene(
     connection: ConnectOptions,
     play: ScriptedClients,
     locks: Vec<ZnodePath>,
-    acts: mpsc::Receiver<SceneAction>,
+    actions: mpsc::Receiver<SceneAction>,
     stop: CancellationToken,
-    tell: mpsc::Sender<String>,
+    failed: mpsc::Sender<String>,
 ) {
-    let mut troupe = SceneSessions { connection, sessions: Vec::new(), transports: Vec::new() };
-    let played = stop.run_until_cancelled(troupe.run(play, &locks, acts)).await;
+    let mut sessions = SceneSessions { connection, sessions: Vec::new(), transports: Vec::new() };
+    let played = stop.run_until_cancelled(sessions.run(play, &locks, actions)).await;
     if let Some(Err(why)) = played {
-        let _ = tell.try_send(why);
+        let _ = failed.try_send(why);
         // What stands, stands: it may be looked at until the scene is over.
         stop.cancelled().await;
     }
-    troupe.close_all().await;
+    sessions.close_all().await;
 }
 
-/// Those who play a scene.
+/// The sessions of one scene.
 struct SceneSessions {
     connection: ConnectOptions,
     sessions: Vec<Client>,
@@ -148,18 +149,18 @@ impl SceneSessions {
         &mut self,
         play: ScriptedClients,
         locks: &[ZnodePath],
-        acts: mpsc::Receiver<SceneAction>,
+        actions: mpsc::Receiver<SceneAction>,
     ) -> Result<(), String> {
-        let director = self.open_session().await?;
+        let setup_session = self.open_session().await?;
         for lock in locks {
-            make(&director, lock).await.map_err(|error| format!("{lock} cannot be made: {error}"))?;
+            make(&setup_session, lock).await.map_err(|error| format!("{lock} cannot be made: {error}"))?;
         }
         match (play, locks) {
             (ScriptedClients::LostReply { workers, hold, .. }, [lock]) => {
-                lost_reply::play(self, &director, lock, workers, hold, acts).await
+                lost_reply::play(self, &setup_session, lock, workers, hold, actions).await
             }
             (ScriptedClients::Cycle { behind, .. }, [first, second]) => {
-                cycle::play(self, [first, second], behind, acts).await
+                cycle::play(self, [first, second], behind, actions).await
             }
             _ => Err("the scene has other locks than it needs".to_owned()),
         }

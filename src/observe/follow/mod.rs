@@ -15,7 +15,7 @@
 //!
 //! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
 //! root: one listing a node (names and stat in one request), one read a node that can be a contender. Nothing is kept of other
-//! nodes. Below a node with more than [`MANY`] children that are no contenders, the server is asked for the number of all
+//! nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the server is asked for the number of all
 //! descendants first; when there are none besides the children, these are not listed.
 //!
 //! **One-shot watches.** Where the server has no recursive watch, every listing sets a watch on the children, and the
@@ -82,7 +82,7 @@ pub(super) enum ReadAnswer {
     Unsupported,
 }
 
-/// What a watch tells.
+/// What a watch event says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NodeEvent {
     /// The node was created.
@@ -178,7 +178,7 @@ impl Follower {
         std::mem::take(&mut self.changes)
     }
 
-    /// Takes an event, with the zxid where the server tells it.
+    /// Takes an event, with the zxid where the server gives it.
     pub(super) fn event(&mut self, event: NodeEvent, path: &ZnodePath, zxid: Option<Zxid>) {
         self.pending.disturb(path);
         match event {
@@ -271,7 +271,7 @@ impl Follower {
         }
         for parent in Classifier::regrouped_by(path) {
             let comes_later = listing.is_some_and(|listing| listing.contains(&parent));
-            // The hint itself is either walked after this, or new and without children that no event will tell.
+            // The hint itself is either walked after this, or new and without children that no event will announce.
             if comes_later || parent == *path || !self.roots.iter().any(|root| parent.is_within(root)) {
                 continue;
             }
@@ -282,7 +282,7 @@ impl Follower {
         }
     }
 
-    /// Looks again at the children of a parent. What is under way may be older than children whose creation told nothing.
+    /// Looks again at the children of a parent. What is under way may be older than children whose creation caused no event.
     fn regroup(&mut self, parent: &ZnodePath) {
         match self.watching {
             WatchStyle::Recursive => self.pending.refresh(NodeRead::List(parent.clone())),

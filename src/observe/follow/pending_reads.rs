@@ -1,3 +1,5 @@
+//! The reads that are asked for or under way, each at most once.
+
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;

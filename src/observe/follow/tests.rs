@@ -1,3 +1,5 @@
+//! Tests of what is read and reported, against a model of a server.
+
 use proptest::prelude::*;
 
 use super::model::{Model, path};

@@ -1,3 +1,5 @@
+//! The walk down from the roots, and what the answers to its reads lead to.
+
 use rustc_hash::FxHashSet;
 
 use super::pending_reads::PendingRead;

@@ -1,3 +1,5 @@
+//! `cons` and `dump`: connections, sessions and their ephemeral nodes.
+
 use std::fmt::Write;
 
 use chrono::DateTime;

@@ -1,3 +1,5 @@
+//! `envi`: what a real server says of its Java and its machine.
+
 use std::env::consts;
 use std::fmt::Write;
 

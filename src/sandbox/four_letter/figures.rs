@@ -1,3 +1,5 @@
+//! `srvr`, `stat`, `mntr` and `conf`: what the server is, and its figures.
+
 use std::fmt::Write;
 
 use super::{BoundedText, VERSION, connections};

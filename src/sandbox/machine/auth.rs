@@ -1,3 +1,5 @@
+//! Requests that add an identity to a connection.
+
 use super::{CloseReason, Machine};
 use crate::sandbox::tree::Id;
 use crate::sandbox::wire::{AuthRequest, ErrorCode, Reader, refusal, reply};

@@ -1,3 +1,5 @@
+//! What the server knows of a connection, and why it closes one.
+
 use std::fmt;
 use std::net::SocketAddr;
 

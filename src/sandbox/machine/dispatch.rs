@@ -1,8 +1,7 @@
 //! Which family of requests answers what was sent.
 
 use super::{CloseReason, Machine, read};
-use crate::sandbox::four_letter::Word;
-use crate::sandbox::wire::{ErrorCode, Header, NO_ZXID, Reader, Write, Writer, op, refusal, reply};
+use crate::sandbox::wire::{ErrorCode, Header, NO_ZXID, Reader, Word, Write, Writer, op, refusal, reply};
 
 /// A heartbeat's answer bears this number, whatever the heartbeat bore.
 const PING_XID: i32 = -2;
@@ -15,7 +14,7 @@ impl Machine {
             connection.traffic.received += 1;
         }
         self.end(id, CloseReason::Word);
-        let answer = word.answer(self, now, self.options.max_unread);
+        let answer = self.answer_to(word, now, self.options.max_unread);
         self.sent += 1;
         if let Some(connection) = self.connections.get_mut(id) {
             match answer {

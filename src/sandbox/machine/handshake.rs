@@ -1,3 +1,5 @@
+//! The first frame of a connection: a new session, or one that goes on.
+
 use super::{CloseReason, Machine, millis};
 use crate::sandbox::session::PASSWORD_LENGTH;
 use crate::sandbox::wire::{Connect, Writer, frame};

@@ -26,11 +26,10 @@ use slab::Slab;
 pub use connection::{ClientConnection, CloseReason};
 
 use super::config::SandboxConfig;
-use super::four_letter::Word;
 use super::session::{PASSWORD_LENGTH, SessionTable};
 use super::tree::Tree;
 use super::watch::{Statistic, WatchTables};
-use super::wire::{Cut, LENGTH, cut};
+use super::wire::{Cut, LENGTH, Word, cut};
 
 /// How many requests of one connection are carried out before others have their turn.
 const MAX_REQUESTS_A_TURN: usize = 64;

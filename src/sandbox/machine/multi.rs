@@ -1,3 +1,5 @@
+//! Several requests in one: transactions, and reads together.
+
 use super::Machine;
 use crate::sandbox::tree::Change;
 use crate::sandbox::wire::{Create, ErrorCode, Reader, Write, Writer, multi, op};

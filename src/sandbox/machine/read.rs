@@ -1,3 +1,5 @@
+//! Requests that read: data, stats, children, ACLs, counts.
+
 use super::Machine;
 use super::multi::{bad, end, good};
 use crate::sandbox::tree::{Acl, Id, Node, check, permission};

@@ -1,3 +1,5 @@
+//! The end of a session, closed or expired.
+
 use super::{CloseReason, Machine};
 use crate::sandbox::tree::Change;
 

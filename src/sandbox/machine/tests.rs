@@ -1,3 +1,5 @@
+//! Tests of the machine: frames in, frames out.
+
 mod bounds;
 
 use std::time::Duration;

@@ -1,3 +1,5 @@
+//! Requests that add, check, remove and set watches again.
+
 use std::borrow::Cow;
 
 use super::Machine;

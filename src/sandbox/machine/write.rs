@@ -1,3 +1,5 @@
+//! Requests that create, change and delete nodes.
+
 use super::Machine;
 use crate::sandbox::tree::{
     Change, Id, Owner, Tree, TreeMode, Undo, Wish, acl_bytes, check, known, parent, permission, settle, validate,

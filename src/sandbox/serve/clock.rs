@@ -1,3 +1,5 @@
+//! Lets the machine's time pass.
+
 use std::sync::Arc;
 use std::time::Duration;
 

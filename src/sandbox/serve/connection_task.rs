@@ -1,3 +1,5 @@
+//! One connection: moves bytes between its socket and the machine.
+
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -38,8 +40,10 @@ pub(super) struct ConnectionTask {
 }
 
 impl ConnectionTask {
-    pub fn new(shared: Arc<SharedMachine>, id: usize, peer: SocketAddr, bell: Waker) -> Self {
-        Self { shared, id, peer, waker: bell, input: Vec::new(), output: Vec::new() }
+    /// `None` when there are as many connections as there may be.
+    pub fn open(shared: &Arc<SharedMachine>, peer: SocketAddr) -> Option<Self> {
+        let (id, waker) = shared.open(peer)?;
+        Some(Self { shared: Arc::clone(shared), id, peer, waker, input: Vec::new(), output: Vec::new() })
     }
 
     /// Serves until either side closes the connection.

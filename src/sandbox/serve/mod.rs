@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::config::SandboxConfig;
+use connection_task::ConnectionTask;
 use shared::SharedMachine;
 
 /// How long the listener rests after it could not accept a connection, as when no file descriptors are left.
@@ -111,10 +112,10 @@ fn open(
 ) {
     // Replies are small and wanted at once. A socket that refuses the option is one that is gone already.
     let _ = socket.set_nodelay(true);
-    match shared.open(peer) {
+    match ConnectionTask::open(shared, peer) {
         None => tracing::warn!(%peer, "refused: there are as many connections as there may be"),
-        Some(link) => {
-            tasks.spawn(stopping.clone().run_until_cancelled_owned(link.run(socket)));
+        Some(task) => {
+            tasks.spawn(stopping.clone().run_until_cancelled_owned(task.run(socket)));
         }
     }
 }

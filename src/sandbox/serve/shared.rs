@@ -1,3 +1,5 @@
+//! The machine behind its lock, and how the connections' tasks are woken.
+
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,7 +9,6 @@ use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
 
-use super::connection_task::ConnectionTask;
 use crate::sandbox::config::SandboxConfig;
 use crate::sandbox::machine::Machine;
 use crate::time;
@@ -61,8 +62,8 @@ impl SharedMachine {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A new connection; `None` when there are as many as there may be.
-    pub fn open(self: &Arc<Self>, peer: SocketAddr) -> Option<ConnectionTask> {
+    /// Takes a new connection: its number, and what wakes its task. `None` when there are as many as there may be.
+    pub fn open(&self, peer: SocketAddr) -> Option<(usize, Waker)> {
         let now = self.now();
         let mut state = self.lock();
         let before = state.machine.next_tick();
@@ -70,10 +71,9 @@ impl SharedMachine {
         if state.machine.next_tick() < before {
             self.sooner.notify_one();
         }
-        let bell = Waker::default();
-        state.wakers.insert(id, bell.clone());
-        drop(state);
-        Some(ConnectionTask::new(Arc::clone(self), id, peer, bell))
+        let waker = Waker::default();
+        state.wakers.insert(id, waker.clone());
+        Some((id, waker))
     }
 
     /// Forgets a connection.
@@ -90,11 +90,11 @@ impl GuardedState {
         self.machine.ready(&mut self.ready);
         for id in self.ready.drain(..) {
             if awake != Some(id)
-                && let Some(bell) = self.wakers.get(&id)
+                && let Some(waker) = self.wakers.get(&id)
             {
-                bell.wake.notify_one();
+                waker.wake.notify_one();
                 if self.machine.is_cut(id) {
-                    bell.cut.cancel();
+                    waker.cut.cancel();
                 }
             }
         }

@@ -1,3 +1,5 @@
+//! Tests with a real client over a socket.
+
 use std::time::Duration;
 
 use tokio::io::AsyncReadExt;

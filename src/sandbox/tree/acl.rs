@@ -1,3 +1,5 @@
+//! Access control lists: who may do what to a node.
+
 use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;

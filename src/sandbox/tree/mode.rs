@@ -1,3 +1,5 @@
+//! How a node is made, by the protocol's number.
+
 use crate::sandbox::wire::ErrorCode;
 
 /// How a node is made, by the numbers of ZooKeeper's `CreateMode`.

@@ -1,3 +1,5 @@
+//! One node of the tree, and its stat.
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 

@@ -1,3 +1,5 @@
+//! Which paths a server accepts, and their parents.
+
 use crate::sandbox::wire::ErrorCode;
 
 /// The path of a node's parent, as the server finds it: what stands before the last slash. The root's children have an

@@ -1,3 +1,5 @@
+//! Tests of the tree: what is created, changed and deleted, and what is refused.
+
 use super::*;
 
 const SEQUENTIAL: TreeMode = TreeMode { ephemeral: false, sequential: true, ttl: false };

@@ -1,3 +1,5 @@
+//! Count, average, least and most of a figure.
+
 use crate::sandbox::wire::EventKind;
 
 /// How many watchers an event had, over all events that had any.

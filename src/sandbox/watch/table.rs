@@ -1,3 +1,5 @@
+//! The watches of one kind, by path and by connection.
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! The protocol's error codes.
+
 /// Why the server refuses a request: the numbers of ZooKeeper's `KeeperException.Code`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]

@@ -1,3 +1,5 @@
+//! Watch events as frames.
+
 use super::writer::{NO_ZXID, Writer, reply};
 
 /// What a watch tells, with its number on the wire.

@@ -1,3 +1,5 @@
+//! Cuts a stream of bytes into frames.
+
 /// Four bytes that stand before each frame.
 pub const LENGTH: usize = 4;
 

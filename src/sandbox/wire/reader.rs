@@ -1,3 +1,5 @@
+//! Reads the values of a frame, within bounds.
+
 use std::borrow::Cow;
 
 /// What was sent is not what the protocol says.

@@ -1,3 +1,5 @@
+//! Requests, as they stand in frames.
+
 use std::borrow::Cow;
 
 use super::{Malformed, Reader, op};

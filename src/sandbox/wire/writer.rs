@@ -1,3 +1,5 @@
+//! Writes frames and the values in them.
+
 use super::ErrorCode;
 use crate::sandbox::tree::{Acl, Stat};
 

@@ -1,3 +1,5 @@
+//! Why a server did not answer a four-letter word.
+
 use std::time::Duration;
 
 use super::Word;

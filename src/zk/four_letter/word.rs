@@ -1,3 +1,5 @@
+//! The four-letter words that are asked.
+
 /// The words that only read, which is all that this crate ever sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Word {

@@ -1,3 +1,5 @@
+//! What one round of questions to a member brought.
+
 use std::time::Duration;
 
 use crate::server_view::four_letter::Srvr;

@@ -1,3 +1,5 @@
+//! Asks one member by four-letter words.
+
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -28,7 +30,7 @@ struct WordReply {
     elapsed: Duration,
 }
 
-/// Asks one server all words; first what it is, then its connections, then the rest at the same time. An error when not even that is told; what it
+/// Asks one server all words; first what it is, then its connections, then the rest at the same time. An error when not even that is answered; what it
 /// cost is counted either way.
 pub(super) async fn by_four_letter(
     tls: Option<&TlsConnector>,
@@ -114,7 +116,7 @@ impl ByFourLetter<'_> {
         };
         if found.whole && !all && self.answers.server.connections.is_some() {
             self.answers.note_problem(format!(
-                "{} has connections on another port, which it does not tell here: let its AdminServer be asked",
+                "{} has connections on another port, which it does not list here: let its AdminServer be asked",
                 self.address
             ));
         }

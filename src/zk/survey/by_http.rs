@@ -1,3 +1,5 @@
+//! Asks one member by its AdminServer.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -26,7 +28,7 @@ struct HttpReply {
 }
 
 /// Asks one AdminServer all commands; first what the server is, then the rest at the same time. An error when not even that is
-/// told; what it cost is counted either way.
+/// answered; what it cost is counted either way.
 pub(super) async fn by_http(
     url: &AdminUrl,
     (host, named_by): (&str, NamedBy),

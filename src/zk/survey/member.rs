@@ -1,3 +1,5 @@
+//! One member: which way to ask it, when to ask what, and what is known of it.
+
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -38,7 +40,7 @@ pub(super) struct Member {
     problems: [Option<String>; 2],
     /// When to ask next, counted from the end of the last round.
     wait: Duration,
-    /// The way that told something last.
+    /// The way that was answered last.
     answered_by: AskedBy,
     /// When its AdminServer did not answer, and why.
     http_failed: Option<(Instant, String)>,
@@ -112,7 +114,7 @@ impl Member {
         load
     }
 
-    /// Replaces what was told; what was not asked this time stays, unless nobody looks at it.
+    /// Replaces what was answered; what was not asked this time stays, unless nobody looks at it.
     fn take(&mut self, told: RoundAnswers, at: Timestamp, watchers: bool) {
         let view = &mut self.view;
         self.answered_by = told.asked_by;
@@ -156,7 +158,7 @@ impl Member {
         }
     }
 
-    /// By words; where they don't tell everything, by AdminServer; where that doesn't answer, says that too.
+    /// By four-letter words; where they don't say everything, by AdminServer; where that doesn't answer, says that too.
     async fn four_letter_else_http(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
         let mut words = self.four_letter(wanted, load).await;
         if words.as_mut().is_ok_and(|told| told.problems().next().is_none()) {
@@ -213,7 +215,7 @@ impl Member {
     }
 }
 
-/// Why words told nothing.
+/// Why four-letter words brought nothing.
 #[derive(Debug)]
 struct FourLetterFailure {
     sentence: String,

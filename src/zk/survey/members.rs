@@ -1,3 +1,5 @@
+//! Finds out who the members of an ensemble are, from the connect string and the ensemble's config.
+
 use std::collections::HashSet;
 use std::net::SocketAddr;
 use std::time::Duration;

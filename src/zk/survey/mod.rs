@@ -1,7 +1,7 @@
 //! Asks every member of the ensemble about itself, again and again, and puts the answers together to a [`ServerView`].
 //!
-//! Each member is asked by a task of its own (`member`), so that one that hangs never delays what the others tell. `by_words` and
-//! `by_http` are the two ways of asking, `own` keeps a session for what only a client can learn, `roster` finds out who the
+//! Each member is asked by a task of its own (`member`), so that one that hangs never delays what the others answer. `by_four_letter` and
+//! `by_http` are the two ways of asking, `own_session` keeps a session for what only a client can learn, `members` finds out who the
 //! members are, and `pace` says when to ask again.
 //!
 //! Costs to the ensemble: one session; for each member a round of two to six short connections and one request on the
@@ -38,7 +38,7 @@ use crate::server_view::ServerView;
 /// By which way the servers are asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ViewBy {
-    /// By words, and by AdminServer where those don't tell everything.
+    /// By four-letter words, and by AdminServer where those don't say everything.
     #[default]
     Auto,
     /// By four-letter words only.
@@ -49,12 +49,12 @@ pub enum ViewBy {
     Off,
 }
 
-/// Whom to ask, and how.
+/// Which servers to ask, which way, and how often.
 #[derive(Clone, Debug)]
 pub struct SurveyOptions {
     /// The ensemble.
     pub connection: ConnectOptions,
-    /// The way.
+    /// By four-letter words, AdminServer, or both.
     pub by: ViewBy,
     /// Where each server's AdminServer is.
     pub admin: AdminUrl,

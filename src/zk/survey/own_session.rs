@@ -1,3 +1,5 @@
+//! The survey's own session: the ensemble's config, and the servers' idea of the time.
+
 use std::time::Duration;
 
 use tokio::sync::{Mutex, watch};
@@ -22,10 +24,10 @@ const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it waits before it asks for a session again: at first, and at most.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// After so long the leader may not know that our session was heard since: followers tell it by their pings.
+/// After so long the leader may not know that our session was heard since: followers report it with their pings.
 const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
 
-/// How long a follower takes to tell the leader who was heard, with a tick of two seconds.
+/// How long a follower takes to report to the leader who was heard, with a tick of two seconds.
 const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
 /// Our own session and what it found out.
@@ -49,7 +51,7 @@ impl OwnSession {
         own
     }
 
-    /// Keeps a session and tells what it finds, until nobody listens; never longer than it is polled.
+    /// Keeps a session and reports what it finds, until nobody listens; never longer than it is polled.
     pub(super) async fn keep(options: ConnectOptions, target: ConnectString, found: watch::Sender<Self>) {
         let options = above_chroot(&options, &target);
         let (mut own, mut backoff) = (Self::default(), Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1));
@@ -112,7 +114,7 @@ impl OwnSession {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }
 
-    /// Makes our session heard, so that its expiry and its last response tell what the time is at the servers. Waits a short while
+    /// Makes our session heard, so that its expiry and its last response show what the time is at the servers. Waits a short while
     /// when it was silent before, until the leader knows.
     pub(super) async fn touch(&self, load: &mut Load) -> Option<Anchor> {
         let client = self.client.as_ref()?;

@@ -1,3 +1,5 @@
+//! Runs a survey: a task for each member, and the view put together from their reports.
+
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};

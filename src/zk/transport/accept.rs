@@ -11,8 +11,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::handshake::ConnectRequest;
-use super::secret::read_asked;
+use super::secret::{Proven, read_asked};
 use super::{Flow, TransportShared, relay};
 
 /// How long a connection may take to show the secret. The library does it at once.
@@ -29,13 +28,6 @@ const PREVIOUS_RELAY_GRACE: Duration = Duration::from_millis(50);
 
 /// How often it looks whether the sessions of its clients are over.
 const SESSION_END_CHECK_INTERVAL: Duration = Duration::from_millis(250);
-
-/// A connection of our own process, and what it asked for.
-#[derive(Debug)]
-pub(super) struct Proven {
-    pub(super) stream: TcpStream,
-    pub(super) request: ConnectRequest,
-}
 
 /// Serves until it is to end, and keeps the port until no client can come back to it.
 pub(super) async fn serve(

@@ -8,14 +8,13 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout_at};
 
-use super::accept::Proven;
 use super::flow::Admission;
 use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE};
 use super::outstanding::Outstanding;
 use super::pump::{Direction, Ended, Gated, pump};
 use super::replies::Replies;
 use super::requests::Requests;
-use super::secret::is_new;
+use super::secret::{Proven, is_new};
 use super::{Flow, TransportShared};
 use crate::zk::dial::Stream;
 use crate::zk::fault::ServerFault;

@@ -44,6 +44,13 @@ impl std::fmt::Debug for Secret {
     }
 }
 
+/// A connection of our own process, and what it asked for.
+#[derive(Debug)]
+pub(super) struct Proven {
+    pub(super) stream: TcpStream,
+    pub(super) request: ConnectRequest,
+}
+
 static SECRET: OnceCell<Secret> = OnceCell::const_new();
 
 impl Secret {

@@ -1,3 +1,5 @@
+//! Tests of checking replies: in any pieces, right or broken.
+
 use proptest::prelude::*;
 
 use super::*;
