@@ -1,6 +1,8 @@
 //! Keys and the mouse become commands, and each command finds who carries it out.
 
-use super::{App, Effect, Key, Mouse, Prompt, PromptPurpose, ROWS_PER_WHEEL_TURN, Rows, Screen, Update};
+use super::list::Pressed;
+use super::lists::list_of;
+use super::{App, Effect, Key, Mouse, Prompt, PromptPurpose, ROWS_PER_WHEEL_TURN, Screen, Update};
 use crate::tui::keymap::{self, Command};
 
 impl Update {
@@ -57,36 +59,11 @@ impl App {
         let Some(row) = line.checked_sub(first).map(usize::from).filter(|row| *row < height) else {
             return Update::default();
         };
-        let world = self.paused.as_ref().map_or(&self.live, |paused| &paused.world);
-        let (rank, selected, len) = match self.screen {
-            Screen::Locks => (self.locks.top() + row, self.locks.rank(), world.locks().len()),
-            Screen::Queue => (self.contenders.top() + row, self.contenders.rank(), world.queue_rows().len()),
-            Screen::Timeline => (self.timeline.top() + row, self.timeline.rank(), world.timeline_rows().len()),
-            Screen::Contend => {
-                let cursor = self.client_cursor();
-                (cursor.top() + row, cursor.rank(), self.fleets().clients(self.side).len())
-            }
-            Screen::Audit => (self.entries.top() + row, self.entries.rank(), self.audit.len()),
-            Screen::Sessions => (self.sessions.top() + row, self.sessions.rank(), world.sessions().len()),
-            Screen::Waits => (self.waits.top() + row, self.waits.rank(), world.waits().len()),
-            Screen::Help | Screen::Unreadable | Screen::Servers => return Update::default(),
-        };
-        if rank >= len {
-            return Update::default();
+        match list_of(self.screen).map_or(Pressed::Nothing, |list| list.press(self, row)) {
+            Pressed::Nothing => Update::default(),
+            Pressed::Row => Update::redraw(),
+            Pressed::SelectedRow => self.run(Command::Open, None),
         }
-        if rank == selected {
-            return self.run(Command::Open, None);
-        }
-        match self.screen {
-            Screen::Locks => self.locks.go(rank, world.locks()),
-            Screen::Queue => self.contenders.go(rank, &world.queue_rows()),
-            Screen::Sessions => self.sessions.go(rank, world.sessions()),
-            Screen::Waits => self.waits.go(rank, world.waits()),
-            Screen::Contend => self.with_clients(|cursor, clients| cursor.go(rank, &clients)),
-            Screen::Audit => self.entries.go(rank, &self.audit),
-            _ => self.timeline.go(rank, &world.timeline_rows()),
-        }
-        Update::redraw()
     }
 
     fn type_key(&mut self, key: Key) -> Update {
@@ -169,7 +146,7 @@ impl App {
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),
-            Command::Reverse => self.turn_order(),
+            Command::Reverse => self.reverse(),
             Command::Pause => self.turn_pause(),
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),

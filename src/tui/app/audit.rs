@@ -107,12 +107,12 @@ impl App {
 
     /// The selection in Audit.
     pub fn entry_cursor(&self) -> &Cursor<String> {
-        &self.entries
+        &self.cursors.audit
     }
 
     /// The entry that is selected in Audit.
     pub fn selected_entry(&self) -> Option<&AuditEntry> {
-        self.audit.entry(self.entries.rank())
+        self.audit.entry(self.cursors.audit.rank())
     }
 
     /// Where the log is; `None` when there is no place for it.

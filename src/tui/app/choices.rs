@@ -1,22 +1,14 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::{
-    App, Cursor, Effect, Filter, LockOrder, Pane, Paused, Prompt, PromptPurpose, Screen, SessionOrder, Update, WaitKind,
-};
+use super::lists::list_of;
+use super::{App, Effect, Filter, Paused, Prompt, PromptPurpose, Update};
 use crate::znode::{escaped, must_be_escaped};
 
 impl App {
     /// The filter of the screen; empty where there is none.
     pub fn filter(&self) -> &Filter {
-        let world = self.world();
-        match self.screen {
-            Screen::Queue => world.queue_filter(),
-            Screen::Timeline => world.timeline_filter(),
-            Screen::Locks => world.locks().filter(),
-            Screen::Audit => self.audit.filter(),
-            Screen::Sessions => world.sessions().filter(),
-            Screen::Waits | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => &self.no_filter,
-        }
+        static NO_FILTER: Filter = Filter::none();
+        list_of(self.screen).and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
     }
 
     pub(super) fn filter_by(&mut self, text: Option<&str>) {
@@ -27,69 +19,22 @@ impl App {
     }
 
     pub(super) fn set_filter(&mut self, text: &str) {
-        let (filter, now, screen) = (Filter::new(text), self.now(), self.screen);
-        if screen == Screen::Audit {
-            return self.audit.set_filter(filter);
+        if let Some(list) = list_of(self.screen) {
+            list.set_filter(self, Filter::new(text));
         }
-        self.each_world(|world| match screen {
-            Screen::Locks => world.arrange(|locks, table, diagnosis| {
-                locks.set_filter(filter.clone(), table, diagnosis, now);
-            }),
-            Screen::Queue => world.filter_queue(filter.clone()),
-            Screen::Timeline => world.filter_timeline(filter.clone()),
-            Screen::Sessions => world.arrange_sessions(|sessions| sessions.set_filter(filter.clone()), now),
-            Screen::Waits | Screen::Audit | Screen::Servers | Screen::Contend | Screen::Help | Screen::Unreadable => {}
-        });
     }
 
     pub(super) fn sort_by(&mut self, column: Option<&str>) {
-        if self.screen == Screen::Sessions {
-            return self.sort_sessions_by(column);
-        }
-        let by = match column.map(LockOrder::named) {
-            None => self.world().locks().by().next(),
-            Some(Some(by)) => by,
-            Some(None) => {
-                let names: Vec<_> = LockOrder::ALL.iter().map(|by| by.id()).collect();
-                return self.show_failure(format!("Locks can be sorted by {}.", names.join(", ")));
-            }
-        };
-        self.sort(by, false);
-    }
-
-    fn sort_sessions_by(&mut self, column: Option<&str>) {
-        let by = match column.map(SessionOrder::named) {
-            None => self.world().sessions().by().next(),
-            Some(Some(by)) => by,
-            Some(None) => {
-                let names: Vec<_> = SessionOrder::ALL.iter().map(|by| by.id()).collect();
-                return self.show_failure(format!("Sessions can be sorted by {}.", names.join(", ")));
-            }
-        };
-        self.sort_sessions(by, false);
-    }
-
-    fn sort_sessions(&mut self, by: SessionOrder, reversed: bool) {
-        let now = self.now();
-        self.each_world(|world| world.arrange_sessions(|sessions| sessions.sort(by, reversed), now));
-        self.sessions = Cursor::first();
-    }
-
-    pub(super) fn turn_order(&mut self) {
-        if self.screen == Screen::Sessions {
-            let sessions = self.world().sessions();
-            self.sort_sessions(sessions.by(), !sessions.reversed());
-        } else {
-            self.sort(self.world().locks().by(), !self.world().locks().reversed());
+        let sorted = list_of(self.screen).map_or(Ok(()), |list| list.sort_by(self, column));
+        if let Err(names) = sorted {
+            self.show_failure(format!("{} can be sorted by {names}.", self.screen.title()));
         }
     }
 
-    pub(super) fn sort(&mut self, by: LockOrder, reversed: bool) {
-        let now = self.now;
-        self.each_world(|world| {
-            world.arrange(|locks, table, diagnosis| locks.sort(by, reversed, table, diagnosis, now));
-        });
-        self.locks = Cursor::first();
+    pub(super) fn reverse(&mut self) {
+        if let Some(list) = list_of(self.screen) {
+            list.reverse(self);
+        }
     }
 
     /// Does something to what is live and to what is shown, when these are two.
@@ -98,6 +43,11 @@ impl App {
         if let Some(paused) = &mut self.paused {
             with(&mut paused.world);
         }
+    }
+
+    /// What is shown, to make rows of it anew.
+    pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
+        self.paused.as_mut().map_or(&mut self.live, |paused| &mut paused.world)
     }
 
     /// The screen keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause
@@ -114,40 +64,7 @@ impl App {
     }
 
     pub(super) fn copy(&mut self) -> Update {
-        let world = self.world();
-        let text = match self.screen {
-            Screen::Locks => {
-                let lock = self.locks.selected(world.locks()).and_then(|id| world.table().lock(id));
-                lock.map(|lock| lock.path().to_string())
-            }
-            Screen::Queue => world.open_lock().and_then(|lock| {
-                let row = world.queue_rows().row(self.contenders.rank())?;
-                let session = row.contender.session.filter(|_| self.pane == Pane::Details);
-                Some(session.map_or_else(|| lock.path_of(row.contender).to_string(), |session| session.to_string()))
-            }),
-            Screen::Timeline => self
-                .timeline
-                .selected(&world.timeline_rows())
-                .and_then(|number| world.timeline().get(number)?.lock())
-                .map(|lock| lock.path.to_string()),
-            Screen::Contend => {
-                self.selected_client().and_then(|client| client.session).map(|session| session.to_string())
-            }
-            Screen::Audit => self.selected_entry().and_then(|entry| match self.pane {
-                Pane::Details => entry.subject.owner.clone(),
-                Pane::List | Pane::Findings => Some(entry.subject.path.clone()),
-            }),
-            Screen::Sessions => world.sessions().row(self.sessions.rank()).map(|row| row.session.to_string()),
-            Screen::Waits => world.waits().row(self.waits.rank()).and_then(|row| {
-                let lock = || Some(world.table().lock(row.lock?)?.path().to_string());
-                match row.kind {
-                    WaitKind::Lock(_) | WaitKind::More(_) => lock(),
-                    _ => row.session.map(|session| session.to_string()).or_else(lock),
-                }
-            }),
-            Screen::Help | Screen::Unreadable | Screen::Servers => None,
-        };
-        let Some(text) = text else {
+        let Some(text) = list_of(self.screen).and_then(|list| list.copied(self)) else {
             self.show_failure("There is nothing selected to copy.".to_owned());
             return Update::redraw();
         };

@@ -1,3 +1,5 @@
+//! The selected row of a list, fastened to what the row is and not to where it stands.
+
 /// Rows in an order, each with an identity that outlives its place.
 pub trait Rows<Id> {
     /// How many rows.
@@ -10,6 +12,20 @@ pub trait Rows<Id> {
     fn rank(&self, id: &Id) -> Option<usize>;
     /// The row at a place.
     fn id(&self, rank: usize) -> Option<Id>;
+}
+
+impl<Id, T: Rows<Id> + ?Sized> Rows<Id> for &T {
+    fn len(&self) -> usize {
+        (**self).len()
+    }
+
+    fn rank(&self, id: &Id) -> Option<usize> {
+        (**self).rank(id)
+    }
+
+    fn id(&self, rank: usize) -> Option<Id> {
+        (**self).id(rank)
+    }
 }
 
 /// Where the selection is fastened.
@@ -67,24 +83,24 @@ impl<Id> Cursor<Id> {
     }
 
     /// The identity of the selected row.
-    pub fn selected(&self, rows: &impl Rows<Id>) -> Option<Id> {
+    pub fn selected(&self, rows: &(impl Rows<Id> + ?Sized)) -> Option<Id> {
         rows.id(self.rank)
     }
 
     /// Moves by a number of rows, and stops at the ends.
-    pub fn step(&mut self, by: isize, rows: &impl Rows<Id>) {
+    pub fn step(&mut self, by: isize, rows: &(impl Rows<Id> + ?Sized)) {
         self.go(self.rank.saturating_add_signed(by), rows);
     }
 
     /// Goes to the row at this place, or to the last.
-    pub fn go(&mut self, rank: usize, rows: &impl Rows<Id>) {
+    pub fn go(&mut self, rank: usize, rows: &(impl Rows<Id> + ?Sized)) {
         self.rank = rank.min(rows.len().saturating_sub(1));
         self.anchor = rows.id(self.rank).map_or(Anchor::First, Anchor::On);
     }
 
     /// Finds the selected row again after rows came, went or moved, and keeps it within the `height` rows that show.
     /// Logarithmic when `rows` is.
-    pub fn settle(&mut self, rows: &impl Rows<Id>, height: usize) {
+    pub fn settle(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
         let last = rows.len().saturating_sub(1);
         let before = self.rank;
         self.rank = match &self.anchor {
@@ -112,7 +128,7 @@ impl<Id> Cursor<Id> {
     }
 
     /// Shows the selected row after it was moved by hand: the part that shows stands still where it can.
-    pub fn reveal(&mut self, rows: &impl Rows<Id>, height: usize) {
+    pub fn reveal(&mut self, rows: &(impl Rows<Id> + ?Sized), height: usize) {
         self.scroll(rows.len(), height.max(1));
     }
 }

@@ -4,43 +4,26 @@ mod waiting;
 
 use serde::Serialize;
 
-use self::waiting::{SessionFacts, WaitFacts};
-use super::{App, Effect, Rows, Screen, TimelineEntry, Update};
-use crate::contend::FleetOutcome;
-use crate::queue::ConnectionState;
+pub(super) use self::waiting::{SessionFacts, WaitFacts};
+use super::lists::list_of;
+use super::{App, Effect, TimelineEntry, Update};
+use crate::queue::{ConnectionState, LockQueue};
 use crate::report::{Ensemble, FindingLine, HappeningLine, SCHEMA, Snapshot, json, rfc3339};
 
-/// The timeline as one object.
+/// What one list exports, and where and when it was taken.
 #[derive(Serialize)]
-struct TimelineExport<'a> {
-    schema: u32,
-    taken_at: Option<String>,
-    ensemble: &'a Ensemble,
-    happenings: Vec<TimelineLine<'a>>,
-}
-
-/// The sessions as one object.
-#[derive(Serialize)]
-struct SessionsExport<'a> {
-    schema: u32,
-    taken_at: Option<String>,
-    ensemble: &'a Ensemble,
-    sessions: Vec<SessionFacts<'a>>,
-}
-
-/// The wait-for graph as one object.
-#[derive(Serialize)]
-struct WaitsExport<'a> {
+struct Export<'a, T> {
     schema: u32,
     taken_at: Option<String>,
     ensemble: &'a Ensemble,
     #[serde(flatten)]
-    waits: WaitFacts<'a>,
+    content: T,
 }
 
+/// An entry of the timeline.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum TimelineLine<'a> {
+pub(super) enum TimelineLine<'a> {
     Happening(HappeningLine<'a>),
     Finding(FindingLine<'a>),
     Deletion(DeletionLine<'a>),
@@ -48,7 +31,7 @@ enum TimelineLine<'a> {
 
 /// What came of a deletion from this console.
 #[derive(Serialize)]
-struct DeletionLine<'a> {
+pub(super) struct DeletionLine<'a> {
     at: Option<String>,
     event: &'static str,
     lock: Option<&'a str>,
@@ -60,13 +43,13 @@ struct DeletionLine<'a> {
 }
 
 impl<'a> TimelineLine<'a> {
-    fn new(moment: &'a TimelineEntry) -> Self {
-        match moment {
+    pub(super) fn new(entry: &'a TimelineEntry) -> Self {
+        match entry {
             TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
             TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
             TimelineEntry::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
                 at: rfc3339(*at),
-                event: moment.event(),
+                event: entry.event(),
                 lock: lock.as_ref().map(|lock| lock.path.as_str()),
                 name: lock.as_ref().and_then(|lock| lock.name.as_deref()),
                 node,
@@ -78,82 +61,44 @@ impl<'a> TimelineLine<'a> {
     }
 }
 
-/// The test clients' figures as one object, each fleet as `lockscope contend` prints it.
-#[derive(Serialize)]
-struct FleetsExport<'a> {
-    schema: u32,
-    taken_at: Option<String>,
-    ensemble: &'a Ensemble,
-    fleets: Vec<FleetOutcome>,
-}
-
 impl App {
-    /// Writes what the screen lists, all of it and not only the rows that fit: the locks that pass the filter, the open lock
-    /// with its whole queue (a contender without those before it would mislead), or the happenings that pass.
+    /// Writes what the screen lists, all of it and not only the rows that fit.
     pub(super) fn export(&mut self) -> Update {
-        let text = match self.exported() {
-            Ok(Some(text)) => text,
-            Ok(None) if self.screen() == Screen::Contend => {
-                return self.refuse_export("There are no figures of test clients to export.".to_owned());
+        let exported =
+            list_of(self.screen).map_or(Err("There is nothing to export.".to_owned()), |list| list.exported(self));
+        match exported {
+            Ok(text) => {
+                let time = rfc3339(self.now()).unwrap_or_default().replace([':', '-'], "");
+                let name = format!("lockscope-{}-{}.json", self.screen().title().to_lowercase(), time.replace('.', ""));
+                Update::effect(Effect::Export { name, text })
             }
-            Ok(None) => return self.refuse_export("There is no lock to export.".to_owned()),
-            Err(error) => return self.refuse_export(format!("This cannot be written as JSON: {error}.")),
-        };
-        let time = rfc3339(self.now()).unwrap_or_default().replace([':', '-'], "");
-        let name = format!("lockscope-{}-{}.json", self.screen().title().to_lowercase(), time.replace('.', ""));
-        Update { redraw: true, effects: vec![Effect::Export { name, text }] }
+            Err(why) => self.refuse(why),
+        }
     }
 
-    fn refuse_export(&mut self, why: String) -> Update {
-        self.show_failure(why);
-        Update { redraw: true, effects: Vec::new() }
+    /// What a list exports, with where and when it was taken; else a sentence that says why it cannot be written.
+    pub(super) fn as_json(&self, content: impl Serialize) -> Result<String, String> {
+        let taken_at = rfc3339(self.now());
+        to_json(&Export { schema: SCHEMA, taken_at, ensemble: &self.ensemble(), content })
     }
 
-    fn exported(&self) -> Result<Option<String>, serde_json::Error> {
-        let (world, now) = (self.world(), self.now());
-        let session = match world.table().connection() {
+    /// Locks with their queues, as `lockscope snapshot` prints them.
+    pub(super) fn locks_as_json(&self, locks: Vec<&LockQueue>) -> Result<String, String> {
+        let (world, ensemble) = (self.world(), self.ensemble());
+        let snapshot = Snapshot::new(&ensemble, world.table(), self.now());
+        to_json(&snapshot.with_locks(locks).with_diagnosis(world.diagnosis()))
+    }
+
+    fn ensemble(&self) -> Ensemble {
+        let table = self.world().table();
+        let session = match table.connection() {
             ConnectionState::Connected { session, .. } => Some(*session),
             _ => None,
         };
-        let ensemble = Ensemble::new(&self.settings().connect, session).with_view(world.table().view());
-        let snapshot = |locks| {
-            let snapshot =
-                Snapshot::new(&ensemble, world.table(), now).with_locks(locks).with_diagnosis(world.diagnosis());
-            json::to_string_pretty(&snapshot).map(Some)
-        };
-        match self.screen() {
-            Screen::Queue => world.open_lock().map_or(Ok(None), |lock| snapshot(vec![lock])),
-            Screen::Timeline => {
-                let rows = world.timeline_rows();
-                let seen = (0..rows.len()).filter_map(|rank| world.timeline().get(rows.id(rank)?));
-                let happenings = seen.map(TimelineLine::new).collect();
-                let exported =
-                    TimelineExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, happenings };
-                json::to_string_pretty(&exported).map(Some)
-            }
-            Screen::Contend => {
-                let fleets: Vec<_> = self.fleets().each().filter_map(|(_, crew)| crew.outcome()).collect();
-                if fleets.is_empty() {
-                    return Ok(None);
-                }
-                let exported = FleetsExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, fleets };
-                json::to_string_pretty(&exported).map(Some)
-            }
-            Screen::Sessions => {
-                let table_at = world.table_at(now);
-                let sessions = world.sessions().rows().iter().map(|row| SessionFacts::new(row, table_at)).collect();
-                let exported = SessionsExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, sessions };
-                json::to_string_pretty(&exported).map(Some)
-            }
-            Screen::Waits => {
-                let waits = WaitFacts::new(world.waits().waits(), world.table());
-                let exported = WaitsExport { schema: SCHEMA, taken_at: rfc3339(now), ensemble: &ensemble, waits };
-                json::to_string_pretty(&exported).map(Some)
-            }
-            Screen::Locks | Screen::Audit | Screen::Help | Screen::Unreadable | Screen::Servers => {
-                let locks = world.locks();
-                snapshot(locks.window(0..locks.len()).filter_map(|id| world.table().lock(id)).collect())
-            }
-        }
+        Ensemble::new(&self.settings().connect, session).with_view(table.view())
     }
+}
+
+fn to_json(value: &impl Serialize) -> Result<String, String> {
+    json::to_string_pretty(value).map_err(|error| format!("This cannot be written as JSON: {error}."))
 }

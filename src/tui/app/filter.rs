@@ -12,6 +12,11 @@ pub struct Filter {
 }
 
 impl Filter {
+    /// A filter that every row passes.
+    pub const fn none() -> Self {
+        Self { typed: String::new(), folded: String::new() }
+    }
+
     /// A filter for this text.
     pub fn new(typed: &str) -> Self {
         Self { typed: typed.to_owned(), folded: typed.to_lowercase() }

@@ -16,6 +16,8 @@ mod event;
 mod export;
 mod filter;
 mod layout;
+mod list;
+mod lists;
 mod matches;
 mod moves;
 mod pages;
@@ -46,10 +48,12 @@ pub use delete::{Deletion, Tags, Working};
 pub use event::{Effect, Event, Key, Mouse, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, MIN_TERMINAL};
+pub use list::{FixedOrder, ListOrder, ListScreen};
+pub use lists::{AuditEntries, Clients, Locks, Queue, QueueRow, Sessions, TimelineList, Waits};
 pub use matches::{QueueRows, TimelineRows};
 pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
-pub use screen::Screen;
+pub use screen::{Cursors, Pane, Screen};
 pub use sessions::{SessionOrder, SessionRow, SessionRows, WaitStyle};
 pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
@@ -58,12 +62,12 @@ pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use watch_event_rates::WatchEventRates;
 pub use world::World;
 
-use crate::contend::ClientId;
+use self::lists::list_of;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
-use crate::queue::{Change, ConnectionState, LockId, LockName};
+use crate::queue::{Change, ConnectionState, LockName};
 use crate::tui::page::Scroll;
-use crate::znode::{SessionId, Timestamp, ZnodePath};
+use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a notice stays.
 const SHORT_NOTICE_TIME: Duration = Duration::from_secs(6);
@@ -119,17 +123,6 @@ pub struct Paused {
     fleets: Fleets,
 }
 
-/// The panes of Queue.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pane {
-    /// The queue.
-    List,
-    /// The details of the selected contender.
-    Details,
-    /// Why the lock is stuck.
-    Findings,
-}
-
 /// The state of the screen.
 #[derive(Debug)]
 pub struct App {
@@ -140,25 +133,18 @@ pub struct App {
     paused: Option<Box<Paused>>,
     screen: Screen,
     before: Vec<Screen>,
-    locks: Cursor<LockId>,
-    contenders: Cursor<ZnodePath>,
-    timeline: Cursor<u64>,
-    sessions: Cursor<SessionId>,
-    waits: Cursor<WaitId>,
     open: Option<LockName>,
     pane: Pane,
     /// How far the text page that has the keys is scrolled.
     scroll: Scroll,
     fleets: Fleets,
     side: FleetSide,
-    clients: [Cursor<ClientId>; 2],
     deletion: Option<Deletion>,
     working: Option<Working>,
     tags: Tags,
     audit: AuditLog,
-    entries: Cursor<String>,
+    cursors: Cursors,
     asks_to_quit: bool,
-    no_filter: Filter,
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     observing: bool,
@@ -178,24 +164,17 @@ impl App {
             paused: None,
             screen: Screen::Locks,
             before: Vec::new(),
-            locks: Cursor::first(),
-            contenders: Cursor::first(),
-            timeline: Cursor::last(),
-            sessions: Cursor::first(),
-            waits: Cursor::first(),
             open: None,
             pane: Pane::List,
             scroll: Scroll::default(),
             fleets: Fleets::default(),
             side: FleetSide::Left,
-            clients: [Cursor::first(), Cursor::first()],
             deletion: None,
             working: None,
             tags: Tags::default(),
             audit: AuditLog::default(),
-            entries: Cursor::last(),
+            cursors: Cursors::default(),
             asks_to_quit: false,
-            no_filter: Filter::default(),
             prompt: None,
             notice: None,
             observing: true,
@@ -251,7 +230,7 @@ impl App {
         let mut update = self.follow_tour(update, second);
         if update.redraw {
             if looked || before != (self.screen, self.paused.is_some()) {
-                self.list_anew();
+                self.list_again();
             }
             self.settle();
         }
@@ -308,50 +287,30 @@ impl App {
         if !self.is_live() {
             return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
         }
-        match self.screen {
-            Screen::Locks => self.live.table().contender_count() > 0 || self.is_fading(),
-            Screen::Queue => self.live.open_lock().is_some_and(|lock| !lock.is_empty()),
-            Screen::Sessions | Screen::Waits => self.live.table().contender_count() > 0,
-            Screen::Servers => self.settings.asks_servers,
-            Screen::Contend | Screen::Timeline | Screen::Audit | Screen::Help | Screen::Unreadable => false,
+        match list_of(self.screen) {
+            Some(list) => list.changes_with_time(self),
+            None => self.screen == Screen::Servers && self.settings.asks_servers,
         }
     }
 
-    fn is_fading(&self) -> bool {
+    /// Whether the sparklines of Locks show watch events, which move on with time.
+    fn shows_recent_watch_events(&self) -> bool {
         let seconds = self.live.table().totals().history.seconds(self.now);
         seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)
     }
 
     /// Fastens the selections again after something moved.
     fn settle(&mut self) {
-        let Some(layout) = self.layout() else { return };
-        let height = layout.rows().1;
-        let world = self.paused.as_ref().map_or(&self.live, |paused| &paused.world);
-        match self.screen {
-            Screen::Locks => self.locks.settle(world.locks(), height),
-            Screen::Queue => self.contenders.settle(&world.queue_rows(), height),
-            Screen::Timeline => self.timeline.settle(&world.timeline_rows(), height),
-            Screen::Sessions => self.sessions.settle(world.sessions(), height),
-            Screen::Waits => self.waits.settle(world.waits(), height),
-            Screen::Contend => self.with_clients(|cursor, clients| cursor.settle(&clients, height)),
-            Screen::Audit => self.entries.settle(&self.audit, height),
-            Screen::Help | Screen::Unreadable | Screen::Servers => {}
+        if let Some((list, layout)) = list_of(self.screen).zip(self.layout()) {
+            list.settle(self, layout.rows().1);
         }
     }
 
-    /// Lists anew what is not kept up change by change: what is shown of the sessions and of who waits for whom is at most a
-    /// second old.
-    fn list_anew(&mut self) {
-        let (now, screen) = (self.now(), self.screen);
+    /// Makes the rows anew that are not kept up change by change: those of Sessions and Waits are at most a second old.
+    fn list_again(&mut self) {
         // What is not true any more stays as it was.
-        if !self.shows_truth() {
-            return;
-        }
-        let world = self.paused.as_mut().map_or(&mut self.live, |paused| &mut paused.world);
-        match screen {
-            Screen::Sessions => world.list_sessions(now),
-            Screen::Waits => world.draw_waits(now),
-            _ => {}
+        if let Some(list) = list_of(self.screen).filter(|_| self.shows_truth()) {
+            list.list_again(self);
         }
     }
 

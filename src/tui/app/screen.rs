@@ -1,3 +1,22 @@
+//! The screens, and the selections of those that are lists.
+
+use super::cursor::Cursor;
+use super::waits::WaitId;
+use crate::contend::ClientId;
+use crate::queue::LockId;
+use crate::znode::{SessionId, ZnodePath};
+
+/// A part of a screen that can have the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pane {
+    /// The list, or the text of a screen without a list.
+    List,
+    /// The details of the selected row.
+    Details,
+    /// What is wrong with the lock.
+    Findings,
+}
+
 /// What fills the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Screen {
@@ -43,6 +62,15 @@ impl Screen {
         matches!(self, Self::Queue | Self::Sessions | Self::Waits)
     }
 
+    /// Its panes, from left to right; a list comes first.
+    pub fn panes(self) -> &'static [Pane] {
+        match self {
+            Self::Queue => &[Pane::List, Pane::Details, Pane::Findings],
+            Self::Audit => &[Pane::List, Pane::Details],
+            _ => &[Pane::List],
+        }
+    }
+
     /// Its name, for people and for file names.
     pub fn title(self) -> &'static str {
         match self {
@@ -56,6 +84,39 @@ impl Screen {
             Self::Help => "Help",
             Self::Unreadable => "Unreadable",
             Self::Servers => "Servers",
+        }
+    }
+}
+
+/// The selection of each list.
+#[derive(Debug)]
+pub struct Cursors {
+    /// Of Locks.
+    pub locks: Cursor<LockId>,
+    /// Of Queue.
+    pub contenders: Cursor<ZnodePath>,
+    /// Of Sessions.
+    pub sessions: Cursor<SessionId>,
+    /// Of Waits.
+    pub waits: Cursor<WaitId>,
+    /// Of Contend, for each side.
+    pub clients: [Cursor<ClientId>; 2],
+    /// Of Timeline.
+    pub timeline: Cursor<u64>,
+    /// Of Audit.
+    pub audit: Cursor<String>,
+}
+
+impl Default for Cursors {
+    fn default() -> Self {
+        Self {
+            locks: Cursor::first(),
+            contenders: Cursor::first(),
+            sessions: Cursor::first(),
+            waits: Cursor::first(),
+            clients: [Cursor::first(), Cursor::first()],
+            timeline: Cursor::last(),
+            audit: Cursor::last(),
         }
     }
 }

@@ -91,36 +91,6 @@ pub enum SessionOrder {
     Session,
 }
 
-impl SessionOrder {
-    /// Every column, in the order in which `s` goes through them.
-    pub const ALL: [Self; 6] = [Self::Liveness, Self::Holds, Self::Waits, Self::Client, Self::Heard, Self::Session];
-
-    /// The name on the command line and in the title.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Liveness => "liveness",
-            Self::Holds => "holds",
-            Self::Waits => "waits",
-            Self::Client => "client",
-            Self::Heard => "heard",
-            Self::Session => "session",
-        }
-    }
-
-    /// The column whose name begins so.
-    pub fn named(name: &str) -> Option<Self> {
-        let name = name.to_lowercase();
-        Self::ALL.into_iter().find(|column| !name.is_empty() && column.id().starts_with(&name))
-    }
-
-    /// The column that `s` goes to from here.
-    #[must_use]
-    pub fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()]
-    }
-}
-
 /// The sessions that hold or wait, as of the last second in which they were looked at.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRows {

@@ -1,6 +1,6 @@
 //! What the views read.
 
-use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, WaitId, World};
+use super::{App, Cursor, Cursors, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
 use crate::queue::{ConnectionState, LockId, LockName};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -87,27 +87,27 @@ impl App {
 
     /// The selection in Locks.
     pub fn lock_cursor(&self) -> &Cursor<LockId> {
-        &self.locks
+        &self.cursors.locks
     }
 
     /// The selection in Queue.
     pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
-        &self.contenders
+        &self.cursors.contenders
     }
 
     /// The selection in Timeline.
-    pub fn moment_cursor(&self) -> &Cursor<u64> {
-        &self.timeline
+    pub fn timeline_cursor(&self) -> &Cursor<u64> {
+        &self.cursors.timeline
     }
 
     /// The selection in Sessions.
     pub fn session_cursor(&self) -> &Cursor<SessionId> {
-        &self.sessions
+        &self.cursors.sessions
     }
 
-    /// The selection in Waits.
-    pub fn wait_cursor(&self) -> &Cursor<WaitId> {
-        &self.waits
+    /// The selections of all lists.
+    pub fn cursors(&self) -> &Cursors {
+        &self.cursors
     }
 
     /// What is being typed.

@@ -37,49 +37,6 @@ pub enum LockOrder {
 }
 
 impl LockOrder {
-    /// Every column, in the order in which `s` goes through them.
-    pub const ALL: [Self; 10] = [
-        Self::Severity,
-        Self::Waiting,
-        Self::Held,
-        Self::Oldest,
-        Self::Acquisitions,
-        Self::Herd,
-        Self::Chain,
-        Self::Lock,
-        Self::Recipe,
-        Self::Holder,
-    ];
-
-    /// The name on the command line and in the title.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Severity => "severity",
-            Self::Lock => "lock",
-            Self::Recipe => "recipe",
-            Self::Holder => "holder",
-            Self::Held => "held",
-            Self::Waiting => "waiting",
-            Self::Oldest => "oldest",
-            Self::Acquisitions => "acq/s",
-            Self::Herd => "herd/s",
-            Self::Chain => "chain/s",
-        }
-    }
-
-    /// The column whose name begins so.
-    pub fn named(name: &str) -> Option<Self> {
-        let name = name.to_lowercase();
-        Self::ALL.into_iter().find(|column| !name.is_empty() && column.id().starts_with(&name))
-    }
-
-    /// The column that `s` goes to from here.
-    #[must_use]
-    pub fn next(self) -> Self {
-        let at = Self::ALL.iter().position(|column| *column == self).unwrap_or(0);
-        Self::ALL[(at + 1) % Self::ALL.len()]
-    }
-
     /// Whether the order changes with time alone, and not only with the lock.
     fn fades(self) -> bool {
         matches!(self, Self::Acquisitions | Self::Herd | Self::Chain)

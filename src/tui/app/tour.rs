@@ -217,7 +217,7 @@ impl App {
             self.fleets.replace(left, right);
         }
         self.side = FleetSide::Left;
-        self.clients = [Cursor::first(), Cursor::first()];
+        self.cursors.clients = [Cursor::first(), Cursor::first()];
         self.asks_to_quit = false;
         let begun = self.begin_step();
         effects.extend(begun.effects);
@@ -263,14 +263,14 @@ impl App {
                 let Some(path) = tour.step().lock.as_ref().map(|lock| tour.path(lock)) else { return false };
                 let Some(id) = self.live.table().find(&path, None) else { return false };
                 self.open_lock(id);
-                self.contenders = Cursor::first();
+                self.cursors.contenders = Cursor::first();
             }
             TourScreen::Locks => self.go(Screen::Locks),
             TourScreen::Waits => self.go(Screen::Waits),
             TourScreen::Contend => self.go(Screen::Contend),
             TourScreen::Timeline => {
                 self.go(Screen::Timeline);
-                self.timeline = Cursor::last();
+                self.cursors.timeline = Cursor::last();
             }
         }
         self.tour_yields();
@@ -300,7 +300,7 @@ impl App {
             return None;
         }
         if let [FleetCommand::Crash(id) | FleetCommand::Freeze(id)] = orders[..] {
-            self.clients[FleetSide::Left as usize] = Cursor::on(id);
+            self.cursors.clients[FleetSide::Left as usize] = Cursor::on(id);
         }
         if let Some(tour) = &mut self.tour {
             tour.act = None;

@@ -5,26 +5,21 @@
 //! └ /home/ann/.local/state/lockscope/audit.jsonl ─────────────────────────────────────────┘
 //! ```
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
-
-use super::{View, filter_title, window};
+use super::View;
+use super::list::{ListTitle, ListView};
 use crate::admin::audit::AuditEntry;
 use crate::text::human::{date_and_time, plural};
 use crate::text::{Keep, wrap_words};
-use crate::tui::app::{Pane, Rows};
+use crate::tui::app::{AuditEntries, ListScreen, Rows};
 use crate::tui::page::audit_entry::{self, is_done, result};
-use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::table::{Cell, Column, Placed};
 
 /// Columns of day and time without the zone.
 const TIME_WIDTH: usize = 19;
 
+/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum AuditColumn {
-    Mark,
+pub enum AuditColumn {
     Time,
     Action,
     Result,
@@ -34,7 +29,6 @@ enum AuditColumn {
 }
 
 const COLUMNS: &[Column<AuditColumn>] = &[
-    Column::text(AuditColumn::Mark, "", 1, 1, 0),
     Column::text(AuditColumn::Time, "TIME", 19, 19, 1),
     Column::text(AuditColumn::Action, "WHAT", 6, 6, 3),
     Column::text(AuditColumn::Result, "RESULT", 15, 15, 0),
@@ -43,80 +37,57 @@ const COLUMNS: &[Column<AuditColumn>] = &[
     Column::text(AuditColumn::Node, "NODE", 16, 70, 0),
 ];
 
-/// What was changed, newest last.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let (audit, cursor) = (app.audit(), app.entry_cursor());
-    let inner = panel(view).draw(area, buffer, theme);
-    if inner.height < 2 {
-        return;
-    }
-    let trouble = app.audit().failed().filter(|_| audit.len() > 0).or(audit.unwritable());
-    let (list, below) = match trouble {
-        Some(trouble) => {
-            let lines = wrap_words(trouble, usize::from(inner.width).saturating_sub(4), theme.signs.charset);
-            let most = usize::from(inner.height).saturating_sub(4);
-            let height = u16::try_from(lines.len().min(most)).unwrap_or(0);
-            let list = Rect { height: inner.height - height, ..inner };
-            (list, lines.into_iter().zip(list.bottom()..inner.bottom()).collect())
-        }
-        None => (inner, Vec::new()),
-    };
-    for (at, (text, y)) in below.into_iter().enumerate() {
-        let sign = if at == 0 { theme.signs.bad } else { " " };
-        Line::from(Span::styled(format!(" {sign} {text}"), theme.bad)).render(Rect { y, height: 1, ..inner }, buffer);
-    }
-    if audit.len() == 0 {
-        view.placeholder(&why_empty(view, usize::from(list.width)), list, buffer);
-        return;
-    }
-    let placed = place(COLUMNS, list.width);
-    titles(buffer, list, &placed, |_| theme.title);
-    let list = Rect { y: list.y + 1, height: list.height - 1, ..list };
-    for (rank, line) in window(cursor.top(), audit.len(), list) {
-        if let Some(entry) = audit.entry(rank) {
-            row(buffer, line, &placed, |column| cell(view, entry, column));
-        }
-        if rank == cursor.rank() {
-            view.select(line, buffer, app.pane() == Pane::List);
-        }
-    }
-}
+impl ListView for AuditEntries {
+    type Column = AuditColumn;
 
-fn panel(view: View<'_>) -> Panel {
-    let (app, theme) = (view.app, view.theme);
-    let (audit, history) = (app.audit(), app.audit().history());
-    let mut left = vec![("Audit".to_owned(), theme.strong)];
-    left.push((plural(history.entries.len(), "change", "changes"), theme.text));
-    left.extend(filter_title(view, audit.len(), history.entries.len()));
-    if history.damaged > 0 {
-        left.push((plural(history.damaged, "damaged line", "damaged lines"), theme.wait));
+    fn columns(&self, _: View<'_>) -> &'static [Column<AuditColumn>] {
+        COLUMNS
     }
-    if history.cut {
-        left.push(("older ones are not shown".to_owned(), theme.dim));
-    }
-    let follows = if app.entry_cursor().follows_last() { "following" } else { "G: follow" };
-    let right = (audit.len() > 0).then(|| (follows.to_owned(), theme.dim));
-    let room = app.layout().map_or(0, |layout| usize::from(layout.main.width).saturating_sub(6));
-    let path = app.audit_path().map(|path| (view.fit(&path.to_string_lossy(), room, Keep::End), theme.dim));
-    Panel { left, right, bottom: path, focused: app.pane() == Pane::List }
-}
 
-fn why_empty(view: View<'_>, columns: usize) -> Vec<String> {
-    let (app, audit) = (view.app, view.app.audit());
-    let says = match (app.audit_path(), audit.failed()) {
-        (None, _) => "There is no place for the audit log, so nothing can be changed: name one with --audit-log FILE.",
-        (_, Some(failed)) => failed,
-        _ if !audit.was_read() => "Reading the audit log.",
-        _ if !audit.history().entries.is_empty() => {
-            return vec![
-                format!("No change contains \"{}\".", view.fit(app.filter().text(), 30, Keep::Start)),
-                "Esc clears the filter.".to_owned(),
-            ];
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let (app, theme) = (view.app, view.theme);
+        let (audit, history) = (app.audit(), app.audit().history());
+        let all = history.entries.len();
+        let mut after_filter = Vec::new();
+        if history.damaged > 0 {
+            after_filter.push((plural(history.damaged, "damaged line", "damaged lines"), theme.wait));
         }
-        _ => "Nothing was changed yet: here stands who deleted which node, why, and what came of it.",
-    };
-    wrap_words(says, columns.saturating_sub(4), view.theme.signs.charset)
+        if history.cut {
+            after_filter.push(("older ones are not shown".to_owned(), theme.dim));
+        }
+        let room = app.layout().map_or(0, |layout| usize::from(layout.main.width).saturating_sub(6));
+        ListTitle {
+            name: "Audit".to_owned(),
+            before_filter: vec![(plural(all, "change", "changes"), theme.text)],
+            all,
+            after_filter,
+            right: (!audit.is_empty()).then(|| view.following(self.cursor(app).follows_last())),
+            bottom: app.audit_path().map(|path| (view.fit(&path.to_string_lossy(), room, Keep::End), theme.dim)),
+        }
+    }
+
+    fn trouble<'a>(&self, view: View<'a>) -> Option<&'a str> {
+        let audit = view.app.audit();
+        audit.failed().filter(|_| !audit.is_empty()).or(audit.unwritable())
+    }
+
+    fn why_empty(&self, view: View<'_>, columns: usize) -> Vec<String> {
+        let (app, audit) = (view.app, view.app.audit());
+        let sentence = match (app.audit_path(), audit.failed()) {
+            (None, _) => {
+                "There is no place for the audit log, so nothing can be changed: name one with --audit-log FILE."
+            }
+            (_, Some(failed)) => failed,
+            _ if !audit.was_read() => "Reading the audit log.",
+            _ if !audit.history().entries.is_empty() => return view.nothing_contains("No change"),
+            _ => "Nothing was changed yet: here stands who deleted which node, why, and what came of it.",
+        };
+        wrap_words(sentence, columns, view.theme.signs.charset)
+    }
+
+    fn cell(&self, view: View<'_>, entry: &&AuditEntry, column: Placed<AuditColumn>) -> Cell {
+        cell(view, entry, column)
+    }
 }
 
 fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell {
@@ -124,7 +95,6 @@ fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell
     let width = usize::from(column.width);
     let fit = |text: &str, keep| view.fit(text, width, keep);
     match column.key {
-        AuditColumn::Mark => Cell::new(" ", theme.text),
         AuditColumn::Time => {
             let known = audit_entry::time(&entry.at).map(|time| date_and_time(time, view.app.settings().utc));
             let shown = known.map_or_else(|| entry.at.clone(), |time| time.chars().take(TIME_WIDTH).collect());

@@ -4,17 +4,18 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{View, window};
+use super::View;
+use super::list::{ListTitle, ListView};
 use crate::contend::{ClientState, ClientStatus, LinkState};
 use crate::text::human::{count, duration, latency, plural};
 use crate::text::{Keep, session};
-use crate::tui::app::{FleetView, Phase, Screen};
+use crate::tui::app::{Clients, FleetView, Phase};
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::table::{Cell, Column, Placed};
 
+/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum ClientColumn {
-    Mark,
+pub enum ClientColumn {
     Id,
     State,
     Since,
@@ -33,7 +34,6 @@ enum ClientColumn {
 }
 
 const COLUMNS: &[Column<ClientColumn>] = &[
-    Column::text(ClientColumn::Mark, "", 1, 1, 0),
     Column::number(ClientColumn::Id, "ID", 4, 0),
     Column::text(ClientColumn::State, "STATE", 15, 15, 0),
     Column::number(ClientColumn::Since, "SINCE", 6, 6),
@@ -51,27 +51,23 @@ const COLUMNS: &[Column<ClientColumn>] = &[
     Column::text(ClientColumn::Trouble, "TROUBLE", 16, 60, 10),
 ];
 
-/// The clients, or why there are none.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let crew = app.fleets().fleet(app.side());
-    let clients = app.fleets().clients(app.side());
-    let inner = panel(view, crew).draw(area, buffer, theme);
-    let Some(crew) = crew.filter(|_| !clients.is_empty() && inner.height >= 2) else {
-        view.placeholder(&why_empty(view, crew), inner, buffer);
-        return;
-    };
-    let placed = place(COLUMNS, inner.width);
-    titles(buffer, inner, &placed, |_| theme.title);
-    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    let cursor = app.client_cursor();
-    for (rank, line) in window(cursor.top(), clients.len(), list) {
-        if let Some(client) = clients.get(rank) {
-            row(buffer, line, &placed, |column| cell(view, crew, client, column));
-        }
-        if rank == cursor.rank() {
-            view.select(line, buffer, app.screen() == Screen::Contend);
-        }
+impl ListView for Clients {
+    type Column = ClientColumn;
+
+    fn columns(&self, _: View<'_>) -> &'static [Column<ClientColumn>] {
+        COLUMNS
+    }
+
+    fn title(&self, view: View<'_>) -> ListTitle {
+        title(view)
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        why_empty(view, view.app.fleets().fleet(view.app.side()))
+    }
+
+    fn cell(&self, view: View<'_>, client: &&ClientStatus, column: Placed<ClientColumn>) -> Cell {
+        cell(view, client, column)
     }
 }
 
@@ -98,16 +94,18 @@ pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     view.placeholder(&lines, inner, buffer);
 }
 
-fn panel(view: View<'_>, crew: Option<&FleetView>) -> Panel {
+fn title(view: View<'_>) -> ListTitle {
     let (app, theme) = (view.app, view.theme);
-    let name = crew.map_or("", |crew| crew.scenario().algorithm.name());
-    let mut left = vec![(format!("Clients of the {name}"), theme.strong)];
-    let dead = app.fleets().clients(app.side()).len().saturating_sub(crew.map_or(0, FleetView::living));
+    let fleet = app.fleets().fleet(app.side());
+    let name = fleet.map_or("", |fleet| fleet.scenario().algorithm.name());
+    let mut after_filter = Vec::new();
+    let all = app.fleets().clients(app.side()).len();
+    let dead = all.saturating_sub(fleet.map_or(0, FleetView::living));
     if dead > 0 {
-        left.push((format!("{} out of action", count(dead as u64)), theme.bad));
+        after_filter.push((format!("{} out of action", count(dead as u64)), theme.bad));
     }
     if app.fleets().is_pair() {
-        left.push(("Tab: the other".to_owned(), theme.dim));
+        after_filter.push(("Tab: the other".to_owned(), theme.dim));
     }
     let bottom = app.selected_client().and_then(|client| {
         let trouble = client.trouble.as_deref()?;
@@ -115,11 +113,11 @@ fn panel(view: View<'_>, crew: Option<&FleetView>) -> Panel {
         let text = format!("{} client {}: {trouble}", theme.signs.warning, client.id);
         Some((view.fit(&text, room, Keep::Start), theme.wait))
     });
-    let right = crew.and_then(FleetView::holder).map(|(id, token)| {
+    let right = fleet.and_then(FleetView::holder).map(|(id, token)| {
         let (sign, dot) = (theme.signs.holds, theme.signs.dot);
         (format!("{sign} client {id} holds {dot} token {token}"), theme.good)
     });
-    Panel { left, right, bottom, focused: false }
+    ListTitle { name: format!("Clients of the {name}"), all, after_filter, right, bottom, ..ListTitle::default() }
 }
 
 fn why_empty(view: View<'_>, crew: Option<&FleetView>) -> Vec<String> {
@@ -147,17 +145,17 @@ fn why_empty(view: View<'_>, crew: Option<&FleetView>) -> Vec<String> {
     }
 }
 
-fn cell(view: View<'_>, crew: &FleetView, client: &ClientStatus, column: Placed<ClientColumn>) -> Cell {
+fn cell(view: View<'_>, client: &ClientStatus, column: Placed<ClientColumn>) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let figure = |number: u64| Cell::new(count(number), if number == 0 { theme.dim } else { theme.text });
     match column.key {
-        ClientColumn::Mark => Cell::new(" ", theme.text),
         ClientColumn::Id => Cell::new(client.id.to_string(), theme.strong),
         ClientColumn::State => state(view, client),
         ClientColumn::Since => {
-            let age = crew.status().map_or(std::time::Duration::ZERO, |status| status.age);
+            let status = view.app.fleets().fleet(view.app.side()).and_then(FleetView::status);
+            let age = status.map_or(std::time::Duration::ZERO, |status| status.age);
             Cell::new(duration(age.saturating_sub(client.since)), theme.dim)
         }
         ClientColumn::Session => {
@@ -212,7 +210,7 @@ fn link(view: View<'_>, client: &ClientStatus) -> Cell {
     let theme = view.theme;
     let delay = latency(client.delay);
     match client.link {
-        LinkState::Whole => Cell::new("whole", theme.dim),
+        LinkState::Whole => Cell::new("connected", theme.dim),
         LinkState::Delayed => Cell::new(format!("late {delay}"), theme.wait),
         LinkState::Paused => Cell::new(format!("{} paused", theme.signs.warning), theme.bad),
         LinkState::Cut => Cell::new(format!("{} cut", theme.signs.bad), theme.bad),

@@ -5,24 +5,22 @@
 //! └ ! 2 places cannot be read ─────────────────────────────────────────────────┘
 //! ```
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::View;
+use super::list::{ListTitle, ListView};
 use super::who::{lifetime, who};
-use super::{View, filter_title, window};
 use crate::diagnose::Code;
 use crate::queue::{HeldSince, LockQueue};
 use crate::recipe::LockKind;
 use crate::text::human::{count, duration, plural, rate};
 use crate::text::{Keep, fit_bytes};
-use crate::tui::app::{LockOrder, Rows, Screen};
-use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::app::{LockOrder, Locks};
+use crate::tui::widget::table::{Cell, Column, Placed};
 
+/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum LockColumn {
-    Mark,
+pub enum LockColumn {
     Lock,
     Recipe,
     Holder,
@@ -38,7 +36,6 @@ enum LockColumn {
 }
 
 const COLUMNS: &[Column<LockColumn>] = &[
-    Column::text(LockColumn::Mark, "", 1, 1, 0),
     Column::text(LockColumn::Lock, "LOCK", 16, 48, 0),
     Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
     Column::text(LockColumn::Holder, "HOLDER", 15, 33, 1),
@@ -53,88 +50,60 @@ const COLUMNS: &[Column<LockColumn>] = &[
     Column::text(LockColumn::Finding, "FINDING", 13, 24, 0),
 ];
 
-impl LockColumn {
-    fn sorts(self) -> Option<LockOrder> {
-        match self {
-            Self::Lock => Some(LockOrder::Lock),
-            Self::Recipe => Some(LockOrder::Recipe),
-            Self::Holder => Some(LockOrder::Holder),
-            Self::Held => Some(LockOrder::Held),
-            Self::Waiting => Some(LockOrder::Waiting),
-            Self::Oldest => Some(LockOrder::Oldest),
-            Self::Acquisitions => Some(LockOrder::Acquisitions),
-            Self::Herd => Some(LockOrder::Herd),
-            Self::Chain => Some(LockOrder::Chain),
-            Self::Finding => Some(LockOrder::Severity),
-            Self::Mark | Self::Data | Self::Holding => None,
+impl ListView for Locks {
+    type Column = LockColumn;
+
+    fn columns(&self, _: View<'_>) -> &'static [Column<LockColumn>] {
+        COLUMNS
+    }
+
+    fn order_by(&self, column: LockColumn) -> Option<LockOrder> {
+        Some(match column {
+            LockColumn::Lock => LockOrder::Lock,
+            LockColumn::Recipe => LockOrder::Recipe,
+            LockColumn::Holder => LockOrder::Holder,
+            LockColumn::Held => LockOrder::Held,
+            LockColumn::Waiting => LockOrder::Waiting,
+            LockColumn::Oldest => LockOrder::Oldest,
+            LockColumn::Acquisitions => LockOrder::Acquisitions,
+            LockColumn::Herd => LockOrder::Herd,
+            LockColumn::Chain => LockOrder::Chain,
+            LockColumn::Finding => LockOrder::Severity,
+            LockColumn::Data | LockColumn::Holding => return None,
+        })
+    }
+
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let (theme, table) = (view.theme, view.app.world().table());
+        let locks = plural(table.lock_count(), "lock", "locks");
+        let contenders = plural(table.contender_count(), "contender", "contenders");
+        let bottom = table.unreadable().iter().next().map(|(path, why)| {
+            let count = plural(table.unreadable().len(), "place", "places");
+            let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
+            (format!("{} (u: all)", view.fit(&text, 62, Keep::Start)), theme.wait)
+        });
+        ListTitle {
+            name: "Locks".to_owned(),
+            all: table.lock_count(),
+            after_filter: vec![(format!("{locks}, {contenders}"), theme.text)],
+            bottom,
+            ..ListTitle::default()
         }
     }
-}
 
-/// Every lock, in the chosen order.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let (world, locks) = (app.world(), app.world().locks());
-    let inner = panel(view).draw(area, buffer, theme);
-    if inner.height < 2 {
-        return;
-    }
-    if locks.len() == 0 {
-        view.placeholder(&why_empty(view), inner, buffer);
-        return;
-    }
-    let placed = place(COLUMNS, inner.width);
-    titles(
-        buffer,
-        inner,
-        &placed,
-        |key: LockColumn| if key.sorts() == Some(locks.by()) { theme.strong } else { theme.title },
-    );
-    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    let cursor = app.lock_cursor();
-    for (rank, line) in window(cursor.top(), locks.len(), list) {
-        if let Some(lock) = locks.id(rank).and_then(|id| world.table().lock(id)) {
-            row(buffer, line, &placed, |column| cell(view, lock, column));
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        if !view.app.filter().is_empty() {
+            return view.nothing_contains("No lock");
         }
-        if rank == cursor.rank() {
-            view.select(line, buffer, app.screen() == Screen::Locks);
+        if view.app.knows_nothing() {
+            return vec!["No lock is known yet.".to_owned()];
         }
+        vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
     }
-}
 
-fn panel(view: View<'_>) -> Panel {
-    let (app, theme) = (view.app, view.theme);
-    let (table, locks) = (app.world().table(), app.world().locks());
-    let found = format!(
-        "{}, {}",
-        plural(table.lock_count(), "lock", "locks"),
-        plural(table.contender_count(), "contender", "contenders")
-    );
-    let order = theme.signs.order[usize::from(!locks.reversed())];
-    let mut left = vec![("Locks".to_owned(), theme.strong)];
-    left.extend(filter_title(view, locks.len(), table.lock_count()));
-    left.push((found, theme.text));
-    left.push((format!("sort: {} {order}", locks.by().id()), theme.dim));
-    let bottom = table.unreadable().iter().next().map(|(path, why)| {
-        let count = plural(table.unreadable().len(), "place", "places");
-        let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
-        (format!("{} (u: all)", view.fit(&text, 62, Keep::Start)), theme.wait)
-    });
-    Panel { left, right: None, bottom, focused: false }
-}
-
-fn why_empty(view: View<'_>) -> Vec<String> {
-    let app = view.app;
-    if !app.filter().is_empty() {
-        return vec![
-            format!("No lock contains \"{}\".", view.fit(app.filter().text(), 30, Keep::Start)),
-            "Esc clears the filter.".to_owned(),
-        ];
+    fn cell(&self, view: View<'_>, lock: &&LockQueue, column: Placed<LockColumn>) -> Cell {
+        cell(view, lock, column)
     }
-    if app.knows_nothing() {
-        return vec!["No lock is known yet.".to_owned()];
-    }
-    vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
 }
 
 fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
@@ -161,7 +130,6 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             }
         }
         LockColumn::Oldest if lock.kind() == LockKind::SingleNode => Cell::new(signs.unknown, theme.dim),
-        LockColumn::Mark => Cell::new(" ", plain),
         LockColumn::Lock => {
             let name = lock.name().map_or_else(|| lock.path().to_string(), |name| format!("{} [{name}]", lock.path()));
             Cell::new(view.fit(&name, width, Keep::End), view.data(theme.strong))

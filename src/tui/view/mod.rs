@@ -9,6 +9,7 @@ mod contend;
 mod fleet_figures;
 mod footer;
 mod header;
+mod list;
 mod locks;
 mod page;
 mod queue;
@@ -28,7 +29,9 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
-use super::app::{App, Area, FleetSide, MIN_TERMINAL, Screen};
+use super::app::{
+    App, Area, AuditEntries, Clients, FleetSide, Locks, MIN_TERMINAL, Queue, Screen, Sessions, TimelineList, Waits,
+};
 use super::page::Columns;
 use super::theme::Theme;
 use crate::text::{Keep, fit};
@@ -58,24 +61,24 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     let (main, side) = (place(layout.main), place(layout.side));
     match app.screen() {
         Screen::Locks => {
-            locks::draw(view, main, buffer);
+            list::draw(&Locks, view, main, buffer);
             watch_events::draw(view, side, buffer);
         }
-        Screen::Queue => queue::draw(view, main, buffer),
+        Screen::Queue => list::draw(&Queue, view, main, buffer),
         Screen::Contend => {
             let fleets = place(layout.fleets);
             if app.fleets().fleet(FleetSide::Left).is_some() {
                 contend::draw(view, fleets, buffer);
                 page::draw_lines(view, &app.overlap_lines(), Columns::SIGNS, place(layout.overlaps), buffer);
-                clients::draw(view, main, buffer);
+                list::draw(&Clients, view, main, buffer);
             } else {
                 clients::draw_nothing(view, fleets.union(main), buffer);
             }
         }
-        Screen::Sessions => sessions::draw(view, main, buffer),
-        Screen::Waits => waits::draw(view, main, buffer),
-        Screen::Timeline => timeline::draw(view, main, buffer),
-        Screen::Audit => audit::draw(view, main, buffer),
+        Screen::Sessions => list::draw(&Sessions, view, main, buffer),
+        Screen::Waits => list::draw(&Waits, view, main, buffer),
+        Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
+        Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
         Screen::Servers | Screen::Help | Screen::Unreadable => {}
     }
     for shown in app.pages().into_iter().chain(app.popup()) {
@@ -125,21 +128,4 @@ impl View<'_> {
         let area = Rect { y: area.y + (area.height - height) / 2, height, ..area };
         Paragraph::new(Text::from(lines)).alignment(Alignment::Center).style(self.theme.dim).render(area, buffer);
     }
-}
-
-/// The rows of a list that show: their ranks, and the line of each.
-fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> {
-    let end = rows.min(top + usize::from(area.height));
-    let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
-    (top..end).zip(lines)
-}
-
-/// `filter: bill (3 of 37)` in a title.
-fn filter_title(view: View<'_>, shown: usize, all: usize) -> Option<(String, Style)> {
-    let filter = view.app.filter();
-    if filter.is_empty() {
-        return None;
-    }
-    let text = view.fit(filter.text(), 24, Keep::Start);
-    Some((format!("filter: {text} ({shown} of {all})"), view.theme.wait))
 }

@@ -9,21 +9,21 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::View;
+use super::list::{ListTitle, ListView, MARK_WIDTH};
 use super::who::{client, life};
-use super::{View, filter_title, window};
 use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
 use crate::text::human::{count, date_and_time, duration, plural};
 use crate::text::{Keep, fit_bytes, session};
-use crate::tui::app::{Pane, Rows};
-use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::app::{Queue, QueueRow};
+use crate::tui::widget::table::{Cell, Column, Placed, place, row};
 use crate::znode::Sequence;
 
+/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum QueueColumn {
-    Mark,
+pub enum QueueColumn {
     Position,
     Sequence,
     Mode,
@@ -35,13 +35,14 @@ enum QueueColumn {
     Data,
     Age,
     WaitsFor,
+    /// With a sign for what it watches.
+    WaitsForAndWatches,
     Node,
     Czxid,
     Created,
 }
 
 const COLUMNS: &[Column<QueueColumn>] = &[
-    Column::text(QueueColumn::Mark, "", 1, 1, 0),
     Column::number(QueueColumn::Position, "#", 6, 3),
     Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
     Column::text(QueueColumn::Mode, "", 1, 1, 0),
@@ -57,7 +58,6 @@ const COLUMNS: &[Column<QueueColumn>] = &[
 
 /// When servers tell who is connected: the client's address says more than the session's id.
 const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
-    Column::text(QueueColumn::Mark, "", 1, 1, 0),
     Column::number(QueueColumn::Position, "#", 6, 3),
     Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
     Column::text(QueueColumn::Mode, "", 1, 1, 0),
@@ -74,43 +74,57 @@ const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::text(QueueColumn::Created, "CREATED", 26, 26, 9),
 ];
 
-/// The open lock's queue.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let rows = app.world().queue_rows();
-    let lock = app.world().open_lock();
-    let inner = panel(view, lock).draw(area, buffer, theme);
-    if inner.height < 2 {
-        return;
+impl ListView for Queue {
+    type Column = QueueColumn;
+
+    fn columns(&self, view: View<'_>) -> &'static [Column<QueueColumn>] {
+        let members = &view.app.world().table().view().members;
+        let known = members.iter().any(|member| member.connections.is_some());
+        if known { COLUMNS_WITH_CLIENTS } else { COLUMNS }
     }
-    let Some(lock) = lock.filter(|_| rows.len() > 0) else {
-        view.placeholder(&why_empty(view, lock), inner, buffer);
-        return;
-    };
-    let told = app.world().table().view().members.iter().any(|member| member.connections.is_some());
-    let placed = place(if told { COLUMNS_WITH_CLIENTS } else { COLUMNS }, inner.width);
-    let marks = told && !placed.iter().any(|column| column.key == QueueColumn::Watches);
-    titles(buffer, inner, &placed, |_| theme.title);
-    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    let cursor = app.contender_cursor();
-    for (rank, line) in window(cursor.top(), rows.len(), list) {
-        if let Some(contender) = rows.row(rank) {
-            let facts = app.world().table_at(app.now()).facts(lock, &contender);
-            row(buffer, line, &placed, |column| cell(view, lock, (&contender, &facts, marks), column));
+
+    /// Without room for what each watches, a sign behind whom it waits for says so.
+    fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<QueueColumn>> {
+        let columns = self.columns(view);
+        let mut placed = place(columns, MARK_WIDTH, width);
+        let is_watches = |key: QueueColumn| key == QueueColumn::Watches;
+        if columns.iter().any(|column| is_watches(column.key)) && !placed.iter().any(|column| is_watches(column.key)) {
+            for column in placed.iter_mut().filter(|column| column.key == QueueColumn::WaitsFor) {
+                column.key = QueueColumn::WaitsForAndWatches;
+            }
         }
-        if rank == cursor.rank() {
-            view.select(line, buffer, app.pane() == Pane::List);
-        }
-        if rows.id(rank).is_some_and(|path| app.tags().has(&path)) {
-            // Between the sign of the selection and the first column there is always room.
-            let x = (line.x + 1).min(line.right().saturating_sub(1));
-            buffer.set_stringn(x, line.y, theme.signs.tag, 1, theme.wait);
-        }
+        placed
     }
-    if app.filter().is_empty() {
-        let below = Rect { y: list.y + u16::try_from(rows.len()).unwrap_or(list.height).min(list.height), ..list };
-        let below = Rect { height: list.bottom() - below.y, ..below };
-        watchers(view, lock, (below, &placed), buffer);
+
+    fn title(&self, view: View<'_>) -> ListTitle {
+        title(view)
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        let Some(lock) = view.app.world().open_lock() else {
+            let was_open = view.app.opened().is_some();
+            let what = if was_open { "This lock is gone: its parent was deleted." } else { "No lock is open." };
+            return vec![what.to_owned(), "Esc goes back to the list.".to_owned()];
+        };
+        if !view.app.filter().is_empty() && !lock.is_empty() {
+            return view.nothing_contains("No contender");
+        }
+        vec!["Nobody holds this lock, and nobody waits for it.".to_owned()]
+    }
+
+    fn cell(&self, view: View<'_>, row: &QueueRow<'_>, column: Placed<QueueColumn>) -> Cell {
+        cell(view, row, column)
+    }
+
+    fn mark(&self, view: View<'_>, row: &QueueRow<'_>) -> Option<(&'static str, Style)> {
+        let tagged = view.app.tags().has(&row.lock.path_of(row.row.contender));
+        tagged.then_some((view.theme.signs.tag, view.theme.wait))
+    }
+
+    fn draw_below(&self, view: View<'_>, area: Rect, placed: &[Placed<QueueColumn>], buffer: &mut Buffer) {
+        if let Some(lock) = view.app.world().open_lock().filter(|_| view.app.filter().is_empty()) {
+            watchers(view, lock, (area, placed), buffer);
+        }
     }
 }
 
@@ -139,7 +153,9 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
                     let (text, style) = life(view, table_at.owner_state(*id, app.now()));
                     Cell::new(view.fit(&text, width, Keep::Start), style)
                 }
-                QueueColumn::WaitsFor => Cell::new(view.fit("watches it", width, Keep::Start), plain),
+                QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
+                    Cell::new(view.fit("watches it", width, Keep::Start), plain)
+                }
                 _ => Cell::new("", plain),
             }
         });
@@ -150,7 +166,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
     }
 }
 
-fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
+fn title(view: View<'_>) -> ListTitle {
     let (app, theme) = (view.app, view.theme);
     let name = app.opened().map_or_else(
         || "Queue".to_owned(),
@@ -160,13 +176,12 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
         },
     );
     let room = if app.layout().is_some_and(|layout| layout.main.width >= 110) { 60 } else { 28 };
-    let mut left = vec![(view.fit(&name, room, Keep::End), theme.strong)];
-    let Some(lock) = lock else { return Panel { left, focused: app.pane() == Pane::List, ..Panel::default() } };
-    if !app.tags().is_empty() {
-        left.push((format!("{} tagged", count(app.tags().len())), theme.wait));
-    }
-    left.extend(filter_title(view, app.world().queue_rows().len(), lock.len()));
-    left.push((lock.recipe().title().to_owned(), theme.text));
+    let name = view.fit(&name, room, Keep::End);
+    let Some(lock) = app.world().open_lock() else { return ListTitle { name, ..ListTitle::default() } };
+    let tags = app.tags();
+    let before_filter =
+        (!tags.is_empty()).then(|| (format!("{} tagged", count(tags.len())), theme.wait)).into_iter().collect();
+    let mut after_filter = vec![(lock.recipe().title().to_owned(), theme.text)];
     let held = match lock.held() {
         HeldSince::Free => "free".to_owned(),
         HeldSince::Since(time) => format!("held {}", duration(app.now().since(time))),
@@ -189,42 +204,19 @@ fn panel(view: View<'_>, lock: Option<&LockQueue>) -> Panel {
         right = format!("{} held{most} {dot} {right}", plural(lock.holding(), "lease", "leases"));
     }
     if let Some(next) = lock.next_sequence() {
-        left.push((format!("next sequence {next}"), theme.dim));
+        after_filter.push((format!("next sequence {next}"), theme.dim));
     }
     let right = Some((right, view.data(theme.text))).filter(|_| !app.knows_nothing());
-    Panel { left, right, bottom: None, focused: app.pane() == Pane::List }
+    ListTitle { name, before_filter, all: lock.len(), after_filter, right, bottom: None }
 }
 
-fn why_empty(view: View<'_>, lock: Option<&LockQueue>) -> Vec<String> {
-    let app = view.app;
-    let Some(lock) = lock else {
-        let what =
-            if app.opened().is_some() { "This lock is gone: its parent was deleted." } else { "No lock is open." };
-        return vec![what.to_owned(), "Esc goes back to the list.".to_owned()];
-    };
-    if !app.filter().is_empty() && !lock.is_empty() {
-        return vec![
-            format!("No contender contains \"{}\".", view.fit(app.filter().text(), 30, Keep::Start)),
-            "Esc clears the filter.".to_owned(),
-        ];
-    }
-    vec!["Nobody holds this lock, and nobody waits for it.".to_owned()]
-}
-
-/// `marks`: whether what it watches is told by a sign behind whom it waits for.
-fn cell(
-    view: View<'_>,
-    lock: &LockQueue,
-    (row, facts, marks): (&ContenderRow<'_>, &Facts<'_>, bool),
-    column: Placed<QueueColumn>,
-) -> Cell {
+fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, column: Placed<QueueColumn>) -> Cell {
     let theme = view.theme;
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let plain = view.data(theme.text);
     let contender = row.contender;
     match column.key {
-        QueueColumn::Mark => Cell::new(" ", plain),
         QueueColumn::Position => Cell::new(count(row.position), theme.dim),
         QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
         QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
@@ -252,14 +244,18 @@ fn cell(
         },
         QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
         QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
-        QueueColumn::WaitsFor => match watches(view, row, facts).filter(|_| marks) {
-            Some((sign, _, style)) => {
-                let shown = view.fit(&waits_for(view, lock, row), width.saturating_sub(2), Keep::Start);
-                let style = if facts.watching == WatchTarget::Nothing { style } else { plain };
-                Cell::new(format!("{shown} {sign}"), style)
+        QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
+            let sign = watches(view, row, facts).filter(|_| column.key == QueueColumn::WaitsForAndWatches);
+            let room = if sign.is_some() { width.saturating_sub(2) } else { width };
+            let shown = view.fit(&waits_for(view, lock, row), room, Keep::Start);
+            match sign {
+                Some((sign, _, style)) if facts.watching == WatchTarget::Nothing => {
+                    Cell::new(format!("{shown} {sign}"), style)
+                }
+                Some((sign, ..)) => Cell::new(format!("{shown} {sign}"), plain),
+                None => Cell::new(shown, plain),
             }
-            None => Cell::new(view.fit(&waits_for(view, lock, row), width, Keep::Start), plain),
-        },
+        }
         QueueColumn::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
         QueueColumn::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
         QueueColumn::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),

@@ -4,21 +4,18 @@
 //! │▸ 0x1…0001b  10.0.4.17:51586  live         2.1s  …ks/billing   …ocks/orders │
 //! ```
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::Rect;
-
+use super::View;
+use super::list::{ListTitle, ListView};
 use super::who::{client, countdown, life};
-use super::{View, filter_title, window};
 use crate::queue::LockId;
 use crate::text::human::{duration, plural};
 use crate::text::{Keep, session, width};
-use crate::tui::app::{Rows, SessionOrder, SessionRow, WaitStyle};
-use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::app::{SessionOrder, SessionRow, Sessions, WaitStyle};
+use crate::tui::widget::table::{Cell, Column, Placed};
 
+/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum SessionColumn {
-    Mark,
+pub enum SessionColumn {
     Session,
     Client,
     Liveness,
@@ -33,7 +30,6 @@ enum SessionColumn {
 }
 
 const COLUMNS: &[Column<SessionColumn>] = &[
-    Column::text(SessionColumn::Mark, "", 1, 1, 0),
     Column::text(SessionColumn::Session, "SESSION", 9, 18, 0),
     Column::text(SessionColumn::Client, "CLIENT", 15, 21, 1),
     Column::text(SessionColumn::Liveness, "LIVENESS", 12, 13, 0),
@@ -47,59 +43,46 @@ const COLUMNS: &[Column<SessionColumn>] = &[
     Column::text(SessionColumn::Last, "LAST", 4, 4, 8),
 ];
 
-impl SessionColumn {
-    fn sorts(self) -> Option<SessionOrder> {
-        match self {
-            Self::Session => Some(SessionOrder::Session),
-            Self::Client => Some(SessionOrder::Client),
-            Self::Liveness => Some(SessionOrder::Liveness),
-            Self::Heard => Some(SessionOrder::Heard),
-            Self::Holds => Some(SessionOrder::Holds),
-            Self::Waits => Some(SessionOrder::Waits),
-            _ => None,
-        }
-    }
-}
+impl ListView for Sessions {
+    type Column = SessionColumn;
 
-/// Every session that holds or waits.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let sessions = app.world().sessions();
-    let mut left = vec![("Sessions".to_owned(), theme.strong)];
-    left.extend(filter_title(view, sessions.len(), sessions.all()));
-    left.push((plural(sessions.all(), "session holds or waits", "sessions hold or wait"), theme.text));
-    let order = theme.signs.order[usize::from(sessions.reversed())];
-    left.push((format!("sort: {} {order}", sessions.by().id()), theme.dim));
-    let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
-    if inner.height < 2 {
-        return;
+    fn columns(&self, _: View<'_>) -> &'static [Column<SessionColumn>] {
+        COLUMNS
     }
-    if sessions.len() == 0 {
-        view.placeholder(&why_empty(view), inner, buffer);
-        return;
-    }
-    let placed = place(COLUMNS, inner.width);
-    titles(buffer, inner, &placed, |key| if key.sorts() == Some(sessions.by()) { theme.strong } else { theme.title });
-    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    let cursor = app.session_cursor();
-    for (rank, line) in window(cursor.top(), sessions.len(), list) {
-        if let Some(found) = sessions.row(rank) {
-            row(buffer, line, &placed, |column| cell(view, found, column));
-        }
-        if rank == cursor.rank() {
-            view.select(line, buffer, true);
-        }
-    }
-}
 
-fn why_empty(view: View<'_>) -> Vec<String> {
-    if view.app.filter().is_empty() {
-        return vec!["No session holds a lock or waits for one.".to_owned()];
+    fn order_by(&self, column: SessionColumn) -> Option<SessionOrder> {
+        Some(match column {
+            SessionColumn::Session => SessionOrder::Session,
+            SessionColumn::Client => SessionOrder::Client,
+            SessionColumn::Liveness => SessionOrder::Liveness,
+            SessionColumn::Heard => SessionOrder::Heard,
+            SessionColumn::Holds => SessionOrder::Holds,
+            SessionColumn::Waits => SessionOrder::Waits,
+            _ => return None,
+        })
     }
-    vec![
-        format!("No session contains \"{}\".", view.fit(view.app.filter().text(), 30, Keep::Start)),
-        "Esc clears the filter.".to_owned(),
-    ]
+
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let all = view.app.world().sessions().all();
+        let count = plural(all, "session holds or waits", "sessions hold or wait");
+        ListTitle {
+            name: "Sessions".to_owned(),
+            all,
+            after_filter: vec![(count, view.theme.text)],
+            ..ListTitle::default()
+        }
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        if view.app.filter().is_empty() {
+            return vec!["No session holds a lock or waits for one.".to_owned()];
+        }
+        view.nothing_contains("No session")
+    }
+
+    fn cell(&self, view: View<'_>, row: &&SessionRow, column: Placed<SessionColumn>) -> Cell {
+        cell(view, row, column)
+    }
 }
 
 fn cell(view: View<'_>, row: &SessionRow, column: Placed<SessionColumn>) -> Cell {
@@ -110,7 +93,6 @@ fn cell(view: View<'_>, row: &SessionRow, column: Placed<SessionColumn>) -> Cell
     let unknown = || Cell::new(theme.signs.unknown, theme.dim);
     let connection = table_at.view().connection_of(row.session);
     match column.key {
-        SessionColumn::Mark => Cell::new(" ", plain),
         SessionColumn::Session => {
             Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
         }

@@ -4,20 +4,20 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
-use super::{View, filter_title, window};
+use super::View;
+use super::list::{ListTitle, ListView};
 use crate::admin::Ending;
 use crate::diagnose::Finding;
 use crate::queue::{Happening, LockEvent, LockName};
 use crate::text::human::{count, duration, exact_time, plural};
 use crate::text::{Keep, session};
-use crate::tui::app::{Rows, TimelineEntry};
-use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::app::{ListScreen, TimelineEntry, TimelineList};
+use crate::tui::widget::table::{Cell, Column, Placed, row};
 use crate::znode::{Sequence, Timestamp};
 
+/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum TimelineColumn {
-    Mark,
+pub enum TimelineColumn {
     Time,
     Event,
     Lock,
@@ -32,7 +32,6 @@ enum TimelineColumn {
 }
 
 const COLUMNS: &[Column<TimelineColumn>] = &[
-    Column::text(TimelineColumn::Mark, "", 1, 1, 0),
     Column::text(TimelineColumn::Time, "TIME", 12, 12, 0),
     Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
     Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
@@ -46,58 +45,60 @@ const COLUMNS: &[Column<TimelineColumn>] = &[
     Column::text(TimelineColumn::Node, "NODE", 26, 54, 8),
 ];
 
-/// The happenings that the console remembers.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let timeline = app.world().timeline();
-    let rows = app.world().timeline_rows();
-    let cursor = app.moment_cursor();
-    let mut left = vec![("Timeline".to_owned(), theme.strong)];
-    left.push((plural(timeline.len(), "event", "events"), theme.text));
-    if timeline.first() > 0 {
-        left.push((format!("{} older ones are forgotten", count(timeline.first())), theme.dim));
-    }
-    left.extend(filter_title(view, rows.len(), timeline.len()));
-    let follows = if cursor.follows_last() { "following" } else { "G: follow" };
-    let right = Some((follows.to_owned(), theme.dim));
-    let inner = Panel { left, right, ..Panel::default() }.draw(area, buffer, theme);
-    if inner.height < 2 {
-        return;
-    }
-    if rows.len() == 0 {
-        view.placeholder(&why_empty(view, timeline.is_empty()), inner, buffer);
-        return;
-    }
-    let placed = place(COLUMNS, inner.width);
-    titles(buffer, inner, &placed, |_| theme.title);
-    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    for (rank, line) in window(cursor.top(), rows.len(), list) {
-        match rows.id(rank).and_then(|number| timeline.get(number)) {
-            Some(TimelineEntry::Happening(happening)) => {
-                row(buffer, line, &placed, |column| cell(view, happening, column));
-            }
-            Some(TimelineEntry::Finding { at, finding, raised }) => {
-                Sentence::of_finding(view, *at, finding, *raised).draw(view, line, &placed, buffer);
-            }
-            Some(moment @ TimelineEntry::Deletion { node, ending, .. }) => {
-                Sentence::of_deletion(view, moment, node, ending).draw(view, line, &placed, buffer);
-            }
-            None => {}
-        }
-        if rank == cursor.rank() {
-            view.select(line, buffer, true);
-        }
-    }
-}
+impl ListView for TimelineList {
+    type Column = TimelineColumn;
 
-fn why_empty(view: View<'_>, nothing: bool) -> Vec<String> {
-    if nothing {
-        return vec!["Nothing has happened since this console came.".to_owned()];
+    fn columns(&self, _: View<'_>) -> &'static [Column<TimelineColumn>] {
+        COLUMNS
     }
-    vec![
-        format!("Nothing that happened contains \"{}\".", view.fit(view.app.filter().text(), 30, Keep::Start)),
-        "Esc clears the filter.".to_owned(),
-    ]
+
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let (timeline, theme) = (view.app.world().timeline(), view.theme);
+        let mut before_filter = vec![(plural(timeline.len(), "event", "events"), theme.text)];
+        if timeline.first() > 0 {
+            before_filter.push((format!("{} older ones are forgotten", count(timeline.first())), theme.dim));
+        }
+        ListTitle {
+            name: "Timeline".to_owned(),
+            before_filter,
+            all: timeline.len(),
+            right: Some(view.following(self.cursor(view.app).follows_last())),
+            ..ListTitle::default()
+        }
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        if view.app.world().timeline().is_empty() {
+            return vec!["Nothing has happened since this console started.".to_owned()];
+        }
+        view.nothing_contains("No event")
+    }
+
+    fn cell(&self, view: View<'_>, entry: &&TimelineEntry, column: Placed<TimelineColumn>) -> Cell {
+        match entry {
+            TimelineEntry::Happening(happening) => cell(view, happening, column),
+            _ => Cell::new("", view.theme.text),
+        }
+    }
+
+    fn draw_row(
+        &self,
+        view: View<'_>,
+        entry: &&TimelineEntry,
+        line: Rect,
+        placed: &[Placed<TimelineColumn>],
+        buffer: &mut Buffer,
+    ) {
+        match entry {
+            TimelineEntry::Happening(happening) => row(buffer, line, placed, |column| cell(view, happening, column)),
+            TimelineEntry::Finding { at, finding, raised } => {
+                Sentence::of_finding(view, *at, finding, *raised).draw(view, line, placed, buffer);
+            }
+            TimelineEntry::Deletion { node, ending, .. } => {
+                Sentence::of_deletion(view, entry, node, ending).draw(view, line, placed, buffer);
+            }
+        }
+    }
 }
 
 fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -> Cell {
@@ -135,11 +136,9 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
             let node = happening.node.as_deref().unwrap_or_default();
             Cell::new(view.fit(node, width, Keep::Ends), theme.dim)
         }
-        TimelineColumn::Mark
-        | TimelineColumn::Held
-        | TimelineColumn::Queue
-        | TimelineColumn::Herd
-        | TimelineColumn::Chain => Cell::new("", theme.text),
+        TimelineColumn::Held | TimelineColumn::Queue | TimelineColumn::Herd | TimelineColumn::Chain => {
+            Cell::new("", theme.text)
+        }
     }
 }
 
@@ -176,20 +175,20 @@ impl Sentence {
     }
 
     /// What came of a deletion from this console.
-    fn of_deletion(view: View<'_>, moment: &TimelineEntry, node: &str, ending: &Ending) -> Self {
+    fn of_deletion(view: View<'_>, entry: &TimelineEntry, node: &str, ending: &Ending) -> Self {
         let theme = view.theme;
-        let (sign, style) = match moment.event() {
+        let (sign, style) = match entry.event() {
             "deleted" | "asked" => (theme.signs.tag, theme.wait),
             "not-known" => (theme.signs.unknown, theme.unsure),
             _ => (theme.signs.bad, theme.bad),
         };
         let node = Sequence::split(node).map_or_else(|| node.to_owned(), |(_, Sequence(number))| number.to_string());
         Self {
-            at: moment.at(),
+            at: entry.at(),
             sign,
-            word: moment.event(),
+            word: entry.event(),
             style,
-            lock: moment.lock().map(name_of).unwrap_or_default(),
+            lock: entry.lock().map(name_of).unwrap_or_default(),
             text: format!("{node} {ending}"),
             text_style: theme.text,
         }

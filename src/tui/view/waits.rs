@@ -13,13 +13,14 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use super::View;
+use super::list::{ListTitle, ListView};
 use super::who::{lifetime, who};
-use super::{View, window};
 use crate::queue::LockId;
 use crate::text::Keep;
 use crate::text::human::{count, plural};
-use crate::tui::app::{Rows, WaitKind, WaitRow};
-use crate::tui::widget::panel::Panel;
+use crate::tui::app::{WaitKind, WaitRow, Waits};
+use crate::tui::widget::table::{Cell, Column, Placed};
 use crate::znode::{SessionId, Timestamp};
 
 /// Columns of a client's address and its session.
@@ -28,50 +29,43 @@ const CLIENT_WIDTH: usize = 32;
 /// From how many columns on there is room for what could be read from the next row too.
 const MIN_WIDTH_WITH_HOLDER: usize = 90;
 
-/// The wait-for graph.
-pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
-    let (app, theme) = (view.app, view.theme);
-    let graph = app.world().waits();
-    let mut left = vec![("Waits".to_owned(), theme.strong)];
-    let cycles = graph.waits().cycles().len();
-    if cycles > 0 {
-        left.push((format!("{} {}", theme.signs.bad, plural(cycles, "cycle", "cycles")), theme.bad));
+impl ListView for Waits {
+    /// Its rows are lines of text.
+    type Column = ();
+
+    fn columns(&self, _: View<'_>) -> &'static [Column<()>] {
+        &[]
     }
-    left.push((
-        plural(graph.waits().blockers().len(), "session holds up others", "sessions hold up others"),
-        theme.text,
-    ));
-    let inner = Panel { left, ..Panel::default() }.draw(area, buffer, theme);
-    if inner.height < 2 {
-        return;
+
+    fn heading(&self) -> Option<&'static str> {
+        Some("Who holds up others, the worst first: which locks, and who waits for them")
     }
-    if graph.is_empty() {
-        let lines = if app.knows_nothing() {
-            vec!["Nothing is known yet.".to_owned()]
-        } else {
-            vec!["Nobody waits for anybody.".to_owned()]
-        };
-        view.placeholder(&lines, inner, buffer);
-        return;
-    }
-    // The list of every screen begins below a line of titles; this one has a sentence there.
-    let note = "Who holds up others, the worst first: which locks, and who waits for them";
-    Line::from(Span::styled(format!("  {note}"), theme.title)).render(Rect { height: 1, ..inner }, buffer);
-    let list = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
-    let cursor = app.wait_cursor();
-    for (rank, line) in window(cursor.top(), graph.len(), list) {
-        if let Some(row) = graph.row(rank) {
-            let room = usize::from(line.width.saturating_sub(3));
-            let (text, style) = tell(view, row, room);
-            Line::from(vec![
-                Span::styled(format!("  {}", branches(view, &row.follows)), theme.dim),
-                Span::styled(text, style),
-            ])
-            .render(line, buffer);
+
+    fn title(&self, view: View<'_>) -> ListTitle {
+        let (theme, graph) = (view.theme, view.app.world().waits().waits());
+        let mut before_filter = Vec::new();
+        if !graph.cycles().is_empty() {
+            let cycles = plural(graph.cycles().len(), "cycle", "cycles");
+            before_filter.push((format!("{} {cycles}", theme.signs.bad), theme.bad));
         }
-        if rank == cursor.rank() {
-            view.select(line, buffer, true);
-        }
+        let blockers = plural(graph.blockers().len(), "session holds up others", "sessions hold up others");
+        before_filter.push((blockers, theme.text));
+        ListTitle { name: "Waits".to_owned(), before_filter, ..ListTitle::default() }
+    }
+
+    fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
+        let nothing = if view.app.knows_nothing() { "Nothing is known yet." } else { "Nobody waits for anybody." };
+        vec![nothing.to_owned()]
+    }
+
+    fn cell(&self, view: View<'_>, _: &&WaitRow, _: Placed<()>) -> Cell {
+        Cell::new("", view.theme.text)
+    }
+
+    fn draw_row(&self, view: View<'_>, row: &&WaitRow, line: Rect, _: &[Placed<()>], buffer: &mut Buffer) {
+        let (text, style) = sentence(view, row, usize::from(line.width.saturating_sub(3)));
+        let lead = Span::styled(format!("  {}", branches(view, &row.follows)), view.theme.dim);
+        Line::from(vec![lead, Span::styled(text, style)]).render(line, buffer);
     }
 }
 
@@ -87,7 +81,7 @@ fn branches(view: View<'_>, follows: &[bool]) -> String {
     drawn
 }
 
-fn tell(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
+fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
     let (theme, signs) = (view.theme, &view.theme.signs);
     let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
     let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, CLIENT_WIDTH));

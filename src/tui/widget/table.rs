@@ -56,9 +56,11 @@ fn gap(width: u16) -> u16 {
 }
 
 /// Chooses the columns that fit into `width` but its last column, which stays free, and gives each the room that it can
-/// use.
-pub fn place<K: Copy>(columns: &[Column<K>], width: u16) -> Vec<Placed<K>> {
-    let (gap, width) = (gap(width), width.saturating_sub(1));
+/// use. `mark` columns at the left end stay free too.
+pub fn place<K: Copy>(columns: &[Column<K>], mark: u16, width: u16) -> Vec<Placed<K>> {
+    let gap = gap(width);
+    let lead = if mark > 0 { mark + gap } else { 0 };
+    let width = width.saturating_sub(1 + lead);
     let needs = |kept: &[&Column<K>]| {
         kept.iter().map(|column| column.least).sum::<u16>()
             + gap * u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0)
@@ -86,7 +88,7 @@ pub fn place<K: Copy>(columns: &[Column<K>], width: u16) -> Vec<Placed<K>> {
             }
         }
     }
-    let mut x = 0;
+    let mut x = lead;
     let mut placed = Vec::with_capacity(kept.len());
     for (column, width) in kept.into_iter().zip(widths) {
         placed.push(Placed { key: column.key, title: column.title, x, width, right: column.right });
@@ -155,7 +157,7 @@ mod tests {
     ];
 
     fn keys(width: u16) -> Vec<u8> {
-        place(COLUMNS, width).iter().map(|column| column.key).collect()
+        place(COLUMNS, 0, width).iter().map(|column| column.key).collect()
     }
 
     #[test]
@@ -169,7 +171,7 @@ mod tests {
     #[test]
     fn columns_take_the_room_that_they_can_use_and_no_more() {
         for width in 0..200 {
-            let placed = place(COLUMNS, width);
+            let placed = place(COLUMNS, 0, width);
             for (column, next) in placed.iter().zip(&placed[1..]) {
                 assert!(column.x + column.width < next.x, "{width}");
             }
@@ -177,6 +179,6 @@ mod tests {
                 assert!(last.x + last.width <= width, "{width}");
             }
         }
-        assert_eq!(place(COLUMNS, 200)[0].width, 30);
+        assert_eq!(place(COLUMNS, 0, 200)[0].width, 30);
     }
 }

@@ -137,7 +137,7 @@ pub fn is_living(client: &ClientStatus) -> bool {
     !matches!(client.state, ClientState::Crashed | ClientState::Failed)
 }
 
-impl Rows<ClientId> for &[ClientStatus] {
+impl Rows<ClientId> for [ClientStatus] {
     fn len(&self) -> usize {
         <[ClientStatus]>::len(self)
     }

@@ -57,7 +57,7 @@ impl App {
 
     /// The selection among the clients of the chosen side.
     pub fn client_cursor(&self) -> &Cursor<ClientId> {
-        &self.clients[self.side as usize]
+        &self.cursors.clients[self.side as usize]
     }
 
     /// The selected client.
@@ -145,7 +145,7 @@ impl App {
         let Some((id, _)) = self.fleets().fleet(self.side).and_then(FleetView::holder) else {
             return self.show_failure("Nobody holds the lock right now.".to_owned());
         };
-        self.clients[self.side as usize] = Cursor::on(id);
+        self.cursors.clients[self.side as usize] = Cursor::on(id);
     }
 
     /// Stops all fleets.
@@ -161,11 +161,6 @@ impl App {
             return self.refuse("No test clients run.".to_owned());
         }
         Update { redraw: true, effects }
-    }
-
-    pub(in crate::tui::app) fn with_clients(&mut self, with: impl FnOnce(&mut Cursor<ClientId>, &[ClientStatus])) {
-        let fleets = self.paused.as_ref().map_or(&self.fleets, |paused| &paused.fleets);
-        with(&mut self.clients[self.side as usize], fleets.clients(self.side));
     }
 }
 

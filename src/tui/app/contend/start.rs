@@ -142,7 +142,7 @@ impl App {
         );
         self.fleets.replace(left, right);
         self.side = FleetSide::Left;
-        self.clients = [Cursor::first(), Cursor::first()];
+        self.cursors.clients = [Cursor::first(), Cursor::first()];
         self.go(Screen::Contend);
         Update { redraw: true, effects }
     }

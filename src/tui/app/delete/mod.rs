@@ -241,13 +241,13 @@ impl App {
         let world = &self.live;
         match self.screen {
             Screen::Locks => {
-                let lock = self.locks.selected(world.locks()).and_then(|id| world.table().lock(id));
+                let lock = self.cursors.locks.selected(world.locks()).and_then(|id| world.table().lock(id));
                 lock.map(|lock| lock.path().clone()).into_iter().collect()
             }
             _ if !self.tags.is_empty() => self.tags.paths().cloned().collect(),
             _ => {
                 let Some(lock) = world.open_lock() else { return Vec::new() };
-                let selected = self.contenders.selected(&world.queue_rows());
+                let selected = self.cursors.contenders.selected(&world.queue_rows());
                 selected.or_else(|| lock.is_empty().then(|| lock.path().clone())).into_iter().collect()
             }
         }

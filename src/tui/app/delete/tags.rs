@@ -50,7 +50,7 @@ impl App {
         if let Some(why) = self.why_no_deletion() {
             return self.show_failure(why);
         }
-        let Some(row) = self.live.queue_rows().row(self.contenders.rank()) else {
+        let Some(row) = self.live.queue_rows().row(self.cursors.contenders.rank()) else {
             return self.show_failure("There is no contender to tag.".to_owned());
         };
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };

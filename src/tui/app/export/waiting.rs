@@ -9,7 +9,7 @@ use crate::tui::app::SessionRow;
 
 /// A session that holds or waits.
 #[derive(Serialize)]
-pub(super) struct SessionFacts<'a> {
+pub(in crate::tui::app) struct SessionFacts<'a> {
     session: String,
     client: Option<&'a str>,
     server: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct SessionFacts<'a> {
 }
 
 impl<'a> SessionFacts<'a> {
-    pub(super) fn new(row: &SessionRow, table_at: TableAt<'a>) -> Self {
+    pub(in crate::tui::app) fn new(row: &SessionRow, table_at: TableAt<'a>) -> Self {
         let found = table_at.view().connection_of(row.session);
         let connection = found.map(|(_, connection)| connection);
         let (life, expires_in) = table_at.owner_state(row.session, row.since);
@@ -46,7 +46,7 @@ impl<'a> SessionFacts<'a> {
 
 /// The wait-for graph.
 #[derive(Serialize)]
-pub(super) struct WaitFacts<'a> {
+pub(in crate::tui::app) struct WaitFacts<'a> {
     blockers: Vec<BlockerFacts<'a>>,
     cycles: Vec<Vec<OneWait<'a>>>,
     self_blocked: Vec<OneWait<'a>>,
@@ -71,7 +71,7 @@ struct OneWait<'a> {
 }
 
 impl<'a> WaitFacts<'a> {
-    pub(super) fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
+    pub(in crate::tui::app) fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
         let one = |wait: &'a Wait| OneWait {
             session: wait.waiter.to_string(),
             node: &wait.node,

@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, selected_lock};
 use crate::queue::Change;
-use crate::tui::app::{Effect, Event, Key, LockOrder, Mouse, Screen};
+use crate::tui::app::{Effect, Event, Key, ListOrder, LockOrder, Mouse, Screen};
 use crate::tui::testing::{NOW, at, curator, gone, live, path, press, seen};
 
 #[test]

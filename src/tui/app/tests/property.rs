@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{SIZE, later};
 use crate::queue::{Change, ConnectionState};
-use crate::tui::app::{App, Event, LockOrder, Rows};
+use crate::tui::app::{App, Event, ListOrder, LockOrder, Rows};
 use crate::tui::testing::{at, connected, listed, live, path, press, seen};
 
 /// A contender's node: of a mutex, of a read/write lock, or of a semaphore's two parents.

@@ -1,0 +1,50 @@
+//! Audit: what this console and others wrote down.
+
+use crate::admin::audit::AuditEntry;
+use crate::tui::app::list::{FixedOrder, ListScreen};
+use crate::tui::app::{App, Cursor, Filter, Pane, Rows};
+
+/// The list of Audit.
+pub struct AuditEntries;
+
+impl ListScreen<App> for AuditEntries {
+    type Id = String;
+    type Row<'a> = &'a AuditEntry;
+    type Order = FixedOrder;
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<String> + 'a {
+        app.audit()
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a AuditEntry> {
+        app.audit().entry(rank)
+    }
+
+    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<String> {
+        &app.cursors.audit
+    }
+
+    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<String> {
+        &mut app.cursors.audit
+    }
+
+    /// The node's path; in the details its owner.
+    fn copied(&self, app: &App, entry: &AuditEntry) -> Option<String> {
+        match app.pane() {
+            Pane::Details => entry.subject.owner.clone(),
+            Pane::List | Pane::Findings => Some(entry.subject.path.clone()),
+        }
+    }
+
+    fn open(&self, app: &mut App) {
+        app.go_to_pane(Pane::Details);
+    }
+
+    fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
+        Some(app.audit().filter())
+    }
+
+    fn set_filter(&self, app: &mut App, filter: Filter) {
+        app.audit.set_filter(filter);
+    }
+}

@@ -1,0 +1,60 @@
+//! Waits: who waits for whom, across locks.
+
+use crate::tui::app::export::WaitFacts;
+use crate::tui::app::list::{FixedOrder, ListScreen};
+use crate::tui::app::{App, Cursor, Rows, WaitId, WaitKind, WaitRow};
+
+/// The list of Waits.
+pub struct Waits;
+
+impl ListScreen<App> for Waits {
+    type Id = WaitId;
+    type Row<'a> = &'a WaitRow;
+    type Order = FixedOrder;
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<WaitId> + 'a {
+        app.world().waits()
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a WaitRow> {
+        app.world().waits().row(rank)
+    }
+
+    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<WaitId> {
+        &app.cursors.waits
+    }
+
+    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<WaitId> {
+        &mut app.cursors.waits
+    }
+
+    /// The lock of a row about a lock, else the session.
+    fn copied(&self, app: &App, row: &WaitRow) -> Option<String> {
+        let lock = || Some(app.world().table().lock(row.lock?)?.path().to_string());
+        match row.kind {
+            WaitKind::Lock(_) | WaitKind::More(_) => lock(),
+            _ => row.session.map(|session| session.to_string()).or_else(lock),
+        }
+    }
+
+    fn open(&self, app: &mut App) {
+        let Some(row) = self.row(app, self.cursor(app).rank()) else {
+            return app.show_failure("There is no lock to open.".to_owned());
+        };
+        let (session, lock) = (row.session, row.lock);
+        app.open_for(lock, session);
+    }
+
+    fn exported(&self, app: &App) -> Result<String, String> {
+        app.as_json(WaitFacts::new(app.world().waits().waits(), app.world().table()))
+    }
+
+    fn changes_with_time(&self, app: &App) -> bool {
+        app.live.table().contender_count() > 0
+    }
+
+    fn list_again(&self, app: &mut App) {
+        let now = app.now();
+        app.shown_world_mut().draw_waits(now);
+    }
+}

@@ -1,0 +1,186 @@
+//! Draws every list alike: a box with a title, the titles of the columns, the rows that fit, and which one is selected.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::View;
+use crate::text::{Keep, wrap_words};
+use crate::tui::app::{App, ListOrder, ListScreen, Pane, Rows};
+use crate::tui::widget::panel::Panel;
+use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+
+/// Columns at the left end, for the sign of the selected row.
+pub const MARK_WIDTH: u16 = 1;
+
+/// What stands in the borders of a list, besides its filter and its order.
+#[derive(Default)]
+pub struct ListTitle {
+    /// What it lists.
+    pub name: String,
+    /// Parts that stand before the filter.
+    pub before_filter: Vec<(String, Style)>,
+    /// How many rows there are, whether they pass the filter or not.
+    pub all: usize,
+    /// Parts that stand behind the filter.
+    pub after_filter: Vec<(String, Style)>,
+    /// At the right end of the upper border.
+    pub right: Option<(String, Style)>,
+    /// In the lower border.
+    pub bottom: Option<(String, Style)>,
+}
+
+/// How one list looks.
+pub trait ListView: ListScreen<App> {
+    /// Names the columns.
+    type Column: Copy + 'static;
+
+    /// The columns that it can have; none when its rows are lines of text.
+    fn columns(&self, view: View<'_>) -> &'static [Column<Self::Column>];
+    /// What stands in its borders.
+    fn title(&self, view: View<'_>) -> ListTitle;
+    /// What stands there instead of rows, in lines of at most so many columns where it may be long.
+    fn why_empty(&self, view: View<'_>, columns: usize) -> Vec<String>;
+    /// What stands in a column of a row.
+    fn cell(&self, view: View<'_>, row: &Self::Row<'_>, column: Placed<Self::Column>) -> Cell;
+
+    /// The order that sorts by a column.
+    fn order_by(&self, _: Self::Column) -> Option<Self::Order> {
+        None
+    }
+    /// Gives the columns that fit their places.
+    fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<Self::Column>> {
+        place(self.columns(view), MARK_WIDTH, width)
+    }
+    /// A sentence in the place of the titles of columns.
+    fn heading(&self) -> Option<&'static str> {
+        None
+    }
+    /// Draws one row.
+    fn draw_row(
+        &self,
+        view: View<'_>,
+        shown: &Self::Row<'_>,
+        line: Rect,
+        placed: &[Placed<Self::Column>],
+        buffer: &mut Buffer,
+    ) {
+        row(buffer, line, placed, |column| self.cell(view, shown, column));
+    }
+    /// A sign before a row, beside the one of the selected row.
+    fn mark(&self, _: View<'_>, _: &Self::Row<'_>) -> Option<(&'static str, Style)> {
+        None
+    }
+    /// Draws what stands below the last row.
+    fn draw_below(&self, _: View<'_>, _: Rect, _: &[Placed<Self::Column>], _: &mut Buffer) {}
+    /// What is wrong with the whole list, in its last lines.
+    fn trouble<'a>(&self, _: View<'a>) -> Option<&'a str> {
+        None
+    }
+}
+
+/// Draws a list. The work follows the height of the terminal.
+pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buffer) {
+    let (app, theme) = (view.app, view.theme);
+    let rows = list.rows(app);
+    let inner = panel(list, view, rows.len()).draw(area, buffer, theme);
+    if inner.height < 2 {
+        return;
+    }
+    let inner = match list.trouble(view) {
+        Some(trouble) => draw_trouble(view, trouble, inner, buffer),
+        None => inner,
+    };
+    if rows.is_empty() {
+        view.placeholder(&list.why_empty(view, usize::from(inner.width).saturating_sub(4)), inner, buffer);
+        return;
+    }
+    let placed = list.place(view, inner.width);
+    draw_titles(list, view, inner, &placed, buffer);
+    let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
+    let cursor = list.cursor(app);
+    for (rank, line) in window(cursor.top(), rows.len(), body) {
+        let shown = list.row(app, rank);
+        if let Some(shown) = &shown {
+            list.draw_row(view, shown, line, &placed, buffer);
+        }
+        if rank == cursor.rank() {
+            view.select(line, buffer, app.pane() == Pane::List);
+        }
+        if let Some((sign, style)) = shown.and_then(|shown| list.mark(view, &shown)) {
+            // Between the sign of the selection and the first column there is always room.
+            let x = (line.x + MARK_WIDTH).min(line.right().saturating_sub(1));
+            buffer.set_stringn(x, line.y, sign, 1, style);
+        }
+    }
+    let used = u16::try_from(rows.len()).unwrap_or(body.height).min(body.height);
+    let below = Rect { y: body.y + used, height: body.height - used, ..body };
+    list.draw_below(view, below, &placed, buffer);
+}
+
+fn draw_titles<L: ListView>(list: &L, view: View<'_>, area: Rect, placed: &[Placed<L::Column>], buffer: &mut Buffer) {
+    let theme = view.theme;
+    if let Some(heading) = list.heading() {
+        let line = Line::from(Span::styled(format!("  {heading}"), theme.title));
+        return line.render(Rect { height: 1, ..area }, buffer);
+    }
+    let order = list.order(view.app).map(|(order, _)| order);
+    titles(buffer, area, placed, |column| {
+        let sorts = order.is_some() && list.order_by(column) == order;
+        if sorts { theme.strong } else { theme.title }
+    });
+}
+
+fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
+    let (app, theme) = (view.app, view.theme);
+    let title = list.title(view);
+    let mut left = vec![(title.name, theme.strong)];
+    left.extend(title.before_filter);
+    if !app.filter().is_empty() {
+        let text = view.fit(app.filter().text(), 24, Keep::Start);
+        left.push((format!("filter: {text} ({shown} of {})", title.all), theme.wait));
+    }
+    left.extend(title.after_filter);
+    if let Some((order, reversed)) = list.order(app) {
+        let sign = theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)];
+        left.push((format!("sort: {} {sign}", order.id()), theme.dim));
+    }
+    let focused = app.screen().panes().len() > 1 && app.pane() == Pane::List;
+    Panel { left, right: title.right, bottom: title.bottom, focused }
+}
+
+/// Draws what is wrong in the last lines of an area, and returns what is left of it.
+fn draw_trouble(view: View<'_>, trouble: &str, area: Rect, buffer: &mut Buffer) -> Rect {
+    let theme = view.theme;
+    let lines = wrap_words(trouble, usize::from(area.width).saturating_sub(4), theme.signs.charset);
+    let most = usize::from(area.height).saturating_sub(4);
+    let height = u16::try_from(lines.len().min(most)).unwrap_or(0);
+    let rest = Rect { height: area.height - height, ..area };
+    for (at, (text, y)) in lines.into_iter().zip(rest.bottom()..area.bottom()).enumerate() {
+        let sign = if at == 0 { theme.signs.bad } else { " " };
+        Line::from(Span::styled(format!(" {sign} {text}"), theme.bad)).render(Rect { y, height: 1, ..area }, buffer);
+    }
+    rest
+}
+
+/// The rows of a list that show: their ranks, and the line of each.
+fn window(top: usize, rows: usize, area: Rect) -> impl Iterator<Item = (usize, Rect)> {
+    let end = rows.min(top + usize::from(area.height));
+    let lines = (0..area.height).map(move |line| Rect { y: area.y + line, height: 1, ..area });
+    (top..end).zip(lines)
+}
+
+impl View<'_> {
+    /// What an empty list says while a filter hides its rows; `what` cannot be found.
+    pub fn nothing_contains(self, what: &str) -> Vec<String> {
+        let text = self.fit(self.app.filter().text(), 30, Keep::Start);
+        vec![format!("{what} contains \"{text}\"."), "Esc clears the filter.".to_owned()]
+    }
+
+    /// Whether a list stays with its last row.
+    pub fn following(self, follows: bool) -> (String, Style) {
+        (if follows { "following" } else { "G: follow" }.to_owned(), self.theme.dim)
+    }
+}
