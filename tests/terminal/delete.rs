@@ -101,7 +101,7 @@ async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
     terminal.press("\r");
     terminal.shows_all(&["ownerless", "2 waiting"]);
     terminal.press("x");
-    terminal.shows_all(&["Delete 0?", "no session owns it", "acquires next", "y deletes it"]);
+    terminal.shows_all(&["Delete /orders/lock-0000000000?", "no session owns it", "acquires next", "y deletes it"]);
     terminal.press("n");
     assert!(fixture.is_there(&left[0]).await);
     answer(&mut terminal, "y", "0 of /orders is deleted.");
@@ -133,7 +133,7 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
     terminal.press("\r");
     terminal.shows_all(&["1 waiting", "live"]);
     terminal.press("x");
-    terminal.shows_all(&["Delete 1?", "is connected from", "stop it first", "type 1 and Enter"]);
+    terminal.shows_all(&["Delete /orders/", "is connected from", "stop it first", "type 1 and Enter"]);
     terminal.press("y");
     answer(&mut terminal, "2\r", "1 was to be typed");
     assert!(fixture.is_there(&held[0]).await);
@@ -191,7 +191,7 @@ async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
     terminal.press("\rx");
     terminal.shows_all(&["no waiter is", "up to 17 changes", "y deletes it"]);
     terminal.press("\x1b");
-    terminal.hides("Delete 0?");
+    terminal.hides("Delete /orders/");
     for (node, may) in [("/orders", Permission::READ | Permission::DELETE), (&left[0], Permission::READ)] {
         let acl = [Acl::new(may | Permission::ADMIN, AuthId::new("world", "anyone"))];
         fixture.client.set_acl(node, &acl, None).await.expect("closed");
@@ -244,7 +244,7 @@ async fn curators_owner_is_asked_and_nothing_is_deleted() {
     terminal.press("\rx");
     terminal.shows("r asks its owner to release");
     terminal.press("r");
-    terminal.shows_all(&["Ask the owner of 0 to release?", "nothing is deleted"]);
+    terminal.shows_all(&["Ask the owner of /orders/", "nothing is deleted"]);
     answer(&mut terminal, "y", "is marked: its owner is asked");
     let (data, _) = fixture.client.get_data(&held[0]).await.expect("the node is there");
     assert_eq!(data, b"__REVOKE__");
@@ -290,7 +290,7 @@ fn a_deletion_that_was_confirmed_is_finished_though_the_user_leaves() {
     let mut terminal = Terminal::lockscope(&arguments, 80, 24);
     terminal.shows_all(&["● live", "1 contender"]);
     terminal.press("\rx");
-    terminal.shows_all(&["Delete 0?", "up to 17 changes", "y deletes it"]);
+    terminal.shows_all(&["Delete /", "up to 17 changes", "y deletes it"]);
     // The server stands still while the plan is confirmed and the console is left.
     server.pause();
     answer(&mut terminal, "y", "deleting 1 node");

@@ -23,7 +23,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     // One of five is gone, and the servers wait for its session.
     terminal.shows_all(&["2/6", "2 of 3", "4 test"]);
-    terminal.shows_all(&["● holds", "expiring", "Why it is stuck"]);
+    terminal.shows_all(&["● holds", "expiring", "Diagnosis"]);
     terminal.press("n");
     terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);
     terminal.press("n");

@@ -81,7 +81,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
     terminal.press("1");
     terminal.shows("✖ deadlock");
     terminal.press("\r");
-    terminal.shows_all(&["Why it is stuck", "deadlock: ", "what to do: "]);
+    terminal.shows_all(&["Diagnosis", "deadlock: ", "what to do: "]);
     terminal.press("3");
     terminal.shows_all(&["2 sessions hold or wait", "127.0.0.1:"]);
     // One of them gives in.
