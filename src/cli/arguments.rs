@@ -171,7 +171,7 @@ mod tests {
     /// A value that the option takes and that is not its default.
     fn value(option: &Arg) -> String {
         let named = option.get_possible_values().last().map(|value| value.get_name().to_owned());
-        let value = match option.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()) {
+        let value = match option.get_value_names().and_then(|names| names.first()).map(AsRef::<str>::as_ref) {
             Some("DURATION") => "7s".to_owned(),
             Some("PATH") => "/some/where".to_owned(),
             Some("URL") => "http://HOST:7/x".to_owned(),

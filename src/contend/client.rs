@@ -148,7 +148,7 @@ impl Client {
             if error.is_permanent() || is_first && attempt >= MAX_FIRST_CONNECTS {
                 break;
             }
-            sleep(backoff.next()).await;
+            sleep(backoff.next_pause()).await;
         }
         None
     }
@@ -178,7 +178,7 @@ impl Client {
                 }
                 Err(error) => {
                     self.fails(&error);
-                    sleep(backoff.next()).await;
+                    sleep(backoff.next_pause()).await;
                 }
             }
         }

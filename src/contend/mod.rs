@@ -9,7 +9,7 @@
 //!
 //! Watch events are counted in four ways, which agree as far as they can:
 //!
-//! - **delivered**: what the locks' own [`Probe`](crate::lock::Probe)s count when a watch fires.
+//! - **delivered**: what the locks' own [`CostCounter`](crate::lock::CostCounter)s count when a watch fires.
 //! - **on the wire**: notifications that passed the links. Where nothing was cut it equals the delivered ones exactly.
 //! - **server**: the growth of the members' own counters, `node_children` and `node_deleted`. Other clients of
 //!   the ensemble are in it; where there are none, and no session expired, it equals the delivered ones exactly too.

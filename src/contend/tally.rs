@@ -242,9 +242,9 @@ impl Tally {
     fn stops(&mut self, client: ClientId) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         stats.token = None;
-        let (state, access) = (stats.state, stats.access);
-        self.deletions.add(u64::from(matches!(state, ClientState::Waiting | ClientState::Holding)));
-        if state == ClientState::Waiting {
+        let (before, access) = (stats.state, stats.access);
+        self.deletions.add(u64::from(matches!(before, ClientState::Waiting | ClientState::Holding)));
+        if before == ClientState::Waiting {
             self.no_more_waits(access);
             self.totals.modelled_herd += self.waiting;
         }

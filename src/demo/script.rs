@@ -75,7 +75,7 @@ impl SceneFleet {
     }
 }
 
-/// What the sessions of a [`SceneRunner`] do(super::SceneRunner).
+/// What the sessions of a [`SceneRunner`](super::SceneRunner) do.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ScriptedClients {

@@ -264,7 +264,7 @@ impl Default for Retries {
 impl Retries {
     pub(super) async fn wait(&mut self) {
         if self.failures > 0 {
-            sleep(self.backoff.next()).await;
+            sleep(self.backoff.next_pause()).await;
         }
         self.failures = self.failures.saturating_add(1);
     }

@@ -74,7 +74,7 @@ impl ObserverTask {
             if began.elapsed() > STABLE_AFTER {
                 backoff.reset();
             } else {
-                self.outbox.send_while(sleep(backoff.next())).await?;
+                self.outbox.send_while(sleep(backoff.next_pause())).await?;
             }
             let expired = || "the session expired while there was no connection".to_owned();
             reason = Some(servers.broken().filter(|_| servers.library_ended()).unwrap_or_else(expired));
@@ -113,7 +113,7 @@ impl ObserverTask {
             // A command that ends says why, and waits no more.
             let waits = self.waits == RetryPolicy::UntilStopped;
             reason = Some(if waits { error.while_waiting() } else { error.to_string() });
-            let delay = backoff.next();
+            let delay = backoff.next_pause();
             self.link(ConnectionState::Connecting {
                 attempt,
                 reason: reason.clone(),
@@ -150,7 +150,7 @@ impl ObserverTask {
             if self.follower.is_synced() && began.elapsed() > STABLE_AFTER {
                 session.backoff.reset();
             } else {
-                self.outbox.send_while(sleep(session.backoff.next())).await?;
+                self.outbox.send_while(sleep(session.backoff.next_pause())).await?;
             }
         }
     }

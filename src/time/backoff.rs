@@ -19,12 +19,12 @@ impl Backoff {
     }
 
     /// How long to pause after one more failure.
-    pub fn next(&mut self) -> Duration {
+    pub fn next_pause(&mut self) -> Duration {
         let full = self.next.min(self.longest);
         self.next = full.saturating_mul(2);
         // The keys of a fresh hasher are random, and this needs no better randomness than that, nor a crate for it.
         let thousandths = u32::try_from(RandomState::new().hash_one(()) % 250).unwrap_or_default();
-        full - full / 1000 * thousandths
+        full.saturating_sub(full / 1000 * thousandths)
     }
 
     /// Starts over after a success.
@@ -43,20 +43,20 @@ mod tests {
     #[test]
     fn pauses_grow_to_a_bound_and_start_over() {
         let mut backoff = Backoff::new(FIRST, LONGEST);
-        let pauses: Vec<Duration> = (0..12).map(|_| backoff.next()).collect();
+        let pauses: Vec<Duration> = (0..12).map(|_| backoff.next_pause()).collect();
         for (doublings, pause) in pauses.iter().enumerate() {
             let full = LONGEST.min(FIRST * (1 << doublings));
             assert!(*pause <= full && *pause >= full * 3 / 4, "{pauses:?}");
         }
         backoff.reset();
-        assert!(backoff.next() <= FIRST);
+        assert!(backoff.next_pause() <= FIRST);
     }
 
     #[test]
     fn two_programs_do_not_come_back_together() {
         let pauses = || {
             let mut backoff = Backoff::new(FIRST, LONGEST);
-            std::array::from_fn::<_, 12, _>(|_| backoff.next())
+            std::array::from_fn::<_, 12, _>(|_| backoff.next_pause())
         };
         assert_ne!(pauses(), pauses());
     }

@@ -109,7 +109,9 @@ impl Settings {
     pub(super) fn sandbox(&self, port: u16) -> Vec<String> {
         let least = format!("{}ms", (self.tick * 2).as_millis());
         // Tests of the library alone are built without the program, and start real servers only.
-        let program = option_env!("CARGO_BIN_EXE_lockscope").expect("the program is built with these tests");
+        let Some(program) = option_env!("CARGO_BIN_EXE_lockscope") else {
+            panic!("the program is not built with these tests");
+        };
         [program, "sandbox", "--port", &port.to_string(), "--min-session-timeout", &least].map(str::to_owned).to_vec()
     }
 

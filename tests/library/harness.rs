@@ -4,6 +4,8 @@
 pub mod certificates;
 #[path = "../harness/process.rs"]
 pub mod process;
+#[path = "../harness/relay/mod.rs"]
+pub mod relay;
 #[path = "../harness/server.rs"]
 pub mod server;
 #[path = "../harness/settings.rs"]

@@ -2,12 +2,13 @@
 
 #[expect(dead_code, reason = "its `main` is for the program")]
 mod guarded_counter;
-#[allow(dead_code, reason = "these tests need little of it")]
+#[allow(dead_code, unused_imports, reason = "these tests need little of it")]
 mod harness;
 
 use std::time::Duration;
 
 use guarded_counter::{Round, Worker, add_with};
+use harness::relay::Relay;
 use harness::wait::{PATIENCE, eventually};
 use harness::zk;
 use lockscope::lock::{Algorithm, Lock, Loss};
@@ -33,18 +34,6 @@ async fn value(client: &Client) -> (i64, u64) {
     (token.parse().expect("a number"), value.parse().expect("a number"))
 }
 
-/// Ends a client's session at the servers: takes it over with a second client and closes that one.
-async fn expire(client: &Client, servers: &str) {
-    let session = client.session().clone();
-    let second = Client::connector().with_session(session).connect(servers).await.expect("the session lives");
-    drop(second);
-    eventually("the end of the session", async || match client.state() {
-        state if state.is_terminated() => Ok(()),
-        state => Err(state),
-    })
-    .await;
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn workers_count_together_and_leave_nothing_behind() {
     let (servers, client) = counter("counted").await;
@@ -60,7 +49,9 @@ async fn workers_count_together_and_leave_nothing_behind() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_whose_session_expires_at_work_stops_and_goes_on_with_another_session() {
     let (servers, client) = counter("expired").await;
-    let mut first = worker(&servers).await;
+    let (server, root) = servers.split_once('/').expect("it has a root of its own");
+    let relay = Relay::start(server).await;
+    let mut first = worker(&format!("{}/{root}", relay.connect_string())).await;
     let endless = std::future::pending();
     let (round, ()) = tokio::join!(tokio::time::timeout(PATIENCE, first.add_one(endless)), async {
         eventually("a holder", async || match client.list_children("/lock").await {
@@ -68,7 +59,7 @@ async fn a_worker_whose_session_expires_at_work_stops_and_goes_on_with_another_s
             other => Err(other),
         })
         .await;
-        expire(first.client(), &servers).await;
+        relay.expire().await;
     });
     assert_eq!(round.expect("it ends").expect("it knows"), Round::Lost(Loss::Expired));
     assert_eq!(value(&client).await, (0, 0), "it has written nothing");

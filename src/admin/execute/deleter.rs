@@ -74,7 +74,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
             };
             match step {
                 Ok(Attempt::End(ending)) => return ending,
-                Ok(Attempt::Again | Attempt::NotPermitted) => sleep(backoff.next()).await,
+                Ok(Attempt::Again | Attempt::NotPermitted) => sleep(backoff.next_pause()).await,
                 Err(error) => {
                     if let Err(ending) = self.recover(error, &mut backoff).await {
                         return ending;
@@ -314,7 +314,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         }
         let mut states = self.client.state_watcher();
         loop {
-            sleep(backoff.next()).await;
+            sleep(backoff.next_pause()).await;
             loop {
                 match states.peek_state() {
                     SessionState::SyncConnected => break,

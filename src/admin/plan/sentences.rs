@@ -112,7 +112,7 @@ pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -
             say("if its client lives, it goes on as if it held the lock, beside the next one");
         }
         OwnerLife::Suspect | OwnerLife::Unknown => {
-            say("if its client lives, it may wait forever for a node that is gone")
+            say("if its client lives, it may wait forever for a node that is gone");
         }
         OwnerLife::Expiring { .. } if !waits => {
             say("its client may come back before that and go on as if it held the lock: waiting is safer");

@@ -62,8 +62,8 @@ fn suspicion(
         *last = fresh;
     }
     let silent = gathered.since(last.since);
-    let least = context.thresholds.stuck_after;
-    if silent < least || heard <= last.since || context.first_waits()? < least {
+    let min_silence = context.thresholds.stuck_after;
+    if silent < min_silence || heard <= last.since || context.first_waits()? < min_silence {
         return None;
     }
     let summary = format!(

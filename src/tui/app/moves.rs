@@ -31,10 +31,10 @@ impl App {
         }
     }
 
-    pub(super) fn go_to_end(&mut self, last: bool) {
+    pub(super) fn go_to_end(&mut self, to_last: bool) {
         match self.focused_list() {
-            Some(list) => list.go_to_end(self, last),
-            None => self.scroll_page(if last { isize::MAX } else { isize::MIN }),
+            Some(list) => list.go_to_end(self, to_last),
+            None => self.scroll_page(if to_last { isize::MAX } else { isize::MIN }),
         }
     }
 

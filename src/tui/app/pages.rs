@@ -161,8 +161,8 @@ impl App {
         Writer::in_box(columns, area.width, self.charset())
     }
 
-    fn in_pane(&self, page: Page, area: Area, pane: Pane) -> ShownPage {
-        let focus = if self.pane == pane { Focus::Here } else { Focus::Elsewhere };
+    fn in_pane(&self, page: Page, area: Area, focused: Pane) -> ShownPage {
+        let focus = if self.pane == focused { Focus::Here } else { Focus::Elsewhere };
         self.scrolled_page(page, area, focus)
     }
 

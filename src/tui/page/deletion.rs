@@ -9,7 +9,6 @@ use crate::text::{Keep, fit};
 
 /// A plan that somebody is asked about.
 #[derive(Clone, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct Question<'a> {
     /// What would be done.
     pub plan: &'a DeletePlan,

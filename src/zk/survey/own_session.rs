@@ -67,7 +67,7 @@ impl OwnSession {
                 }
                 Err(error) => tracing::info!(error = error.to_string(), "no session for the survey"),
             }
-            sleep(backoff.next()).await;
+            sleep(backoff.next_pause()).await;
         }
     }
 

@@ -71,7 +71,7 @@ impl Pace {
 
     /// After no answer: a second, then about twice as long each time.
     pub(super) fn failed(&mut self) -> Duration {
-        let wait = self.backoff.next().max(MIN_INTERVAL);
+        let wait = self.backoff.next_pause().max(MIN_INTERVAL);
         self.wait(wait)
     }
 

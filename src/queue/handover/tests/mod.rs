@@ -9,6 +9,7 @@ use crate::recipe::{RequestMode, Role};
 use crate::znode::{NodeData, SessionId, Timestamp, Zxid};
 
 /// What may happen; contenders are named by their sessions.
+#[expect(clippy::large_enum_variant, reason = "a few of them in a test")]
 enum Step {
     Announced {
         lease: i64,

@@ -27,7 +27,7 @@ impl App {
             Some(0) => self.show_notice(format!("The test clients of {path} are gone, and their nodes with them.")),
             Some(1) => self.show_failure(format!("Test clients left 1 node in {path}: it goes with its session.")),
             Some(left) => {
-                self.show_failure(format!("Test clients left {left} nodes in {path}: they go with their sessions."))
+                self.show_failure(format!("Test clients left {left} nodes in {path}: they go with their sessions."));
             }
             None => self.show_failure(format!("Whether test clients left nodes in {path} could not be found out.")),
         }
