@@ -127,5 +127,6 @@ fn lists(member: &MemberView) -> Option<String> {
 /// How many servers report everything, of how many.
 pub fn summary(view: &ServerView) -> String {
     let all = view.members.len();
-    format!("{} of {} report everything", count(all - view.missing().count()), plural(all, "server", "servers"))
+    let what = plural(all, "server reports everything", "servers report everything");
+    format!("{} of {what}", count(all - view.missing().count()))
 }
