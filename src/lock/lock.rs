@@ -30,11 +30,11 @@ const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(2);
 /// A lock, its attempts and its guards keep the client's session open as long as they live.
 ///
 /// ```no_run
-/// # use lockscope::lock::{Algorithm, Lock, Naming, Options};
+/// # use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let client = zookeeper_client::Client::connect("localhost:2181").await?;
 /// // In one queue with Python programs that use kazoo.
-/// let options = Options::default().naming(Naming::Kazoo).data("worker 7");
+/// let options = LockOptions::default().naming(Naming::Kazoo).data("worker 7");
 /// let lock = Lock::with(&client, "/locks/orders", Algorithm::Chain, options)?;
 /// let guard = lock.acquire().await?;
 /// println!("{} is ours, with the token {}", guard.path(), guard.token());

@@ -200,7 +200,7 @@ fn a_frozen_holder_that_outlives_its_session_shows_beside_the_next_with_both_tok
     terminal.press("\t");
     terminal.shows("Clients of the chain");
     freeze_holder(&mut terminal);
-    terminal.shows_all(&["froze and outlived its session", "with token", "2 clients think they hold it"]);
+    terminal.shows_all(&["froze and outlived its session", "token ", "2 clients think they hold it"]);
     assert!(!terminal.text().contains("violat"), "{}", terminal.text());
     terminal.press("qy");
     assert!(terminal.ends().success());

@@ -197,7 +197,7 @@ async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
         fixture.client.set_acl(node, &acl, None).await.expect("closed");
     }
     terminal.press("x");
-    terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "owner could take its name"]);
+    terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "could take its name"]);
     terminal.press("y");
     answer(&mut terminal, "0\r", "0 of /orders is deleted");
     fixture.goes(&left[0]).await;
