@@ -1,3 +1,5 @@
+//! The task of a fleet: starts its clients, carries out commands, and reports until the last client is gone.
+
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,3 +1,5 @@
+//! What comes into the state of the screen, and what goes out of it.
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,7 +9,7 @@ use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use crate::demo::SceneCommand;
 use crate::observe::Observed;
 
-/// A key, as the screen's own rooms know it: the terminal library's events are translated at the edge.
+/// A key as the modules of the screen know it: `input` translates the terminal library's events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A character, with shift already applied.

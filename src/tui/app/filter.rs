@@ -1,3 +1,5 @@
+//! The text that rows must contain to be listed.
+
 use super::TimelineEntry;
 use crate::admin::audit::AuditEntry;
 use crate::queue::{Contender, LockQueue};

@@ -1,3 +1,5 @@
+//! Where everything stands on the terminal, as areas.
+
 use super::Screen;
 
 /// Columns and lines that the console needs at the least.

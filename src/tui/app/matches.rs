@@ -1,3 +1,5 @@
+//! The contenders and the timeline entries that pass a filter, kept up change by change.
+
 use std::collections::VecDeque;
 
 use indexset::BTreeSet;

@@ -1,3 +1,5 @@
+//! A line that is being typed, and what for.
+
 use tui_input::{Input, InputRequest};
 
 use super::Key;

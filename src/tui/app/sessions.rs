@@ -1,3 +1,5 @@
+//! The rows of Sessions: who holds and who waits, in an order.
+
 use std::cmp::Reverse;
 
 use rustc_hash::FxHashMap;

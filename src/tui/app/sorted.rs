@@ -1,3 +1,5 @@
+//! The locks that pass the filter, in an order that is kept up change by change.
+
 use std::cmp::Reverse;
 use std::sync::Arc;
 

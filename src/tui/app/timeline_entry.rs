@@ -1,3 +1,5 @@
+//! The entries of the timeline: events of locks, findings, deletions.
+
 use std::sync::Arc;
 
 use crate::admin::Ending;

@@ -1,3 +1,5 @@
+//! The rows of Waits: the wait-for graph, line by line.
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Rows;

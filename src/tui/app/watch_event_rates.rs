@@ -1,3 +1,5 @@
+//! Watch events per second as the servers count them.
+
 use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;

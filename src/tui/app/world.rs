@@ -1,3 +1,5 @@
+//! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
+
 use super::TimelineEntry;
 use super::filter::Filter;
 use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};

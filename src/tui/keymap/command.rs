@@ -1,3 +1,5 @@
+//! What the user can ask for, each as one value.
+
 /// Something that the user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {

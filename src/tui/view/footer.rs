@@ -1,3 +1,5 @@
+//! The last line: keys, the prompt, or a notice.
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};

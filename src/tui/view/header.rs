@@ -1,3 +1,5 @@
+//! The first two lines: ensemble, connection, session, and the screens.
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;

@@ -1,3 +1,5 @@
+//! Where test clients contend: in a place of their own, or in the queue of an application, by its own rules.
+
 use std::num::NonZeroU32;
 
 use crate::lock::{Access, Algorithm, Naming};

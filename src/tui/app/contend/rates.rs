@@ -1,3 +1,5 @@
+//! Figures of a fleet per second, made of totals.
+
 use std::collections::VecDeque;
 use std::time::Duration;
 

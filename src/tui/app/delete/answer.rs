@@ -1,3 +1,5 @@
+//! What a key answers to the plan of a deletion.
+
 use super::{Deletion, MIN_READING_TIME, sentence};
 use crate::admin::{self, Confirmation};
 use crate::tui::app::{App, Effect, Key, Prompt, PromptPurpose, Update, Working};

@@ -1,3 +1,5 @@
+//! A confirmed deletion while it is carried out, and what came of it.
+
 use super::{called, sentence};
 use crate::admin::{Action, DeletePlan, Ending, NodeOutcome};
 use crate::queue::{LockName, LockTable};

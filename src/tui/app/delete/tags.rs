@@ -1,3 +1,5 @@
+//! The contenders that are tagged to be deleted together.
+
 use super::is_there;
 use crate::admin::MAX_TARGETS;
 use crate::queue::LockTable;

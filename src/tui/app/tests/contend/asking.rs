@@ -1,3 +1,5 @@
+//! Quitting while test clients run is asked about.
+
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, FleetSide, Key};
 use crate::tui::testing::fleets::{outcome, running, writing};

@@ -1,3 +1,5 @@
+//! What a fleet reports is shown: figures, overlaps, violations.
+
 use crate::contend::{ClientId, ClientState, Overlap};
 use crate::tui::app::tests::{SIZE, later};
 use crate::tui::app::{App, Event, FleetSide};

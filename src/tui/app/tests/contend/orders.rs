@@ -1,3 +1,5 @@
+//! Keys that do something to test clients.
+
 use std::time::Duration;
 
 use crate::contend::{ClientId, ClientState, FleetCommand};

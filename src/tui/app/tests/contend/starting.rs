@@ -1,3 +1,5 @@
+//! Starting test clients, from the prompt and into a queue.
+
 use std::time::Duration;
 
 use crate::contend::Scenario;
