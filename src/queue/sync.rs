@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::lock::LockId;
 use super::table::{LockKey, SyncPhase};
 use super::{Happening, LockEvent, LockQueue, LockTable};
-use crate::recipe::{Classification, Classifier, LockKind, Recipe};
+use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
 
 impl LockTable {
@@ -209,9 +209,12 @@ impl LockTable {
         ids.filter(|id| self.locks.get(id).is_some_and(|lock| lock.queue_path() == *parent)).collect()
     }
 
-    /// A node was created and deleted before it could be read: its number is not given again.
+    /// A contender's node was created and deleted before it could be read: its number is not given again. A name that only an
+    /// ephemeral node makes a contender's proves nothing: it may have ended in a date.
     pub(super) fn number_given(&mut self, path: &ZnodePath) {
-        let Some((_, Sequence(number))) = Sequence::split(path.name()) else { return };
+        let contender =
+            self.classifier.classify(path).filter(|found| found.role == Role::Queue && !found.needs_ephemeral());
+        let Some(Sequence(number)) = contender.and_then(|found| found.sequence) else { return };
         let Some(parent) = path.parent() else { return };
         let next = Some(i64::from(number) + 1);
         match self.parents.get_mut(&parent) {

@@ -2,7 +2,7 @@
 
 use super::World;
 use super::world::{events, path, said};
-use crate::queue::{ContenderState, HeldSince, LockEvent, WatchEvents};
+use crate::queue::{Change, ContenderState, HeldSince, LockEvent, WatchEvents};
 use crate::recipe::{LockKind, Recipe};
 
 #[test]
@@ -26,10 +26,20 @@ fn the_lowest_number_holds_and_each_other_waits_for_the_one_before_it() {
 #[test]
 fn the_number_of_a_node_that_was_gone_before_it_could_be_read_is_given() {
     let mut world = World::new();
-    world.create("/a/lock-", 1);
-    let unread = world.put_numbered("/a/lock-", 2);
+    world.create("/a/x-17-", 1);
+    let unread = world.put_numbered("/a/x-18-", 2);
     world.delete(&unread);
     assert_eq!((world.lock("/a").len(), world.lock("/a").next_sequence()), (1, Some(2)));
+}
+
+#[test]
+fn a_deleted_node_that_is_no_contenders_gives_no_number() {
+    let mut world = World::new();
+    world.create("/a/x-17-", 1);
+    for name in ["backup-2026112201", "x-2147483640", "notes"] {
+        world.apply(Change::Deleted { path: path(&format!("/a/{name}")), zxid: None });
+    }
+    assert_eq!(world.lock("/a").next_sequence(), Some(1));
 }
 
 #[test]
