@@ -12,77 +12,10 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::run::{Published, Runner};
 use super::outcome::Remains;
 use super::tally::Deletions;
-use super::{FleetCommand, FleetOutcome, FleetStatus, FleetTotals, Scenario, ScenarioError};
-use crate::zk::{ConnectError, ConnectOptions};
-use crate::znode::ZnodePath;
+use super::{ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals, Scenario};
 
 /// How many commands may wait to be carried out.
 pub const MAX_QUEUED_COMMANDS: usize = 1024;
-
-/// Where and how a fleet runs.
-#[derive(Clone, Debug)]
-pub struct FleetOptions {
-    /// The ensemble.
-    pub connection: ConnectOptions,
-    /// How many recursive watches this program itself has over the scenario's path: what they add to the servers' counters
-    /// is taken off.
-    pub own_watches: u32,
-    /// Whether the servers may be asked what they count.
-    pub asks_servers: bool,
-}
-
-/// Why a fleet did not get to run.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum ContendError {
-    /// The scenario makes no sense.
-    #[error(transparent)]
-    Scenario(#[from] ScenarioError),
-    /// No session at all.
-    #[error("{0}")]
-    Connect(Arc<ConnectError>),
-    /// The path cannot be made.
-    #[error("test clients cannot use {path}: {why}")]
-    Path {
-        /// The path.
-        path: ZnodePath,
-        /// What is the matter, and what to do.
-        why: String,
-    },
-    /// The system gives no more sockets.
-    #[error("no sockets for so many test clients: {0}; ask for fewer, or raise the limit of open files (ulimit -n)")]
-    Sockets(String),
-    /// Not all clients got a session.
-    #[error(
-        "{failed} of {asked} test clients got no session, though this program has one: the servers may allow no more \
-         connections (maxClientCnxns and maxCnxns in zoo.cfg), so ask for fewer; the first failed with: {why}"
-    )]
-    Clients {
-        /// How many got none.
-        failed: u32,
-        /// How many were asked for.
-        asked: u32,
-        /// The error of the first of them.
-        why: String,
-    },
-}
-
-impl ContendError {
-    pub(super) fn connect(error: ConnectError) -> Self {
-        Self::Connect(Arc::new(error))
-    }
-
-    pub(super) fn path(path: &ZnodePath, error: &zookeeper_client::Error) -> Self {
-        use zookeeper_client::Error;
-        let why = match error {
-            Error::NoAuth => {
-                "this user may not create it; choose another path, or give an identity (--auth-file)".to_owned()
-            }
-            Error::NoChildrenForEphemerals => "a node above it is ephemeral and can have no children".to_owned(),
-            error => format!("{error}; try again, or choose another path"),
-        };
-        Self::Path { path: path.clone(), why }
-    }
-}
 
 /// A running fleet. Dropping it ends its clients in the background; [`stop`](Self::stop) waits for that.
 #[derive(Debug)]

@@ -24,18 +24,24 @@
 mod client;
 mod compare;
 mod coordinator;
+mod error;
 mod fleet;
 mod holder_claims;
 mod link;
+mod options;
 mod outcome;
+mod quantiles;
 mod roster;
 mod scenario;
 mod status;
 mod tally;
 
 pub use compare::{Comparison, HerdAndChain, Progress, compare};
-pub use fleet::{ContendError, Fleet, FleetOptions, MAX_QUEUED_COMMANDS};
-pub use outcome::{FleetOutcome, LinkBytes, Quantiles, RequestCount, WatchEventCounts};
+pub use error::ContendError;
+pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
+pub use options::FleetOptions;
+pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
+pub use quantiles::Quantiles;
 pub use scenario::{MAX_CLIENTS, Scenario, ScenarioError};
 pub use status::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents,

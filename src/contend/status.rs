@@ -118,7 +118,7 @@ pub struct ClientStatus {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Overlap {
     /// When it was noticed, from the fleet's start.
-    #[serde(rename = "after_ms", serialize_with = "super::outcome::ms")]
+    #[serde(rename = "after_ms", serialize_with = "super::quantiles::ms")]
     pub after: Duration,
     /// The client that held first.
     pub first: ClientId,

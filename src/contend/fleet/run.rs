@@ -14,8 +14,9 @@ use super::super::coordinator::Coordinator;
 use super::super::outcome::Remains;
 use super::super::roster::Roster;
 use super::super::tally::{Deletions, Tally};
-use super::super::{ClientState, FleetCommand, FleetOutcome, FleetStatus, Scenario, ServerEvents};
-use super::{ContendError, FleetOptions};
+use super::super::{
+    ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario, ServerEvents,
+};
 use crate::zk::{self, ConnectOptions, Dialer};
 use crate::znode::ZnodePath;
 
