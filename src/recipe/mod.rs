@@ -4,6 +4,7 @@
 //! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone; [`Classifier`] knows what stands around it
 //! (a semaphore spreads over two parents) and tells to which lock a node belongs.
 
+mod child_name;
 mod classifier;
 mod curator;
 mod ids;
@@ -18,7 +19,8 @@ mod zookeeper;
 #[cfg(test)]
 mod tests;
 
+pub use child_name::ChildName;
 pub use classifier::{Classification, Classifier, Role};
 pub use ids::is_never_reused;
 pub use kind::{LockKind, Recipe, RequestMode, WaitRule};
-pub use names::{ChildName, read};
+pub use names::read;

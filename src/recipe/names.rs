@@ -1,30 +1,7 @@
 //! What a contender's name alone says: each family of recipes is asked in turn.
 
-use super::{Recipe, RequestMode, curator, ids, kazoo, other, single, textbook, zookeeper};
+use super::{ChildName, Recipe, RequestMode, curator, ids, kazoo, other, single, textbook, zookeeper};
 use crate::znode::Sequence;
-
-/// What a contender's name alone tells.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChildName<'a> {
-    /// The recipe that makes such names.
-    pub recipe: Recipe,
-    /// What it asks for.
-    pub mode: RequestMode,
-    /// Its number in the queue; `None` for nodes that the server did not number.
-    pub sequence: Option<Sequence>,
-    /// The part that names the lock, where one parent can hold several.
-    pub lock_name: Option<&'a str>,
-    /// The id that its maker put into the name for this one attempt (a UUID, 32 hex digits, the session): two nodes
-    /// with one id are one attempt whose reply was lost.
-    pub attempt: Option<&'a str>,
-}
-
-impl ChildName<'_> {
-    /// A name that tells no more than this. The families read what stands before the number; [`read`] adds the number.
-    pub(super) fn of(recipe: Recipe, mode: RequestMode) -> Self {
-        Self { recipe, mode, sequence: None, lock_name: None, attempt: None }
-    }
-}
 
 /// Reads the name of a child. `None` when no contender bears such a name.
 ///

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::snapshot::Unreadable;
+use super::unreadable::Unreadable;
 use super::{Ensemble, SCHEMA, rfc3339};
 use crate::diagnose::{Code, Diagnosis, Finding, Severity};
 use crate::queue::LockTable;

@@ -16,6 +16,7 @@ pub mod json;
 mod lock;
 mod snapshot;
 mod time;
+mod unreadable;
 
 pub use ensemble::Ensemble;
 pub use finding::{Check, FindingLine};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::ser::{Serialize, Serializer};
 
+use super::unreadable::Unreadable;
 use super::{Ensemble, LockFacts, SCHEMA, rfc3339};
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, LockTable};
@@ -84,21 +85,6 @@ impl Serialize for Locks<'_> {
                 .iter()
                 .map(|lock| LockFacts::new(lock, self.0.table_at, self.0.server_time).with_diagnosis(self.0.diagnosis)),
         )
-    }
-}
-
-/// Nodes that could not be read, and why.
-pub(super) struct Unreadable<'a>(pub &'a BTreeMap<ZnodePath, String>);
-
-#[derive(serde::Serialize)]
-struct UnreadableNode<'a> {
-    path: &'a str,
-    reason: &'a str,
-}
-
-impl Serialize for Unreadable<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.0.iter().map(|(path, reason)| UnreadableNode { path: path.as_str(), reason }))
     }
 }
 

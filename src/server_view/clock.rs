@@ -2,36 +2,8 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Connection, ListedSession};
+use super::{Connection, Expiry, ListedSession};
 use crate::znode::{SessionId, Timestamp};
-
-/// When a session expires, as a server wrote it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Expiry {
-    /// By the server's monotonic clock, in milliseconds: the clock of [`Connection::last_response`].
-    Monotonic {
-        /// Since some moment of the past.
-        millis: i64,
-    },
-    /// By the server's calendar, in whole seconds.
-    Date {
-        /// As if the date were of UTC.
-        millis: i64,
-        /// Whether it is.
-        utc: bool,
-    },
-}
-
-impl Expiry {
-    fn millis(self) -> i64 {
-        match self {
-            Self::Monotonic { millis } | Self::Date { millis, .. } => millis,
-        }
-    }
-}
 
 /// A session of our own that was heard by the ensemble at a known time: what ties a server's clock to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

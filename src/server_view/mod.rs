@@ -22,14 +22,14 @@ mod view;
 mod watches;
 
 pub use answers::{Liveness, Watchers};
-pub use clock::{Anchor, Expiry, ServerClock};
+pub use clock::{Anchor, ServerClock};
 pub use config::{ConfiguredServer, EnsembleConfig, MAX_MEMBERS};
 pub use connection::Connection;
 pub use listing::{Keyed, Listing};
 pub use member::{AskedBy, MemberView, ServerMode};
 pub use monitor::{Monitor, WatchEventTotals};
 pub use provenance::{Provenance, Transport};
-pub use session::ListedSession;
+pub use session::{Expiry, ListedSession};
 pub use view::{Load, ServerView};
 pub use watches::{WatchTotals, WatchedPath};
 

@@ -2,8 +2,35 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Expiry, Keyed};
+use super::Keyed;
 use crate::znode::{SessionId, Timestamp};
+
+/// When a session expires, as a server wrote it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Expiry {
+    /// By the server's monotonic clock, in milliseconds: the clock of [`Connection::last_response`](super::Connection::last_response).
+    Monotonic {
+        /// Since some moment of the past.
+        millis: i64,
+    },
+    /// By the server's calendar, in whole seconds.
+    Date {
+        /// As if the date were of UTC.
+        millis: i64,
+        /// Whether it is.
+        utc: bool,
+    },
+}
+
+impl Expiry {
+    /// Milliseconds by the clock that the server used.
+    pub(super) fn millis(self) -> i64 {
+        match self {
+            Self::Monotonic { millis } | Self::Date { millis, .. } => millis,
+        }
+    }
+}
 
 /// A session, as the leader or a standalone server lists it, connected or not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
