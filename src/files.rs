@@ -265,11 +265,11 @@ mod tests {
             (Path::new("/dev/zero"), "device"),
         ] {
             for guard in ALL {
-                let told = open(path, guard).unwrap_err().to_string();
-                assert!(told.contains(kind) && told.contains("not a file"), "{told}");
+                let error = open(path, guard).unwrap_err().to_string();
+                assert!(error.contains(kind) && error.contains("not a file"), "{error}");
             }
-            let told = append(path, Sensitivity::Evidence).unwrap_err().to_string();
-            assert!(told.contains(kind) && told.contains("not a file"), "{told}");
+            let error = append(path, Sensitivity::Evidence).unwrap_err().to_string();
+            assert!(error.contains(kind) && error.contains("not a file"), "{error}");
         }
     }
 

@@ -26,7 +26,7 @@ pub use execute::{Ending, Examine, NodeOutcome, execute};
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use permitted::find_guards;
 pub use plan::{
-    Action, Confirmation, DeletePlan, MAX_TARGETS, NextHolder, NoPlan, OwnerLife, Permitted, PlannedNode,
+    Action, Confirmation, DeletePlan, MAX_TARGETS, NextHolder, NoPlan, OwnerLiveness, Permitted, PlannedNode,
     RecreationGuard, TargetKind,
 };
 pub use who::Who;

@@ -224,20 +224,20 @@ mod tests {
         assert_eq!(script.scenes.len(), 6);
         for scene in &script.scenes {
             assert!(scene.fleets.len() <= 2 && scene.fleets.is_empty() == scene.scripted.is_some(), "{}", scene.title);
-            let ground = ZnodePath::root().child("demo");
-            for cast in &scene.fleets {
-                assert_eq!(cast.scenario(ground.child(&cast.lock)).check(), Ok(()), "{}", scene.title);
+            let namespace = ZnodePath::root().child("demo");
+            for fleet in &scene.fleets {
+                assert_eq!(fleet.scenario(namespace.child(&fleet.lock)).check(), Ok(()), "{}", scene.title);
             }
-            let fleets = scene.fleets.iter().map(|cast| cast.lock.as_str());
+            let fleets = scene.fleets.iter().map(|fleet| fleet.lock.as_str());
             let locks: Vec<&str> = fleets.chain(scene.scripted.iter().flat_map(ScriptedClients::locks)).collect();
-            for beat in &scene.steps {
-                let caption = &beat.caption;
+            for step in &scene.steps {
+                let caption = &step.caption;
                 assert!(caption.is_ascii() && !caption.contains('\n') && !caption.is_empty(), "{caption:?}");
-                assert!(beat.lock.as_deref().is_none_or(|lock| locks.contains(&lock)), "{caption:?}");
-                assert!(beat.screen != TourScreen::Queue || beat.lock.is_some(), "{caption:?}");
-                assert!(beat.action.is_none_or(|act| act.is_of_clients() == scene.scripted.is_none()), "{caption:?}");
-                assert!(beat.lasts >= Duration::from_secs(2), "{caption:?}");
-                assert!(beat.types.iter().all(|typed| typed.after < beat.lasts), "{caption:?}");
+                assert!(step.lock.as_deref().is_none_or(|lock| locks.contains(&lock)), "{caption:?}");
+                assert!(step.screen != TourScreen::Queue || step.lock.is_some(), "{caption:?}");
+                assert!(step.action.is_none_or(|act| act.is_of_clients() == scene.scripted.is_none()), "{caption:?}");
+                assert!(step.lasts >= Duration::from_secs(2), "{caption:?}");
+                assert!(step.types.iter().all(|typed| typed.after < step.lasts), "{caption:?}");
             }
         }
     }

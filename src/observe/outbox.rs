@@ -47,14 +47,14 @@ impl Outbox {
     /// Takes a change. When there are too many, all but those of the link are dropped, and so are the following ones until
     /// [`Self::start_over`].
     pub(super) fn push(&mut self, change: Change) {
-        let is_link = |change: &Change| matches!(change, Change::Connection(_));
-        if self.overflown && !is_link(&change) {
+        let is_connection = |change: &Change| matches!(change, Change::Connection(_));
+        if self.overflown && !is_connection(&change) {
             return;
         }
         if self.held.len() >= MAX_HELD_CHANGES {
             self.overflown = true;
-            self.held.retain(|observed| is_link(&observed.change));
-            if !is_link(&change) {
+            self.held.retain(|observed| is_connection(&observed.change));
+            if !is_connection(&change) {
                 return;
             }
         }

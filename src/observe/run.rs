@@ -33,7 +33,7 @@ pub(super) struct ObserverTask {
     follower: Follower,
     outbox: Outbox,
     client: Option<Client>,
-    waits: RetryPolicy,
+    retry: RetryPolicy,
 }
 
 /// What is remembered from connection to connection of one session.
@@ -45,14 +45,14 @@ struct SessionRun {
 }
 
 impl ObserverTask {
-    pub(super) fn new(options: ObserveOptions, waits: RetryPolicy, sender: mpsc::Sender<Vec<Observed>>) -> Self {
+    pub(super) fn new(options: ObserveOptions, retry: RetryPolicy, sender: mpsc::Sender<Vec<Observed>>) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
             connection: options.connection,
             follower: Follower::new(&roots, &options.named),
             outbox: Outbox::new(sender),
             client: None,
-            waits,
+            retry,
         }
     }
 
@@ -65,10 +65,10 @@ impl ObserverTask {
             let began = Instant::now();
             let state = self.session(&client, &servers).await?;
             self.client = None;
-            self.heard(&servers);
+            self.report_last_heard(&servers);
             if state == SessionState::AuthFailed {
                 let reason = "the ensemble no longer accepts our credentials: check them and start again".to_owned();
-                self.link(ConnectionState::Refused { reason });
+                self.report(ConnectionState::Refused { reason });
                 break;
             }
             if began.elapsed() > STABLE_AFTER {
@@ -96,25 +96,25 @@ impl ObserverTask {
         mut reason: Option<String>,
     ) -> Result<Option<(Client, TransportStatus)>, Gone> {
         for attempt in 1_u32.. {
-            self.link(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
+            self.report(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
                 Ok(connected) => {
                     // What was there once is waited for.
-                    self.waits = RetryPolicy::UntilStopped;
+                    self.retry = RetryPolicy::UntilStopped;
                     return Ok(Some(connected));
                 }
                 Err(error) => error,
             };
             tracing::info!(attempt, error = error.to_string(), "no session");
-            if error.is_permanent() || self.waits == RetryPolicy::ForCommand && error.ends_a_command() {
-                self.link(ConnectionState::Refused { reason: error.to_string() });
+            if error.is_permanent() || self.retry == RetryPolicy::ForCommand && error.ends_a_command() {
+                self.report(ConnectionState::Refused { reason: error.to_string() });
                 break;
             }
             // A command that ends says why, and waits no more.
-            let waits = self.waits == RetryPolicy::UntilStopped;
+            let waits = self.retry == RetryPolicy::UntilStopped;
             reason = Some(if waits { error.while_waiting() } else { error.to_string() });
             let delay = backoff.next_pause();
-            self.link(ConnectionState::Connecting {
+            self.report(ConnectionState::Connecting {
                 attempt,
                 reason: reason.clone(),
                 next_try: Some(now().plus(delay)),
@@ -141,8 +141,8 @@ impl ObserverTask {
                 ConnectionEnd::Cut(reason) => servers.broken().unwrap_or(reason),
             };
             tracing::info!(reason, "connection lost");
-            self.heard(servers);
-            self.link(ConnectionState::Lost { reason });
+            self.report_last_heard(servers);
+            self.report(ConnectionState::Lost { reason });
             if let Some(state) = self.reconnected(client, servers.clone()).await? {
                 return Ok(state);
             }
@@ -163,16 +163,16 @@ impl ObserverTask {
         let begun = ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await;
         let end = match begun {
             Err(gone) => return gone.into(),
-            Ok(Ok(spell)) => {
+            Ok(Ok(connection)) => {
                 session.cuts_at_watch = 0;
-                spell.run().await
+                connection.run().await
             }
             Ok(Err(Error::Unimplemented)) => {
                 session.watching = WatchStyle::OneShot;
                 match ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
                     Err(gone) => return gone.into(),
                     Ok(Err(error)) => return error.into(),
-                    Ok(Ok(spell)) => spell.run().await,
+                    Ok(Ok(connection)) => connection.run().await,
                 }
             }
             Ok(Err(error)) => {
@@ -217,18 +217,18 @@ impl ObserverTask {
             let reason = format!("the connection was cut: {found}");
             if lost.elapsed() >= STABLE_AFTER && reason != said {
                 said.clone_from(&reason);
-                self.link(ConnectionState::Lost { reason });
+                self.report(ConnectionState::Lost { reason });
             }
         }
     }
 
     /// Says when the server was last heard of: its silence is noticed later.
-    fn heard(&mut self, servers: &TransportStatus) {
+    fn report_last_heard(&mut self, servers: &TransportStatus) {
         let Some(ago) = servers.last_heard().and_then(|ago| i64::try_from(ago.as_millis()).ok()) else { return };
         self.outbox.push(Change::Heard { at: Timestamp(now().0.saturating_sub(ago)) });
     }
 
-    fn link(&mut self, link: ConnectionState) {
-        self.outbox.push(Change::Connection(link));
+    fn report(&mut self, state: ConnectionState) {
+        self.outbox.push(Change::Connection(state));
     }
 }

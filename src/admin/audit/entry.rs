@@ -42,7 +42,7 @@ impl Subject {
             version: Some(node.version),
             sequence: node.sequence.map(|sequence| sequence.0),
             owner: node.session.map(|session| session.to_string()),
-            life: node.life.id().to_owned(),
+            life: node.liveness.id().to_owned(),
             evidence: node.evidence.clone(),
         }
     }

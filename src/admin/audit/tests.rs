@@ -39,13 +39,13 @@ async fn an_intent_and_its_outcome_are_one_entry_and_an_intent_alone_says_so() {
     let refused = Subject { path: "/c".to_owned(), ..Subject::default() };
     audit.not_tried(Action::Delete, refused, &Who::default(), "live", "it lives".to_owned()).await.unwrap();
     let read = history(&path);
-    let told: Vec<_> = read
+    let found: Vec<_> = read
         .entries
         .iter()
-        .map(|entry| (&*entry.subject.path, entry.intended, entry.outcome.as_ref().map(|told| &*told.result)))
+        .map(|entry| (&*entry.subject.path, entry.intended, entry.outcome.as_ref().map(|outcome| &*outcome.result)))
         .collect();
     let expected = [("/a", true, Some("deleted")), ("/b\n\u{1b}[2J", true, None), ("/c", false, Some("live"))];
-    assert_eq!((told, read.damaged, read.cut), (expected.to_vec(), 0, false));
+    assert_eq!((found, read.damaged, read.cut), (expected.to_vec(), 0, false));
     assert_eq!(read.entries[0].who, Who::here("zk1:2181"));
     assert_eq!(read.entries[0].confirmed_by.as_deref(), Some("yes"));
     let text = fs::read_to_string(&path).unwrap();

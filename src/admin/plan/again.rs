@@ -1,6 +1,6 @@
 //! What was confirmed, and what is true now.
 
-use super::{Action, Confirmation, OwnerLife, PlannedNode};
+use super::{Action, Confirmation, OwnerLiveness, PlannedNode};
 use crate::queue::ContenderState;
 
 /// Why the answer that was given for `before` is none for what is true `now`: the rest of a sentence; `None` when it still is.
@@ -12,14 +12,15 @@ pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &Pla
             .then(|| "its owner cannot be asked any more: it does not hold, or it is gone".to_owned());
     }
     if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
-        return Some(format!("it acquired, and its owner is {}", now.life.id()));
+        return Some(format!("it acquired, and its owner is {}", now.liveness.id()));
     }
-    let was_gone = matches!(before.life, OwnerLife::Ghost | OwnerLife::Expiring { .. } | OwnerLife::Suspect);
-    if was_gone && now.life == OwnerLife::Live {
-        return Some(format!("its owner was {} and is live again", before.life.id()));
+    let was_gone =
+        matches!(before.liveness, OwnerLiveness::Ghost | OwnerLiveness::Expiring { .. } | OwnerLiveness::Suspect);
+    if was_gone && now.liveness == OwnerLiveness::Live {
+        return Some(format!("its owner was {} and is live again", before.liveness.id()));
     }
     if before.confirmation == Confirmation::Yes && now.confirmation != Confirmation::Yes {
-        return Some(format!("its owner was {} and is {}", before.life.id(), now.life.id()));
+        return Some(format!("its owner was {} and is {}", before.liveness.id(), now.liveness.id()));
     }
     None
 }

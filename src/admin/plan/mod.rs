@@ -28,7 +28,7 @@ pub const MAX_TARGETS: usize = 100;
 
 /// Whether the owner of a node lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum OwnerLife {
+pub enum OwnerLiveness {
     /// It is proved that its session is gone.
     Ghost,
     /// No session owns it.
@@ -46,7 +46,7 @@ pub enum OwnerLife {
     Unknown,
 }
 
-impl OwnerLife {
+impl OwnerLiveness {
     /// The name in JSON, in the audit log and on the screen.
     pub fn id(self) -> &'static str {
         match self {
@@ -136,10 +136,10 @@ pub struct PlannedNode {
     /// Whether it holds; `None` for a parent.
     pub state: Option<ContenderState>,
     /// Whether its owner lives.
-    pub life: OwnerLife,
+    pub liveness: OwnerLiveness,
     /// Its owner's address, where a server knows it.
     pub client: Option<String>,
-    /// What `life` is known from, and the evidence that the node is orphaned.
+    /// What `liveness` is known from, and the evidence that the node is orphaned.
     pub evidence: String,
     /// Who acquires when the whole plan is carried out: at most ten of them.
     pub acquires_next: Vec<NextHolder>,
@@ -236,10 +236,10 @@ impl DeletePlan {
         if !table_at.table().is_live() {
             return Err(NoPlan::Stale);
         }
-        let doomed: HashSet<(LockId, usize)> =
+        let to_delete: HashSet<(LockId, usize)> =
             targets.iter().filter_map(|path| table_at.table().position(path)).collect();
         let planned = targets.into_iter().map(|path| match table_at.table().position(path) {
-            Some((lock, position)) => node::planned(table_at, lock, position, &doomed),
+            Some((lock, position)) => node::planned(table_at, lock, position, &to_delete),
             None => parent::planned(table_at, path),
         });
         Ok(Self { action: Action::Delete, nodes: planned.collect::<Result<_, _>>()? })

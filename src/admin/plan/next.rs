@@ -23,12 +23,12 @@ pub(super) struct Outlook {
 }
 
 /// Who acquires when these positions are gone from the queue.
-pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Outlook {
-    let is_doomed = |row: &ContenderRow<'_>| doomed.contains(&(lock.id(), row.position));
-    let freed = lock.rows(0..lock.holding()).filter(is_doomed).count();
+pub(super) fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) -> Outlook {
+    let is_deleted = |row: &ContenderRow<'_>| to_delete.contains(&(lock.id(), row.position));
+    let freed = lock.rows(0..lock.holding()).filter(is_deleted).count();
     // The doomed among them are few, and whoever is left behind a holder decides nothing more.
-    let window = lock.holding() + doomed.len() + MAX_READERS;
-    let mut left = lock.rows(0..window).filter(|row| !is_doomed(row));
+    let window = lock.holding() + to_delete.len() + MAX_READERS;
+    let mut left = lock.rows(0..window).filter(|row| !is_deleted(row));
     let holders: Vec<ContenderRow<'_>> = match lock.kind() {
         LockKind::SingleNode => Vec::new(),
         LockKind::Semaphore => left.filter(|row| row.position >= lock.holding()).take(freed).collect(),
@@ -44,7 +44,7 @@ pub(super) fn outlook(lock: &LockQueue, doomed: &HashSet<(LockId, usize)>) -> Ou
     Outlook {
         acquires: acquire.iter().take(MAX_NAMED).map(|row| next(row)).collect(),
         more: acquire.len().saturating_sub(MAX_NAMED),
-        keeps: lock.rows(0..lock.holding()).find(|row| !is_doomed(row)).map(|row| next(&row)),
+        keeps: lock.rows(0..lock.holding()).find(|row| !is_deleted(row)).map(|row| next(&row)),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use super::next::outlook;
-use super::{Confirmation, NoPlan, OwnerLife, PlannedNode, TargetKind, sentences};
+use super::{Confirmation, NoPlan, OwnerLiveness, PlannedNode, TargetKind, sentences};
 use crate::diagnose::{self, TableAt};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockId, LockQueue};
 use crate::recipe::{Recipe, Role};
@@ -13,13 +13,13 @@ pub(super) fn planned(
     table_at: &TableAt<'_>,
     id: LockId,
     position: usize,
-    doomed: &HashSet<(LockId, usize)>,
+    to_delete: &HashSet<(LockId, usize)>,
 ) -> Result<PlannedNode, NoPlan> {
     let lock = table_at.table().lock(id).ok_or(NoPlan::Nothing)?;
     let row = lock.row(position).ok_or(NoPlan::Nothing)?;
     let contender = row.contender;
-    let life = life(table_at, contender);
-    let outlook = outlook(lock, doomed);
+    let liveness = owner_liveness(table_at, contender);
+    let outlook = outlook(lock, to_delete);
     let connection = contender.session.and_then(|session| table_at.view().connection_of(session));
     Ok(PlannedNode {
         path: lock.path_of(contender),
@@ -32,41 +32,43 @@ pub(super) fn planned(
         czxid: contender.czxid,
         version: contender.version,
         state: Some(row.state),
-        life,
+        liveness,
         client: connection.map(|(_, connection)| connection.client.clone()),
-        evidence: sentences::evidence(table_at, lock, &row, life),
+        evidence: sentences::evidence(table_at, lock, &row, liveness),
         then: sentences::then(lock, &row, &outlook),
         acquires_next: outlook.acquires,
-        risks: sentences::risks(lock, &row, life),
-        confirmation: confirmation(&row, life),
+        risks: sentences::risks(lock, &row, liveness),
+        confirmation: confirmation(&row, liveness),
         guard: None,
         lacks: None,
-        revocable: is_revocable(lock, &row, life),
+        revocable: is_revocable(lock, &row, liveness),
         position,
     })
 }
 
 /// As [`TableAt::owner_of`], and where that does not know, whether there is evidence that the owner is gone.
-fn life(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLife {
+fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLiveness {
     match table_at.owner_of(contender) {
-        (diagnose::OwnerState::Ghost, _) => OwnerLife::Ghost,
-        (diagnose::OwnerState::Ownerless, _) => OwnerLife::Ownerless,
-        (diagnose::OwnerState::Expiring, within) => OwnerLife::Expiring { within },
-        (diagnose::OwnerState::Live, _) => OwnerLife::Live,
+        (diagnose::OwnerState::Ghost, _) => OwnerLiveness::Ghost,
+        (diagnose::OwnerState::Ownerless, _) => OwnerLiveness::Ownerless,
+        (diagnose::OwnerState::Expiring, within) => OwnerLiveness::Expiring { within },
+        (diagnose::OwnerState::Live, _) => OwnerLiveness::Live,
         (diagnose::OwnerState::Unknown, _) => {
             let liveness = contender.session.map(|session| table_at.view().liveness(session));
             match liveness {
-                Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => OwnerLife::Suspect,
-                _ => OwnerLife::Unknown,
+                Some(Liveness::NoSession { .. } | Liveness::Exists { .. } | Liveness::Unproven) => {
+                    OwnerLiveness::Suspect
+                }
+                _ => OwnerLiveness::Unknown,
             }
         }
     }
 }
 
 /// More than a yes is asked for whoever may be at work with the lock in hand, and for what only one member may show.
-fn confirmation(row: &ContenderRow<'_>, life: OwnerLife) -> Confirmation {
+fn confirmation(row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Confirmation {
     let returned = row.contender.returned_at.is_some();
-    if !returned && (!life.may_work() || row.state == ContenderState::Waits) {
+    if !returned && (!liveness.may_work() || row.state == ContenderState::Waits) {
         return Confirmation::Yes;
     }
     let contender = row.contender;
@@ -77,9 +79,9 @@ fn confirmation(row: &ContenderRow<'_>, life: OwnerLife) -> Confirmation {
 }
 
 /// Whether Curator's way of asking the owner to release can reach somebody: only a holder of its mutexes looks at its own data.
-fn is_revocable(lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> bool {
+fn is_revocable(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> bool {
     matches!(lock.recipe(), Recipe::CuratorMutex | Recipe::CuratorReadWrite)
         && row.contender.role == Role::Queue
         && row.state != ContenderState::Waits
-        && life.may_work()
+        && liveness.may_work()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Confirmation, DeletePlan, NoPlan, OwnerLife, PlannedNode, TargetKind, free_lock, sentences};
+use super::{Action, Confirmation, DeletePlan, NoPlan, OwnerLiveness, PlannedNode, TargetKind, free_lock, sentences};
 use crate::diagnose::TableAt;
 use crate::queue::ParentNode;
 use crate::recipe::Recipe;
@@ -59,7 +59,7 @@ fn empty(
         czxid: node.czxid,
         version,
         state: None,
-        life: OwnerLife::Ownerless,
+        liveness: OwnerLiveness::Ownerless,
         client: None,
         evidence: sentences::of_empty(age, next_sequence),
         acquires_next: Vec::new(),

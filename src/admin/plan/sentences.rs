@@ -5,7 +5,7 @@ use std::time::Duration;
 use humantime::format_duration;
 
 use super::next::Outlook;
-use super::{OwnerLife, PlannedNode};
+use super::{OwnerLiveness, PlannedNode};
 use crate::diagnose::TableAt;
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::{LockKind, Recipe};
@@ -16,33 +16,38 @@ use crate::znode::SessionId;
 const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
 
 /// What is known of a contender's owner, and the evidence that the node is orphaned.
-pub(super) fn evidence(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> String {
-    let mut known = vec![of_owner(table_at, row.contender, life)];
+pub(super) fn evidence(
+    table_at: &TableAt<'_>,
+    lock: &LockQueue,
+    row: &ContenderRow<'_>,
+    liveness: OwnerLiveness,
+) -> String {
+    let mut known = vec![of_owner(table_at, row.contender, liveness)];
     known.extend(table_at.suspicions(lock, row));
     known.join("; ")
 }
 
-fn of_owner(table_at: &TableAt<'_>, contender: &Contender, life: OwnerLife) -> String {
+fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLiveness) -> String {
     let Some(session) = contender.session else {
         return "no session owns it, so that it stays until somebody deletes it".to_owned();
     };
     let view = table_at.view();
-    match life {
-        OwnerLife::Ghost => {
+    match liveness {
+        OwnerLiveness::Ghost => {
             format!("session {session} is in no server's list, and every server told: nobody can release it")
         }
-        OwnerLife::Ownerless => "no session owns it, so that it stays until somebody deletes it".to_owned(),
-        OwnerLife::Expiring { within: Some(within) } => format!(
+        OwnerLiveness::Ownerless => "no session owns it, so that it stays until somebody deletes it".to_owned(),
+        OwnerLiveness::Expiring { within: Some(within) } => format!(
             "session {session} has no connection to any server: it goes by itself in {}, unless its client comes back",
             seconds(within)
         ),
-        OwnerLife::Expiring { within: None } => format!(
+        OwnerLiveness::Expiring { within: None } => format!(
             "session {session} has no connection to any server: it goes by itself when the session expires, unless its \
              client comes back"
         ),
-        OwnerLife::Live => of_live(view, session),
-        OwnerLife::Suspect => of_suspect(view, session),
-        OwnerLife::Unknown => {
+        OwnerLiveness::Live => of_live(view, session),
+        OwnerLiveness::Suspect => of_suspect(view, session),
+        OwnerLiveness::Unknown => {
             format!("the servers said too little about session {session} to say whether its client lives")
         }
     }
@@ -97,32 +102,32 @@ pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) 
 }
 
 /// What may go wrong.
-pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, life: OwnerLife) -> Vec<String> {
+pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Vec<String> {
     let waits = row.state == ContenderState::Waits;
     let mut risks = Vec::new();
     let mut say = |risk: &str| risks.push(risk.to_owned());
-    match life {
-        OwnerLife::Live if waits => {
+    match liveness {
+        OwnerLiveness::Live if waits => {
             say("its client is connected: with some libraries it waits forever for a node that is gone");
         }
-        OwnerLife::Live => {
+        OwnerLiveness::Live => {
             say("its client is connected and goes on as if it held the lock, beside the next one: stop it first");
         }
-        OwnerLife::Suspect | OwnerLife::Unknown if !waits => {
+        OwnerLiveness::Suspect | OwnerLiveness::Unknown if !waits => {
             say("if its client lives, it goes on as if it held the lock, beside the next one");
         }
-        OwnerLife::Suspect | OwnerLife::Unknown => {
+        OwnerLiveness::Suspect | OwnerLiveness::Unknown => {
             say("if its client lives, it may wait forever for a node that is gone");
         }
-        OwnerLife::Expiring { .. } if !waits => {
+        OwnerLiveness::Expiring { .. } if !waits => {
             say("its client may come back before that and go on as if it held the lock: waiting is safer");
         }
-        OwnerLife::Expiring { .. } => {}
-        OwnerLife::Ghost => say("a ghost means that a server went wrong: compare the members before you delete it"),
-        OwnerLife::Ownerless if lock.recipe() == Recipe::Hive => {
+        OwnerLiveness::Expiring { .. } => {}
+        OwnerLiveness::Ghost => say("a ghost means that a server went wrong: compare the members before you delete it"),
+        OwnerLiveness::Ownerless if lock.recipe() == Recipe::Hive => {
             say("Hive makes such nodes on purpose: check that the query has ended");
         }
-        OwnerLife::Ownerless => say("an application may keep it on purpose: ask who made it"),
+        OwnerLiveness::Ownerless => say("an application may keep it on purpose: ask who made it"),
     }
     if row.contender.returned_at.is_some() {
         say(

@@ -105,12 +105,12 @@ const THIRD: &str = "/a/lock-0000000002";
 #[test]
 fn beside_tls_plain_text_makes_no_deletion_easier() {
     for (sessions, connected) in [(&[][..], &[][..]), (&[1], &[]), (&[1], &[1])] {
-        let mut told = view(sessions, connected, true);
-        told.members[0].provenance = Provenance::PlainBesideTls;
-        let plan = plan(&queued(&[Some(1)], told), &[HEAD]).expect("a plan");
+        let mut view = view(sessions, connected, true);
+        view.members[0].provenance = Provenance::PlainBesideTls;
+        let plan = plan(&queued(&[Some(1)], view), &[HEAD]).expect("a plan");
         assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("0".to_owned()), "{sessions:?} {connected:?}");
         let node = &plan.nodes()[0];
-        assert!(matches!(node.life, OwnerLife::Suspect | OwnerLife::Live), "{node:?}");
+        assert!(matches!(node.liveness, OwnerLiveness::Suspect | OwnerLiveness::Live), "{node:?}");
         assert!(node.evidence.contains("by plain text, which proves nothing beside TLS"), "{}", node.evidence);
     }
 }
@@ -118,24 +118,24 @@ fn beside_tls_plain_text_makes_no_deletion_easier() {
 #[test]
 fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {
     let number = || Confirmation::SequenceNumber("0".to_owned());
-    for (owner, told, life, confirmation) in [
-        (None, view(&[], &[], true), OwnerLife::Ownerless, Confirmation::Yes),
-        (Some(1), view(&[], &[], true), OwnerLife::Ghost, Confirmation::Yes),
+    for (owner, view, liveness, confirmation) in [
+        (None, view(&[], &[], true), OwnerLiveness::Ownerless, Confirmation::Yes),
+        (Some(1), view(&[], &[], true), OwnerLiveness::Ghost, Confirmation::Yes),
         (
             Some(1),
             view(&[1], &[], true),
-            OwnerLife::Expiring { within: Some(Duration::from_secs(12)) },
+            OwnerLiveness::Expiring { within: Some(Duration::from_secs(12)) },
             Confirmation::Yes,
         ),
-        (Some(1), view(&[1], &[1], true), OwnerLife::Live, number()),
-        (Some(1), view(&[1], &[], false), OwnerLife::Suspect, number()),
-        (Some(1), view(&[], &[], false), OwnerLife::Suspect, number()),
-        (Some(1), ServerView::default(), OwnerLife::Unknown, number()),
+        (Some(1), view(&[1], &[1], true), OwnerLiveness::Live, number()),
+        (Some(1), view(&[1], &[], false), OwnerLiveness::Suspect, number()),
+        (Some(1), view(&[], &[], false), OwnerLiveness::Suspect, number()),
+        (Some(1), ServerView::default(), OwnerLiveness::Unknown, number()),
     ] {
-        let table = queued(&[owner, Some(2)], told);
+        let table = queued(&[owner, Some(2)], view);
         let plan = plan(&table, &[HEAD]).unwrap();
         let node = &plan.nodes()[0];
-        assert_eq!((node.life, &node.confirmation), (life, &confirmation));
+        assert_eq!((node.liveness, &node.confirmation), (liveness, &confirmation));
         assert_eq!(node.may_be_live_holder(), confirmation != Confirmation::Yes);
         assert!(!node.evidence.is_empty());
     }
@@ -143,8 +143,8 @@ fn how_much_is_asked_follows_from_whether_the_owner_may_be_at_work() {
 
 #[test]
 fn the_sentences_name_the_evidence_and_the_countdown() {
-    let says = |owner, told| {
-        let table = queued(&[owner], told);
+    let says = |owner, view| {
+        let table = queued(&[owner], view);
         plan(&table, &[HEAD]).unwrap().nodes()[0].evidence.clone()
     };
     insta::assert_snapshot!(
@@ -174,7 +174,7 @@ fn the_sentences_name_the_evidence_and_the_countdown() {
 fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_told() {
     let table = queued(&[Some(1), Some(1)], view(&[1], &[1], true));
     let plan = plan(&table, &[HEAD]).unwrap();
-    assert_eq!(plan.nodes()[0].life, OwnerLife::Live);
+    assert_eq!(plan.nodes()[0].liveness, OwnerLiveness::Live);
     assert!(plan.nodes()[0].evidence.ends_with("; its session queues again as lock-0000000001"));
 }
 
@@ -257,7 +257,7 @@ fn an_empty_lock_parent_is_one_target_and_what_holds_settings_is_none() {
     table.apply(Change::Deleted { path: path(HEAD), zxid: None }, NOW);
     let planned = plan(&table, &["/a"]).unwrap();
     let node = &planned.nodes()[0];
-    assert_eq!((node.kind, node.czxid, node.life), (TargetKind::EmptyParent, Zxid(1), OwnerLife::Ownerless));
+    assert_eq!((node.kind, node.czxid, node.liveness), (TargetKind::EmptyParent, Zxid(1), OwnerLiveness::Ownerless));
     assert!(RecreationGuard::needed(node) == NeededGuard::Node && node.state.is_none());
     let empty = |stat: &ZnodeStat, at: &str| DeletePlan::of_empty_node(&path(at), stat, NOW);
     assert!(empty(&stat(1, None), "/a").is_ok());
@@ -304,7 +304,7 @@ fn what_was_confirmed_is_outdated_by_more_than_that_and_not_by_less() {
     let changed = |before: &PlannedNode, now: &PlannedNode| outdated(Action::Delete, before, now).unwrap_or_default();
     assert_eq!(changed(&holder, &holder) + &changed(&waiter, &waiter) + &changed(&away, &away), "");
     assert!(changed(&waiter, &acquired).contains("acquired"));
-    assert_ne!(away.life, OwnerLife::Live);
+    assert_ne!(away.liveness, OwnerLiveness::Live);
     assert!(changed(&away, &holder).contains("live"), "it came back");
     assert_eq!(changed(&holder, &away), "", "less is at stake");
     assert_eq!(changed(&acquired, &waiter), "", "it waits again");

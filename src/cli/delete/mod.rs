@@ -194,7 +194,7 @@ impl Deletion<'_> {
         {
             let reason = format!(
                 "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or give --even-if-live",
-                node.life.id()
+                node.liveness.id()
             );
             return Err(Ended::not_tried("live", reason));
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::admin::{
-    Action, Confirmation, DeletePlan, NodeOutcome, OwnerLife, PlannedNode, RecreationGuard, TargetKind,
+    Action, Confirmation, DeletePlan, NodeOutcome, OwnerLiveness, PlannedNode, RecreationGuard, TargetKind,
 };
 use crate::queue::ContenderState;
 use crate::report::{self, SCHEMA};
@@ -99,7 +99,7 @@ struct NodeObject<'a> {
 
 impl<'a> NodeObject<'a> {
     fn new(node: &'a PlannedNode) -> Self {
-        let expires_in = if let OwnerLife::Expiring { within } = node.life { within } else { None };
+        let expires_in = if let OwnerLiveness::Expiring { within } = node.liveness { within } else { None };
         Self {
             node: node.name(),
             path: &node.path,
@@ -116,7 +116,7 @@ impl<'a> NodeObject<'a> {
             client: node.client.as_deref(),
             czxid: node.czxid.0,
             version: node.version,
-            liveness: node.life.id(),
+            liveness: node.liveness.id(),
             expires_in_ms: expires_in.map(|within| u64::try_from(within.as_millis()).unwrap_or(u64::MAX)),
             evidence: &node.evidence,
             acquires_next: node.acquires_next.iter().map(|next| &*next.node).collect(),
@@ -178,7 +178,7 @@ pub(super) fn table(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
             None => line("session", &session)?,
         }
         line("czxid", &format!("{}   version {}", node.czxid, node.version))?;
-        line("owner", node.life.id())?;
+        line("owner", node.liveness.id())?;
         line("evidence", &node.evidence)?;
         line("then", &node.then)?;
         for risk in &node.risks {

@@ -31,7 +31,7 @@ pub(super) async fn play(
         others.push(lock(&session, path, number)?);
     }
     let waiting = join_all(others.iter().map(once));
-    let story = async {
+    let workers = async {
         until(&mut actions, SceneAction::Cross).await;
         let wanted = lock(&two, first, 2)?;
         let survivor = async {
@@ -54,7 +54,7 @@ pub(super) async fn play(
         };
         tokio::join!(survivor, victim).1
     };
-    tokio::join!(waiting, story).1
+    tokio::join!(waiting, workers).1
 }
 
 /// Takes a turn: a lock that is got is held for a while.
@@ -67,8 +67,8 @@ async fn once(lock: &Lock) {
 
 /// Waits for that act; for ever, when no more will come.
 async fn until(actions: &mut mpsc::Receiver<SceneAction>, wanted: SceneAction) {
-    while let Some(act) = actions.recv().await {
-        if act == wanted {
+    while let Some(action) = actions.recv().await {
+        if action == wanted {
             return;
         }
     }

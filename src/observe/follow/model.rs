@@ -289,13 +289,13 @@ impl Model {
 
     /// The contenders of the tree, with the transactions that made them and their data.
     pub(super) fn contenders(&self) -> BTreeMap<ZnodePath, (i64, i64)> {
-        let shape = self.shape();
+        let classifier = self.classifier();
         let visible = |at: &ZnodePath| self.follower.roots().iter().any(|root| at.is_within(root));
         self.nodes
             .iter()
             .filter(|(at, (_, _, ephemeral))| {
-                let counts = shape.classify(at).is_some_and(|place| *ephemeral || !place.needs_ephemeral());
-                visible(at) && (counts || holds_maximum(&shape, at))
+                let counts = classifier.classify(at).is_some_and(|place| *ephemeral || !place.needs_ephemeral());
+                visible(at) && (counts || holds_maximum(&classifier, at))
             })
             .map(|(at, (czxid, mzxid, _))| (at.clone(), (*czxid, *mzxid)))
             .collect()
@@ -303,7 +303,7 @@ impl Model {
 
     /// What the changes say they are. A contender that has lost its place with a hint is none any more.
     pub(super) fn found(&self) -> BTreeMap<ZnodePath, (i64, i64)> {
-        let shape = self.shape();
+        let shape = self.classifier();
         self.seen
             .iter()
             .filter(|(at, _)| shape.classify(at).is_some() || holds_maximum(&shape, at))
@@ -311,16 +311,16 @@ impl Model {
             .collect()
     }
 
-    fn shape(&self) -> Classifier {
-        let mut shape = Classifier::new([]);
+    fn classifier(&self) -> Classifier {
+        let mut classifier = Classifier::new([]);
         for at in self.nodes.keys().filter(|at| self.follower.roots().iter().any(|root| at.is_within(root))) {
-            shape.note(at);
+            classifier.note(at);
         }
-        shape
+        classifier
     }
 }
 
-fn holds_maximum(shape: &Classifier, at: &ZnodePath) -> bool {
-    let lease = shape.classify(&at.child(&"0".repeat(32)));
+fn holds_maximum(classifier: &Classifier, at: &ZnodePath) -> bool {
+    let lease = classifier.classify(&at.child(&"0".repeat(32)));
     lease.is_some_and(|place| place.role == Role::Lease && place.lock == *at)
 }

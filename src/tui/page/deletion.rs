@@ -88,7 +88,7 @@ fn write_life(page: &mut Writer, node: &PlannedNode) {
     // The evidence names the session, and of a living one its client.
     let client = node.client.as_deref().filter(|client| !node.evidence.contains(client));
     let client = client.map(|client| format!("; its client is {client}")).unwrap_or_default();
-    let life = if node.kind == TargetKind::EmptyParent { "empty" } else { node.life.id() };
+    let life = if node.kind == TargetKind::EmptyParent { "empty" } else { node.liveness.id() };
     page.fact(life, &format!("{}{client}", node.evidence), Tone::Text);
 }
 

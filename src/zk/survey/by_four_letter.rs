@@ -39,8 +39,8 @@ pub(super) async fn by_four_letter(
     wanted: WantedAnswers,
     load: &mut Load,
 ) -> Result<RoundAnswers, AskError> {
-    let told = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
-    let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers: told };
+    let answers = RoundAnswers::new(AskedBy::Words, if tls.is_some() { Transport::Tls } else { Transport::Plain });
+    let mut asking = ByFourLetter { tls, address, named_by, limits, load, answers };
     let asked = asking.ask(Word::Srvr).await;
     asking.answers.server = four_letter::srvr(&asking.take(asked)?.text);
     if asking.answers.server.version.is_none() {

@@ -36,8 +36,8 @@ pub(super) async fn by_http(
     wanted: WantedAnswers,
     load: &mut Load,
 ) -> Result<RoundAnswers, AdminError> {
-    let told = RoundAnswers::new(AskedBy::Http, Transport::Plain);
-    let mut asking = ByHttp { url, host, named_by, limits, load, answers: told };
+    let answers = RoundAnswers::new(AskedBy::Http, Transport::Plain);
+    let mut asking = ByHttp { url, host, named_by, limits, load, answers };
     let asked = asking.ask("server_stats").await;
     asking.answers.server = asking.take(asked, admin::server_stats)?;
     asking.ask_the_rest(wanted).await;

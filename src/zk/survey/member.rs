@@ -47,13 +47,13 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(seat: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
-        let view = MemberView::unasked(seat.label.clone());
+    pub(super) fn new(address: MemberAddress, options: &SurveyOptions, target: &ConnectString) -> Self {
+        let view = MemberView::unasked(address.label.clone());
         let options = options.clone();
         let pace = |share| Pace::new(share, options.max_interval);
         let [clients, figures, watchers] = [CLIENTS, FIGURES, WATCHERS].map(pace);
         Self {
-            address: seat,
+            address,
             options,
             chroot: target.chroot.clone(),
             session: target.transport(),
@@ -90,17 +90,17 @@ impl Member {
         let asked_at = now();
         let wanted = WantedAnswers { figures: self.figures.is_due(), watchers: watchers && self.watchers.is_due() };
         match self.by_any_way(wanted, &mut load).await {
-            Ok(mut told) => {
+            Ok(mut answers) => {
                 let answered_at = now();
-                self.wait = self.clients.answered(told.cost);
-                if let Some((connections, _)) = &mut told.connections {
+                self.wait = self.clients.answered(answers.cost);
+                if let Some((connections, _)) = &mut answers.connections {
                     self.clock.learn(connections, answered_at);
                     self.clock.place(connections, answered_at);
                 }
-                if let Some((sessions, _)) = &mut told.sessions {
+                if let Some((sessions, _)) = &mut answers.sessions {
                     self.clock.date(sessions, anchor);
                 }
-                self.take(told, asked_at, watchers);
+                self.take(answers, asked_at, watchers);
                 self.view.answered_at = Some(answered_at);
             }
             Err(problem) => {
@@ -115,22 +115,22 @@ impl Member {
     }
 
     /// Replaces what was answered; what was not asked this time stays, unless nobody looks at it.
-    fn take(&mut self, told: RoundAnswers, at: Timestamp, watchers: bool) {
+    fn take(&mut self, answers: RoundAnswers, at: Timestamp, watchers: bool) {
         let view = &mut self.view;
-        self.answered_by = told.asked_by;
-        view.asked_by = told.asked_by;
-        view.provenance = Provenance::of(told.transport, self.session);
-        view.mode = told.server.mode.as_deref().and_then(ServerMode::named);
-        view.version = told.server.version;
-        view.connections = listing(told.connections, at);
-        view.sessions = listing(told.sessions, at);
-        if let Some(TimedAnswer { found, took, problem }) = told.figures {
+        self.answered_by = answers.asked_by;
+        view.asked_by = answers.asked_by;
+        view.provenance = Provenance::of(answers.transport, self.session);
+        view.mode = answers.server.mode.as_deref().and_then(ServerMode::named);
+        view.version = answers.server.version;
+        view.connections = listing(answers.connections, at);
+        view.sessions = listing(answers.sessions, at);
+        if let Some(TimedAnswer { found, took, problem }) = answers.figures {
             self.figures.answered(took);
             self.problems[0] = problem;
             (view.watch_count, view.watch_totals, view.fired) = (found.watches, found.totals, found.fired);
             view.counted_at = Some(at);
         }
-        if let Some(TimedAnswer { found, took, problem }) = told.watched {
+        if let Some(TimedAnswer { found, took, problem }) = answers.watched {
             self.watchers.answered(took);
             self.problems[1] = problem;
             let chroot = self.chroot.as_ref();
@@ -140,7 +140,7 @@ impl Member {
             view.watched = None;
             self.problems[1] = None;
         }
-        view.error = told.problem.or_else(|| self.problems.iter().flatten().next().cloned());
+        view.error = answers.problem.or_else(|| self.problems.iter().flatten().next().cloned());
     }
 
     async fn by_any_way(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
@@ -149,9 +149,9 @@ impl Member {
             ViewBy::Http => self.http(wanted, load).await,
             ViewBy::Auto => {
                 if self.answered_by == AskedBy::Http
-                    && let Ok(told) = self.http(wanted, load).await
+                    && let Ok(answers) = self.http(wanted, load).await
                 {
-                    return Ok(told);
+                    return Ok(answers);
                 }
                 self.four_letter_else_http(wanted, load).await
             }
@@ -198,9 +198,9 @@ impl Member {
             }
             None => None,
         };
-        let told =
+        let answers =
             by_four_letter(tls.as_ref(), (address, self.address.named_by), self.options.limits, wanted, load).await;
-        told.map_err(|error| {
+        answers.map_err(|error| {
             let away =
                 matches!(error, AskError::Refused { .. } | AskError::Silent { .. } | AskError::NotServing { .. });
             FourLetterFailure { sentence: error.to_string(), away }

@@ -67,15 +67,15 @@ pub(super) struct MemberList {
 /// Finds out who the members are. Takes two seconds at most.
 pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig) -> MemberList {
     let configured = &config.servers;
-    let mut seats: Vec<MemberAddress> = Vec::new();
+    let mut members: Vec<MemberAddress> = Vec::new();
     for server in &target.servers {
-        let seat = MemberAddress::of(server);
-        if !seats.iter().any(|other| other.label == seat.label) {
-            seats.push(seat);
+        let member = MemberAddress::of(server);
+        if !members.iter().any(|other| other.label == member.label) {
+            members.push(member);
         }
     }
-    let of_string = seats.len();
-    let mut known = futures::future::join_all(seats.iter().map(|seat| resolve(seat.label.clone()))).await;
+    let of_string = members.len();
+    let mut known = futures::future::join_all(members.iter().map(|seat| resolve(seat.label.clone()))).await;
     let clients = configured.iter().map(|server| resolve(client_address(server, target).unwrap_or_default()));
     let clients = futures::future::join_all(clients).await;
     let mut taken = vec![false; of_string];
@@ -93,21 +93,21 @@ pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig
     for (server, at) in strangers {
         let hosts: HashSet<_> = at.iter().map(SocketAddr::ip).collect();
         let same_host = |index: &usize| {
-            seats[*index].host == server.host || known[*index].iter().any(|address| hosts.contains(&address.ip()))
+            members[*index].host == server.host || known[*index].iter().any(|address| hosts.contains(&address.ip()))
         };
         // A server whose port for clients is known is another one than that on another port of its host, TLS aside.
-        let may_be = |index: &usize| server.client.is_none() || seats[*index].tls;
+        let may_be = |index: &usize| server.client.is_none() || members[*index].tls;
         match (0..of_string).find(|index| !taken[*index] && may_be(index) && same_host(index)) {
             Some(index) => taken[index] = true,
-            None if seats.len() < MAX_MEMBERS => {
+            None if members.len() < MAX_MEMBERS => {
                 let client = client_address(server, target);
-                seats.push(configured_member(server, client, named_by, &mut known, at));
+                members.push(configured_member(server, client, named_by, &mut known, at));
             }
             None => incomplete = true,
         }
     }
-    forget_shared_hosts(&mut seats);
-    MemberList { members: seats, incomplete }
+    forget_shared_hosts(&mut members);
+    MemberList { members, incomplete }
 }
 
 /// Where a server of the config serves clients: where the config says, else the port that all servers of the connect string
@@ -145,11 +145,11 @@ fn configured_member(
     }
 }
 
-fn forget_shared_hosts(seats: &mut [MemberAddress]) {
-    let hosts: Vec<String> = seats.iter().map(|seat| seat.host.clone()).collect();
-    for seat in seats {
-        if hosts.iter().filter(|host| **host == seat.host).count() > 1 {
-            seat.admin_host = None;
+fn forget_shared_hosts(members: &mut [MemberAddress]) {
+    let hosts: Vec<String> = members.iter().map(|seat| seat.host.clone()).collect();
+    for member in members {
+        if hosts.iter().filter(|host| **host == member.host).count() > 1 {
+            member.admin_host = None;
         }
     }
 }

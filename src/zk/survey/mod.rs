@@ -96,13 +96,13 @@ impl Surveyor {
     pub fn start(options: SurveyOptions) -> Result<Self, BadConnectString> {
         let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;
         let (sender, views) = watch::channel(Arc::default());
-        let (look, looked) = watch::channel(false);
+        let (watchers_wanted, looked) = watch::channel(false);
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
             let _ = stopped.run_until_cancelled(run::run(options, target, sender, looked)).await;
         });
-        Ok(Self { views, watchers_wanted: look, task, cancel: cancel.drop_guard() })
+        Ok(Self { views, watchers_wanted, task, cancel: cancel.drop_guard() })
     }
 
     /// Whether to ask who watches what, which is dear, from now on. At the start it is not asked.
@@ -134,8 +134,8 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
         return Ok(ServerView::default());
     }
     let own = OwnSession::once(&options.connection, &target, options.limits.within).await;
-    let MemberList { members: seats, incomplete } = find_members(&target, &own.configured).await;
-    let asked = seats.into_iter().map(|seat| async {
+    let MemberList { members: addresses, incomplete } = find_members(&target, &own.configured).await;
+    let asked = addresses.into_iter().map(|seat| async {
         let mut member = Member::new(seat, options, &target);
         let load = member.ask(&own, watchers).await;
         (member.into_view(), load)

@@ -42,7 +42,7 @@ pub(super) async fn run(
     options: SurveyOptions,
     target: ConnectString,
     views: watch::Sender<Arc<ServerView>>,
-    looked: watch::Receiver<bool>,
+    watchers_wanted: watch::Receiver<bool>,
 ) {
     if options.by == ViewBy::Off {
         return;
@@ -55,7 +55,7 @@ pub(super) async fn run(
         options,
         target,
         own,
-        watchers_wanted: looked,
+        watchers_wanted,
         reports,
         tasks,
         members: Vec::new(),
@@ -79,28 +79,28 @@ impl Survey {
         // Those that were aborted at the last time.
         while self.tasks.try_join_next().is_some() {}
         let configured = self.own.borrow_and_update().configured.clone();
-        let MemberList { members: seats, incomplete } = find_members(&self.target, &configured).await;
+        let MemberList { members: addresses, incomplete } = find_members(&self.target, &configured).await;
         self.incomplete = incomplete;
-        self.members.retain(|(seat, _, task)| {
-            let stays = seats.contains(seat);
+        self.members.retain(|(address, _, task)| {
+            let stays = addresses.contains(address);
             if !stays {
                 task.abort();
             }
             stays
         });
-        for seat in seats {
-            if !self.members.iter().any(|(other, ..)| *other == seat) {
-                let member = Member::new(seat.clone(), &self.options, &self.target);
+        for address in addresses {
+            if !self.members.iter().any(|(other, ..)| *other == address) {
+                let member = Member::new(address.clone(), &self.options, &self.target);
                 let view = member.view().clone();
                 let asking = keep_asking(member, self.own.clone(), self.watchers_wanted.clone(), self.reports.clone());
-                self.members.push((seat, view, self.tasks.spawn(asking)));
+                self.members.push((address, view, self.tasks.spawn(asking)));
             }
         }
     }
 
     fn take(&mut self, report: RoundReport) {
         self.load.add(report.load);
-        let member = self.members.iter_mut().find(|(seat, ..)| seat.label == report.view.address);
+        let member = self.members.iter_mut().find(|(address, ..)| address.label == report.view.address);
         if let Some((_, view, _)) = member {
             *view = report.view;
         }
@@ -119,11 +119,11 @@ impl Survey {
 async fn keep_asking(
     mut member: Member,
     own: watch::Receiver<OwnSession>,
-    mut looked: watch::Receiver<bool>,
+    mut watchers_wanted: watch::Receiver<bool>,
     reports: mpsc::Sender<RoundReport>,
 ) {
     loop {
-        let (own, watchers) = (own.borrow().clone(), *looked.borrow_and_update());
+        let (own, watchers) = (own.borrow().clone(), *watchers_wanted.borrow_and_update());
         let load = member.ask(&own, watchers).await;
         if reports.send(RoundReport { view: member.view().clone(), load }).await.is_err() {
             return;
@@ -131,7 +131,7 @@ async fn keep_asking(
         tokio::select! {
             () = sleep(member.wait()) => {}
             // Who begins to look waits for the answer.
-            Ok(_) = looked.wait_for(|now| *now && !watchers) => {}
+            Ok(_) = watchers_wanted.wait_for(|now| *now && !watchers) => {}
         }
     }
 }

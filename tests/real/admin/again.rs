@@ -106,7 +106,7 @@ async fn a_client_that_came_back_to_life_after_the_confirmation_is_not_touched()
     relay.refuse().await;
     let plan = eventually("an owner that is seen to be away", async || {
         let plan = plan(&client, &at, "/lock", &node).await;
-        if plan.nodes()[0].life.id() == "expiring" { Ok(plan) } else { Err(plan) }
+        if plan.nodes()[0].liveness.id() == "expiring" { Ok(plan) } else { Err(plan) }
     })
     .await;
     relay.heal();

@@ -13,7 +13,7 @@ pub use outcome::Working;
 pub use tags::Tags;
 
 use super::{App, Effect, Prompt, PromptPurpose, Screen, Update};
-use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLife, TargetKind};
+use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLiveness, TargetKind};
 use crate::diagnose::TableAt;
 use crate::queue::{ContenderState, LockQueue, LockTable};
 use crate::tui::page::Scroll;
@@ -168,8 +168,8 @@ fn other_node<'a>(before: &'a DeletePlan, after: &DeletePlan) -> Option<&'a Znod
 
 /// What an answer depends on.
 fn facts_that_count(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderState>, Confirmation)> {
-    let gist = |life: OwnerLife| life.id();
-    plan.nodes().iter().map(|node| (gist(node.life), node.state, node.confirmation.clone())).collect()
+    let gist = |life: OwnerLiveness| life.id();
+    plan.nodes().iter().map(|node| (gist(node.liveness), node.state, node.confirmation.clone())).collect()
 }
 
 /// How a node is called in a sentence: by its number and its parent, else by its path.

@@ -377,6 +377,6 @@ fn a_contender_that_no_session_owns_goes_with_y() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/leftover\n");
     press(&mut app, "x");
-    assert_eq!(app.deletion().unwrap().plan().nodes()[0].life.id(), "ownerless");
+    assert_eq!(app.deletion().unwrap().plan().nodes()[0].liveness.id(), "ownerless");
     assert!(confirmed(&press(&mut app, "y")).is_some());
 }
