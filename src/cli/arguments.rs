@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use crate::cli::config;
     use crate::cli::options::{Merge, SharedOptions};
-    use crate::cli::settings::{Environment, Settings};
+    use crate::cli::resolved::{Environment, ResolvedOptions};
 
     /// A value that the option takes and that is not its default.
     fn value(option: &Arg) -> String {
@@ -244,7 +244,7 @@ mod tests {
         let environment =
             Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| "environment".into())).unwrap();
         let settings = |words: &[&str], environment: &Environment| {
-            let settings = Settings::resolve(shared(words), environment, file()).unwrap();
+            let settings = ResolvedOptions::resolve(shared(words), environment, file()).unwrap();
             let root = settings.roots[0].to_string();
             (root, settings.ascii, settings.audit_log, settings.timeout.as_secs(), settings.connect)
         };

@@ -11,7 +11,7 @@ use super::duration;
 use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
-use super::settings::Settings;
+use super::resolved::ResolvedOptions;
 use super::shorten::{short_name, short_sentence};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use crate::diagnose::{Code, Finding, Severity};
@@ -50,7 +50,7 @@ impl ValueEnum for Severity {
 /// Looks for `look_for` from the moment when everything was read, and prints the findings. When a root cannot be read, the findings
 /// below the others are printed, and the command fails.
 pub(super) async fn run(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     fail_on: Severity,
     look_for: Duration,
     out: &mut impl Write,

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_documented_example_holds_every_option_at_its_default() {
-        use crate::cli::settings::{Environment, SESSION_TIMEOUT, Settings};
+        use crate::cli::resolved::{Environment, ResolvedOptions, SESSION_TIMEOUT};
 
         let example = include_str!("../../assets/config.toml");
         assert_eq!(parsed(example).unwrap(), SharedOptions::default(), "as it comes, it changes nothing");
@@ -155,8 +155,9 @@ mod tests {
             *file = None;
         }
         options.output.format = None;
-        let settings =
-            |file| format!("{:?}", Settings::resolve(SharedOptions::default(), &Environment::default(), file).unwrap());
+        let settings = |file| {
+            format!("{:?}", ResolvedOptions::resolve(SharedOptions::default(), &Environment::default(), file).unwrap())
+        };
         assert_eq!(settings(options), settings(SharedOptions::default()));
     }
 }

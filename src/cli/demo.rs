@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use super::duration;
 use super::error::{CliError, Verdict};
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
-use super::settings::{SESSION_TIMEOUT, Settings};
+use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
 use crate::demo::{Namespace, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};
@@ -62,7 +62,7 @@ impl DemoOptions {
 }
 
 /// Runs the tour on a sandbox of this process, which ends with it.
-pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<Verdict, CliError> {
+pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> Result<Verdict, CliError> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
     let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
     let connection = ConnectOptions {
@@ -89,7 +89,7 @@ pub(super) async fn on_sandbox(settings: &Settings, plays: bool) -> Result<Verdi
 }
 
 /// Runs the tour on the ensemble, below a node of its own, and removes that however the tour ends.
-pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<Verdict, CliError> {
+pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> Result<Verdict, CliError> {
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
     }
@@ -106,7 +106,7 @@ pub(super) async fn on_ensemble(settings: &Settings, plays: bool) -> Result<Verd
 }
 
 fn tui_options(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     connection: ConnectOptions,
     survey: SurveyOptions,
     root: ZnodePath,

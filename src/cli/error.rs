@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::auth::AuthError;
 use super::config::ConfigError;
 use super::contend::scenario::BadScenario;
-use super::settings::SettingsError;
+use super::resolved::OptionsError;
 use crate::admin::NoPlan;
 use crate::admin::audit::AuditError;
 use crate::contend::ContendError;
@@ -43,7 +43,7 @@ impl Verdict {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CliError {
     #[error(transparent)]
-    Settings(#[from] SettingsError),
+    Settings(#[from] OptionsError),
     #[error(transparent)]
     Config(#[from] ConfigError),
     #[error(transparent)]

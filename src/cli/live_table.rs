@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::CliError;
-use super::settings::{Settings, SettingsError};
+use super::resolved::{OptionsError, ResolvedOptions};
 use crate::diagnose::{Changed, Diagnosis, Finding};
 use crate::observe::{Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockTable};
@@ -52,7 +52,7 @@ pub(super) struct LiveTable {
 
 impl LiveTable {
     /// Starts to observe. Until everything was read once, the ensemble must give an answer every `timeout`.
-    pub(super) fn start(settings: &Settings) -> Result<Self, CliError> {
+    pub(super) fn start(settings: &ResolvedOptions) -> Result<Self, CliError> {
         let options = settings.observe_options()?;
         Ok(Self {
             table: LockTable::new(options.named.iter().cloned()),
@@ -72,11 +72,11 @@ impl LiveTable {
 
     /// Reports findings, too, from now on, and asks the servers about themselves unless the settings forbid it; who watches what,
     /// which is expensive to answer, only with `watchers`.
-    pub(super) fn survey(&mut self, settings: &Settings, watchers: bool) -> Result<(), CliError> {
+    pub(super) fn survey(&mut self, settings: &ResolvedOptions, watchers: bool) -> Result<(), CliError> {
         let options = settings.survey_options()?;
         self.examine_at = Some(Instant::now() + DIAGNOSIS_INTERVAL);
         if options.by != ViewBy::Off {
-            let surveyor = Surveyor::start(options).map_err(SettingsError::from)?;
+            let surveyor = Surveyor::start(options).map_err(OptionsError::from)?;
             surveyor.ask_for_watchers(watchers);
             self.surveyor = Some(surveyor);
         }

@@ -19,9 +19,9 @@ mod generate;
 mod live_table;
 mod log;
 mod options;
+mod resolved;
 mod sandbox;
 mod screen;
-mod settings;
 mod shorten;
 mod snapshot;
 mod table;
@@ -39,7 +39,7 @@ use auth::AuthSource;
 use error::CliError;
 pub use error::Verdict;
 use options::{Merge, SharedOptions};
-use settings::{Environment, Settings, SettingsError};
+use resolved::{Environment, OptionsError, ResolvedOptions};
 
 use crate::files::exposed_folder;
 use crate::znode::escaped;
@@ -95,18 +95,18 @@ async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
     }
 }
 
-fn environment() -> Result<Environment, SettingsError> {
+fn environment() -> Result<Environment, OptionsError> {
     Environment::read(|name| std::env::var_os(name))
 }
 
 /// Puts the options of the command line over the environment and the config file, and starts the log.
-fn settle(options: SharedOptions) -> Result<Settings, CliError> {
+fn settle(options: SharedOptions) -> Result<ResolvedOptions, CliError> {
     let environment = environment()?;
     let usual =
         etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
     let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
     let config = options.ensemble.config.clone().or(usual);
-    let settings = Settings::resolve(options, &environment, file)?;
+    let settings = ResolvedOptions::resolve(options, &environment, file)?;
     for folder in exposed_folders(config.as_deref(), &settings) {
         // Who closed standard error does not care.
         let _ = writeln!(io::stderr(), "lockscope: {}", escaped(&folder));
@@ -118,7 +118,7 @@ fn settle(options: SharedOptions) -> Result<Settings, CliError> {
 }
 
 /// A sentence for each file on which something depends and which every user of the machine could replace by another.
-fn exposed_folders(config: Option<&Path>, settings: &Settings) -> Vec<String> {
+fn exposed_folders(config: Option<&Path>, settings: &ResolvedOptions) -> Vec<String> {
     let auth = if let AuthSource::File(path) = &settings.auth { Some(&**path) } else { None };
     let key = settings.tls.as_ref().and_then(|tls| tls.key.as_deref());
     let files = [config, auth, key, settings.audit_log.as_deref()];

@@ -5,7 +5,7 @@ use std::io::{BufWriter, Write};
 use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::Format;
-use super::settings::Settings;
+use super::resolved::ResolvedOptions;
 use super::table;
 use super::unreadable::some_root_is_readable;
 use crate::report::{Snapshot, json};
@@ -14,7 +14,7 @@ use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};
 
 /// Reads everything, prints it and ends the session. A root that cannot be read is named in the output; the command fails
 /// only when no root can be read.
-pub(super) async fn run(settings: &Settings, out: &mut impl Write) -> Result<Verdict, CliError> {
+pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> Result<Verdict, CliError> {
     let asking = tokio::spawn(survey(settings.survey_options()?));
     let mut live = LiveTable::start(settings)?;
     let taken_at = match live.read_once().await {

@@ -12,7 +12,7 @@ use super::duration;
 use super::error::{CliError, Verdict};
 use super::live_table::{LiveTable, TableEvent};
 use super::options::{Format, ReadOptions};
-use super::settings::Settings;
+use super::resolved::ResolvedOptions;
 use super::shorten::{short_name, short_sentence};
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use crate::diagnose::Finding;
@@ -35,7 +35,7 @@ pub(super) struct WatchOptions {
 /// Prints what happens until SIGINT or SIGTERM, or for `stop_after`, and ends the session. Signals are obeyed even while the
 /// reader of the output blocks it.
 pub(super) async fn run(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Verdict, CliError> {
@@ -57,7 +57,11 @@ pub(super) async fn run(
 
 /// Prints until something fails, or a root turns out to be unreadable when everything was first read. What else cannot be read
 /// is reported on stderr.
-async fn print(live: &mut LiveTable, settings: &Settings, out: &mut (impl AsyncWrite + Unpin)) -> Result<(), CliError> {
+async fn print(
+    live: &mut LiveTable,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> Result<(), CliError> {
     let mut notices = UnreadableNotices::default();
     let mut checked = false;
     loop {

@@ -29,14 +29,14 @@ use server_timeout::ServerTimeout;
 
 use super::error::{CliError, Verdict};
 use super::options::Format;
-use super::settings::Settings;
+use super::resolved::ResolvedOptions;
 use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use crate::time::until;
 use crate::zk::survey::ViewBy;
 
 /// Lets one fleet contend and prints what it came to.
 pub(super) async fn contend(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     options: &ContendOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Verdict, CliError> {
@@ -56,7 +56,7 @@ pub(super) async fn contend(
 
 /// Lets herds and chains contend and prints them side by side.
 pub(super) async fn compare(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     options: &CompareOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> Result<Verdict, CliError> {
@@ -77,7 +77,7 @@ pub(super) async fn compare(
 
 /// Runs one fleet until it is done, has contended for `stop_after`, or `stop` ends.
 async fn play(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     options: FleetOptions,
     scenario: Scenario,
     stop_after: Option<Duration>,
@@ -121,7 +121,7 @@ async fn play(
 
 /// Runs all fleets of a comparison, until they are done or `stop` ends.
 async fn play_all(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     options: &FleetOptions,
     scenario: &Scenario,
     sizes: &[u32],
@@ -168,7 +168,7 @@ fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
 }
 
 /// The console itself watches nothing while a command lets clients contend.
-fn fleet_options(settings: &Settings) -> Result<FleetOptions, CliError> {
+fn fleet_options(settings: &ResolvedOptions) -> Result<FleetOptions, CliError> {
     let asks_servers = settings.survey_options()?.by != ViewBy::Off;
     Ok(FleetOptions { connection: settings.connect_options()?, own_watches: 0, asks_servers })
 }

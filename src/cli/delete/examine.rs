@@ -5,7 +5,7 @@ use zookeeper_client::{Client, Error};
 
 use super::super::error::CliError;
 use super::super::live_table::LiveTable;
-use super::super::settings::Settings;
+use super::super::resolved::ResolvedOptions;
 use crate::admin::{DeletePlan, NoPlan};
 use crate::diagnose::TableAt;
 use crate::examine::{near, survey};
@@ -18,7 +18,7 @@ use crate::znode::{ZnodePath, ZnodeStat};
 pub(super) async fn stat(
     client: &Client,
     path: &ZnodePath,
-    settings: &Settings,
+    settings: &ResolvedOptions,
 ) -> Result<Option<ZnodeStat>, CliError> {
     match timeout(settings.timeout, client.check_stat(path.as_str())).await {
         Ok(Ok(stat)) => Ok(stat.as_ref().map(stat_of)),
@@ -33,7 +33,7 @@ pub(super) async fn stat(
 /// The plan to delete the node, with all that is known of it now.
 pub(super) async fn plan(
     client: &Client,
-    settings: &Settings,
+    settings: &ResolvedOptions,
     path: &ZnodePath,
     stat: &ZnodeStat,
 ) -> Result<DeletePlan, CliError> {
@@ -61,9 +61,9 @@ pub(super) async fn plan(
 }
 
 /// The lock's parent and what the servers say.
-async fn look(settings: &Settings, path: &ZnodePath) -> Result<LockTable, CliError> {
+async fn look(settings: &ResolvedOptions, path: &ZnodePath) -> Result<LockTable, CliError> {
     let options = settings.survey_options()?;
-    let near = Settings { roots: near(path), ..settings.clone() };
+    let near = ResolvedOptions { roots: near(path), ..settings.clone() };
     // The servers' lists have to be younger than the node to tell anything about its owner, and both are.
     let (table, view) = tokio::join!(read(&near), survey(&options));
     let mut table = table?;
@@ -72,7 +72,7 @@ async fn look(settings: &Settings, path: &ZnodePath) -> Result<LockTable, CliErr
 }
 
 /// The node that may not be read, of those that tell what a contender is: the node itself and its parent.
-async fn unreadable(client: &Client, settings: &Settings, path: &ZnodePath) -> Option<ZnodePath> {
+async fn unreadable(client: &Client, settings: &ResolvedOptions, path: &ZnodePath) -> Option<ZnodePath> {
     let data = timeout(settings.timeout, client.get_data(path.as_str())).await;
     if matches!(data, Ok(Err(Error::NoAuth))) {
         return Some(path.clone());
@@ -82,7 +82,7 @@ async fn unreadable(client: &Client, settings: &Settings, path: &ZnodePath) -> O
     matches!(listed, Ok(Err(Error::NoAuth))).then_some(parent)
 }
 
-async fn read(settings: &Settings) -> Result<LockTable, CliError> {
+async fn read(settings: &ResolvedOptions) -> Result<LockTable, CliError> {
     let mut live = LiveTable::start(settings)?;
     let read = live.read_once().await;
     let (table, ..) = live.stop().await;

@@ -14,7 +14,7 @@ use show::DeletionReport;
 
 use super::error::{CliError, Verdict};
 use super::options::Format;
-use super::settings::Settings;
+use super::resolved::ResolvedOptions;
 use crate::admin::audit::Subject;
 use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, Permission, Who};
 use crate::examine::Examiner;
@@ -26,7 +26,7 @@ const MAX_ANSWER_BYTES: u64 = 4096;
 
 /// Examines the node, shows the plan, asks, deletes, and prints the result.
 pub(super) async fn run(
-    settings: &Settings,
+    settings: &ResolvedOptions,
     options: &DeleteOptions,
     out: &mut impl Write,
 ) -> Result<Verdict, CliError> {
@@ -62,13 +62,13 @@ pub(super) async fn run(
     Ok(if report.is_none_or(|report| report.done) { Verdict::Yes } else { Verdict::No })
 }
 
-fn open_audit(settings: &Settings) -> Result<Audit, CliError> {
+fn open_audit(settings: &ResolvedOptions) -> Result<Audit, CliError> {
     let path = settings.audit_log.as_deref().ok_or(CliError::NoAuditPlace)?;
     Ok(Audit::open(path)?)
 }
 
 struct Deletion<'a> {
-    settings: &'a Settings,
+    settings: &'a ResolvedOptions,
     options: &'a DeleteOptions,
     client: Client,
 }

@@ -23,7 +23,7 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why the settings do not go together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(super) enum SettingsError {
+pub(super) enum OptionsError {
     #[error(transparent)]
     Connect(#[from] BadConnectString),
     #[error("a certificate and its key go together: give both --tls-cert and --tls-key, or neither")]
@@ -48,9 +48,9 @@ pub(super) struct Environment {
 
 impl Environment {
     /// Reads the environment by a function that knows it.
-    pub(super) fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, SettingsError> {
+    pub(super) fn read(variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, OptionsError> {
         let filled = |name| variable(name).filter(|value| !value.is_empty());
-        let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| SettingsError::NotText(name));
+        let text = |name| filled(name).map(OsString::into_string).transpose().map_err(|_| OptionsError::NotText(name));
         let ensemble = EnsembleOptions {
             connect: text("ZOOKEEPER_CONNECT")?,
             auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
@@ -67,7 +67,7 @@ impl Environment {
 /// Every option with its value, as a command uses it.
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Debug)]
-pub(super) struct Settings {
+pub(super) struct ResolvedOptions {
     pub connect: String,
     /// `None`: [`SESSION_TIMEOUT`], and a shorter one for test clients.
     pub session_timeout: Option<Duration>,
@@ -94,13 +94,13 @@ pub(super) struct Settings {
     pub timeout: Duration,
 }
 
-impl Settings {
+impl ResolvedOptions {
     /// Puts the options over the environment and that over the config file, and fills in the defaults.
     pub(super) fn resolve(
         options: SharedOptions,
         environment: &Environment,
         file: SharedOptions,
-    ) -> Result<Self, SettingsError> {
+    ) -> Result<Self, OptionsError> {
         // The lines in the environment come before the name of a file, but not before an option.
         let auth_lines = environment.auth_lines.clone().filter(|_| options.ensemble.auth_file.is_none());
         let SharedOptions { locks, display, changes, output, ensemble } =
@@ -175,13 +175,13 @@ impl Settings {
     }
 }
 
-fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, SettingsError> {
+fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Result<Option<TlsFiles>, OptionsError> {
     if cert.is_some() != key.is_some() {
-        return Err(SettingsError::HalfCertificate);
+        return Err(OptionsError::HalfCertificate);
     }
     match ca {
         Some(ca) => Ok(Some(TlsFiles { ca, cert, key })),
-        None if cert.is_some() => Err(SettingsError::NoAuthority),
+        None if cert.is_some() => Err(OptionsError::NoAuthority),
         None => Ok(None),
     }
 }
@@ -226,7 +226,7 @@ mod tests {
             (&nothing, &silent, &file, "file"),
             (&nothing, &silent, &nothing, "localhost:2181"),
         ] {
-            let settings = Settings::resolve(option.clone(), environment, file.clone()).unwrap();
+            let settings = ResolvedOptions::resolve(option.clone(), environment, file.clone()).unwrap();
             assert_eq!(settings.connect, expected);
         }
     }
@@ -264,7 +264,7 @@ mod tests {
             },
         };
         let resolved =
-            |options, file| format!("{:?}", Settings::resolve(options, &Environment::default(), file).unwrap());
+            |options, file| format!("{:?}", ResolvedOptions::resolve(options, &Environment::default(), file).unwrap());
         let (option, file) = (all("option", false), all("file", true));
         let nothing = SharedOptions::default();
         assert_eq!(resolved(option.clone(), file.clone()), resolved(option, nothing.clone()));
@@ -287,7 +287,7 @@ mod tests {
             (&nothing, &silent, &file, AuthSource::File("/config".into())),
             (&nothing, &silent, &nothing, AuthSource::Absent),
         ] {
-            let settings = Settings::resolve(option.clone(), environment, file.clone()).unwrap();
+            let settings = ResolvedOptions::resolve(option.clone(), environment, file.clone()).unwrap();
             assert_eq!(settings.auth, expected);
         }
     }
@@ -295,7 +295,11 @@ mod tests {
     #[test]
     fn the_default_root_is_the_chroot_and_a_root_given_twice_counts_once() {
         let roots = |root| {
-            Settings::resolve(options(|set| set.locks.root = root), &Environment::default(), SharedOptions::default())
+            ResolvedOptions::resolve(
+                options(|set| set.locks.root = root),
+                &Environment::default(),
+                SharedOptions::default(),
+            )
         };
         assert_eq!(roots(None).unwrap().roots, paths(&["/"]));
         assert_eq!(roots(Some(vec![])).unwrap().roots, paths(&["/"]));
@@ -305,15 +309,15 @@ mod tests {
     #[test]
     fn a_malformed_connect_string_is_refused_before_anything_starts() {
         let wrong = options(|set| set.ensemble.connect = Some("zk1:port".into()));
-        let refused = Settings::resolve(wrong, &Environment::default(), SharedOptions::default()).unwrap_err();
+        let refused = ResolvedOptions::resolve(wrong, &Environment::default(), SharedOptions::default()).unwrap_err();
         assert!(refused.to_string().contains("zk1:port"), "{refused}");
     }
 
     #[test]
     fn half_of_a_tls_identity_is_refused_with_what_is_missing() {
         let (ca, cert, key) = (Some("ca".into()), Some("cert".into()), Some("key".into()));
-        assert_eq!(tls(ca.clone(), cert.clone(), None).unwrap_err(), SettingsError::HalfCertificate);
-        assert_eq!(tls(None, cert.clone(), key.clone()).unwrap_err(), SettingsError::NoAuthority);
+        assert_eq!(tls(ca.clone(), cert.clone(), None).unwrap_err(), OptionsError::HalfCertificate);
+        assert_eq!(tls(None, cert.clone(), key.clone()).unwrap_err(), OptionsError::NoAuthority);
         assert!(tls(ca.clone(), None, None).unwrap().is_some_and(|tls| tls.cert.is_none()));
         assert!(tls(ca, cert, key).unwrap().is_some_and(|tls| tls.key.is_some()));
         assert!(tls(None, None, None).unwrap().is_none());
@@ -324,6 +328,6 @@ mod tests {
         let empty = Environment::read(|_| Some(OsString::new())).unwrap();
         assert!(empty == Environment::default());
         let broken = Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| OsString::from_vec(vec![0xff])));
-        assert!(matches!(broken, Err(SettingsError::NotText("ZOOKEEPER_CONNECT"))));
+        assert!(matches!(broken, Err(OptionsError::NotText("ZOOKEEPER_CONNECT"))));
     }
 }
