@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::HeldSince;
 use crate::recipe::{RequestMode, Role};
 use crate::znode::{NodeData, Sequence, SessionId, Timestamp, Zxid};
 
@@ -30,6 +29,18 @@ impl ContenderState {
             Self::Unknown => "unknown",
         }
     }
+}
+
+/// Since when a lock is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HeldSince {
+    /// Nobody holds it.
+    Free,
+    /// The acquisition was seen, at this time by this machine's clock.
+    Since(Timestamp),
+    /// It was held already when it was first seen: not longer than since then, when the holder's node was created,
+    /// by the server's clock.
+    AtMostSince(Timestamp),
 }
 
 /// What tells one contender from all others: the node by which it came, and the transaction that created that.

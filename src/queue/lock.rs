@@ -3,32 +3,15 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use slab::Slab;
 
 use super::handover::Handover;
+use super::lock_name::LockKey;
 use super::order::{OrderKey, RankedKeys};
 use super::rate::Activity;
-use super::table::LockKey;
-use super::{Contender, ContenderState, LockName, Rates, WatchEvents};
+use super::{Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
 use crate::recipe::{LockKind, Recipe, RequestMode, Role};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
-
-/// A lock's place in its table; not reused while the table lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub struct LockId(pub u64);
-
-/// Since when a lock is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HeldSince {
-    /// Nobody holds it.
-    Free,
-    /// The acquisition was seen, at this time by this machine's clock.
-    Since(Timestamp),
-    /// It was held already when it was first seen: not longer than since then, when the holder's node was created,
-    /// by the server's clock.
-    AtMostSince(Timestamp),
-}
 
 /// One contender, with what its place in the queue says.
 #[derive(Clone, Copy, Debug)]

@@ -3,9 +3,8 @@
 use rustc_hash::FxHashMap;
 
 use super::handover::{Gone, Handover, Input, NodeGone, Output, Stood};
-use super::lock::LockId;
-use super::table::LockKey;
-use super::{ConnectionState, Contender, Happening, LockEvent, LockQueue, LockTable};
+use super::lock_name::LockKey;
+use super::{ConnectionState, Contender, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, LockKind, Recipe, Role};
 use crate::znode::{Timestamp, ZnodePath};
 

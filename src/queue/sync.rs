@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::lock::LockId;
-use super::table::{LockKey, SyncPhase};
-use super::{Happening, LockEvent, LockQueue, LockTable};
+use super::lock_name::LockKey;
+use super::table::SyncPhase;
+use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
 

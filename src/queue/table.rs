@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
+use super::lock_name::LockKey;
 use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, Recipe};
 use crate::server_view::ServerView;
@@ -45,9 +46,6 @@ pub struct LockTable {
     /// Whether something could not be read since the last reading of everything began.
     pub(super) refused: bool,
 }
-
-/// What tells one queue from another.
-pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
 
 /// A node that has contenders among its children, or had, or may have.
 #[derive(Clone, Debug, Default)]

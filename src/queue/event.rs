@@ -1,0 +1,59 @@
+//! What can happen to a lock, and what a change costs in watch events.
+
+use serde::{Deserialize, Serialize};
+
+/// What a change means for a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LockEvent {
+    /// A contender joined the queue.
+    Enqueued,
+    /// A contender became a holder.
+    Acquired,
+    /// A holder's node is gone, and nothing proves that its session had expired.
+    Released,
+    /// A waiter's node is gone before its turn, and nothing proves that its session had expired.
+    Left,
+    /// A contender's node vanished with its session, whose time had run out.
+    Expired,
+    /// A lock was found.
+    LockFound,
+    /// A lock's parent is gone.
+    LockGone,
+    /// The connection was cut: from here on nothing is known.
+    Disconnected,
+    /// There is a connection again.
+    Reconnected,
+    /// Everything was read again: what happened meanwhile stands before this, without its true time.
+    Resynced,
+}
+
+impl LockEvent {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Enqueued => "enqueued",
+            Self::Acquired => "acquired",
+            Self::Released => "released",
+            Self::Left => "left",
+            Self::Expired => "expired",
+            Self::LockFound => "lock-found",
+            Self::LockGone => "lock-gone",
+            Self::Disconnected => "disconnected",
+            Self::Reconnected => "reconnected",
+            Self::Resynced => "resynced",
+        }
+    }
+}
+
+/// Watch events that a change costs the ensemble and its clients.
+///
+/// Both are bounds that the recipes imply, not measurements: watches fire once, so a waiter that is late to set its
+/// watch again gets fewer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WatchEvents {
+    /// When every waiter watches the lock parent's children.
+    pub herd: u64,
+    /// When each waiter watches the one that it waits for.
+    pub chain: u64,
+}

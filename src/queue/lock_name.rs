@@ -1,0 +1,26 @@
+//! What locks are called: in their table, and where one is spoken of that is gone.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::recipe::Recipe;
+use crate::znode::ZnodePath;
+
+/// A lock's place in its table; not reused while the table lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct LockId(pub u64);
+
+/// What tells one queue from another.
+pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
+
+/// Which lock: enough to name it after it is gone.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LockName {
+    /// Its place in the table.
+    pub id: LockId,
+    /// Its path.
+    pub path: ZnodePath,
+    /// Which of several queues of that parent.
+    pub name: Option<Arc<str>>,
+}
