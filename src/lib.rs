@@ -26,7 +26,7 @@
 //! | [`contend`] | Test clients on the built-in locks, each with its own session and a link that can be cut; the tally. | `lock`, `zk`, `server_view`, `time`, `znode` |
 //! | [`sandbox`] | An in-process, in-memory, single-server ZooKeeper for demos and tests: the real wire protocol on a loopback port. | `time`, `znode` |
 //! | [`demo`] | The guided tour: its script as data, and the sessions that act what test clients cannot. | `contend`, `lock`, `zk`, `time`, `znode` |
-//! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `time`, `znode` |
+//! | [`admin`] | What changes other people's nodes: the plan of a deletion, the guard, the execution, the audit log. | `zk`, `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `text`, `time`, `znode` |
 //! | [`examine`] | What is true of a node right before it is deleted: its queue and its owner, younger than a second. | `admin`, `observe`, `zk`, `diagnose`, `queue`, `recipe`, `server_view`, `time`, `znode` |
 //! | [`cli`] | Arguments, settings, one file for each headless subcommand. | all of these, and opens `tui` |
 //! | [`tui`] | The screen: `app` (pure state), `view` (one file a screen), `widget`, `run`. | all but `cli` |

@@ -1,4 +1,4 @@
-//! Between a plan and its execution: who may, and whether it was meant.
+//! The guard between a plan and its execution: the permission to change anything, and the confirmation of the plan.
 
 use super::{Confirmation, DeletePlan};
 
@@ -12,13 +12,13 @@ impl Permission {
         write.then_some(Self(()))
     }
 
-    /// What a subcommand gives that is itself the permission.
+    /// The permission that lies in the choice of a subcommand that changes the ensemble.
     pub fn of_subcommand() -> Self {
         Self(())
     }
 }
 
-/// What was shown to somebody who said yes to it. Only [`confirm`] makes one.
+/// Something that was shown to somebody and confirmed. Only [`confirm`] makes one.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use]
 pub struct Confirmed<T> {
@@ -45,7 +45,7 @@ pub enum Refused {
     #[error("nothing was done: only y or yes confirms")]
     NotYes,
     /// Not the number that was asked for.
-    #[error("nothing was done: {0} was to be typed")]
+    #[error("nothing was done: type {0} to confirm")]
     NotTheNumber(String),
 }
 

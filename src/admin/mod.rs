@@ -6,8 +6,8 @@
 //!                                                         audit log: intent, synced | outcome
 //! ```
 //!
-//! `plan` says what would be deleted and what that means, `guard` takes the answer of whoever was asked, `execute` deletes what was
-//! seen and nothing else, and `audit` keeps what was meant and what came of it.
+//! `plan` says what would be deleted and what that means, `guard` checks the answer of the person who was asked, `execute` deletes
+//! the nodes that were seen and nothing else, and `audit` keeps a log of what was intended and what came of it.
 //!
 //! Architecture invariant: nothing else in the crate deletes a node that it did not create. Only [`guard::confirm`] makes a
 //! [`Confirmed`], only [`execute()`] takes one, and it wants a [`Permission`] too.

@@ -1,4 +1,4 @@
-//! Finds out, without a change, how each node of a plan can be made sure of, and what is missing to delete it.
+//! Finds out, without changing anything, which guard each node of a plan can have, and which permission is missing to delete it.
 
 use std::collections::HashMap;
 
@@ -8,8 +8,8 @@ use super::plan::NeededGuard;
 use super::{Action, DeletePlan, Permitted, PlannedNode, RecreationGuard};
 
 /// A version that no node has: it would have been written two thousand million times. A change on this condition is refused for
-/// the missing permission, or else for the version, since the servers check the permission first. It is not negative: of what
-/// speaks ZooKeeper's protocol, something may take any negative version for -1, which is no condition at all.
+/// the missing permission, or else for the version, since the servers check the permission first. It is not negative: some
+/// server that speaks ZooKeeper's protocol might take any negative version for -1, which is no condition at all.
 const IMPOSSIBLE_VERSION: i32 = i32::MAX;
 
 /// What is known of a parent.
@@ -19,7 +19,7 @@ struct ParentAccess {
     rewritable: Option<usize>,
 }
 
-/// The same plan, with how each of its nodes can be made sure of, and what is missing to delete it.
+/// The same plan, with the guard that each of its nodes can have, and the permission that is missing to delete it.
 ///
 /// Costs up to three requests a node and two a parent, none of which changes anything. Whoever has a connection that may be lost
 /// bounds this by a time-out. Cancel safe.

@@ -1,4 +1,4 @@
-//! Who changes something: for the audit log.
+//! Who changes something, for the audit log.
 
 use std::time::Duration;
 
@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
-/// How long the server gets to say who we are there.
+/// How long the server may take to say who we are there.
 const WHO_AM_I_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The most of a system file that is read, in bytes.
+/// How much of a system file is read, in bytes.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
 /// Who changes something, on which machine, and as whom at the ensemble. Nothing secret is in it.

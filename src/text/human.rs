@@ -128,6 +128,14 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
+/// How long is left of something that is known to about a second, rounded up: `9s`, `38s`; from a minute on as [`duration`].
+pub fn countdown(left: Duration) -> String {
+    match left.as_millis().div_ceil(1000) {
+        seconds @ ..60 => format!("{seconds}s"),
+        _ => duration(left),
+    }
+}
+
 /// The time of day to the second, in local time or UTC.
 pub fn time_of_day(time: Timestamp, utc: bool) -> String {
     format(time, utc, "%H:%M:%S", "??:??:??")
@@ -168,6 +176,15 @@ mod tests {
         ] {
             assert_eq!(duration(Duration::from_millis(millis)), shown);
             assert!(shown.len() <= 6);
+        }
+    }
+
+    #[test]
+    fn what_is_left_is_counted_down_in_whole_seconds() {
+        for (millis, shown) in
+            [(0, "0s"), (1, "1s"), (8_400, "9s"), (59_000, "59s"), (60_000, "1m00s"), (842_000, "14m02s")]
+        {
+            assert_eq!(countdown(Duration::from_millis(millis)), shown);
         }
     }
 

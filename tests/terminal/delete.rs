@@ -135,7 +135,7 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
     terminal.press("x");
     terminal.shows_all(&["Delete /orders/", "is connected from", "stop it first", "type 1 and Enter"]);
     terminal.press("y");
-    answer(&mut terminal, "2\r", "1 was to be typed");
+    answer(&mut terminal, "2\r", "type 1 to confirm");
     assert!(fixture.is_there(&held[0]).await);
     assert!(!fixture.log().exists(), "nothing was begun");
     answer(&mut terminal, "1\r", "1 of /orders is deleted.");

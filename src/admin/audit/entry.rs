@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::{Action, PlannedNode, Who};
 use crate::time;
 
-/// The version of the lines' form: fields are added, never renamed.
+/// The version of the format: fields are added, never renamed.
 const SCHEMA: u32 = 1;
 
 /// Which node it was, and what was known of it.
@@ -26,9 +26,10 @@ pub struct Subject {
     pub sequence: Option<i32>,
     /// Who owned it, as unsigned hex.
     pub owner: Option<String>,
-    /// Whether that lived: `ghost`, `ownerless`, `expiring`, `suspect`, `live`, `unknown`.
+    /// Whether its owner was alive: `ghost`, `ownerless`, `expiring`, `suspect`, `live`, `unknown`. The name is part of the
+    /// log's format.
     pub life: String,
-    /// What that was known from.
+    /// The evidence for that.
     pub evidence: String,
 }
 
@@ -111,7 +112,7 @@ fn now() -> String {
     now.to_rfc3339_opts(chrono::SecondsFormat::Millis, true)
 }
 
-/// What came of a change.
+/// The outcome of a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditOutcome {
     /// When, as RFC 3339 in UTC.
@@ -127,7 +128,7 @@ pub struct AuditOutcome {
 pub struct AuditEntry {
     /// What ties the two lines together.
     pub id: String,
-    /// When it was first written of, as RFC 3339 in UTC.
+    /// When its first line was written, as RFC 3339 in UTC.
     pub at: String,
     /// `delete` or `revoke`.
     pub action: String,
@@ -137,9 +138,9 @@ pub struct AuditEntry {
     pub who: Who,
     /// How it was confirmed.
     pub confirmed_by: Option<String>,
-    /// Whether it was about to be done: not so, when it was refused before.
+    /// Whether an intent was written; `false` when it was refused before that.
     pub intended: bool,
-    /// What came of it; `None` for an intent without an outcome: nobody wrote whether the node was deleted.
+    /// The outcome; `None` for an intent alone: nobody wrote down whether the node was deleted.
     pub outcome: Option<AuditOutcome>,
 }
 

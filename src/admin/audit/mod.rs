@@ -1,8 +1,8 @@
-//! The audit log: JSON Lines of what was meant to be changed and what came of it.
+//! The audit log: JSON Lines of what was to be changed and what came of it.
 //!
 //! One line with the intent, synced to the disk before anything is sent that changes the ensemble; one with the outcome after it.
-//! Each line stands for itself, and both bear one id. An intent without an outcome is a deletion of which nobody wrote what came of it:
-//! the program was killed, or is at it.
+//! Each line can be read by itself, and both have the same id. An intent without an outcome is a deletion whose outcome nobody
+//! wrote down: the program was killed, or is still at work.
 
 mod entry;
 mod read;
@@ -22,7 +22,7 @@ pub use write::Audit;
 
 use crate::files::FileError;
 
-/// Why nothing can be written down, and so nothing be changed.
+/// Why the audit log cannot be written. Nothing is changed then.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "the audit log {path} cannot be written: {error}; nothing is changed without it: make it writable, or name another \

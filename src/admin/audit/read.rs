@@ -29,7 +29,7 @@ pub struct AuditHistory {
     pub entries: Vec<AuditEntry>,
     /// Lines that cannot be read, the torn end of a write among them.
     pub damaged: usize,
-    /// Whether there is more than the limits let through.
+    /// Whether the log has more than the limits let through.
     pub cut: bool,
 }
 

@@ -12,7 +12,7 @@ use super::{AuditError, AuditLine, Subject};
 use crate::files::{self, FileError, Sensitivity};
 use crate::report::json;
 
-/// How long a disk gets to take a line.
+/// How long the disk may take to write a line.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An audit log that can be written. Several programs may write one log: each line is appended in one piece.
@@ -37,7 +37,7 @@ impl Audit {
         &self.path
     }
 
-    /// Writes down that a change was wanted and not even tried, and why. Returns when that is on the disk.
+    /// Writes down that a change was asked for and not tried, and why. Returns when the line is on the disk.
     pub async fn not_tried(
         &self,
         action: Action,
@@ -77,7 +77,7 @@ fn append(path: &Path, mut line: Vec<u8>) -> Result<(), FileError> {
     if length > 0 {
         file.read_exact_at(&mut last, length - 1)?;
     }
-    // Who was killed, or found the disk full, has left a torn line: this one is not to be glued to it.
+    // A program that was killed, or found the disk full, left a torn line: this one must not be joined to it.
     if last != [b'\n'] {
         line.insert(0, b'\n');
     }

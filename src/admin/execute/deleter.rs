@@ -24,15 +24,15 @@ const MAX_EXAMINATION_AGE: Duration = Duration::from_secs(1);
 
 /// What a step leads to.
 pub(super) enum Attempt {
-    /// This is the end.
+    /// The work is over.
     End(Ending),
     /// It has to be tried again: something changed.
     Again,
-    /// That guard is not permitted.
+    /// The server does not permit the write that this guard needs.
     NotPermitted,
 }
 
-/// What a deletion is one transaction with.
+/// The write that shares a transaction with the deletion.
 struct Written<'a> {
     path: &'a str,
     data: &'a [u8],
@@ -40,11 +40,11 @@ struct Written<'a> {
     czxid: i64,
     /// The version that it was raised to.
     version: i32,
-    /// What is left to know it by when the reply is lost.
+    /// What shows whether it was carried out when the reply is lost.
     deletion: UnansweredDeletion,
 }
 
-/// One node in work.
+/// The work on one node.
 pub(super) struct NodeDeleter<'a, E> {
     pub(super) client: &'a Client,
     pub(super) node: &'a PlannedNode,
@@ -60,7 +60,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         Self { client, node, action, examine, examined: Instant::now(), sent: Sent::default() }
     }
 
-    /// What was handed over, when the work has ended or was cut off.
+    /// What was handed to the client library, when the work has ended or was cut off.
     pub(super) fn into_sent(self) -> Sent {
         self.sent
     }
@@ -108,7 +108,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
         if needed == NeededGuard::ParentOrNode && !parent_is_closed {
             match self.delete_with_parent(&stat).await? {
                 Attempt::NotPermitted if matches!(self.node.guard, Some(RecreationGuard::Parent { .. })) => {
-                    let what = "its parent may not be written any more, so that it would be made sure of otherwise";
+                    let what = "its parent can no longer be written, so another guard is needed";
                     return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
                 }
                 Attempt::NotPermitted => {}
@@ -250,7 +250,7 @@ impl<'a, E: Examine> NodeDeleter<'a, E> {
     /// Nothing may be written: looks once more and deletes it, if that was confirmed.
     async fn delete_unguarded(&mut self) -> Result<Attempt, Error> {
         if self.node.guard != Some(RecreationGuard::Unguarded) {
-            let what = "nothing that could make sure of it may be written any more";
+            let what = "neither it nor its parent can be written any more";
             return Ok(Attempt::End(Ending::Changed { what: what.to_owned() }));
         }
         match self.client.check_stat(self.path()).await? {

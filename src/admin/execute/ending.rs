@@ -103,32 +103,33 @@ impl fmt::Display for Ending {
         match self {
             Self::Deleted { window: false } => f.write_str("is deleted"),
             Self::Deleted { window: true } => f.write_str(
-                "is deleted; since we may not write to it, it could have changed hands between the last look and that",
+                "is deleted; since we may not write to it, its name could have passed to another owner between our last look and the \
+                 deletion",
             ),
-            Self::Asked => f.write_str("is marked: its owner is asked to release, and does so if it listens"),
+            Self::Asked => f.write_str("is marked: its owner is asked to release, and does so if its application made the lock revocable"),
             Self::Gone => f.write_str("was gone already: nothing was deleted"),
             Self::ChangedHands { czxid } => {
-                write!(f, "changed hands: another node has that name since zxid {czxid}, and nothing was deleted")
+                write!(f, "changed hands: since zxid {czxid} another node has that name; nothing was deleted")
             }
             Self::DeletedOther => f.write_str(
-                "was another owner's node by then, and that was deleted: it, or its parent, was made again in that very moment; \
-                 tell its owner",
+                "is deleted, but by then it was another owner's node: it, or its parent, was created again at that very moment; \
+                 tell that owner",
             ),
             Self::Changed { what } => {
                 write!(f, "changed since you confirmed: {what}; nothing was deleted, look again and confirm anew")
             }
-            Self::NotEmpty => f.write_str("has children, and nothing is deleted recursively: nothing was deleted"),
+            Self::NotEmpty => f.write_str("has children: nothing was deleted, since nothing is ever deleted recursively"),
             Self::Refused { lacks } => {
-                write!(f, "was not deleted: the server wants {lacks}: log in as somebody who has it")
+                write!(f, "was not deleted: this needs {lacks}; log in as somebody who has it")
             }
-            Self::Busy => f.write_str("was changed by others again and again: nothing was deleted, try again"),
+            Self::Busy => f.write_str("was changed by others again and again: nothing was deleted; try again"),
             Self::NotAudited { why } => write!(f, "was not touched: {why}"),
             Self::NotDone { why } => write!(f, "was not deleted: {why}"),
             Self::NotKnown { action: Action::Delete, why } => {
-                write!(f, "may be deleted by this or not: {why}; look again")
+                write!(f, "may or may not be deleted: {why}; look again")
             }
             Self::NotKnown { action: Action::Revoke, why } => {
-                write!(f, "may be marked or not: {why}; look again")
+                write!(f, "may or may not be marked: {why}; look again")
             }
         }
     }
@@ -143,13 +144,13 @@ pub struct NodeOutcome {
     pub czxid: Zxid,
     /// What became of it.
     pub ending: Ending,
-    /// Whose version and time of modification were raised, or may have been, to make sure of the node; `None` when that is none of
-    /// anybody's concern, since the node is gone by it.
+    /// The node whose version and modification time were or may have been raised to make sure of the deletion; `None` when the
+    /// node itself is gone with that.
     pub raised: Option<ZnodePath>,
     /// Whether the data of another owner's node, or of a parent that was made again, were replaced by those of the one before it, or
     /// may have been.
     pub overwritten: bool,
-    /// Why the audit log lacks this outcome; it has the intent.
+    /// Why the outcome could not be written to the audit log, which has the intent; `None` when it was.
     pub unaudited: Option<String>,
 }
 
@@ -160,20 +161,20 @@ impl NodeOutcome {
         Self { path, czxid, ending, raised: None, overwritten: false, unaudited: None }
     }
 
-    /// It in one sentence, with the node's path as it is: escape it before it is shown.
+    /// The outcome as one sentence, with the node's path as it is: escape it before it is shown.
     pub fn sentence(&self) -> String {
         format!("{} {}", self.path, self.predicate())
     }
 
-    /// The rest of that sentence, behind the node.
+    /// That sentence without the node's path.
     pub fn predicate(&self) -> String {
         let mut words = vec![self.ending.to_string()];
         if let Some(raised) = &self.raised {
-            words.push(format!("the version and the time of modification of {raised} changed, its data did not"));
+            words.push(format!("the version and the modification time of {raised} changed, its data did not"));
         }
         if self.overwritten {
-            let hit = "the data of another owner at that name, or of a parent that was made again, were overwritten by those from \
-                       before, or may have been: tell the owner";
+            let hit = "the data of another owner's node at that name, or of a parent that was created again, were or may have been \
+                       overwritten with older data: tell that owner";
             words.push(hit.to_owned());
         }
         words.join("; ")

@@ -17,7 +17,7 @@
 //!
 //! A lost reply is followed by a new connection, `sync` and another look. `Sent` keeps what has no answer: as long as that is
 //! a deletion, nobody says that nothing was deleted. When the time is up the session is closed first, so that what waits in the
-//! client library is not sent after the verdict.
+//! client library is not sent after the outcome is reported.
 
 mod deleter;
 mod ending;
@@ -52,7 +52,7 @@ pub trait Examine: Send {
 
 /// What a new examination led to.
 enum Reexamined {
-    /// The answer that was given still is one.
+    /// What was confirmed is still true.
     Same,
     /// The node is not to be touched.
     Ended(Ending),
@@ -80,7 +80,7 @@ async fn reexamine(examine: &mut impl Examine, action: Action, node: &PlannedNod
 /// Carries out a plan: each node by itself, from a queue's end to its head, and at most `patience` for each, the look at it not
 /// counted. Answers what came of each, in the plan's order.
 ///
-/// The session is closed at the end. It has to be one of its own: when a node's time is up, it is closed before the verdict, and the
+/// The session is closed at the end. Nothing else may use it: when a node's time is up, it is closed before the outcome is reported, and the
 /// nodes that are left are not tried.
 ///
 /// Costs two requests a node, six where its number may come back with another parent, and five where its name may come back as it is;
@@ -129,7 +129,7 @@ struct PlanRun<'a, E> {
 impl<E: Examine> PlanRun<'_, E> {
     async fn one(&mut self, node: &PlannedNode) -> NodeOutcome {
         let Some(client) = self.session.take() else {
-            let why = "the servers had given no answer for the node before it".to_owned();
+            let why = "the servers gave no answer for the node before it".to_owned();
             return NodeOutcome::new(node, Ending::NotDone { why });
         };
         if let Reexamined::Ended(ending) = reexamine(self.examine, self.action, node).await {
@@ -143,7 +143,7 @@ impl<E: Examine> PlanRun<'_, E> {
             self.session = Some(client);
             ending
         } else {
-            // What still waits in the client library must not be sent after the verdict.
+            // What still waits in the client library must not be sent after the outcome is reported.
             close_session(client).await;
             sent.cut_off(self.action, "the servers gave no answer in time")
         };

@@ -1,4 +1,4 @@
-//! Raises the data version of a node by writes that change nothing else, and deals with those that hit another node.
+//! Raises the data version of a node by writes that change nothing else.
 
 use zookeeper_client::{Client, Error, MultiWriteError, MultiWriteResult, Stat};
 

@@ -1,4 +1,4 @@
-//! What a run handed to the client library, and what is known of it: the verdict depends on nothing else.
+//! What a run handed to the client library, and what is known of it: the outcome that is reported depends on nothing else.
 
 use super::super::Action;
 use super::raise::Raise;
@@ -29,7 +29,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// What is to be said when the work ends now for a reason that has nothing to do with the node.
+    /// The outcome when the work ends now for a reason that has nothing to do with the node.
     pub fn cut_off(&self, action: Action, why: &str) -> Ending {
         let why = why.to_owned();
         match action {
@@ -39,7 +39,7 @@ impl Sent {
         }
     }
 
-    /// What came of a node, with the traces that are left.
+    /// The outcome for a node, with what the work changed besides.
     pub fn outcome(self, node: &PlannedNode, action: Action, ending: Ending) -> NodeOutcome {
         let raising = self.raise.filter(|_| action == Action::Delete);
         let unanswered = raising.as_ref().and_then(|raise| ZnodePath::new(&raise.path).ok());

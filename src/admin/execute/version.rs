@@ -1,4 +1,4 @@
-//! The part of a deletion that writes versions, and makes good what it hit.
+//! The part of a deletion that raises versions, and repairs another node that such a write hit.
 
 use zookeeper_client::{Error, Stat};
 

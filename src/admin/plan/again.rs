@@ -1,15 +1,15 @@
-//! What was confirmed, and what is true now.
+//! Whether what was confirmed is still true.
 
 use super::{Action, Confirmation, OwnerLiveness, PlannedNode};
 use crate::queue::ContenderState;
 
-/// Why the answer that was given for `before` is none for what is true `now`: the rest of a sentence; `None` when it still is.
+/// Why the confirmation of `before` does not cover the node as it is `now`, as the rest of a sentence; `None` when it does.
 ///
 /// Less than what was confirmed needs no new answer: a holder that waits again, or an owner of whom less is known.
 pub(in crate::admin) fn outdated(action: Action, before: &PlannedNode, now: &PlannedNode) -> Option<String> {
     if action == Action::Revoke {
         return (!now.revocable)
-            .then(|| "its owner cannot be asked any more: it does not hold, or it is gone".to_owned());
+            .then(|| "its owner can no longer be asked: it does not hold, or it is gone".to_owned());
     }
     if before.state == Some(ContenderState::Waits) && now.state != Some(ContenderState::Waits) {
         return Some(format!("it acquired, and its owner is {}", now.liveness.id()));

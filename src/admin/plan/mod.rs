@@ -26,16 +26,16 @@ use crate::znode::{Sequence, SessionId, ZnodePath, Zxid};
 /// How many nodes one plan may hold: what a person can read before saying yes.
 pub const MAX_TARGETS: usize = 100;
 
-/// Whether the owner of a node lives.
+/// Whether the owner of a node is alive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OwnerLiveness {
-    /// It is proved that its session is gone.
+    /// Its session is proven to be gone.
     Ghost,
     /// No session owns it.
     Ownerless,
-    /// Its session has no connection: the node goes by itself.
+    /// Its session has no connection: the servers delete the node when it expires.
     Expiring {
-        /// In so long, where that is known.
+        /// After this time, where that is known.
         within: Option<Duration>,
     },
     /// There is evidence that the owner is gone, but no proof.
@@ -135,7 +135,7 @@ pub struct PlannedNode {
     pub version: i32,
     /// Whether it holds; `None` for a parent.
     pub state: Option<ContenderState>,
-    /// Whether its owner lives.
+    /// Whether its owner is alive.
     pub liveness: OwnerLiveness,
     /// Its owner's address, where a server knows it.
     pub client: Option<String>,
@@ -153,7 +153,7 @@ pub struct PlannedNode {
     pub guard: Option<RecreationGuard>,
     /// Which permission is missing to delete it, and where; `None` when none is known to be.
     pub lacks: Option<&'static str>,
-    /// Whether its recipe knows how to ask its owner to release.
+    /// Whether its owner can be asked to release: its recipe has a way to do so, and its owner may be alive and hold.
     pub revocable: bool,
     /// Its place in the queue.
     position: usize,
@@ -197,11 +197,11 @@ pub enum NoPlan {
     /// There is nothing to delete.
     #[error("nothing is chosen: choose a contender or an empty lock parent")]
     Nothing,
-    /// More than a person reads.
+    /// More nodes than a person reads.
     #[error("{0} nodes are too many for one plan: choose at most {MAX_TARGETS}")]
     TooMany(usize),
-    /// What is shown may not be true now.
-    #[error("the connection is lost, so that what is seen may be old: wait until it is there again")]
+    /// There is no connection: what is known may be out of date.
+    #[error("the connection is lost, and what is shown may be old: wait until it is back")]
     Stale,
     /// Nothing is known of it.
     #[error("{0} is neither a contender of a lock nor an empty lock parent, or it is gone: look again")]
@@ -209,8 +209,8 @@ pub enum NoPlan {
     /// There are contenders below it.
     #[error("{0} has contenders, and nothing is ever deleted recursively: choose them one by one")]
     NotEmpty(ZnodePath),
-    /// It belongs to the ensemble, or to nobody.
-    #[error("{0} is no lock parent: {1}")]
+    /// It is not a lock parent, for the reason given.
+    #[error("{0} is not a lock parent: {1}")]
     NoParent(ZnodePath, &'static str),
 }
 
@@ -264,8 +264,8 @@ impl DeletePlan {
         answers.find(|answer| *answer != Confirmation::Yes).unwrap_or(Confirmation::Yes)
     }
 
-    /// The plan to ask the owners to release instead, if all of the nodes have a recipe that knows that and an owner who may
-    /// hear it. To be offered before the deletion.
+    /// The plan to ask the owners to release instead; `None` unless all of the nodes are [`revocable`](PlannedNode::revocable). To
+    /// be offered before the deletion.
     pub fn revocation(&self) -> Option<Self> {
         let revocable = self.action == Action::Delete && self.nodes.iter().all(|node| node.revocable);
         revocable.then(|| {

@@ -9,16 +9,16 @@ use crate::recipe::{LockKind, RequestMode};
 /// How many of those who acquire are named.
 const MAX_NAMED: usize = 10;
 
-/// How many readers who acquire together are looked at.
+/// How many waiters are looked at to count the readers who acquire together.
 const MAX_READERS: usize = 1_000;
 
-/// What follows for a lock.
+/// Who holds a lock when some of its nodes are deleted.
 pub(super) struct Outlook {
-    /// Who acquires: at most [`MOST_NAMED`].
+    /// Who acquires: at most [`MAX_NAMED`].
     pub(super) acquires: Vec<NextHolder>,
-    /// How many more acquire with them, at most about [`MOST_READERS`].
+    /// How many more acquire with them, at most about [`MAX_READERS`].
     pub(super) more: usize,
-    /// Who holds now and goes on.
+    /// A holder whose node is not deleted.
     pub(super) keeps: Option<NextHolder>,
 }
 
@@ -26,7 +26,7 @@ pub(super) struct Outlook {
 pub(super) fn outlook(lock: &LockQueue, to_delete: &HashSet<(LockId, usize)>) -> Outlook {
     let is_deleted = |row: &ContenderRow<'_>| to_delete.contains(&(lock.id(), row.position));
     let freed = lock.rows(0..lock.holding()).filter(is_deleted).count();
-    // The doomed among them are few, and whoever is left behind a holder decides nothing more.
+    // Few of them are to be deleted, and contenders behind the next holders make no difference.
     let window = lock.holding() + to_delete.len() + MAX_READERS;
     let mut left = lock.rows(0..window).filter(|row| !is_deleted(row));
     let holders: Vec<ContenderRow<'_>> = match lock.kind() {

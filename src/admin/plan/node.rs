@@ -65,7 +65,8 @@ fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLivenes
     }
 }
 
-/// More than a yes is asked for whoever may be at work with the lock in hand, and for what only one member may show.
+/// More than a yes is asked for where the owner may be at work and may hold the lock, and for a node that was deleted before and
+/// that perhaps one member alone still shows.
 fn confirmation(row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Confirmation {
     let returned = row.contender.returned_at.is_some();
     if !returned && (!liveness.may_work() || row.state == ContenderState::Waits) {

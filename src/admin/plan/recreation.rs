@@ -1,30 +1,30 @@
-//! A name that came back is not the node that was confirmed: how that is made sure of.
+//! How a deletion makes sure that it hits the node that was confirmed, and no new node of the same name.
 
 use super::{DeletePlan, PlannedNode, TargetKind};
 use crate::znode::ZnodePath;
 
-/// By how much a version is raised at the most; at the least by [`LEAST_RAISES`]. Drawn anew for each, so that nobody else brings
-/// a fresh node to the same version by chance.
+/// By how much a version is raised at most; at least by [`MIN_RAISES`]. The number is random for each node, so that nobody else
+/// brings a new node to the same version by chance.
 pub(in crate::admin) const MAX_RAISES: i32 = 16;
-/// See [`MOST_RAISES`].
+/// By how much a version is raised at least: see [`MAX_RAISES`].
 pub(in crate::admin) const MIN_RAISES: i32 = 9;
-/// How many bytes one request to raise a version carries: far below the servers' usual bound of a megabyte.
+/// How many bytes one request to raise a version carries: far below the servers' usual limit of a megabyte.
 pub(in crate::admin) const MAX_RAISE_BYTES: usize = 256 * 1024;
 
-/// How it is made sure that the deletion hits the node that was confirmed, and not another one that has its name by then.
+/// How a deletion makes sure that it hits the node that was confirmed, and no other that has the same name by then.
 ///
-/// A deletion compares only how often the data were changed, which is 0 for every fresh node.
+/// A deletion by itself compares only how often the data were changed, which is 0 for every new node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RecreationGuard {
     /// The name cannot come back: no write is needed.
     UniqueName,
-    /// The parent's data are written anew, unchanged, and once more in the transaction that deletes the node. Only who watches the
-    /// parent's data sees that.
+    /// The parent's data are rewritten unchanged, and once more in the transaction that deletes the node. Only watchers of the
+    /// parent's data see that.
     Parent {
         /// Bytes of the parent's data.
         data_length: usize,
     },
-    /// The node's own data are written anew, unchanged. Who watches the node sees that.
+    /// The node's own data are rewritten unchanged. Watchers of the node see that.
     OwnNode {
         /// Bytes of the node's data.
         data_length: usize,
@@ -60,20 +60,20 @@ impl RecreationGuard {
         match self {
             Self::UniqueName => "its name cannot come back: no write is needed".to_owned(),
             Self::Parent { data_length } => format!(
-                "its parent's data are written anew, unchanged: no waiter is woken; who watches those data sees up to {} changes{}",
+                "its parent's data are rewritten unchanged: no waiter is woken; watchers of these data see up to {} changes{}",
                 MAX_RAISES + 1,
                 large(data_length)
             ),
             Self::OwnNode { data_length } => format!(
-                "its own data are written anew, unchanged: who watches it is woken {}; persistent watchers see up to \
-                 {} changes before it goes{}",
+                "its own data are rewritten unchanged: whoever watches it is woken {}; persistent watchers see up to {} changes \
+                 before it is deleted{}",
                 woken(data_length),
                 MAX_RAISES + 1,
                 large(data_length)
             ),
             Self::Unguarded => {
-                "nothing that could make sure of it may be written: another owner could take its name before the \
-                                deletion, and be deleted instead"
+                "neither it nor its parent may be written: another owner could take its name just before the deletion, and be \
+                 deleted instead"
                     .to_owned()
             }
         }
@@ -91,7 +91,7 @@ pub(in crate::admin) enum NeededGuard {
     Node,
 }
 
-/// How many requests raise the version, each of which wakes who watches the data once.
+/// How many requests raise the version. Each wakes the watchers of the data once.
 fn requests(data_length: usize) -> usize {
     let most = usize::try_from(MAX_RAISES).unwrap_or(1);
     most.div_ceil((MAX_RAISE_BYTES / data_length.max(1)).clamp(1, most))

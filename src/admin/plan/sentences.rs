@@ -2,18 +2,17 @@
 
 use std::time::Duration;
 
-use humantime::format_duration;
-
 use super::next::Outlook;
 use super::{OwnerLiveness, PlannedNode};
 use crate::diagnose::TableAt;
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::{LockKind, Recipe};
 use crate::server_view::{Liveness, ServerView};
+use crate::text::human;
 use crate::znode::SessionId;
 
-/// What follows what only plain text beside a session over TLS says.
-const BY_PLAIN_TEXT: &str = "by plain text, which proves nothing beside TLS";
+/// What follows an answer that came in plain text while our own session uses TLS.
+const IN_PLAIN_TEXT: &str = "in plain text, which proves nothing beside TLS";
 
 /// What is known of a contender's owner, and the evidence that the node is orphaned.
 pub(super) fn evidence(
@@ -29,21 +28,22 @@ pub(super) fn evidence(
 
 fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLiveness) -> String {
     let Some(session) = contender.session else {
-        return "no session owns it, so that it stays until somebody deletes it".to_owned();
+        return "no session owns it, so it stays until somebody deletes it".to_owned();
     };
     let view = table_at.view();
     match liveness {
         OwnerLiveness::Ghost => {
-            format!("session {session} is in no server's list, and every server told: nobody can release it")
+            format!("every server answered, and none lists session {session}: nobody can release this node")
         }
-        OwnerLiveness::Ownerless => "no session owns it, so that it stays until somebody deletes it".to_owned(),
+        OwnerLiveness::Ownerless => "no session owns it, so it stays until somebody deletes it".to_owned(),
         OwnerLiveness::Expiring { within: Some(within) } => format!(
-            "session {session} has no connection to any server: it goes by itself in {}, unless its client comes back",
-            seconds(within)
+            "session {session} has no connection to any server: the servers delete the node in {}, unless its client \
+             reconnects",
+            human::countdown(within)
         ),
         OwnerLiveness::Expiring { within: None } => format!(
-            "session {session} has no connection to any server: it goes by itself when the session expires, unless its \
-             client comes back"
+            "session {session} has no connection to any server: the servers delete the node when the session expires, \
+             unless its client reconnects"
         ),
         OwnerLiveness::Live => of_live(view, session),
         OwnerLiveness::Suspect => of_suspect(view, session),
@@ -57,7 +57,11 @@ fn of_live(view: &ServerView, session: SessionId) -> String {
     match view.connection_of(session) {
         Some((member, connection)) => {
             let client = format!("session {session} is connected from {} to {}", connection.client, member.address);
-            if member.provenance.can_prove() { client } else { format!("{client}, {BY_PLAIN_TEXT}") }
+            if member.provenance.can_prove() {
+                client
+            } else {
+                format!("{client}, but the server says so {IN_PLAIN_TEXT}")
+            }
         }
         None => format!("session {session} is connected"),
     }
@@ -67,23 +71,23 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
     let silent: Vec<&str> =
         view.members.iter().filter(|member| !member.knows_connections()).map(|member| &*member.address).collect();
     let lacking = match (&*silent, view.members_known) {
-        ([], true) => "that list is hardly younger than the node".to_owned(),
+        ([], true) => "that list is hardly newer than the node".to_owned(),
         ([], false) => "it is not known whether these are all the servers".to_owned(),
-        (silent, _) => format!("{} did not list all that it has", silent.join(", ")),
+        (silent, _) => format!("there is no complete list from {}", silent.join(", ")),
     };
     match view.liveness(session) {
         Liveness::NoSession { .. } => format!("session {session} is in no list of sessions, but {lacking}"),
         Liveness::Unproven => {
-            format!("no server knows a client of session {session}, but that is said {BY_PLAIN_TEXT}")
+            format!("no server knows a client of session {session}, but they say so {IN_PLAIN_TEXT}")
         }
         _ => format!("no server that answered holds a connection of session {session}, but {lacking}"),
     }
 }
 
-/// Who acquires.
+/// Who acquires when the plan is carried out.
 pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
     if lock.kind() == LockKind::SingleNode {
-        return "the lock is free then, and whoever creates the node first acquires it".to_owned();
+        return "the lock is free, and whoever creates the node first acquires it".to_owned();
     }
     if let Some(first) = outlook.acquires.first() {
         let with = match outlook.acquires.len() - 1 + outlook.more {
@@ -95,9 +99,11 @@ pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) 
         return format!("{} ({owner}) acquires next{with}", first.node);
     }
     match &outlook.keeps {
-        Some(holder) => format!("nobody acquires by that: {} goes on to hold", holder.node),
-        None if row.state == ContenderState::Holds => "the lock is free then: nobody waits for it".to_owned(),
-        None => "nobody acquires by that".to_owned(),
+        Some(holder) => format!("nobody acquires: {} still holds", holder.node),
+        None if row.state == ContenderState::Holds => {
+            "nobody acquires: the lock is free, and nobody waits for it".to_owned()
+        }
+        None => "nobody acquires".to_owned(),
     }
 }
 
@@ -108,26 +114,30 @@ pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiv
     let mut say = |risk: &str| risks.push(risk.to_owned());
     match liveness {
         OwnerLiveness::Live if waits => {
-            say("its client is connected: with some libraries it waits forever for a node that is gone");
+            say("its client is connected: with some libraries it then waits forever");
         }
         OwnerLiveness::Live => {
-            say("its client is connected and goes on as if it held the lock, beside the next one: stop it first");
+            say(
+                "its client is connected and goes on as if it held the lock, together with the next holder: stop it first",
+            );
         }
         OwnerLiveness::Suspect | OwnerLiveness::Unknown if !waits => {
-            say("if its client lives, it goes on as if it held the lock, beside the next one");
+            say("if its client is alive, it goes on as if it held the lock, together with the next holder");
         }
         OwnerLiveness::Suspect | OwnerLiveness::Unknown => {
-            say("if its client lives, it may wait forever for a node that is gone");
+            say("if its client is alive, it may then wait forever");
         }
         OwnerLiveness::Expiring { .. } if !waits => {
-            say("its client may come back before that and go on as if it held the lock: waiting is safer");
+            say(
+                "its client may reconnect before the session expires and go on as if it held the lock: waiting is safer",
+            );
         }
         OwnerLiveness::Expiring { .. } => {}
-        OwnerLiveness::Ghost => say("a ghost means that a server went wrong: compare the members before you delete it"),
+        OwnerLiveness::Ghost => say("a ghost is a sign of a faulty server: compare the members before you delete it"),
         OwnerLiveness::Ownerless if lock.recipe() == Recipe::Hive => {
-            say("Hive makes such nodes on purpose: check that the query has ended");
+            say("Hive creates such nodes on purpose: check that the query has ended");
         }
-        OwnerLiveness::Ownerless => say("an application may keep it on purpose: ask who made it"),
+        OwnerLiveness::Ownerless => say("an application may keep it on purpose: ask who created it"),
     }
     if row.contender.returned_at.is_some() {
         say(
@@ -138,19 +148,19 @@ pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiv
     risks
 }
 
-/// What is known of an empty parent.
+/// What is known of an empty parent of that age.
 pub(super) fn of_empty(age: Duration, next_sequence: Option<i64>) -> String {
-    let age = seconds(age);
+    let age = human::duration(age);
     match next_sequence {
-        Some(1..) => format!("it has no children; it was made {age} ago and contenders came and went"),
-        _ => format!("it has no children; it was made {age} ago and none is known to have been there"),
+        Some(1..) => format!("it has no children; it was created {age} ago, and contenders came and went"),
+        _ => format!("it has no children; it was created {age} ago, and no contender is known to have been there"),
     }
 }
 
 pub(super) fn risks_of_empty() -> Vec<String> {
     [
-        "if it is a container, the servers delete it by themselves some minutes after its last child",
-        "when it is made again its numbers start from 0: what compares numbers over time would be misled",
+        "if it is a container, the servers delete it by themselves some minutes after its last child is gone",
+        "when it is created again, sequence numbers start from 0: this misleads programs that compare them over time",
     ]
     .map(str::to_owned)
     .into()
@@ -158,12 +168,7 @@ pub(super) fn risks_of_empty() -> Vec<String> {
 
 /// The same node, to be asked to release.
 pub(super) fn asked(node: PlannedNode) -> PlannedNode {
-    let risks = ["only an application that made the lock revocable hears it; another goes on to hold".to_owned()];
-    let then = format!("its owner is asked to release; when it does: {}", node.then);
+    let risks = ["only an application that made its lock revocable reacts; any other keeps the lock".to_owned()];
+    let then = format!("its owner is asked to release; when it does, {}", node.then);
     PlannedNode { risks: risks.into(), then, lacks: None, ..node }
-}
-
-/// Whole seconds: nobody needs more of it.
-fn seconds(duration: Duration) -> String {
-    format_duration(Duration::from_secs(duration.as_secs())).to_string()
 }

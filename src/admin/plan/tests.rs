@@ -111,7 +111,7 @@ fn beside_tls_plain_text_makes_no_deletion_easier() {
         assert_eq!(plan.confirmation(), Confirmation::SequenceNumber("0".to_owned()), "{sessions:?} {connected:?}");
         let node = &plan.nodes()[0];
         assert!(matches!(node.liveness, OwnerLiveness::Suspect | OwnerLiveness::Live), "{node:?}");
-        assert!(node.evidence.contains("by plain text, which proves nothing beside TLS"), "{}", node.evidence);
+        assert!(node.evidence.contains("in plain text, which proves nothing beside TLS"), "{}", node.evidence);
     }
 }
 
@@ -159,19 +159,19 @@ fn the_sentences_name_the_evidence_and_the_countdown() {
         ]
         .join("\n"),
         @r"
-        no session owns it, so that it stays until somebody deletes it
-        session 0x1 is in no server's list, and every server told: nobody can release it
-        session 0x1 has no connection to any server: it goes by itself in 12s, unless its client comes back
+        no session owns it, so it stays until somebody deletes it
+        every server answered, and none lists session 0x1: nobody can release this node
+        session 0x1 has no connection to any server: the servers delete the node in 12s, unless its client reconnects
         session 0x1 is connected from 10.0.0.1:4711 to zk1:2181
-        no server that answered holds a connection of session 0x1, but zk1:2181 did not list all that it has
-        session 0x1 is in no list of sessions, but zk1:2181 did not list all that it has
+        no server that answered holds a connection of session 0x1, but there is no complete list from zk1:2181
+        session 0x1 is in no list of sessions, but there is no complete list from zk1:2181
         the servers said too little about session 0x1 to say whether its client lives
         "
     );
 }
 
 #[test]
-fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_told() {
+fn a_holder_whose_session_queues_again_is_live_and_yet_that_is_said() {
     let table = queued(&[Some(1), Some(1)], view(&[1], &[1], true));
     let plan = plan(&table, &[HEAD]).unwrap();
     assert_eq!(plan.nodes()[0].liveness, OwnerLiveness::Live);
@@ -184,12 +184,12 @@ fn a_waiter_is_deleted_by_a_yes_and_the_holder_goes_on() {
     let plan = plan(&table, &[SECOND]).unwrap();
     let node = &plan.nodes()[0];
     assert_eq!((&node.confirmation, node.acquires_next.len()), (&Confirmation::Yes, 0));
-    assert_eq!(node.then, "nobody acquires by that: lock-0000000000 goes on to hold");
+    assert_eq!(node.then, "nobody acquires: lock-0000000000 still holds");
     assert_eq!((node.client.as_deref(), node.czxid), (Some("10.0.0.2:4711"), Zxid(11)));
 }
 
 #[test]
-fn who_acquires_is_told_for_the_plan_as_a_whole_and_the_strictest_answer_counts() {
+fn who_acquires_is_said_for_the_plan_as_a_whole_and_the_strictest_answer_counts() {
     let table = queued(&[Some(1), Some(2), Some(3)], view(&[1, 2, 3], &[1, 2, 3], true));
     let both = plan(&table, &[SECOND, HEAD, SECOND]).unwrap();
     assert_eq!(both.nodes().len(), 2, "each once");

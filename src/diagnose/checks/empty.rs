@@ -6,6 +6,7 @@ use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity, election};
 use crate::queue::LockId;
 use crate::recipe::LockKind;
+use crate::text::human;
 use crate::znode::Timestamp;
 
 const REMEDY: &str = "delete the empty parent, not recursively; create lock parents as container nodes, which servers remove when they are empty";
@@ -36,8 +37,8 @@ impl Check for EmptyParent {
             return;
         }
         let summary = format!(
-            "it has been empty for {} min: nobody contends here, and servers would have removed a container node by now",
-            empty.as_secs() / 60
+            "it has been empty for {}: nobody contends here, and servers would have removed a container node by now",
+            human::duration(empty)
         );
         let finding = finding(Code::EmptyParent, Severity::Info, lock, None).because(summary, REMEDY);
         found.push(Suspicion::proved(finding, context.now()));

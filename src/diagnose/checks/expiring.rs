@@ -6,6 +6,7 @@ use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, OwnerState, Severity, election};
 use crate::queue::ContenderRow;
+use crate::text::human;
 use crate::znode::escaped;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
@@ -30,7 +31,7 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Option<Dura
     let severity =
         if context.waiting() > 0 && !election::is_registry(context.lock) { Severity::Warning } else { Severity::Info };
     let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
-    let when = left.map_or_else(String::new, |left| format!(" and expires in {} s", left.as_secs()));
+    let when = left.map_or_else(String::new, |left| format!(" and expires in {}", human::countdown(left)));
     let summary = format!(
         "{} holds, but its session {session} has no connection to any server{when}",
         escaped(&row.contender.node)
@@ -70,7 +71,7 @@ pub(super) mod tests {
         assert_eq!(world.pass(2).0, [Code::ExpiringHolder]);
         let finding = world.found(Code::ExpiringHolder).expect("it stands");
         assert_eq!(finding.severity, Severity::Warning);
-        assert!(finding.summary.ends_with("expires in 18 s"), "{}", finding.summary);
+        assert!(finding.summary.ends_with("expires in 18s"), "{}", finding.summary);
         world.client(1).connected = true;
         assert_eq!(world.pass(1).1, [Code::ExpiringHolder]);
     }

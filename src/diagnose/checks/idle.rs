@@ -5,6 +5,7 @@ use crate::diagnose::round_memory::{NodeKey, RoundMemory};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity, election};
 use crate::queue::ContenderRow;
+use crate::text::human;
 use crate::znode::{Timestamp, escaped};
 
 /// How many holders of a lock are looked at: readers hold together by the thousand.
@@ -67,9 +68,9 @@ fn suspicion(
         return None;
     }
     let summary = format!(
-        "{} holds, and its session {session} has sent only heartbeats for {} s: normal while it works outside ZooKeeper, or it hangs",
+        "{} holds, and its session {session} has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
         escaped(&row.contender.node),
-        silent.as_secs()
+        human::duration(silent)
     );
     let finding =
         finding(Code::IdleHolder, Severity::Warning, context.lock, Some(&row.contender.node)).because(summary, REMEDY);

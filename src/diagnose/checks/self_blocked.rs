@@ -1,11 +1,14 @@
 //! A session waits for a lock that it holds itself.
 
+use std::time::Duration;
+
 use crate::diagnose::context::{Check, LockContext, TableContext};
 use crate::diagnose::round_memory::{NodeKey, RoundMemory};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::Wait;
 use crate::diagnose::{Code, Severity, election};
 use crate::queue::{ContenderState, HeldSince, LockQueue};
+use crate::text::human;
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
@@ -42,7 +45,7 @@ impl Check for SelfBlocked {
             let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
             let severity = if stuck { Severity::Warning } else { Severity::Info };
             let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
-                .because(describe(wait, lasts.as_secs()), REMEDY);
+                .because(describe(wait, lasts), REMEDY);
             let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
             found.push(suspicion.of_state(waiter.czxid.0));
         }
@@ -58,11 +61,12 @@ fn held_since(lock: &LockQueue, now: Timestamp, first_seen: &mut RoundMemory<Nod
     }
 }
 
-fn describe(wait: &Wait, seconds: u64) -> String {
+fn describe(wait: &Wait, lasts: Duration) -> String {
     let [held, node] = [&wait.held, &wait.node].map(|name| escaped(name));
     format!(
-        "session {} holds by {held} and has waited as {node} for {seconds} s: it waits for itself, unless these are two of its threads",
-        wait.waiter
+        "session {} holds by {held} and has waited as {node} for {}: it waits for itself, unless these are two of its threads",
+        wait.waiter,
+        human::duration(lasts)
     )
 }
 

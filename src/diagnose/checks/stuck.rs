@@ -8,6 +8,7 @@ use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity, election};
 use crate::queue::ContenderRow;
 use crate::recipe::LockKind;
+use crate::text::human;
 use crate::znode::{Timestamp, escaped};
 
 const REMEDY: &str =
@@ -52,7 +53,8 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, held: Duration, w
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
     let what = if code == Code::StuckLease { "is a lease that has not been returned" } else { "has held" };
     let wait = if waiting == 1 { "waits" } else { "wait" };
-    let summary = format!("{} {what} for {} s, and {waiting} {wait}", escaped(&row.contender.node), held.as_secs());
+    let summary =
+        format!("{} {what} for {}, and {waiting} {wait}", escaped(&row.contender.node), human::duration(held));
     finding(code, severity, lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Columns, Line, Sign, Tone, Writer};
 use crate::queue::{ConnectionState, LockTable};
-use crate::text::human::{plural, time_of_day};
+use crate::text::human::{countdown, plural, time_of_day};
 use crate::text::{Charset, width};
 use crate::znode::Timestamp;
 
@@ -54,7 +54,7 @@ impl Connection<'_> {
             ConnectionState::Lost { reason } => bad(reason, Some("reconnecting".to_owned())),
             ConnectionState::Connecting { attempt, reason: Some(reason), next_try } => {
                 let wait = next_try.filter(|at| *at > self.clock).map(|at| at.since(self.clock));
-                let wait = wait.map(|wait| format!(" in {}s", wait.as_millis().div_ceil(1000)));
+                let wait = wait.map(|wait| format!(" in {}", countdown(wait)));
                 bad(reason, Some(format!("try {attempt}{}", wait.unwrap_or_default())))
             }
             ConnectionState::Connecting { reason: None, .. } => {

@@ -7,7 +7,7 @@ use crate::diagnose::{Facts, OwnerState, WatchTarget};
 use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, LockQueue, LockTable};
 use crate::recipe::{RequestMode, Role};
 use crate::server_view::{Connection, Liveness};
-use crate::text::human::{count, date_and_time, duration, plural, time_of_day};
+use crate::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
 use crate::text::{Charset, Keep, fit, width, wrap_bytes};
 use crate::znode::{SessionId, Timestamp};
 
@@ -109,8 +109,7 @@ impl Selected<'_> {
                 None => format!("{session}, live"),
             },
             (OwnerState::Expiring, _, Some(left)) => {
-                let left = left.as_millis().div_ceil(1000);
-                format!("{session}, not connected: expires in {left}s")
+                format!("{session}, not connected: expires in {}", countdown(left))
             }
             (OwnerState::Expiring, ..) => format!("{session}, not connected: expires by itself"),
             (OwnerState::Ghost, ..) => format!("{session}, which no server knows: this node outlived it"),

@@ -9,6 +9,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
 use super::{View, page};
+use crate::text::human::countdown;
 use crate::text::{Keep, width};
 use crate::tui::app::{App, Tour};
 use crate::tui::keymap::{COMMANDS, Command};
@@ -75,7 +76,7 @@ fn keys(app: &App, tour: &Tour) -> String {
         format!("{} {word}", key.unwrap_or_default())
     };
     let plays = match tour.next_in(app.clock()) {
-        Some(left) => format!("{} {}s", key(Command::TourPlay, "stop"), left.as_millis().div_ceil(1000)),
+        Some(left) => format!("{} {}", key(Command::TourPlay, "stop"), countdown(left)),
         None => key(Command::TourPlay, "play"),
     };
     format!("{}  {}  {plays}", key(Command::TourNext, "next"), key(Command::TourBack, "back"))

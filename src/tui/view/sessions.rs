@@ -6,9 +6,9 @@
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use super::who::{client, countdown, life};
+use super::who::{client, life};
 use crate::queue::LockId;
-use crate::text::human::{duration, plural};
+use crate::text::human::{countdown, duration, plural};
 use crate::text::{Keep, session, width};
 use crate::tui::app::{SessionOrder, SessionRow, Sessions, WaitStyle};
 use crate::tui::widget::table::{Cell, Column, Placed};

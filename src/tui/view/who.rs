@@ -6,7 +6,7 @@ use ratatui::style::Style;
 
 use super::View;
 use crate::diagnose::OwnerState;
-use crate::text::human::duration;
+use crate::text::human::countdown;
 use crate::text::{Keep, session, width};
 use crate::znode::SessionId;
 
@@ -41,14 +41,6 @@ pub fn lifetime((life, expires_in): (OwnerState, Option<Duration>)) -> Option<St
         (OwnerState::Live | OwnerState::Unknown, _) => None,
         (OwnerState::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
         (life, _) => Some(life.id().to_owned()),
-    }
-}
-
-/// How long is left: in whole seconds, since it is known to about one.
-pub fn countdown(left: Duration) -> String {
-    match left.as_millis().div_ceil(1000) {
-        seconds @ ..60 => format!("{seconds}s"),
-        _ => duration(left),
     }
 }
 

@@ -321,7 +321,10 @@ async fn an_owner_without_connection_is_expiring_and_the_plan_says_when_it_goes(
     .await;
     let planned = &plan["plan"]["nodes"][0];
     assert!(planned["expires_in_ms"].as_u64().is_some_and(|left| left < 33_000), "{planned}");
-    assert!(planned["evidence"].as_str().is_some_and(|says| says.contains("it goes by itself in")), "{planned}");
+    assert!(
+        planned["evidence"].as_str().is_some_and(|says| says.contains("the servers delete the node in")),
+        "{planned}"
+    );
     let reported = fixture.delete(&node, &["--yes"]).await.json();
     assert_eq!(reported["outcome"]["result"], "deleted");
 }

@@ -93,7 +93,7 @@ async fn a_live_owner_who_is_hidden_by_forged_answers_is_no_ghost_and_its_number
     let plan = eventually("a list of sessions that is younger than the node", async || {
         let plan = over_tls(&server, forger, &["delete", &node, "--dry-run"]).await.json();
         let owner = plan["plan"]["nodes"][0]["evidence"].as_str().unwrap_or_default().to_owned();
-        if owner.contains("every server told") || owner.contains("plain text") { Ok(plan) } else { Err(plan) }
+        if owner.contains("every server answered") || owner.contains("plain text") { Ok(plan) } else { Err(plan) }
     })
     .await;
     let planned = &plan["plan"]["nodes"][0];
