@@ -30,6 +30,7 @@ mod finding;
 mod round_memory;
 #[cfg(test)]
 mod sentences;
+mod session_locks;
 mod suspicion;
 #[cfg(test)]
 mod testing;
@@ -41,5 +42,6 @@ pub use code::Code;
 pub use diagnosis::{Changed, Diagnosis};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
+pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use thresholds::Thresholds;
 pub use waits::{Blocker, Cycle, Wait, Waits};

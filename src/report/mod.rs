@@ -17,6 +17,7 @@ mod lock;
 mod snapshot;
 mod time;
 mod unreadable;
+mod waiting;
 
 pub use ensemble::Ensemble;
 pub use finding::{Check, FindingLine};
@@ -24,6 +25,7 @@ pub use happening::HappeningLine;
 pub use lock::LockFacts;
 pub use snapshot::Snapshot;
 pub use time::rfc3339;
+pub use waiting::{SessionFacts, WaitFacts};
 
 /// The version of the contract.
 pub const SCHEMA: u32 = 1;

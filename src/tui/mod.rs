@@ -7,29 +7,39 @@
 //!                                 view::draw, at most 60 times a second, never when idle
 //! ```
 //!
-//! - [`page`]: what text pages say, as data; pure, and knows nothing of the modules below.
-//! - [`app`]: the state, and which pages it shows where (`app/pages.rs`); pure.
-//! - [`keymap`]: what keys do, as data; pure.
-//! - [`view`]: one file a screen, drawn with [`widget`] and [`theme`].
-//! - [`run()`], [`terminal`], [`input`], [`frames`], [`sources`], [`fleet_tasks`]: the loop and what it touches.
+//! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
+//! - `page`: what text pages say, as data; pure.
+//! - `app`: the state; pure. `app/screens.rs` is the table of screens.
+//! - `view`: one file a screen, drawn with `widget` and `theme`.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`: the loop and what it touches.
 //!
 //! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
 //! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
 //! nothing. Only `run` and what it starts read, write or wait.
 
+// Hidden, not private: benchmarks and tests of the whole program drive these. They are no interface.
+#[doc(hidden)]
 pub mod app;
-pub mod deletion_runner;
+mod deletion_runner;
+#[doc(hidden)]
 pub mod fleet_tasks;
-pub mod frames;
-pub mod input;
-pub mod keymap;
-pub mod page;
+mod frames;
+mod input;
+mod key;
+mod keymap;
+mod page;
+#[doc(hidden)]
 pub mod run;
-pub mod sources;
+#[doc(hidden)]
+mod screen;
+mod sources;
+#[doc(hidden)]
 pub mod terminal;
+#[doc(hidden)]
 pub mod theme;
+#[doc(hidden)]
 pub mod view;
-pub mod widget;
+mod widget;
 
 #[cfg(test)]
 mod testing;

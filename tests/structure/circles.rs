@@ -18,20 +18,6 @@ pub struct Circle {
     imports: Vec<(String, String, Vec<String>)>,
 }
 
-impl Circle {
-    /// The deepest folder that holds all of its files.
-    pub fn folder(&self) -> String {
-        let mut files = self.files.iter();
-        let mut common = files.next().map_or("", |file| parent(file)).to_owned();
-        for file in files {
-            while !common.is_empty() && !file.starts_with(&format!("{common}/")) {
-                common = parent(&common).to_owned();
-            }
-        }
-        common
-    }
-}
-
 impl fmt::Display for Circle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{} files import each other in a circle:", self.files.len())?;
@@ -57,10 +43,6 @@ pub fn circles(imports: &Imports) -> BTreeSet<Circle> {
 fn is_below(file: &str, parent: &str) -> bool {
     let folder = parent.strip_suffix("/mod.rs").or(parent.strip_suffix(".rs")).unwrap_or(parent);
     parent == "lib.rs" || file.strip_prefix(folder).is_some_and(|below| below.starts_with('/') && file != parent)
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(folder, _)| folder)
 }
 
 fn circles_of(imports: &Imports) -> BTreeSet<Circle> {
@@ -175,13 +157,5 @@ mod tests {
         ];
         assert_eq!(found(&files, Reading::AsNamed), [""; 0]);
         assert_eq!(found(&files, Reading::AsDefined), ["p/x.rs p/y.rs"]);
-    }
-
-    #[test]
-    fn a_circle_lies_in_the_deepest_folder_of_all_its_files() {
-        let files = [("p/q/a.rs", "use super::b::B;"), ("p/q/b.rs", "pub struct B(super::a::A);"), ("p/q/mod.rs", "")];
-        let imports = Imports::of(&Source::parse(files), Reading::AsNamed);
-        let folders: Vec<String> = circles(&imports).iter().map(super::Circle::folder).collect();
-        assert_eq!(folders, ["p/q"]);
     }
 }

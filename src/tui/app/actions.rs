@@ -1,9 +1,9 @@
 //! Keys and the mouse become commands, and each command finds who carries it out.
 
+use super::commands::{command, named};
 use super::list::Pressed;
-use super::lists::list_of;
 use super::{App, Effect, Key, Mouse, Prompt, PromptPurpose, ROWS_PER_WHEEL_TURN, Screen, Update};
-use crate::tui::keymap::{self, Command};
+use crate::tui::keymap::Command;
 
 impl Update {
     pub(super) fn redraw() -> Self {
@@ -17,23 +17,23 @@ impl Update {
 
 impl App {
     pub(super) fn key(&mut self, key: Key) -> Update {
-        if self.asks_to_quit {
+        if self.footer.asks_to_quit {
             return self.answer(key);
         }
         if key == Key::Ctrl('c') {
             return self.quit();
         }
-        if self.deletion.is_some() {
+        if self.deletions.open.is_some() {
             return self.answer_plan(key);
         }
-        if self.prompt.is_some() && self.layout().is_some() {
+        if self.footer.prompt.is_some() && self.layout().is_some() {
             return self.type_key(key);
         }
-        match keymap::command(key, self.screen) {
+        match command(key, self.navigation.screen) {
             Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
             Some(command) => {
                 self.tour_yields();
-                self.notice = None;
+                self.footer.notice = None;
                 self.run(command, None)
             }
             None => Update::default(),
@@ -41,7 +41,7 @@ impl App {
     }
 
     pub(super) fn mouse(&mut self, mouse: Mouse) -> Update {
-        if self.deletion.is_some() {
+        if self.deletions.open.is_some() {
             return Update::default();
         }
         match mouse {
@@ -59,7 +59,7 @@ impl App {
         let Some(row) = line.checked_sub(first).map(usize::from).filter(|row| *row < height) else {
             return Update::default();
         };
-        match list_of(self.screen).map_or(Pressed::Nothing, |list| list.press(self, row)) {
+        match self.navigation.screen.list().map_or(Pressed::Nothing, |list| list.press(self, row)) {
             Pressed::Nothing => Update::default(),
             Pressed::Row => Update::redraw(),
             Pressed::SelectedRow => self.run(Command::Open, None),
@@ -67,7 +67,7 @@ impl App {
     }
 
     fn type_key(&mut self, key: Key) -> Update {
-        let Some(mut prompt) = self.prompt.take() else { return Update::default() };
+        let Some(mut prompt) = self.footer.prompt.take() else { return Update::default() };
         match (key, prompt.purpose) {
             (Key::Esc, PromptPurpose::Filter) => self.set_filter(""),
             // A plan takes its keys itself.
@@ -76,11 +76,11 @@ impl App {
             (Key::Enter, PromptPurpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
             (Key::Enter, PromptPurpose::Command) => return self.obey(prompt.text()),
             (Key::Up, PromptPurpose::Filter) => {
-                self.prompt = Some(prompt);
+                self.footer.prompt = Some(prompt);
                 self.step(-1);
             }
             (Key::Down, PromptPurpose::Filter) => {
-                self.prompt = Some(prompt);
+                self.footer.prompt = Some(prompt);
                 self.step(1);
             }
             _ => {
@@ -90,7 +90,7 @@ impl App {
                     self.set_filter(prompt.text());
                 }
                 if !leaves {
-                    self.prompt = Some(prompt);
+                    self.footer.prompt = Some(prompt);
                 }
             }
         }
@@ -105,11 +105,11 @@ impl App {
             return Update::redraw();
         }
         let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-        match keymap::named(name) {
+        match named(name) {
             Ok(entry) if argument.is_some() && entry.argument.is_none() => {
                 self.show_failure(format!("`{}` takes nothing after it.", entry.name));
             }
-            Ok(entry) if !entry.is_on(self.screen) => {
+            Ok(entry) if !self.navigation.screen.has(entry.command) => {
                 self.show_failure(format!("`{}` does nothing on this screen.", entry.name));
             }
             Ok(entry) => return self.run(entry.command, argument),
@@ -131,18 +131,12 @@ impl App {
             Command::Open => self.open_selected(),
             Command::Back => self.back(),
             Command::NextPane => self.next_pane(),
-            Command::Locks => self.go(Screen::Locks),
-            Command::Queue => self.go_to_queue(),
-            Command::Contend => self.go(Screen::Contend),
-            Command::Timeline => self.go(Screen::Timeline),
-            Command::Audit => return self.open_audit(),
+            Command::Go(Screen::Queue) => self.go_to_queue(),
+            Command::Go(Screen::Audit) => return self.open_audit(),
+            Command::Go(screen) if screen.list().is_none() => self.toggle(screen),
+            Command::Go(screen) => self.go(screen),
             Command::Delete => return self.ask_to_delete(),
             Command::Tag => self.tag(),
-            Command::Help => self.toggle(Screen::Help),
-            Command::Unreadable => self.toggle(Screen::Unreadable),
-            Command::Servers => self.toggle(Screen::Servers),
-            Command::Sessions => self.go(Screen::Sessions),
-            Command::Waits => self.go(Screen::Waits),
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),
@@ -151,7 +145,7 @@ impl App {
             Command::Times => self.settings.utc = !self.settings.utc,
             Command::Copy => return self.copy(),
             Command::Export => return self.export(),
-            Command::CommandLine => self.prompt = Some(Prompt::new(PromptPurpose::Command, "")),
+            Command::Prompt => self.footer.prompt = Some(Prompt::new(PromptPurpose::Command, "")),
             Command::Redraw => return Update::effect(Effect::Redraw),
             Command::Suspend => return Update::effect(Effect::Suspend),
             Command::Quit => return self.quit(),

@@ -4,17 +4,8 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::{App, Cursor, Effect, Filter, Rows, Screen, Update};
+use super::{App, AuditReading, Cursor, Effect, Filter, Rows, Screen, Update};
 use crate::admin::audit::{AuditEntry, AuditHistory};
-
-/// What came of reading the log.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AuditReading {
-    /// What it tells, or why it could not be read: a sentence that says what to do.
-    pub history: Result<AuditHistory, String>,
-    /// Why nothing can be written into it, where that was tried: a sentence that says what to do.
-    pub unwritable: Option<String>,
-}
 
 /// What this console and others wrote down.
 #[derive(Clone, Debug, Default)]

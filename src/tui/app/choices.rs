@@ -1,6 +1,5 @@
 //! Choosing what is shown and in which order, and taking it along.
 
-use super::lists::list_of;
 use super::{App, Effect, Filter, Paused, Prompt, PromptPurpose, Update};
 use crate::znode::{escaped, must_be_escaped};
 
@@ -8,31 +7,31 @@ impl App {
     /// The filter of the screen; empty where there is none.
     pub fn filter(&self) -> &Filter {
         static NO_FILTER: Filter = Filter::none();
-        list_of(self.screen).and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
+        self.navigation.screen.list().and_then(|list| list.filter(self)).unwrap_or(&NO_FILTER)
     }
 
     pub(super) fn filter_by(&mut self, text: Option<&str>) {
         match text {
             Some(text) => self.set_filter(text),
-            None => self.prompt = Some(Prompt::new(PromptPurpose::Filter, self.filter().text())),
+            None => self.footer.prompt = Some(Prompt::new(PromptPurpose::Filter, self.filter().text())),
         }
     }
 
     pub(super) fn set_filter(&mut self, text: &str) {
-        if let Some(list) = list_of(self.screen) {
+        if let Some(list) = self.navigation.screen.list() {
             list.set_filter(self, Filter::new(text));
         }
     }
 
     pub(super) fn sort_by(&mut self, column: Option<&str>) {
-        let sorted = list_of(self.screen).map_or(Ok(()), |list| list.sort_by(self, column));
+        let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.sort_by(self, column));
         if let Err(names) = sorted {
-            self.show_failure(format!("{} can be sorted by {names}.", self.screen.title()));
+            self.show_failure(format!("{} can be sorted by {names}.", self.navigation.screen.entry().title));
         }
     }
 
     pub(super) fn reverse(&mut self) {
-        if let Some(list) = list_of(self.screen) {
+        if let Some(list) = self.navigation.screen.list() {
             list.reverse(self);
         }
     }
@@ -58,13 +57,13 @@ impl App {
                 at: self.now,
                 missed: 0,
                 world: self.live.clone(),
-                fleets: self.fleets.clone(),
+                fleets: self.test_clients.fleets.clone(),
             }));
         }
     }
 
     pub(super) fn copy(&mut self) -> Update {
-        let Some(text) = list_of(self.screen).and_then(|list| list.copied(self)) else {
+        let Some(text) = self.navigation.screen.list().and_then(|list| list.copied(self)) else {
             self.show_failure("There is nothing selected to copy.".to_owned());
             return Update::redraw();
         };

@@ -142,10 +142,11 @@ fn fleets_height(body: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tui::app::SCREENS;
 
     #[test]
     fn every_line_of_the_terminal_belongs_to_one_part() {
-        for screen in Screen::ALL {
+        for screen in SCREENS.iter().map(|entry| entry.screen) {
             for (banner, overlaps) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
                 for height in MIN_TERMINAL.1..90 {
                     let told = height % 6;

@@ -5,6 +5,7 @@
 
 use super::cursor::{Cursor, Rows};
 use super::filter::Filter;
+use crate::znode::ZnodePath;
 
 /// A column that a list can be sorted by.
 pub trait ListOrder: Copy + PartialEq + 'static {
@@ -44,7 +45,7 @@ impl ListOrder for FixedOrder {
 }
 
 /// What is particular about one list.
-pub trait ListScreen<A> {
+pub trait ListScreen<A>: Sync {
     /// What tells a row from all others, wherever it stands.
     type Id: Clone;
     /// What is shown of a row.
@@ -81,6 +82,10 @@ pub trait ListScreen<A> {
     fn exported(&self, _: &A) -> Result<String, String> {
         Err("This list cannot be exported.".to_owned())
     }
+    /// What `x` deletes, when nothing is tagged: the selected row's nodes.
+    fn deletable(&self, _: &A) -> Vec<ZnodePath> {
+        Vec::new()
+    }
     /// Whether something in it changes with time alone.
     fn changes_with_time(&self, _: &A) -> bool {
         false
@@ -105,7 +110,7 @@ pub enum Pressed {
 }
 
 /// A list, whatever its rows are. Every [`ListScreen`] is one.
-pub trait List<A> {
+pub trait List<A>: Sync {
     /// Moves the selection by some rows, and shows it: `height` rows show.
     fn step(&self, app: &mut A, by: isize, height: usize);
     /// Fastens the selection to the first or the last row.
@@ -126,6 +131,8 @@ pub trait List<A> {
     fn copied(&self, app: &A) -> Option<String>;
     /// See [`ListScreen::exported`].
     fn exported(&self, app: &A) -> Result<String, String>;
+    /// See [`ListScreen::deletable`].
+    fn deletable(&self, app: &A) -> Vec<ZnodePath>;
     /// See [`ListScreen::open`].
     fn open(&self, app: &mut A);
     /// See [`ListScreen::changes_with_time`].
@@ -208,6 +215,10 @@ impl<A, S: ListScreen<A>> List<A> for S {
 
     fn exported(&self, app: &A) -> Result<String, String> {
         ListScreen::exported(self, app)
+    }
+
+    fn deletable(&self, app: &A) -> Vec<ZnodePath> {
+        ListScreen::deletable(self, app)
     }
 
     fn open(&self, app: &mut A) {

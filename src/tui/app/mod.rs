@@ -9,8 +9,10 @@
 mod actions;
 mod audit;
 mod choices;
+mod commands;
 mod contend;
 mod cursor;
+mod cursors;
 mod delete;
 mod event;
 mod export;
@@ -22,7 +24,7 @@ mod matches;
 mod moves;
 mod pages;
 mod prompt;
-mod screen;
+mod screens;
 mod sessions;
 mod shown;
 mod sorted;
@@ -38,14 +40,16 @@ mod tests;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use audit::{AuditLog, AuditReading};
+pub use audit::AuditLog;
+pub use commands::{command_groups, commands};
 pub use contend::{
     CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetRates, FleetSide, FleetView, Fleets, Phase,
     RATE_SECONDS, is_living,
 };
 pub use cursor::{Cursor, Rows};
+pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};
-pub use event::{Effect, Event, Key, Mouse, Update};
+pub use event::{AuditReading, Effect, Event, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{FixedOrder, ListOrder, ListScreen};
@@ -53,8 +57,8 @@ pub use lists::{AuditEntries, Clients, Locks, Queue, QueueRow, Sessions, Timelin
 pub use matches::{QueueRows, TimelineRows};
 pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
-pub use screen::{Cursors, Pane, Screen};
-pub use sessions::{SessionOrder, SessionRow, SessionRows, WaitStyle};
+pub use screens::SCREENS;
+pub use sessions::{SessionOrder, SessionRows};
 pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
@@ -62,11 +66,12 @@ pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use watch_event_rates::WatchEventRates;
 pub use world::World;
 
-use self::lists::list_of;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, ConnectionState, LockName};
+pub use crate::tui::key::{Key, Mouse};
 use crate::tui::page::Scroll;
+pub use crate::tui::screen::{Pane, Screen};
 use crate::znode::{Timestamp, ZnodePath};
 
 /// How long a notice stays.
@@ -123,6 +128,43 @@ pub struct Paused {
     fleets: Fleets,
 }
 
+/// Where on the screens the user is.
+#[derive(Debug)]
+struct Navigation {
+    screen: Screen,
+    /// The screens to go back to.
+    before: Vec<Screen>,
+    /// The lock whose queue was opened last.
+    open: Option<LockName>,
+    pane: Pane,
+    /// How far the text page that has the keys is scrolled.
+    scroll: Scroll,
+}
+
+/// The fleets, and which of them has the keys.
+#[derive(Debug, Default)]
+struct TestClients {
+    fleets: Fleets,
+    side: FleetSide,
+}
+
+/// What is to be deleted, and what is being deleted.
+#[derive(Debug, Default)]
+struct Deletions {
+    /// The plan that somebody is asked about.
+    open: Option<Deletion>,
+    working: Option<Working>,
+    tags: Tags,
+}
+
+/// What the last line shows in place of the keys.
+#[derive(Debug, Default)]
+struct Footer {
+    prompt: Option<Prompt>,
+    notice: Option<Notice>,
+    asks_to_quit: bool,
+}
+
 /// The state of the screen.
 #[derive(Debug)]
 pub struct App {
@@ -131,22 +173,12 @@ pub struct App {
     now: Timestamp,
     live: World,
     paused: Option<Box<Paused>>,
-    screen: Screen,
-    before: Vec<Screen>,
-    open: Option<LockName>,
-    pane: Pane,
-    /// How far the text page that has the keys is scrolled.
-    scroll: Scroll,
-    fleets: Fleets,
-    side: FleetSide,
-    deletion: Option<Deletion>,
-    working: Option<Working>,
-    tags: Tags,
-    audit: AuditLog,
+    navigation: Navigation,
     cursors: Cursors,
-    asks_to_quit: bool,
-    prompt: Option<Prompt>,
-    notice: Option<Notice>,
+    test_clients: TestClients,
+    deletions: Deletions,
+    audit: AuditLog,
+    footer: Footer,
     observing: bool,
     tour: Option<Box<Tour>>,
     /// Whether it was last wanted to be asked who watches what.
@@ -156,27 +188,19 @@ pub struct App {
 impl App {
     /// The console before anything is known.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
+        let (screen, pane, scroll) = (Screen::Locks, Pane::List, Scroll::default());
         Self {
             live: World::new(&settings.named, settings.thresholds),
             settings,
             size,
             now,
             paused: None,
-            screen: Screen::Locks,
-            before: Vec::new(),
-            open: None,
-            pane: Pane::List,
-            scroll: Scroll::default(),
-            fleets: Fleets::default(),
-            side: FleetSide::Left,
-            deletion: None,
-            working: None,
-            tags: Tags::default(),
-            audit: AuditLog::default(),
+            navigation: Navigation { screen, before: Vec::new(), open: None, pane, scroll },
             cursors: Cursors::default(),
-            asks_to_quit: false,
-            prompt: None,
-            notice: None,
+            test_clients: TestClients::default(),
+            deletions: Deletions::default(),
+            audit: AuditLog::default(),
+            footer: Footer::default(),
             observing: true,
             tour: None,
             looks: false,
@@ -187,7 +211,7 @@ impl App {
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
         self.now = now;
         let second = event == Event::Tick;
-        let before = (self.screen, self.paused.is_some());
+        let before = (self.navigation.screen, self.paused.is_some());
         let looked = match &event {
             Event::Tick => true,
             Event::Changes(changes) => changes.iter().any(|seen| matches!(seen.change, Change::Surveyed { .. })),
@@ -229,12 +253,12 @@ impl App {
         };
         let mut update = self.follow_tour(update, second);
         if update.redraw {
-            if looked || before != (self.screen, self.paused.is_some()) {
+            if looked || before != (self.navigation.screen, self.paused.is_some()) {
                 self.list_again();
             }
             self.settle();
         }
-        let looks = self.screen.shows_watchers() && self.paused.is_none();
+        let looks = self.navigation.screen.entry().shows_watchers && self.paused.is_none();
         if looks != self.looks {
             self.looks = looks;
             update.effects.push(Effect::LookAtWatchers(looks));
@@ -245,7 +269,7 @@ impl App {
     fn changes(&mut self, changes: Vec<Observed>) -> Update {
         let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
         self.live.apply(changes);
-        if let Some(open) = &self.open {
+        if let Some(open) = &self.navigation.open {
             self.live.reopen(open);
         }
         self.recheck_targets();
@@ -263,8 +287,8 @@ impl App {
             self.live.examine(self.now);
         }
         self.tick_deletion();
-        if self.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
-            self.notice = None;
+        if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
+            self.footer.notice = None;
         }
         Update { redraw, effects: Vec::new() }
     }
@@ -278,18 +302,18 @@ impl App {
     /// Whether something on the screen changes with time alone.
     pub fn counts_seconds(&self) -> bool {
         let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
-        if self.notice.is_some() || self.paused.is_some() || self.deletion.is_some() || playing {
+        if self.footer.notice.is_some() || self.paused.is_some() || self.deletions.open.is_some() || playing {
             return true;
         }
-        if self.screen == Screen::Contend && self.fleets.is_active() {
+        if self.navigation.screen == Screen::Contend && self.test_clients.fleets.is_active() {
             return true;
         }
         if !self.is_live() {
             return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
         }
-        match list_of(self.screen) {
+        match self.navigation.screen.list() {
             Some(list) => list.changes_with_time(self),
-            None => self.screen == Screen::Servers && self.settings.asks_servers,
+            None => self.navigation.screen == Screen::Servers && self.settings.asks_servers,
         }
     }
 
@@ -301,7 +325,7 @@ impl App {
 
     /// Fastens the selections again after something moved.
     fn settle(&mut self) {
-        if let Some((list, layout)) = list_of(self.screen).zip(self.layout()) {
+        if let Some((list, layout)) = self.navigation.screen.list().zip(self.layout()) {
             list.settle(self, layout.rows().1);
         }
     }
@@ -309,7 +333,7 @@ impl App {
     /// Makes the rows anew that are not kept up change by change: those of Sessions and Waits are at most a second old.
     fn list_again(&mut self) {
         // What is not true any more stays as it was.
-        if let Some(list) = list_of(self.screen).filter(|_| self.shows_truth()) {
+        if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
             list.list_again(self);
         }
     }
@@ -324,6 +348,6 @@ impl App {
 
     fn notify(&mut self, text: String, failed: bool) {
         let stays = if text.len() > SHORT_NOTICE_LENGTH { LONG_NOTICE_TIME } else { SHORT_NOTICE_TIME };
-        self.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
+        self.footer.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
     }
 }

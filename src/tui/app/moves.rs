@@ -1,7 +1,6 @@
 //! Moving in lists and texts, and going from screen to screen.
 
 use super::list::List;
-use super::lists::list_of;
 use super::{App, Cursor, Filter, Pane, Rows, Screen};
 use crate::queue::LockId;
 use crate::tui::page::Scroll;
@@ -10,11 +9,11 @@ use crate::znode::{SessionId, ZnodePath};
 impl App {
     /// The list that has the keys; `None` where a text has them.
     pub(super) fn focused_list(&self) -> Option<&'static dyn List<App>> {
-        list_of(self.screen).filter(|_| self.pane == Pane::List)
+        self.navigation.screen.list().filter(|_| self.navigation.pane == Pane::List)
     }
 
     pub(super) fn page(&self) -> isize {
-        let rows = match list_of(self.screen) {
+        let rows = match self.navigation.screen.list() {
             Some(_) => self.layout().map_or(1, |layout| layout.rows().1),
             None => self.focused_page().map_or(1, |page| page.shown()),
         };
@@ -40,8 +39,8 @@ impl App {
 
     pub(super) fn left(&mut self) {
         match self.focused_list() {
-            Some(list) if list.go_beside(self, false) || self.screen == Screen::Locks => {}
-            None if self.pane != Pane::List => self.turn_pane(false),
+            Some(list) if list.go_beside(self, false) || self.navigation.screen == Screen::Locks => {}
+            None if self.navigation.pane != Pane::List => self.turn_pane(false),
             _ => self.leave(),
         }
     }
@@ -49,7 +48,7 @@ impl App {
     pub(super) fn right(&mut self) {
         match self.focused_list() {
             Some(list) if !list.go_beside(self, true) => list.open(self),
-            None if self.screen.panes().last() != Some(&self.pane) => self.turn_pane(true),
+            None if self.navigation.screen.panes().last() != Some(self.navigation.pane) => self.turn_pane(true),
             _ => {}
         }
     }
@@ -63,15 +62,15 @@ impl App {
     }
 
     fn turn_pane(&mut self, forward: bool) {
-        let panes = self.screen.panes();
-        let at = panes.iter().position(|pane| *pane == self.pane).unwrap_or(0);
+        let panes: Vec<_> = self.navigation.screen.panes().collect();
+        let at = panes.iter().position(|pane| *pane == self.navigation.pane).unwrap_or(0);
         let next = (at + if forward { 1 } else { panes.len() - 1 }) % panes.len();
         self.go_to_pane(panes[next]);
     }
 
     pub(super) fn go_to_pane(&mut self, pane: Pane) {
-        self.scroll = Scroll::default();
-        self.pane = pane;
+        self.navigation.scroll = Scroll::default();
+        self.navigation.pane = pane;
     }
 
     pub(super) fn open_selected(&mut self) {
@@ -119,50 +118,50 @@ impl App {
 
     pub(super) fn open_lock(&mut self, id: LockId) {
         let Some(name) = self.world().table().lock(id).map(crate::queue::LockQueue::lock_name) else { return };
-        if self.open.as_ref() != Some(&name) {
+        if self.navigation.open.as_ref() != Some(&name) {
             self.cursors.contenders = Cursor::first();
-            self.tags.clear();
+            self.deletions.tags.clear();
             self.each_world(|world| {
                 world.filter_queue(Filter::default());
                 world.open(Some(id));
             });
         }
-        self.open = Some(name);
+        self.navigation.open = Some(name);
         self.go(Screen::Queue);
     }
 
     pub(super) fn go_to_queue(&mut self) {
-        match self.screen {
+        match self.navigation.screen {
             Screen::Locks => self.open_selected(),
-            _ if self.open.is_some() => self.go(Screen::Queue),
+            _ if self.navigation.open.is_some() => self.go(Screen::Queue),
             _ => self.show_failure("Select a lock in Locks first.".to_owned()),
         }
     }
 
     pub(super) fn go(&mut self, screen: Screen) {
-        self.pane = Pane::List;
-        self.scroll = Scroll::default();
-        if screen == self.screen {
+        self.navigation.pane = Pane::List;
+        self.navigation.scroll = Scroll::default();
+        if screen == self.navigation.screen {
             return;
         }
         // Going where one has been goes back there, so the way back never grows beyond the number of screens.
-        if let Some(at) = self.before.iter().position(|before| *before == screen) {
-            self.before.truncate(at);
+        if let Some(at) = self.navigation.before.iter().position(|before| *before == screen) {
+            self.navigation.before.truncate(at);
         } else {
-            self.before.push(self.screen);
+            self.navigation.before.push(self.navigation.screen);
         }
-        self.screen = screen;
+        self.navigation.screen = screen;
     }
 
     pub(super) fn toggle(&mut self, screen: Screen) {
-        if self.screen == screen { self.leave() } else { self.go(screen) }
+        if self.navigation.screen == screen { self.leave() } else { self.go(screen) }
     }
 
     pub(super) fn back(&mut self) {
-        if self.pane != Pane::List {
+        if self.navigation.pane != Pane::List {
             self.go_to_pane(Pane::List);
-        } else if self.screen == Screen::Queue && !self.tags.is_empty() {
-            self.tags.clear();
+        } else if self.navigation.screen == Screen::Queue && !self.deletions.tags.is_empty() {
+            self.deletions.tags.clear();
         } else if !self.filter().is_empty() {
             self.set_filter("");
         } else {
@@ -171,9 +170,9 @@ impl App {
     }
 
     pub(super) fn leave(&mut self) {
-        let screen = self.before.pop().unwrap_or(Screen::Locks);
-        self.pane = Pane::List;
-        self.scroll = Scroll::default();
-        self.screen = screen;
+        let screen = self.navigation.before.pop().unwrap_or(Screen::Locks);
+        self.navigation.pane = Pane::List;
+        self.navigation.scroll = Scroll::default();
+        self.navigation.screen = screen;
     }
 }

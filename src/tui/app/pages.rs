@@ -1,10 +1,11 @@
 //! The text pages that show, and where: what they say is in `page`, one file each.
 
-use super::{App, Area, Pane, PromptPurpose, Screen};
+use super::commands::command_groups;
+use super::screens::Content;
+use super::{App, Area, Layout, Pane, PromptPurpose, Screen};
 use crate::diagnose::Severity;
 use crate::text::Charset;
 use crate::text::human::{count, plural};
-use crate::tui::keymap::{COMMANDS, HelpGroup};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
     details, findings, help, overlaps, servers, unreadable,
@@ -44,25 +45,12 @@ impl App {
     /// The text pages of the screen, without what lies over them.
     pub fn pages(&self) -> Vec<ShownPage> {
         let Some(layout) = self.layout() else { return Vec::new() };
-        let page = match self.screen {
-            Screen::Queue => {
-                let (details, findings) = self.panes();
-                let panes = [(Pane::Details, details), (Pane::Findings, findings)];
-                let shown = panes.into_iter().filter(|(_, area)| area.height > 0).map(|(pane, area)| {
-                    let page = if pane == Pane::Details { self.details(area) } else { self.findings(area) };
-                    self.in_pane(page, area, pane)
-                });
-                return shown.collect();
-            }
-            Screen::Audit if layout.side.height > 0 => {
-                return vec![self.in_pane(self.audit_entry(layout.side), layout.side, Pane::Details)];
-            }
-            Screen::Servers => self.servers_page(layout.main),
-            Screen::Help => self.help(layout.main),
-            Screen::Unreadable => self.unreadable(layout.main),
-            _ => return Vec::new(),
-        };
-        vec![self.scrolled_page(page, layout.main, Focus::Alone)]
+        let entry = self.navigation.screen.entry();
+        if let Content::Text(write) = entry.content {
+            return vec![self.scrolled_page(write(self, layout.main), layout.main, Focus::Alone)];
+        }
+        let shown = entry.panes.iter().zip(self.pane_areas(&layout)).filter(|(_, area)| area.height > 0);
+        shown.map(|((pane, write), area)| self.in_pane(write(self, area), area, *pane)).collect()
     }
 
     /// The box over the lower end of the screen: a plan, what is said before something is started, or a long notice.
@@ -73,14 +61,14 @@ impl App {
         let page = self.plan(body).or_else(|| self.prompt_page(body)).or_else(|| self.notice_page(body))?;
         // The box below a list is covered as a whole: its upper border alone would look broken.
         let mut height = page.height().max(layout.side.height).min(body.height);
-        if self.deletion.is_some() {
+        if self.deletions.open.is_some() {
             let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).saturating_add(BORDER);
             let most = body.height.saturating_sub(MIN_LIST_LINES).max(answers.saturating_add(MIN_PLAN_LINES));
             height = height.min(most).max(layout.side.height).min(body.height);
         }
         let area = Area { y: body.y + body.height - height, height, ..body };
         let mut shown = ShownPage { page, area, top: 0, focus: Focus::Here };
-        shown.top = self.deletion.as_ref().map_or(0, |deletion| deletion.scroll().top(shown.end()));
+        shown.top = self.deletions.open.as_ref().map_or(0, |deletion| deletion.scroll().top(shown.end()));
         Some(shown)
     }
 
@@ -92,7 +80,7 @@ impl App {
     /// Scrolls the page that has the keys.
     pub(super) fn scroll_page(&mut self, by: isize) {
         let end = self.focused_page().map_or(0, |shown| shown.end());
-        self.scroll.step(by, end);
+        self.navigation.scroll.step(by, end);
     }
 
     /// What is wrong with the connection; no line when nothing is.
@@ -107,7 +95,7 @@ impl App {
 
     /// Who thought to hold a lock at the same time as somebody else; no line but on Contend.
     pub fn overlap_lines(&self) -> Vec<Line> {
-        let shown = self.fleets().each().filter(|_| self.screen == Screen::Contend);
+        let shown = self.fleets().each().filter(|_| self.navigation.screen == Screen::Contend);
         let fleets = shown.filter_map(|(_, fleet)| Some((fleet.scenario().algorithm.name(), fleet.status()?)));
         overlaps::lines(fleets, self.size.0, self.charset())
     }
@@ -134,22 +122,24 @@ impl App {
         })
     }
 
-    /// Where the details of Queue stand, and where its findings. One of them has no lines where there is no room for both: then
-    /// what is wrong comes first, unless the details are asked for.
-    fn panes(&self) -> (Area, Area) {
-        let Some(layout) = self.layout() else { return (Area::default(), Area::default()) };
-        if let Some(panes) = layout.panes() {
-            return panes;
+    /// Where the pages below the list stand. Of two only one has lines where there is no room for both: then what is wrong
+    /// comes first, unless the details are asked for.
+    fn pane_areas(&self, layout: &Layout) -> [Area; 2] {
+        let nothing = Area { height: 0, ..layout.side };
+        if self.navigation.screen.entry().panes.len() < 2 {
+            return [layout.side, nothing];
+        }
+        if let Some((left, right)) = layout.panes() {
+            return [left, right];
         }
         let wrong = || {
             let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
             worst.is_some_and(|finding| finding.severity >= Severity::Warning)
         };
-        let nothing = Area { height: 0, ..layout.side };
-        match self.pane {
-            Pane::Findings => (nothing, layout.side),
-            Pane::List if wrong() => (nothing, layout.side),
-            Pane::List | Pane::Details => (layout.side, nothing),
+        match self.navigation.pane {
+            Pane::Findings => [nothing, layout.side],
+            Pane::List if wrong() => [nothing, layout.side],
+            Pane::List | Pane::Details => [layout.side, nothing],
         }
     }
 
@@ -162,19 +152,19 @@ impl App {
     }
 
     fn in_pane(&self, page: Page, area: Area, focused: Pane) -> ShownPage {
-        let focus = if self.pane == focused { Focus::Here } else { Focus::Elsewhere };
+        let focus = if self.navigation.pane == focused { Focus::Here } else { Focus::Elsewhere };
         self.scrolled_page(page, area, focus)
     }
 
     fn scrolled_page(&self, page: Page, area: Area, focus: Focus) -> ShownPage {
         let mut shown = ShownPage { page, area, top: 0, focus };
         if focus != Focus::Elsewhere {
-            shown.top = self.scroll.top(shown.end());
+            shown.top = self.navigation.scroll.top(shown.end());
         }
         shown
     }
 
-    fn details(&self, area: Area) -> Page {
+    pub(super) fn details_page(&self, area: Area) -> Page {
         let world = self.world();
         let row = world.queue_rows().row(self.contender_cursor().rank());
         let mut page = self.writer(Columns::FACTS, area);
@@ -188,7 +178,7 @@ impl App {
         Page { stale: !self.shows_truth(), ..Page::new(title, Columns::FACTS, page.lines()) }
     }
 
-    fn findings(&self, area: Area) -> Page {
+    pub(super) fn findings_page(&self, area: Area) -> Page {
         let world = self.world();
         let mut page = self.writer(Columns::SIGNS, area);
         let mut number = 0;
@@ -210,7 +200,7 @@ impl App {
         page
     }
 
-    fn audit_entry(&self, area: Area) -> Page {
+    pub(super) fn audit_entry_page(&self, area: Area) -> Page {
         let mut page = self.writer(Columns::FACTS, area);
         if let Some(entry) = self.selected_entry() {
             audit_entry::write(&mut page, entry, self.settings.utc);
@@ -218,7 +208,7 @@ impl App {
         Page::new("Details", Columns::FACTS, page.lines())
     }
 
-    fn servers_page(&self, area: Area) -> Page {
+    pub(super) fn servers_page(&self, area: Area) -> Page {
         let (world, view) = (self.world(), self.world().table().view());
         let mut page = self.writer(servers::COLUMNS, area);
         if self.settings.asks_servers {
@@ -234,10 +224,10 @@ impl App {
         page
     }
 
-    fn help(&self, area: Area) -> Page {
+    pub(super) fn help_page(&self, area: Area) -> Page {
         let mut page = self.writer(help::COLUMNS, area);
-        let groups = HelpGroup::ALL.into_iter().map(|group| {
-            let commands = COMMANDS.iter().filter(|entry| entry.group == group).map(|entry| help::CommandHelp {
+        let groups = command_groups().map(|(title, commands)| {
+            let commands = commands.into_iter().map(|entry| help::CommandHelp {
                 keys: entry.keys.iter().map(|key| key.label(self.settings.ascii)).collect::<Vec<_>>().join(" "),
                 name: match entry.argument {
                     Some(argument) => format!(":{} {argument}", entry.name),
@@ -245,7 +235,7 @@ impl App {
                 },
                 help: entry.help,
             });
-            (group.title(), commands.collect())
+            (title, commands.collect())
         });
         help::write(&mut page, groups);
         let mut page = Page::new("Help", help::COLUMNS, page.lines());
@@ -253,7 +243,7 @@ impl App {
         page
     }
 
-    fn unreadable(&self, area: Area) -> Page {
+    pub(super) fn unreadable_page(&self, area: Area) -> Page {
         let places = self.world().table().unreadable();
         let mut page = self.writer(Columns::TEXT, area);
         unreadable::write(&mut page, places.iter().map(|(path, reason)| (path, &**reason)));
@@ -264,7 +254,7 @@ impl App {
 
     /// The box over the plan that is open; `None` when none is.
     fn plan(&self, area: Area) -> Option<Page> {
-        let open = self.deletion.as_ref()?;
+        let open = self.deletions.open.as_ref()?;
         let plan = open.plan();
         let question = deletion::Question {
             plan: &plan,
@@ -280,7 +270,7 @@ impl App {
     /// What is said about the number of clients that is being typed; `None` when none is.
     fn prompt_page(&self, area: Area) -> Option<Page> {
         let page = self.writer(Columns::SIGNS, area);
-        match self.prompt.as_ref()?.purpose {
+        match self.footer.prompt.as_ref()?.purpose {
             PromptPurpose::Clients => Some(contend_prompt::pair(page, &self.own_node(), super::DEFAULT_CLIENTS)),
             PromptPurpose::ClientsIntoQueue => Some(match self.destination()? {
                 Ok(to) => contend_prompt::queue(
@@ -303,7 +293,7 @@ impl App {
 
     /// A notice that the footer has no room for, unless something is being asked.
     fn notice_page(&self, area: Area) -> Option<Page> {
-        let notice = self.notice.as_ref().filter(|_| self.prompt.is_none() && !self.notice_fits())?;
+        let notice = self.footer.notice.as_ref().filter(|_| self.footer.prompt.is_none() && !self.notice_fits())?;
         let mut page = self.writer(Columns::SIGNS, area);
         page.add(Some(if notice.failed { Sign::Bad } else { Sign::Done }), None, &notice.text, Tone::Text);
         Some(Page { title: Vec::new(), ..Page::new("", Columns::SIGNS, page.lines()) })
@@ -311,7 +301,7 @@ impl App {
 
     /// Whether the footer has room for all of the notice.
     pub fn notice_fits(&self) -> bool {
-        self.notice.as_ref().is_none_or(|notice| {
+        self.footer.notice.as_ref().is_none_or(|notice| {
             let mut page = Writer::new(Columns::SIGNS, self.size.0, self.charset());
             page.sentence(&notice.text, Tone::Text);
             page.lines().len() == 1

@@ -6,74 +6,8 @@ use rustc_hash::FxHashMap;
 
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::diagnose::{OwnerState, TableAt, WatchTarget};
-use crate::queue::{ContenderState, LockId};
-use crate::recipe::LockKind;
-use crate::znode::{SessionId, Timestamp, ZnodePath};
-
-/// A session that holds a lock or waits for one.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SessionRow {
-    /// Which.
-    pub session: SessionId,
-    /// When its oldest node came, by this machine's clock.
-    pub since: Timestamp,
-    /// The locks that it holds, in the order of their paths.
-    pub holds: Vec<LockId>,
-    /// The locks that it waits for, in the order of their paths, each with its node; without one where the waiters are not in
-    /// the tree (single node).
-    pub awaits: Vec<(LockId, Option<ZnodePath>)>,
-}
-
-/// How a session waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WaitStyle {
-    /// It watches the node before its own.
-    Chain,
-    /// It watches what every other waiter watches.
-    Herd,
-    /// It watches nothing.
-    Nothing,
-    /// The servers did not tell.
-    Unknown,
-}
-
-impl WaitStyle {
-    /// The name on the screen and in exports.
-    pub fn id(self) -> &'static str {
-        match self {
-            Self::Chain => "chain",
-            Self::Herd => "herd",
-            Self::Nothing => "nothing",
-            Self::Unknown => "unknown",
-        }
-    }
-}
-
-/// Nodes of one session that are looked at for its style.
-const MAX_NODES_FOR_STYLE: usize = 4;
-
-impl SessionRow {
-    /// How it waits; `None` when it does not.
-    pub fn style(&self, table_at: TableAt<'_>) -> Option<WaitStyle> {
-        let mut found = None;
-        for (lock, node) in self.awaits.iter().take(MAX_NODES_FOR_STYLE) {
-            let Some(node) = node else { return Some(WaitStyle::Herd) };
-            let Some((queue, row)) = table_at.table().lock(*lock).zip(table_at.table().position(node)).and_then(
-                |(queue, (id, position))| (id == *lock).then(|| queue.row(position).map(|row| (queue, row))).flatten(),
-            ) else {
-                continue;
-            };
-            match table_at.facts(queue, &row).watching {
-                WatchTarget::Predecessor => return Some(WaitStyle::Chain),
-                WatchTarget::Parent => return Some(WaitStyle::Herd),
-                WatchTarget::Nothing => found = Some(WaitStyle::Nothing),
-                WatchTarget::Unknown => found = found.or(Some(WaitStyle::Unknown)),
-            }
-        }
-        found
-    }
-}
+use crate::diagnose::{OwnerState, SessionLocks, TableAt, session_locks};
+use crate::znode::SessionId;
 
 /// A column of Sessions that it can be sorted by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -100,7 +34,7 @@ pub struct SessionRows {
     reversed: bool,
     filter: Filter,
     all: usize,
-    rows: Vec<SessionRow>,
+    rows: Vec<SessionLocks>,
     ranks: FxHashMap<SessionId, usize>,
 }
 
@@ -126,12 +60,12 @@ impl SessionRows {
     }
 
     /// The one at a place.
-    pub fn row(&self, rank: usize) -> Option<&SessionRow> {
+    pub fn row(&self, rank: usize) -> Option<&SessionLocks> {
         self.rows.get(rank)
     }
 
     /// Every one that passes the filter, in order.
-    pub fn rows(&self) -> &[SessionRow] {
+    pub fn rows(&self) -> &[SessionLocks] {
         &self.rows
     }
 
@@ -147,7 +81,7 @@ impl SessionRows {
 
     /// Lists them anew. Work follows the number of contenders, so it is done once a second and only while they are shown.
     pub fn list(&mut self, table_at: TableAt<'_>) {
-        let found = found(table_at);
+        let found = session_locks(table_at);
         self.all = found.len();
         self.rows = found.into_values().filter(|row| self.takes(row, table_at)).collect();
         let by = self.by;
@@ -158,7 +92,7 @@ impl SessionRows {
         self.ranks = self.rows.iter().enumerate().map(|(rank, row)| (row.session, rank)).collect();
     }
 
-    fn takes(&self, row: &SessionRow, table_at: TableAt<'_>) -> bool {
+    fn takes(&self, row: &SessionLocks, table_at: TableAt<'_>) -> bool {
         if self.filter.is_empty() {
             return true;
         }
@@ -185,42 +119,11 @@ impl Rows<SessionId> for SessionRows {
     }
 }
 
-/// Every session that holds or waits.
-fn found(table_at: TableAt<'_>) -> FxHashMap<SessionId, SessionRow> {
-    let mut found: FxHashMap<SessionId, SessionRow> = FxHashMap::default();
-    let table = table_at.table();
-    for lock in table.locks() {
-        for row in lock.rows(0..lock.len()) {
-            let Some(session) = row.contender.session else { continue };
-            let since = row.contender.contends_since(table.clock_ahead_ms());
-            let entry = entry(&mut found, session, since);
-            if row.state == ContenderState::Holds {
-                entry.holds.push(lock.id());
-            } else {
-                entry.awaits.push((lock.id(), Some(lock.path_of(row.contender))));
-            }
-        }
-        if lock.kind() == LockKind::SingleNode {
-            for session in table_at.waiters(lock).into_iter().flat_map(|watchers| watchers.sessions) {
-                entry(&mut found, session, table_at.now()).awaits.push((lock.id(), None));
-            }
-        }
-    }
-    found
-}
-
-fn entry(found: &mut FxHashMap<SessionId, SessionRow>, session: SessionId, since: Timestamp) -> &mut SessionRow {
-    let empty = || SessionRow { session, since, holds: Vec::new(), awaits: Vec::new() };
-    let row = found.entry(session).or_insert_with(empty);
-    row.since = row.since.min(since);
-    row
-}
-
 /// Small ones come first.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct SessionSortKey(i64, Option<Reverse<usize>>, String);
 
-fn key(by: SessionOrder, row: &SessionRow, table_at: TableAt<'_>) -> SessionSortKey {
+fn key(by: SessionOrder, row: &SessionLocks, table_at: TableAt<'_>) -> SessionSortKey {
     let most = |count: usize| SessionSortKey(0, Some(Reverse(count)), String::new());
     let connection = || table_at.view().connection_of(row.session).map(|(_, connection)| connection);
     match by {

@@ -72,17 +72,17 @@ impl App {
 
     /// The screen that shows.
     pub fn screen(&self) -> Screen {
-        self.screen
+        self.navigation.screen
     }
 
     /// The lock whose queue was opened last, also after it is gone.
     pub fn opened(&self) -> Option<&LockName> {
-        self.open.as_ref()
+        self.navigation.open.as_ref()
     }
 
     /// The pane of Queue that has the keys.
     pub fn pane(&self) -> Pane {
-        self.pane
+        self.navigation.pane
     }
 
     /// The selection in Locks.
@@ -112,18 +112,20 @@ impl App {
 
     /// What is being typed.
     pub fn prompt(&self) -> Option<&Prompt> {
-        self.prompt.as_ref()
+        self.footer.prompt.as_ref()
     }
 
     /// The sentence in the footer.
     pub fn notice(&self) -> Option<&Notice> {
-        self.notice.as_ref()
+        self.footer.notice.as_ref()
     }
 
     /// Where everything stands; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
         let lines = |lines: Vec<_>| u16::try_from(lines.len()).unwrap_or(u16::MAX);
         let (banner, overlaps) = (lines(self.banner_lines()), lines(self.overlap_lines()));
-        Layout::with_caption(self.size, self.caption_height(), |size| Layout::of(size, self.screen, banner, overlaps))
+        Layout::with_caption(self.size, self.caption_height(), |size| {
+            Layout::of(size, self.navigation.screen, banner, overlaps)
+        })
     }
 }

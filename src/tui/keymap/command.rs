@@ -1,5 +1,7 @@
 //! What the user can ask for, each as one value.
 
+use crate::tui::screen::Screen;
+
 /// Something that the user can ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Command {
@@ -25,26 +27,8 @@ pub enum Command {
     Back,
     /// To the next pane.
     NextPane,
-    /// Shows all locks.
-    Locks,
-    /// Shows one lock's queue.
-    Queue,
-    /// Shows who holds and who waits.
-    Sessions,
-    /// Shows who waits for whom.
-    Waits,
-    /// Shows the test clients.
-    Contend,
-    /// Shows what happened.
-    Timeline,
-    /// Shows what was changed from here.
-    Audit,
-    /// Shows this table.
-    Help,
-    /// Shows what each server tells about itself.
-    Servers,
-    /// Shows where the server does not let us look.
-    Unreadable,
+    /// Shows a screen; again leaves those that only explain.
+    Go(Screen),
     /// Opens the lock at a path.
     Lock,
     /// Keeps only rows that contain a text.
@@ -92,7 +76,7 @@ pub enum Command {
     /// Lets the tour step on by itself, or not any more.
     TourPlay,
     /// Opens the command line.
-    CommandLine,
+    Prompt,
     /// Draws everything anew.
     Redraw,
     /// Stops the program until it is continued.
@@ -102,6 +86,22 @@ pub enum Command {
 }
 
 impl Command {
+    /// Whether it is of use only while test clients run.
+    pub fn is_for_fleets(self) -> bool {
+        matches!(
+            self,
+            Self::Stop
+                | Self::Holder
+                | Self::Join
+                | Self::Leave
+                | Self::Crash
+                | Self::Freeze
+                | Self::Cut
+                | Self::Heal
+                | Self::Delay
+        )
+    }
+
     /// Whether it is of use only during the guided tour.
     pub fn is_of_tour(self) -> bool {
         matches!(self, Self::TourNext | Self::TourBack | Self::TourPlay)

@@ -11,8 +11,8 @@ use ratatui::widgets::{Clear, Widget};
 use super::{View, page};
 use crate::text::human::countdown;
 use crate::text::{Keep, width};
-use crate::tui::app::{App, Tour};
-use crate::tui::keymap::{COMMANDS, Command};
+use crate::tui::app::{App, Tour, commands};
+use crate::tui::keymap::Command;
 use crate::tui::page::Columns;
 
 /// Columns that the words on the left take at least, before the keys give way.
@@ -71,7 +71,7 @@ fn title(tour: &Tour, columns: u16) -> [String; 3] {
 /// What stands there on the right: the keys, and when the next step comes by itself.
 fn keys(app: &App, tour: &Tour) -> String {
     let key = |command: Command, word: &str| {
-        let entry = COMMANDS.iter().find(|entry| entry.command == command);
+        let entry = commands().find(|entry| entry.command == command);
         let key = entry.and_then(|entry| entry.keys.first()).map(|key| key.label(app.settings().ascii));
         format!("{} {word}", key.unwrap_or_default())
     };

@@ -7,8 +7,8 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use crate::text::{Keep, width};
-use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen};
-use crate::tui::keymap::{COMMANDS, Command, CommandEntry, HelpGroup};
+use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen, commands};
+use crate::tui::keymap::{Command, CommandEntry};
 use crate::tui::theme::Theme;
 
 /// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
@@ -83,7 +83,7 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
 /// The keys of this screen, as many as fit; help and quit always.
 fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     let app = view.app;
-    let entries: Vec<_> = COMMANDS.iter().filter(|entry| applies(view, entry)).collect();
+    let entries: Vec<_> = commands().filter(|entry| applies(view, entry)).collect();
     let text = |entry: &CommandEntry| {
         let key = entry.keys.first().map_or(String::new(), |key| key.label(app.settings().ascii));
         (key, word(view, entry))
@@ -93,7 +93,7 @@ fn hints(view: View<'_>, columns: usize) -> Line<'static> {
         width(&key) + word.len() + 3
     };
     let (last, first): (Vec<&CommandEntry>, Vec<&CommandEntry>) =
-        entries.into_iter().partition(|entry| matches!(entry.command, Command::Help | Command::Quit));
+        entries.into_iter().partition(|entry| matches!(entry.command, Command::Go(Screen::Help) | Command::Quit));
     let mut room = columns.saturating_sub(1 + last.iter().map(length).sum::<usize>());
     let mut spans = vec![Span::raw(" ")];
     let fitting = first.into_iter().filter(|entry| {
@@ -121,10 +121,10 @@ fn applies(view: View<'_>, entry: &CommandEntry) -> bool {
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
         Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
         Command::Export if app.screen() == Screen::Contend => !app.has_fleets() && app.fleets().each().next().is_some(),
-        _ if entry.group == HelpGroup::Clients && app.screen() == Screen::Contend => app.has_fleets(),
+        command if command.is_for_fleets() => app.has_fleets(),
         _ => true,
     };
-    entry.hint.is_some() && entry.is_on(app.screen()) && useful
+    entry.hint.is_some() && app.screen().has(entry.command) && useful
 }
 
 /// The word of a hint; some say what the key would do now.

@@ -12,8 +12,7 @@ use crate::queue::ConnectionState;
 use crate::report::Ensemble;
 use crate::text::human::{plural, time_of_day};
 use crate::text::{Keep, session, width};
-use crate::tui::app::Screen;
-use crate::tui::keymap::{COMMANDS, Command};
+use crate::tui::app::{SCREENS, Screen};
 
 /// Columns of a session's id in the header.
 const SESSION: usize = 9;
@@ -92,22 +91,12 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
-    let tabs = [
-        (Command::Locks, Screen::Locks),
-        (Command::Queue, Screen::Queue),
-        (Command::Sessions, Screen::Sessions),
-        (Command::Waits, Screen::Waits),
-        (Command::Contend, Screen::Contend),
-        (Command::Timeline, Screen::Timeline),
-        (Command::Audit, Screen::Audit),
-        (Command::Help, Screen::Help),
-    ];
     let badges = badges(view);
     let pause = pause(view);
     let taken = badges.iter().map(Span::width).sum::<usize>() + pause.first().map_or(0, |text| width(text));
     let room = usize::from(area.width).saturating_sub(taken);
     // What is under way, and since when the screen stands still, must be seen: the names of the screens give way to it.
-    let forms = [Form::Full, Form::WithoutHelp, Form::Numbers].map(|form| tabs_as(view, &tabs, form));
+    let forms = [Form::Full, Form::WithoutHelp, Form::Numbers].map(|form| tabs_as(view, form));
     let fits = forms.iter().position(|tabs| tabs.iter().map(Span::width).sum::<usize>() <= room);
     let mut spans = forms.into_iter().nth(fits.unwrap_or(2)).unwrap_or_default();
     spans.extend(badges);
@@ -139,15 +128,13 @@ enum Form {
     Numbers,
 }
 
-fn tabs_as(view: View<'_>, tabs: &[(Command, Screen)], form: Form) -> Vec<Span<'static>> {
-    let app = view.app;
-    let tabs = tabs.iter().filter(|(_, screen)| form == Form::Full || *screen != Screen::Help);
-    tabs.filter_map(|(command, screen)| {
-        let key = COMMANDS.iter().find(|entry| entry.command == *command)?.keys.first()?.label(true);
-        let shows = app.screen() == *screen;
+fn tabs_as(view: View<'_>, form: Form) -> Vec<Span<'static>> {
+    let tabs = SCREENS.iter().filter(|entry| entry.has_tab && (form == Form::Full || entry.screen != Screen::Help));
+    tabs.filter_map(|entry| {
+        let key = entry.go.keys.first()?.label(true);
+        let shows = view.app.screen() == entry.screen;
         let style = if shows { view.theme.selected } else { view.theme.dim };
-        let text =
-            if shows || form != Form::Numbers { format!(" {key} {} ", screen.title()) } else { format!(" {key} ") };
+        let text = if shows || form != Form::Numbers { format!(" {key} {} ", entry.title) } else { format!(" {key} ") };
         Some(Span::styled(text, style))
     })
     .collect()

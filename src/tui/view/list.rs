@@ -147,7 +147,7 @@ fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
         let sign = theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)];
         left.push((format!("sort: {} {sign}", order.id()), theme.dim));
     }
-    let focused = app.screen().panes().len() > 1 && app.pane() == Pane::List;
+    let focused = app.screen().panes().count() > 1 && app.pane() == Pane::List;
     Panel { left, right: title.right, bottom: title.bottom, focused }
 }
 

@@ -7,10 +7,11 @@
 use super::View;
 use super::list::{ListTitle, ListView};
 use super::who::{client, life};
+use crate::diagnose::{SessionLocks, WaitStyle};
 use crate::queue::LockId;
 use crate::text::human::{countdown, duration, plural};
 use crate::text::{Keep, session, width};
-use crate::tui::app::{SessionOrder, SessionRow, Sessions, WaitStyle};
+use crate::tui::app::{SessionOrder, Sessions};
 use crate::tui::widget::table::{Cell, Column, Placed};
 
 /// Names the columns.
@@ -80,12 +81,12 @@ impl ListView for Sessions {
         view.nothing_contains("No session")
     }
 
-    fn cell(&self, view: View<'_>, row: &&SessionRow, column: Placed<SessionColumn>) -> Cell {
+    fn cell(&self, view: View<'_>, row: &&SessionLocks, column: Placed<SessionColumn>) -> Cell {
         cell(view, row, column)
     }
 }
 
-fn cell(view: View<'_>, row: &SessionRow, column: Placed<SessionColumn>) -> Cell {
+fn cell(view: View<'_>, row: &SessionLocks, column: Placed<SessionColumn>) -> Cell {
     let (theme, now) = (view.theme, view.app.now());
     let table_at = view.app.world().table_at(now);
     let columns = usize::from(column.width);

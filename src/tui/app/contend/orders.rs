@@ -37,43 +37,43 @@ impl<'a> ClientArgument<'a> {
 impl App {
     /// What the screen shows of the fleets: as they are, or as they were when the screen was paused.
     pub fn fleets(&self) -> &Fleets {
-        self.paused.as_ref().map_or(&self.fleets, |paused| &paused.fleets)
+        self.paused.as_ref().map_or(&self.test_clients.fleets, |paused| &paused.fleets)
     }
 
     /// How many test clients live, paused or not.
     pub fn living_clients(&self) -> usize {
-        self.fleets.living()
+        self.test_clients.fleets.living()
     }
 
     /// Whether there are test clients to stop, paused or not.
     pub fn has_fleets(&self) -> bool {
-        self.fleets.is_active()
+        self.test_clients.fleets.is_active()
     }
 
     /// The side whose clients are listed.
     pub fn side(&self) -> FleetSide {
-        self.side
+        self.test_clients.side
     }
 
     /// The selection among the clients of the chosen side.
     pub fn client_cursor(&self) -> &Cursor<ClientId> {
-        &self.cursors.clients[self.side as usize]
+        &self.cursors.clients[self.test_clients.side as usize]
     }
 
     /// The selected client.
     pub fn selected_client(&self) -> Option<&ClientStatus> {
-        self.fleets().clients(self.side).get(self.client_cursor().rank())
+        self.fleets().clients(self.test_clients.side).get(self.client_cursor().rank())
     }
 
     pub(in crate::tui::app) fn turn_side(&mut self) {
-        if self.fleets.is_pair() {
-            self.side = self.side.other();
+        if self.test_clients.fleets.is_pair() {
+            self.test_clients.side = self.test_clients.side.other();
         }
     }
 
     /// Does to the fleet of the chosen side what the command says.
     pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
-        if !self.fleets.fleet(self.side).is_some_and(|crew| *crew.phase() == Phase::Running) {
+        if !self.test_clients.fleets.fleet(self.test_clients.side).is_some_and(|crew| *crew.phase() == Phase::Running) {
             return self.refuse("No test clients run here: c starts some.".to_owned());
         }
         let order = match command {
@@ -81,7 +81,7 @@ impl App {
             _ => self.order_for_client(command, argument),
         };
         match order {
-            Ok(order) => Update::effect(Effect::Order { side: self.side, order }),
+            Ok(order) => Update::effect(Effect::Order { side: self.test_clients.side, order }),
             Err(why) => self.refuse(why),
         }
     }
@@ -90,7 +90,7 @@ impl App {
         let more = argument.map_or(Ok(1), |text| {
             text.parse().ok().filter(|more| *more > 0).ok_or_else(|| format!("`{text}` is no number of clients."))
         })?;
-        let there = self.fleets.clients(self.side).len();
+        let there = self.test_clients.fleets.clients(self.test_clients.side).len();
         let all = u32::try_from(there).unwrap_or(u32::MAX).saturating_add(more);
         if all > MAX_CLIENTS {
             return Err(format!("{all} clients would be too many: a fleet has at most {MAX_CLIENTS}."));
@@ -123,7 +123,7 @@ impl App {
 
     /// The client that was meant: by its number, as the holder, or the selected one.
     fn meant(&self, word: Option<&str>) -> Result<&ClientStatus, String> {
-        let crew = self.fleets.fleet(self.side);
+        let crew = self.test_clients.fleets.fleet(self.test_clients.side);
         match word {
             None => {
                 let selected = self.selected_client().map(|client| client.id);
@@ -142,17 +142,18 @@ impl App {
 
     /// Selects whoever holds the lock.
     pub(in crate::tui::app) fn select_holder(&mut self) {
-        let Some((id, _)) = self.fleets().fleet(self.side).and_then(FleetView::holder) else {
+        let Some((id, _)) = self.fleets().fleet(self.test_clients.side).and_then(FleetView::holder) else {
             return self.show_failure("Nobody holds the lock right now.".to_owned());
         };
-        self.cursors.clients[self.side as usize] = Cursor::on(id);
+        self.cursors.clients[self.test_clients.side as usize] = Cursor::on(id);
     }
 
     /// Stops all fleets.
     pub(in crate::tui::app) fn stop_fleets(&mut self) -> Update {
         let mut effects = Vec::new();
         for side in FleetSide::BOTH {
-            if let Some(crew) = self.fleets.fleet_mut(side).filter(|crew| *crew.phase() == Phase::Running) {
+            if let Some(crew) = self.test_clients.fleets.fleet_mut(side).filter(|crew| *crew.phase() == Phase::Running)
+            {
                 crew.phase = Phase::Stopping;
                 effects.push(Effect::StopFleet(side));
             }

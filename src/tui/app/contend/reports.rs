@@ -8,12 +8,12 @@ use crate::tui::app::{App, Effect, Key, Screen, Update};
 
 impl App {
     pub(in crate::tui::app) fn fleet_reported(&mut self, side: FleetSide, status: Arc<FleetStatus>) -> Update {
-        let before = self.fleets.living();
-        if let Some(crew) = self.fleets.fleet_mut(side).filter(|crew| crew.is_active()) {
+        let before = self.test_clients.fleets.living();
+        if let Some(crew) = self.test_clients.fleets.fleet_mut(side).filter(|crew| crew.is_active()) {
             crew.take(status);
         }
-        let shows = self.screen == Screen::Contend && self.paused.is_none();
-        Update { redraw: shows || self.fleets.living() != before, effects: Vec::new() }
+        let shows = self.navigation.screen == Screen::Contend && self.paused.is_none();
+        Update { redraw: shows || self.test_clients.fleets.living() != before, effects: Vec::new() }
     }
 
     pub(in crate::tui::app) fn fleet_failed(&mut self, side: FleetSide, why: String) -> Update {
@@ -35,23 +35,27 @@ impl App {
     }
 
     fn end(&mut self, side: FleetSide, phase: Phase) -> Update {
-        if let Some(crew) = self.fleets.fleet_mut(side) {
+        if let Some(crew) = self.test_clients.fleets.fleet_mut(side) {
             crew.phase = phase;
         }
         // A pause keeps the figures of its moment, but there is nobody left to give orders to.
-        self.asks_to_quit &= self.fleets.is_active();
+        self.footer.asks_to_quit &= self.test_clients.fleets.is_active();
         Update::redraw()
     }
 
     pub(in crate::tui::app) fn fleet_busy(&mut self, side: FleetSide) -> Update {
-        let at = self.fleets.fleet(side).map_or_else(String::new, |crew| format!(" of {}", crew.scenario().path));
+        let at = self
+            .test_clients
+            .fleets
+            .fleet(side)
+            .map_or_else(String::new, |crew| format!(" of {}", crew.scenario().path));
         self.refuse(format!("The test clients{at} have too much to do: that was not done."))
     }
 
     /// Ends the program; asks first while test clients run.
     pub(in crate::tui::app) fn quit(&mut self) -> Update {
-        if self.fleets.each().any(|(_, crew)| *crew.phase() == Phase::Running) {
-            self.asks_to_quit = true;
+        if self.test_clients.fleets.each().any(|(_, crew)| *crew.phase() == Phase::Running) {
+            self.footer.asks_to_quit = true;
             return Update::redraw();
         }
         Update::effect(Effect::Quit)
@@ -59,13 +63,13 @@ impl App {
 
     /// Whether the question is open that is asked before the program leaves running clients.
     pub fn asks_to_quit(&self) -> bool {
-        self.asks_to_quit
+        self.footer.asks_to_quit
     }
 
     pub(in crate::tui::app) fn answer(&mut self, key: Key) -> Update {
         match key {
             Key::Char('y' | 'Y') | Key::Ctrl('c') => return Update::effect(Effect::Quit),
-            Key::Char('n' | 'N') | Key::Esc => self.asks_to_quit = false,
+            Key::Char('n' | 'N') | Key::Esc => self.footer.asks_to_quit = false,
             _ => {}
         }
         Update::redraw()

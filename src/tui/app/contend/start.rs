@@ -57,7 +57,7 @@ impl App {
 
     /// Where clients would be sent from Queue; `None` when no lock is open.
     pub fn destination(&self) -> Option<Result<Destination, CannotJoin>> {
-        let name = self.open.as_ref()?;
+        let name = self.navigation.open.as_ref()?;
         let table = self.live.table();
         let lock = table.find(&name.path, name.name.as_deref()).and_then(|id| table.lock(id))?;
         Some(Destination::of(lock))
@@ -70,12 +70,12 @@ impl App {
             self.show_failure(why);
             return Update::redraw();
         }
-        match (self.screen, argument) {
+        match (self.navigation.screen, argument) {
             (Screen::Queue, _) => {
-                self.prompt = Some(Prompt::new(PromptPurpose::ClientsIntoQueue, argument.unwrap_or_default()));
+                self.footer.prompt = Some(Prompt::new(PromptPurpose::ClientsIntoQueue, argument.unwrap_or_default()));
             }
             (_, Some(text)) => return self.start_pair(text),
-            (_, None) => self.prompt = Some(Prompt::new(PromptPurpose::Clients, "")),
+            (_, None) => self.footer.prompt = Some(Prompt::new(PromptPurpose::Clients, "")),
         }
         Update::redraw()
     }
@@ -85,10 +85,10 @@ impl App {
         if !self.settings.write {
             return Some(READ_ONLY.to_owned());
         }
-        if self.fleets.is_active() {
+        if self.test_clients.fleets.is_active() {
             return Some("Test clients run already: X on Contend stops them, a adds one.".to_owned());
         }
-        if self.screen != Screen::Queue {
+        if self.navigation.screen != Screen::Queue {
             return None;
         }
         if !self.is_live() {
@@ -140,8 +140,8 @@ impl App {
         effects.extend(
             right.clone().map(|scenario| Effect::StartFleet { side: FleetSide::Right, scenario: Box::new(scenario) }),
         );
-        self.fleets.replace(left, right);
-        self.side = FleetSide::Left;
+        self.test_clients.fleets.replace(left, right);
+        self.test_clients.side = FleetSide::Left;
         self.cursors.clients = [Cursor::first(), Cursor::first()];
         self.go(Screen::Contend);
         Update { redraw: true, effects }

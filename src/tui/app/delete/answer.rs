@@ -66,9 +66,9 @@ impl App {
     pub(in crate::tui::app) fn answer_plan(&mut self, key: Key) -> Update {
         // What cannot be seen cannot be confirmed.
         let seen = self.layout().is_some();
-        let Some(deletion) = &mut self.deletion else { return Update::default() };
+        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
         match deletion.meaning(key) {
-            Some(Answer::Leave) => self.deletion = None,
+            Some(Answer::Leave) => self.deletions.open = None,
             Some(Answer::Yes) if seen => return self.confirm("y"),
             Some(Answer::Typed) if seen => {
                 let typed = deletion.typed.text().to_owned();
@@ -94,14 +94,14 @@ impl App {
 
     fn scroll_plan(&mut self, by: isize) {
         let end = self.popup().map_or(0, |shown| shown.end());
-        if let Some(deletion) = &mut self.deletion {
+        if let Some(deletion) = &mut self.deletions.open {
             deletion.scroll.step(by, end);
         }
     }
 
     fn confirm(&mut self, answer: &str) -> Update {
         let (now, table) = (self.now, self.live.table());
-        let Some(deletion) = &mut self.deletion else { return Update::default() };
+        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
         deletion.look_again(table, now);
         if !deletion.is_open() {
             return Update::redraw();
@@ -112,9 +112,9 @@ impl App {
         }
         match admin::confirm(deletion.plan(), answer) {
             Ok(confirmed) => {
-                self.working = Some(Working::new(confirmed.what(), table));
-                self.deletion = None;
-                self.tags.clear();
+                self.deletions.working = Some(Working::new(confirmed.what(), table));
+                self.deletions.open = None;
+                self.deletions.tags.clear();
                 Update::effect(Effect::Delete(Box::new(confirmed)))
             }
             Err(refused) => {

@@ -190,7 +190,7 @@ pub(super) fn sentence(words: &str) -> String {
 impl App {
     /// The plan that somebody is asked about.
     pub fn deletion(&self) -> Option<&Deletion> {
-        self.deletion.as_ref()
+        self.deletions.open.as_ref()
     }
 
     /// Opens the plan to delete what is tagged, else what is selected.
@@ -201,7 +201,7 @@ impl App {
         let targets = self.targets();
         match DeletePlan::of(&TableAt::new(self.live.table(), self.now), &targets) {
             Ok(plan) => {
-                self.deletion = Some(Deletion::new(plan.clone()));
+                self.deletions.open = Some(Deletion::new(plan.clone()));
                 Update::effect(Effect::FindGuards(Box::new(plan)))
             }
             Err(why) => self.refuse(sentence(&why.to_string())),
@@ -210,7 +210,7 @@ impl App {
 
     /// How the nodes can be made sure of: of a plan that was left meanwhile, it is of no use.
     pub(in crate::tui::app) fn guards_found(&mut self, found: Result<Box<DeletePlan>, String>) -> Update {
-        let Some(deletion) = &mut self.deletion else { return Update::default() };
+        let Some(deletion) = &mut self.deletions.open else { return Update::default() };
         match found {
             Ok(found) => deletion.plan = deletion.plan.clone().guarded_as(&found),
             Err(_) if deletion.plan.is_guarded() => {}
@@ -230,7 +230,7 @@ impl App {
         if self.paused.is_some() {
             return Some("What stands still may be old: p lets the screen go on, then x.".to_owned());
         }
-        self.working.as_ref().map(|working| match working.action() {
+        self.deletions.working.as_ref().map(|working| match working.action() {
             Action::Delete => "A deletion is under way: wait for what comes of it.".to_owned(),
             Action::Revoke => "An owner is being asked: wait for what comes of it.".to_owned(),
         })
@@ -238,26 +238,15 @@ impl App {
 
     /// What is tagged, else what is selected.
     fn targets(&self) -> Vec<ZnodePath> {
-        let world = &self.live;
-        match self.screen {
-            Screen::Locks => {
-                let lock = self.cursors.locks.selected(world.locks()).and_then(|id| world.table().lock(id));
-                lock.map(|lock| lock.path().clone()).into_iter().collect()
-            }
-            _ if !self.tags.is_empty() => self.tags.paths().cloned().collect(),
-            _ => {
-                let Some(lock) = world.open_lock() else { return Vec::new() };
-                let selected = self.cursors.contenders.selected(&world.queue_rows());
-                selected.or_else(|| lock.is_empty().then(|| lock.path().clone())).into_iter().collect()
-            }
-        }
+        let list = self.navigation.screen.list().filter(|_| self.tags().is_empty() || self.screen() != Screen::Queue);
+        list.map_or_else(|| self.tags().paths().cloned().collect(), |list| list.deletable(self))
     }
 
     /// The ensemble changed: a plan that is open, and what is tagged, may have been about a node that is gone.
     pub(super) fn recheck_targets(&mut self) {
         let table = self.live.table();
-        self.tags.keep(table);
-        if let Some(deletion) = &mut self.deletion
+        self.deletions.tags.keep(table);
+        if let Some(deletion) = &mut self.deletions.open
             && deletion.obstacle.is_none()
             && !(table.is_live() && deletion.is_still_there(table))
         {
@@ -267,7 +256,7 @@ impl App {
 
     /// A second passed.
     pub(super) fn tick_deletion(&mut self) {
-        if let Some(deletion) = &mut self.deletion {
+        if let Some(deletion) = &mut self.deletions.open {
             deletion.look_again(self.live.table(), self.now);
         }
     }

@@ -36,12 +36,12 @@ impl Working {
 impl App {
     /// What was confirmed and is being carried out.
     pub fn working(&self) -> Option<&Working> {
-        self.working.as_ref()
+        self.deletions.working.as_ref()
     }
 
     /// Tells what came of it, on every screen and in the timeline. The table shows the truth by itself.
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
-        let working = self.working.take();
+        let working = self.deletions.working.take();
         match done {
             Err(why) => self.show_failure(why),
             Ok(outcomes) => {

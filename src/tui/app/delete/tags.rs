@@ -44,7 +44,7 @@ impl Tags {
 impl App {
     /// What is tagged.
     pub fn tags(&self) -> &Tags {
-        &self.tags
+        &self.deletions.tags
     }
 
     /// Tags the selected contender, or takes its tag away, and goes on to the next.
@@ -56,12 +56,12 @@ impl App {
             return self.show_failure("There is no contender to tag.".to_owned());
         };
         let Some(path) = self.live.open_lock().map(|lock| lock.path_of(row.contender)) else { return };
-        if self.tags.has(&path) {
-            self.tags.0.retain(|(tagged, _)| *tagged != path);
-        } else if self.tags.len() == MAX_TARGETS {
+        if self.deletions.tags.has(&path) {
+            self.deletions.tags.0.retain(|(tagged, _)| *tagged != path);
+        } else if self.deletions.tags.len() == MAX_TARGETS {
             return self.show_failure(format!("{MAX_TARGETS} nodes are as many as one plan may hold."));
         } else {
-            self.tags.0.push((path, row.contender.czxid));
+            self.deletions.tags.0.push((path, row.contender.czxid));
         }
         self.step(1);
     }

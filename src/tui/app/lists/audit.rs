@@ -2,7 +2,7 @@
 
 use crate::admin::audit::AuditEntry;
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Filter, Pane, Rows};
+use crate::tui::app::{App, Filter, Pane, Rows};
 
 /// The list of Audit.
 pub struct AuditEntries;
@@ -20,13 +20,7 @@ impl ListScreen<App> for AuditEntries {
         app.audit().entry(rank)
     }
 
-    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<String> {
-        &app.cursors.audit
-    }
-
-    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<String> {
-        &mut app.cursors.audit
-    }
+    cursor_in!(audit: String);
 
     /// The node's path; in the details its owner.
     fn copied(&self, app: &App, entry: &AuditEntry) -> Option<String> {

@@ -2,7 +2,8 @@
 
 use crate::queue::{LockId, LockQueue};
 use crate::tui::app::list::{ListOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Filter, LockOrder, Rows};
+use crate::tui::app::{App, Filter, LockOrder, Rows};
+use crate::znode::ZnodePath;
 
 /// The list of Locks.
 pub struct Locks;
@@ -51,13 +52,7 @@ impl ListScreen<App> for Locks {
         app.world().table().lock(app.world().locks().id(rank)?)
     }
 
-    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<LockId> {
-        &app.cursors.locks
-    }
-
-    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<LockId> {
-        &mut app.cursors.locks
-    }
+    cursor_in!(locks: LockId);
 
     fn copied(&self, _: &App, lock: &LockQueue) -> Option<String> {
         Some(lock.path().to_string())
@@ -96,6 +91,11 @@ impl ListScreen<App> for Locks {
         let (world, locks) = (app.world(), app.world().locks());
         let listed = locks.window(0..locks.len()).filter_map(|id| world.table().lock(id));
         app.locks_as_json(listed.collect())
+    }
+
+    fn deletable(&self, app: &App) -> Vec<ZnodePath> {
+        let lock = self.cursor(app).selected(app.live.locks()).and_then(|id| app.live.table().lock(id));
+        lock.map(|lock| lock.path().clone()).into_iter().collect()
     }
 
     fn changes_with_time(&self, app: &App) -> bool {

@@ -1,5 +1,18 @@
 //! The list screens: one file each, with what is particular about it. What they do alike is in [`list`](super::list).
 
+/// Says in which field of [`Cursors`](super::Cursors) a list keeps its selection.
+macro_rules! cursor_in {
+    ($field:ident: $id:ty) => {
+        fn cursor<'a>(&self, app: &'a App) -> &'a crate::tui::app::Cursor<$id> {
+            &app.cursors.$field
+        }
+
+        fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut crate::tui::app::Cursor<$id> {
+            &mut app.cursors.$field
+        }
+    };
+}
+
 mod audit;
 mod clients;
 mod locks;
@@ -15,20 +28,3 @@ pub use queue::{Queue, QueueRow};
 pub use sessions::Sessions;
 pub use timeline::TimelineList;
 pub use waits::Waits;
-
-use super::list::List;
-use super::{App, Screen};
-
-/// The list of a screen; `None` of one that shows text.
-pub(super) fn list_of(screen: Screen) -> Option<&'static dyn List<App>> {
-    Some(match screen {
-        Screen::Locks => &Locks,
-        Screen::Queue => &Queue,
-        Screen::Sessions => &Sessions,
-        Screen::Waits => &Waits,
-        Screen::Contend => &Clients,
-        Screen::Timeline => &TimelineList,
-        Screen::Audit => &AuditEntries,
-        Screen::Help | Screen::Unreadable | Screen::Servers => return None,
-    })
-}

@@ -3,7 +3,7 @@
 use crate::diagnose::Facts;
 use crate::queue::{ContenderRow, LockQueue};
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Filter, Pane, Rows};
+use crate::tui::app::{App, Filter, Pane, Rows};
 use crate::znode::ZnodePath;
 
 /// The list of Queue.
@@ -34,13 +34,7 @@ impl ListScreen<App> for Queue {
         Some(QueueRow { lock, row, facts })
     }
 
-    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<ZnodePath> {
-        &app.cursors.contenders
-    }
-
-    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<ZnodePath> {
-        &mut app.cursors.contenders
-    }
+    cursor_in!(contenders: ZnodePath);
 
     /// The contender's node; in the details its session.
     fn copied(&self, app: &App, QueueRow { lock, row, .. }: QueueRow<'_>) -> Option<String> {
@@ -64,6 +58,13 @@ impl ListScreen<App> for Queue {
     fn exported(&self, app: &App) -> Result<String, String> {
         let lock = app.world().open_lock().ok_or("There is no lock to export.")?;
         app.locks_as_json(vec![lock])
+    }
+
+    /// The contender; of an empty queue the lock's parent.
+    fn deletable(&self, app: &App) -> Vec<ZnodePath> {
+        let Some(lock) = app.live.open_lock() else { return Vec::new() };
+        let selected = self.cursor(app).selected(&app.live.queue_rows());
+        selected.or_else(|| lock.is_empty().then(|| lock.path().clone())).into_iter().collect()
     }
 
     fn changes_with_time(&self, app: &App) -> bool {

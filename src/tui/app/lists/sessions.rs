@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use crate::tui::app::export::SessionFacts;
+use crate::diagnose::SessionLocks;
+use crate::report::SessionFacts;
 use crate::tui::app::list::{ListOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Filter, Rows, SessionOrder, SessionRow};
+use crate::tui::app::{App, Filter, Rows, SessionOrder};
 use crate::znode::SessionId;
 
 /// The list of Sessions.
@@ -33,26 +34,20 @@ struct SessionsExport<'a> {
 
 impl ListScreen<App> for Sessions {
     type Id = SessionId;
-    type Row<'a> = &'a SessionRow;
+    type Row<'a> = &'a SessionLocks;
     type Order = SessionOrder;
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<SessionId> + 'a {
         app.world().sessions()
     }
 
-    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a SessionRow> {
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a SessionLocks> {
         app.world().sessions().row(rank)
     }
 
-    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<SessionId> {
-        &app.cursors.sessions
-    }
+    cursor_in!(sessions: SessionId);
 
-    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<SessionId> {
-        &mut app.cursors.sessions
-    }
-
-    fn copied(&self, _: &App, row: &SessionRow) -> Option<String> {
+    fn copied(&self, _: &App, row: &SessionLocks) -> Option<String> {
         Some(row.session.to_string())
     }
 

@@ -2,12 +2,53 @@
 
 use serde::Serialize;
 
-use crate::tui::app::export::TimelineLine;
+use crate::report::{FindingLine, HappeningLine, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Filter, Rows, TimelineEntry};
+use crate::tui::app::{App, Filter, Rows, TimelineEntry};
 
 /// The list of Timeline.
 pub struct TimelineList;
+
+/// An entry of the timeline.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum TimelineLine<'a> {
+    Happening(HappeningLine<'a>),
+    Finding(FindingLine<'a>),
+    Deletion(DeletionLine<'a>),
+}
+
+/// What came of a deletion from this console.
+#[derive(Serialize)]
+struct DeletionLine<'a> {
+    at: Option<String>,
+    event: &'static str,
+    lock: Option<&'a str>,
+    name: Option<&'a str>,
+    node: &'a str,
+    session: Option<String>,
+    result: &'static str,
+    reason: String,
+}
+
+impl<'a> TimelineLine<'a> {
+    fn new(entry: &'a TimelineEntry) -> Self {
+        match entry {
+            TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
+            TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
+            TimelineEntry::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
+                at: rfc3339(*at),
+                event: entry.event(),
+                lock: lock.as_ref().map(|lock| lock.path.as_str()),
+                name: lock.as_ref().and_then(|lock| lock.name.as_deref()),
+                node,
+                session: session.map(|session| session.to_string()),
+                result: ending.id(),
+                reason: format!("{node} {ending}"),
+            }),
+        }
+    }
+}
 
 #[derive(Serialize)]
 struct TimelineExport<'a> {
@@ -27,13 +68,7 @@ impl ListScreen<App> for TimelineList {
         app.world().timeline().get(app.world().timeline_rows().id(rank)?)
     }
 
-    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<u64> {
-        &app.cursors.timeline
-    }
-
-    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<u64> {
-        &mut app.cursors.timeline
-    }
+    cursor_in!(timeline: u64);
 
     fn copied(&self, _: &App, entry: &TimelineEntry) -> Option<String> {
         entry.lock().map(|lock| lock.path.to_string())

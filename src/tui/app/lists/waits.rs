@@ -1,8 +1,8 @@
 //! Waits: who waits for whom, across locks.
 
-use crate::tui::app::export::WaitFacts;
+use crate::report::WaitFacts;
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Cursor, Rows, WaitId, WaitKind, WaitRow};
+use crate::tui::app::{App, Rows, WaitId, WaitKind, WaitRow};
 
 /// The list of Waits.
 pub struct Waits;
@@ -20,13 +20,7 @@ impl ListScreen<App> for Waits {
         app.world().waits().row(rank)
     }
 
-    fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<WaitId> {
-        &app.cursors.waits
-    }
-
-    fn cursor_mut<'a>(&self, app: &'a mut App) -> &'a mut Cursor<WaitId> {
-        &mut app.cursors.waits
-    }
+    cursor_in!(waits: WaitId);
 
     /// The lock of a row about a lock, else the session.
     fn copied(&self, app: &App, row: &WaitRow) -> Option<String> {

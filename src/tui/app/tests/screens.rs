@@ -2,7 +2,7 @@
 
 use super::{SIZE, later, lock_paths, number, selected_contender};
 use crate::queue::{Change, LockEvent as Kind};
-use crate::tui::app::{App, Effect, Event, Key, Rows, Screen};
+use crate::tui::app::{App, Effect, Event, Key, Rows, SCREENS, Screen};
 use crate::tui::testing::{NOW, app, at, connected, gone, live, press};
 
 #[test]
@@ -114,8 +114,8 @@ fn going_around_in_cycles_does_not_lengthen_the_way_back() {
     for _ in 0..50 {
         press(&mut app, "126?");
     }
-    assert!(app.before.len() < Screen::ALL.len());
-    for _ in 0..Screen::ALL.len() {
+    assert!(app.navigation.before.len() < SCREENS.len());
+    for _ in 0..SCREENS.len() {
         press(&mut app, "\u{1b}");
     }
     assert_eq!(app.screen(), Screen::Locks);

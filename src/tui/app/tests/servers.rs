@@ -1,8 +1,8 @@
 //! What the servers tell, what is made of it, and what they are asked.
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
-use crate::diagnose::Code;
-use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind, WaitStyle};
+use crate::diagnose::{Code, WaitStyle};
+use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
 use crate::tui::testing::servers::{clients, told, trouble};
 use crate::tui::testing::{at, live, press, session};
 

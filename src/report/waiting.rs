@@ -2,14 +2,13 @@
 
 use serde::Serialize;
 
-use crate::diagnose::{TableAt, Wait, Waits};
+use super::rfc3339;
+use crate::diagnose::{SessionLocks, TableAt, Wait, WaitStyle, Waits};
 use crate::queue::{LockId, LockTable};
-use crate::report::rfc3339;
-use crate::tui::app::SessionRow;
 
 /// A session that holds or waits.
 #[derive(Serialize)]
-pub(in crate::tui::app) struct SessionFacts<'a> {
+pub struct SessionFacts<'a> {
     session: String,
     client: Option<&'a str>,
     server: Option<&'a str>,
@@ -24,7 +23,8 @@ pub(in crate::tui::app) struct SessionFacts<'a> {
 }
 
 impl<'a> SessionFacts<'a> {
-    pub(in crate::tui::app) fn new(row: &SessionRow, table_at: TableAt<'a>) -> Self {
+    /// The facts of one session, as of that time.
+    pub fn new(row: &SessionLocks, table_at: TableAt<'a>) -> Self {
         let found = table_at.view().connection_of(row.session);
         let connection = found.map(|(_, connection)| connection);
         let (life, expires_in) = table_at.owner_state(row.session, row.since);
@@ -37,7 +37,7 @@ impl<'a> SessionFacts<'a> {
             last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
             expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             liveness: life.id(),
-            style: row.style(table_at).map(super::super::WaitStyle::id),
+            style: row.style(table_at).map(WaitStyle::id),
             holds: row.holds.iter().filter_map(path).collect(),
             waits_for: row.awaits.iter().filter_map(|(lock, _)| path(lock)).collect(),
         }
@@ -46,7 +46,7 @@ impl<'a> SessionFacts<'a> {
 
 /// The wait-for graph.
 #[derive(Serialize)]
-pub(in crate::tui::app) struct WaitFacts<'a> {
+pub struct WaitFacts<'a> {
     blockers: Vec<BlockerFacts<'a>>,
     cycles: Vec<Vec<OneWait<'a>>>,
     self_blocked: Vec<OneWait<'a>>,
@@ -71,7 +71,8 @@ struct OneWait<'a> {
 }
 
 impl<'a> WaitFacts<'a> {
-    pub(in crate::tui::app) fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
+    /// The whole graph.
+    pub fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
         let one = |wait: &'a Wait| OneWait {
             session: wait.waiter.to_string(),
             node: &wait.node,

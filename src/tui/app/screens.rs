@@ -1,0 +1,200 @@
+//! The one table of screens: what each shows, which key leads to it, and which commands work on it.
+
+use super::list::List;
+use super::lists::{AuditEntries, Clients, Locks, Queue, Sessions, TimelineList, Waits};
+use super::{App, Area};
+use crate::tui::key::Key;
+use crate::tui::keymap::{Command, CommandEntry, go};
+use crate::tui::page::Page;
+use crate::tui::screen::{Pane, Screen};
+
+/// Writes a text page for a box.
+pub type WritePage = fn(&App, Area) -> Page;
+
+/// What fills most of a screen.
+#[derive(Clone, Copy)]
+pub enum Content {
+    List(&'static dyn List<App>),
+    Text(WritePage),
+}
+
+/// A row of the table.
+pub struct ScreenEntry {
+    pub screen: Screen,
+    /// Its name, for people and for file names.
+    pub title: &'static str,
+    /// Its name on the command line, its key, and its line in Help.
+    pub go: CommandEntry,
+    /// Whether the line of tabs has it.
+    pub has_tab: bool,
+    /// Whether it shows who watches what, which the servers are asked only then.
+    pub shows_watchers: bool,
+    pub content: Content,
+    /// The text pages below its list, from left to right.
+    pub panes: &'static [(Pane, WritePage)],
+    /// What works here and not everywhere: a command that no row names works on every screen.
+    pub commands: &'static [Command],
+}
+
+/// Every screen, in the order of the tabs and of Help.
+pub static SCREENS: [ScreenEntry; 10] = [
+    ScreenEntry {
+        screen: Screen::Locks,
+        title: "Locks",
+        go: go(Screen::Locks, "locks", &[Key::Char('1')], "All locks"),
+        has_tab: true,
+        shows_watchers: false,
+        content: Content::List(&Locks),
+        panes: &[],
+        commands: &[
+            Command::Open,
+            Command::Filter,
+            Command::Sort,
+            Command::Reverse,
+            Command::Copy,
+            Command::Export,
+            Command::Delete,
+            Command::Start,
+        ],
+    },
+    ScreenEntry {
+        screen: Screen::Queue,
+        title: "Queue",
+        go: go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock"),
+        has_tab: true,
+        shows_watchers: true,
+        content: Content::List(&Queue),
+        panes: &[(Pane::Details, App::details_page), (Pane::Findings, App::findings_page)],
+        commands: &[
+            Command::Open,
+            Command::NextPane,
+            Command::Filter,
+            Command::Copy,
+            Command::Export,
+            Command::Delete,
+            Command::Tag,
+            Command::Start,
+        ],
+    },
+    ScreenEntry {
+        screen: Screen::Sessions,
+        title: "Sessions",
+        go: go(Screen::Sessions, "sessions", &[Key::Char('3')], "Who holds and who waits, by session"),
+        has_tab: true,
+        shows_watchers: true,
+        content: Content::List(&Sessions),
+        panes: &[],
+        commands: &[Command::Open, Command::Filter, Command::Sort, Command::Reverse, Command::Copy, Command::Export],
+    },
+    ScreenEntry {
+        screen: Screen::Waits,
+        title: "Waits",
+        go: go(Screen::Waits, "waits", &[Key::Char('4')], "Who waits for whom, across locks"),
+        has_tab: true,
+        shows_watchers: true,
+        content: Content::List(&Waits),
+        panes: &[],
+        commands: &[Command::Open, Command::Copy, Command::Export],
+    },
+    ScreenEntry {
+        screen: Screen::Contend,
+        title: "Contend",
+        go: go(Screen::Contend, "contend", &[Key::Char('5')], "Test clients: a herd beside a chain"),
+        has_tab: true,
+        shows_watchers: false,
+        content: Content::List(&Clients),
+        panes: &[],
+        commands: &[
+            Command::NextPane,
+            Command::Copy,
+            Command::Export,
+            Command::Start,
+            Command::Crash,
+            Command::Freeze,
+            Command::Cut,
+            Command::Heal,
+            Command::Delay,
+            Command::Stop,
+            Command::Join,
+            Command::Leave,
+            Command::Holder,
+        ],
+    },
+    ScreenEntry {
+        screen: Screen::Timeline,
+        title: "Timeline",
+        go: go(Screen::Timeline, "timeline", &[Key::Char('6')], "What happened, newest last"),
+        has_tab: true,
+        shows_watchers: false,
+        content: Content::List(&TimelineList),
+        panes: &[],
+        commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export],
+    },
+    ScreenEntry {
+        screen: Screen::Audit,
+        title: "Audit",
+        go: go(Screen::Audit, "audit", &[Key::Char('7')], "What was deleted, by whom, and why"),
+        has_tab: true,
+        shows_watchers: false,
+        content: Content::List(&AuditEntries),
+        panes: &[(Pane::Details, App::audit_entry_page)],
+        commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy],
+    },
+    ScreenEntry {
+        screen: Screen::Servers,
+        title: "Servers",
+        go: go(Screen::Servers, "servers", &[Key::Char('v')], "What each server reports about itself"),
+        has_tab: false,
+        shows_watchers: false,
+        content: Content::Text(App::servers_page),
+        panes: &[],
+        commands: &[],
+    },
+    ScreenEntry {
+        screen: Screen::Unreadable,
+        title: "Unreadable",
+        go: go(Screen::Unreadable, "unreadable", &[Key::Char('u')], "Nodes that the server refuses to show"),
+        has_tab: false,
+        shows_watchers: false,
+        content: Content::Text(App::unreadable_page),
+        panes: &[],
+        commands: &[],
+    },
+    ScreenEntry {
+        screen: Screen::Help,
+        title: "Help",
+        go: go(Screen::Help, "help", &[Key::Char('?')], "This page").hint("help"),
+        has_tab: true,
+        shows_watchers: false,
+        content: Content::Text(App::help_page),
+        panes: &[],
+        commands: &[],
+    },
+];
+
+impl Screen {
+    /// Its row.
+    pub fn entry(self) -> &'static ScreenEntry {
+        let found = SCREENS.iter().find(|entry| entry.screen == self);
+        found.expect("every screen has a row: a test holds it")
+    }
+
+    /// What the keys move in, when it is a list.
+    pub(super) fn list(self) -> Option<&'static dyn List<App>> {
+        match self.entry().content {
+            Content::List(list) => Some(list),
+            Content::Text(_) => None,
+        }
+    }
+
+    /// Its panes: the list or the text first, then those below it, from left to right.
+    pub fn panes(self) -> impl Iterator<Item = Pane> {
+        [Pane::List].into_iter().chain(self.entry().panes.iter().map(|(pane, _)| *pane))
+    }
+
+    /// Whether a command does something here.
+    pub fn has(self, command: Command) -> bool {
+        let named = |entry: &ScreenEntry| entry.commands.contains(&command);
+        named(self.entry()) || !SCREENS.iter().any(named)
+    }
+}

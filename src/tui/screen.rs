@@ -1,0 +1,27 @@
+//! The screens and their panes, by name. What each shows is in one table, `app::screens`.
+
+/// A part of a screen that can have the keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pane {
+    /// The list, or the text of a screen without a list.
+    List,
+    /// The details of the selected row.
+    Details,
+    /// What is wrong with the lock.
+    Findings,
+}
+
+/// What fills the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Screen {
+    Locks,
+    Queue,
+    Sessions,
+    Waits,
+    Contend,
+    Timeline,
+    Audit,
+    Servers,
+    Unreadable,
+    Help,
+}
