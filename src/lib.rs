@@ -18,7 +18,7 @@
 //! | [`server_view`] | What the servers say about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
 //! | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `znode` |
 //! | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `text`, `znode` |
-//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
+//! | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `text`, `znode` |
 //! | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
 //! | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
 //! | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |

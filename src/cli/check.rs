@@ -12,13 +12,9 @@ use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::resolved::ResolvedOptions;
-use super::shorten::{short_name, short_sentence};
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
-use crate::diagnose::{Code, Finding, Severity};
-use crate::queue::LockTable;
-use crate::report::{Check, json};
-use crate::text::human::plural;
-use crate::znode::escaped;
+use crate::diagnose::Severity;
+use crate::report::{Check, json, lines};
 
 /// What `lockscope check` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -69,30 +65,11 @@ pub(super) async fn run(
             json::to_writer(&mut out, &check).map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
-        Format::Table => {
-            let findings: Vec<&Finding> = diagnosis.findings().collect();
-            for_people(&mut out, &findings, table.lock_count())?;
-            not_covered(&mut out, &table, check.not_seen())?;
-        }
+        Format::Table => lines::check(&mut out, &table, diagnosis.findings(), check.not_seen())?,
     }
     out.flush()?;
     every_root_is_readable(&table, &settings.roots)?;
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
-}
-
-/// Writes what the answer does not cover.
-fn not_covered(out: &mut impl Write, table: &LockTable, not_seen: &[Code]) -> std::io::Result<()> {
-    for (path, why) in table.unreadable() {
-        writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
-    }
-    for (server, why) in table.view().missing() {
-        writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
-    }
-    if !not_seen.is_empty() {
-        let codes: Vec<&str> = not_seen.iter().map(|code| code.id()).collect();
-        writeln!(out, "Not looked for, in so short a time: {}", codes.join(", "))?;
-    }
-    Ok(())
 }
 
 async fn look(live: &mut LiveTable, look_for: Duration) -> Result<(), CliError> {
@@ -102,34 +79,4 @@ async fn look(live: &mut LiveTable, look_for: Duration) -> Result<(), CliError> 
         events?;
     }
     Ok(())
-}
-
-fn for_people(out: &mut impl Write, findings: &[&Finding], locks: usize) -> std::io::Result<()> {
-    if findings.is_empty() {
-        writeln!(out, "Nothing is wrong with {}.", plural(locks, "lock", "locks"))?;
-    }
-    for finding in findings {
-        let name_in_lock = finding.lock.name.as_deref().map(|name_in_lock| format!(" {}", short_name(name_in_lock)));
-        let lock = short_name(finding.lock.path.as_str()) + &name_in_lock.unwrap_or_default();
-        writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
-        writeln!(out, "          {}", short_sentence(&finding.summary))?;
-        writeln!(out, "          {}", finding.remedy)?;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn one_lock_is_one_lock() {
-        let printed = |locks| {
-            let mut out = Vec::new();
-            for_people(&mut out, &[], locks).expect("memory takes it");
-            String::from_utf8(out).expect("text")
-        };
-        assert_eq!(printed(1), "Nothing is wrong with 1 lock.\n");
-        assert_eq!(printed(2), "Nothing is wrong with 2 locks.\n");
-    }
 }

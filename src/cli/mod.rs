@@ -22,9 +22,7 @@ mod options;
 mod resolved;
 mod sandbox;
 mod screen;
-mod shorten;
 mod snapshot;
-mod table;
 mod unreadable;
 mod watch;
 

@@ -6,9 +6,8 @@ use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::Format;
 use super::resolved::ResolvedOptions;
-use super::table;
 use super::unreadable::some_root_is_readable;
-use crate::report::{Snapshot, json};
+use crate::report::{Snapshot, json, lines};
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};
 
@@ -38,7 +37,7 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> Res
                 .map_err(std::io::Error::from)?;
             writeln!(out)?;
         }
-        Format::Table => table::write(&mut out, &locks, &settings.roots, taken_at)?,
+        Format::Table => lines::locks(&mut out, &locks, &settings.roots, taken_at)?,
     }
     out.flush()?;
     Ok(Verdict::Yes)

@@ -1,4 +1,4 @@
-//! The facts as JSON: what other programs may build on, field by field.
+//! The facts as JSON, which other programs may build on, field by field; and as [`lines`] for people.
 //!
 //! One contract serves `lockscope snapshot`, `lockscope watch` and the screen's export. Fields are added, never renamed;
 //! [`SCHEMA`] is raised when one changes its meaning. What is not known is `null`, `"unknown"` or empty, never
@@ -13,6 +13,7 @@ mod ensemble;
 mod finding;
 mod happening;
 pub mod json;
+pub mod lines;
 mod lock;
 mod snapshot;
 mod time;

@@ -5,10 +5,12 @@
 //! [`fit_bytes`], [`wrap_words`] or [`wrap_bytes`]. They escape what a terminal would obey, what turns the direction of
 //! writing, and heaps of combining marks; and they measure in columns, not in bytes.
 
+mod columns;
 mod fit;
 pub mod human;
 mod wrap;
 
+pub use self::columns::{Align, columns};
 pub use self::fit::{Keep, cut, fit, fit_bytes, session, width};
 pub use self::wrap::{wrap_bytes, wrap_words};
 

@@ -9,7 +9,7 @@ pub const LAYERS: [(&str, &[&str]); 19] = [
     ("server_view", &["znode"]),
     ("queue", &["recipe", "server_view", "znode"]),
     ("diagnose", &["queue", "recipe", "server_view", "text", "znode"]),
-    ("report", &["diagnose", "queue", "recipe", "server_view", "znode"]),
+    ("report", &["diagnose", "queue", "recipe", "server_view", "text", "znode"]),
     ("files", &[]),
     ("zk", &["files", "server_view", "time", "znode"]),
     ("observe", &["zk", "queue", "recipe", "time", "znode"]),

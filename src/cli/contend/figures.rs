@@ -1,26 +1,27 @@
 //! The outcome of one fleet for people: a figure a line.
 
-use crate::contend::{FleetOutcome, Overlap, Quantiles};
+use crate::contend::{FleetOutcome, Overlap, Quantiles, ServerEvents};
 use crate::text::human::{count, latency, plural, rate, ratio};
+use crate::text::{Align, columns};
 use crate::znode::escaped;
 
 /// Printed where a figure is not known.
 pub(super) const UNKNOWN: &str = "-";
 
 /// A label (empty: the same as above), a figure and what it means.
-type Row = (&'static str, String, String);
+type Figure = [String; 3];
+
+fn figure(label: &str, number: impl Into<Option<u64>>, meaning: impl Into<String>) -> Figure {
+    [label.to_owned(), number.into().map_or_else(|| UNKNOWN.to_owned(), count), meaning.into()]
+}
 
 /// The figures, aligned, and below them what went wrong.
 pub(super) fn table(outcome: &FleetOutcome) -> String {
     let mut text = format!("{}\n\n", heading(outcome));
-    let rows: Vec<Row> = [traffic(outcome), times(outcome), order(outcome)].into_iter().flatten().collect();
-    let labels = rows.iter().map(|(label, ..)| label.len()).max().unwrap_or_default();
-    let figures = rows.iter().map(|(_, figure, _)| figure.len()).max().unwrap_or_default();
-    for (label, figure, meaning) in rows {
-        let line = format!("{label:<labels$}  {figure:>figures$}  {meaning}");
-        text += line.trim_end();
-        text.push('\n');
-    }
+    text += &columns(
+        &[traffic(outcome), times(outcome), order(outcome)].concat(),
+        [Align::Left, Align::Right, Align::Left],
+    );
     for line in outcome.overlaps.iter().map(overlap).chain(troubles(outcome)) {
         text += &line;
         text.push('\n');
@@ -48,57 +49,54 @@ pub(super) fn clients(number: u32) -> String {
     plural(number, "client", "clients")
 }
 
-fn traffic(outcome: &FleetOutcome) -> Vec<Row> {
+fn traffic(outcome: &FleetOutcome) -> Vec<Figure> {
     let events = &outcome.watch_events;
     let each = |all: u64| format!("{} an acquisition", ratio(per(all, outcome.acquisitions)));
     let rate = format!("{}/s in {}", rate(outcome.acquisitions_per_second), latency(outcome.elapsed));
-    let server = match outcome.server {
-        Some(server) => {
-            let parts = format!("{} for children, {} for deleted nodes", count(server.children), count(server.deleted));
-            ("", count(server.children.saturating_add(server.deleted)), format!("as the servers count: {parts}"))
+    let by_servers = outcome.server.map(|server| server.children.saturating_add(server.deleted));
+    let counted = match (outcome.server, &outcome.server_silence) {
+        (Some(ServerEvents { children, deleted }), _) => {
+            format!("{} for children, {} for deleted nodes", count(children), count(deleted))
         }
-        None => (
-            "",
-            UNKNOWN.to_owned(),
-            format!("as the servers count: {}", outcome.server_silence.as_deref().unwrap_or("they did not answer")),
-        ),
+        (None, Some(silence)) => silence.clone(),
+        (None, None) => "they did not answer".to_owned(),
     };
     vec![
-        ("acquisitions", count(outcome.acquisitions), rate),
-        ("watch events", count(events.delivered), format!("delivered, {}", each(events.delivered))),
-        ("", count(events.on_the_wire), "on the wire".to_owned()),
-        server,
-        ("", count(events.modelled_herd), format!("modelled herd-style, {}", each(events.modelled_herd))),
-        ("", count(events.modelled_chain), format!("modelled chain-style, {}", each(events.modelled_chain))),
-        ("requests", count(outcome.requests.total), each(outcome.requests.total)),
-        ("bytes", count(outcome.bytes.up), "to the servers".to_owned()),
-        ("", count(outcome.bytes.down), "from the servers".to_owned()),
+        figure("acquisitions", outcome.acquisitions, rate),
+        figure("watch events", events.delivered, format!("delivered, {}", each(events.delivered))),
+        figure("", events.on_the_wire, "on the wire"),
+        figure("", by_servers, format!("as the servers count: {counted}")),
+        figure("", events.modelled_herd, format!("modelled herd-style, {}", each(events.modelled_herd))),
+        figure("", events.modelled_chain, format!("modelled chain-style, {}", each(events.modelled_chain))),
+        figure("requests", outcome.requests.total, each(outcome.requests.total)),
+        figure("bytes", outcome.bytes.up, "to the servers"),
+        figure("", outcome.bytes.down, "from the servers"),
     ]
 }
 
-fn times(outcome: &FleetOutcome) -> Vec<Row> {
+fn times(outcome: &FleetOutcome) -> Vec<Figure> {
     let row = |label, times: &Quantiles| {
-        let Quantiles { count: number, p50, p90, p99, max } = *times;
-        let times = [("p50", p50), ("p90", p90), ("p99", p99), ("max", max)];
-        let times: Vec<String> = times.iter().map(|(name, time)| format!("{name} {}", latency(*time))).collect();
-        (label, count(number), if number == 0 { String::new() } else { times.join("  ") })
+        let Quantiles { count, p50, p90, p99, max } = *times;
+        let [p50, p90, p99, max] = [p50, p90, p99, max].map(latency);
+        let meaning = if count == 0 { String::new() } else { format!("p50 {p50}  p90 {p90}  p99 {p99}  max {max}") };
+        figure(label, count, meaning)
     };
     vec![row("waits", &outcome.wait_ms), row("holds", &outcome.hold_ms)]
 }
 
-fn order(outcome: &FleetOutcome) -> Vec<Row> {
-    let unless_none = |number: u64, meaning: &str| if number == 0 { String::new() } else { meaning.to_owned() };
-    let left = outcome.left_behind.map_or_else(|| UNKNOWN.to_owned(), |left: u64| count(left));
+fn order(outcome: &FleetOutcome) -> Vec<Figure> {
+    let unless_none = |label, number: u64, meaning| figure(label, number, if number == 0 { "" } else { meaning });
     vec![
-        ("violations", count(outcome.violations), unless_none(outcome.violations, VIOLATION)),
-        ("outlived", count(outcome.outlived), unless_none(outcome.outlived, OUTLIVED)),
-        ("expired sessions", count(outcome.expired_sessions), String::new()),
-        ("left behind", left, left_behind(outcome).unwrap_or_default().to_owned()),
+        unless_none("violations", outcome.violations, "two held at once, or a token did not rise"),
+        unless_none(
+            "outlived",
+            outcome.outlived,
+            "thought they held the lock after their sessions had ended; the tokens show who is right",
+        ),
+        figure("expired sessions", outcome.expired_sessions, ""),
+        figure("left behind", outcome.left_behind, left_behind(outcome).unwrap_or_default()),
     ]
 }
-
-const VIOLATION: &str = "two held at once, or a token did not rise";
-const OUTLIVED: &str = "thought they held the lock after their sessions had ended; the tokens show who is right";
 
 /// What is to be said of nodes that are left behind; `None` when there are none.
 pub(super) fn left_behind(outcome: &FleetOutcome) -> Option<&'static str> {
@@ -137,7 +135,7 @@ mod tests {
 
     use super::super::testing::outcome;
     use super::*;
-    use crate::contend::{ClientId, ServerEvents};
+    use crate::contend::ClientId;
     use crate::znode::Zxid;
 
     #[test]

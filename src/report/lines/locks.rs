@@ -1,13 +1,12 @@
-//! A snapshot for people: one line a lock, the columns of the screen.
+//! The locks, a line each, in the columns of the screen.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use unicode_width::UnicodeWidthStr;
-
-use super::shorten::short_name;
+use super::shorten::{short_lock, short_name};
 use crate::queue::{Contender, HeldSince, LockQueue, LockTable};
 use crate::text::human::duration;
+use crate::text::{Align, columns, width};
 use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
 
 /// Columns of a holder's data that are shown before its session.
@@ -15,29 +14,24 @@ const DATA_COLUMNS: usize = 24;
 
 const HEADINGS: [&str; 7] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT"];
 
-/// The first three columns are text; numbers and times stand at the right.
-const TEXT_COLUMNS: usize = 3;
+/// Text stands at the left; numbers and times stand at the right.
+const ALIGN: [Align; HEADINGS.len()] =
+    [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right];
 
-type Line = [Cow<'static, str>; HEADINGS.len()];
-
-/// Writes the table and what could not be read.
-pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath], now: Timestamp) -> io::Result<()> {
+/// Writes a line for each lock below the roots, and what could not be read.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn locks(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath], now: Timestamp) -> io::Result<()> {
     if table.lock_count() == 0 {
         let roots: Vec<_> = roots.iter().map(|root| escaped(root.as_str())).collect();
         writeln!(out, "No locks below {}.", roots.join(", "))?;
     } else {
-        let mut widths = HEADINGS.map(UnicodeWidthStr::width);
         let server_now = table.server_time(now);
-        let lines: Vec<Line> = table.locks().map(|lock| line(lock, now, server_now)).collect();
-        for line in &lines {
-            for (width, cell) in widths.iter_mut().zip(line) {
-                *width = (*width).max(cell.width());
-            }
-        }
-        write_line(out, &HEADINGS.map(Cow::Borrowed), &widths)?;
-        for line in &lines {
-            write_line(out, line, &widths)?;
-        }
+        let mut rows = vec![HEADINGS.map(Cow::Borrowed)];
+        rows.extend(table.locks().map(|lock| row(lock, now, server_now)));
+        write!(out, "{}", columns(&rows, ALIGN))?;
     }
     for (path, why) in table.unreadable() {
         writeln!(out, "Not readable: {}: {}", short_name(path.as_str()), escaped(why))?;
@@ -45,11 +39,8 @@ pub(super) fn write(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath]
     Ok(())
 }
 
-fn line(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> Line {
-    let path = match lock.name() {
-        Some(of_several) => format!("{} {}", short_name(lock.path().as_str()), short_name(of_several)),
-        None => short_name(lock.path().as_str()),
-    };
+fn row(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> [Cow<'static, str>; HEADINGS.len()] {
+    let path = short_lock(lock.path(), lock.name());
     let held = match lock.held() {
         HeldSince::Free => "-".into(),
         HeldSince::Since(since) => duration(now.since(since)).into(),
@@ -75,17 +66,7 @@ fn holder(contender: &Contender) -> String {
     let data = contender.data.bytes();
     // Longer bytes cannot be fewer columns: not worth escaping.
     let shown = if data.len() > 4 * DATA_COLUMNS { String::new() } else { escaped_bytes(data) };
-    if shown.is_empty() || shown.width() > DATA_COLUMNS { session } else { format!("{shown} {session}") }
-}
-
-fn write_line(out: &mut impl Write, cells: &Line, widths: &[usize; HEADINGS.len()]) -> io::Result<()> {
-    let mut text = String::new();
-    for (column, (cell, width)) in cells.iter().zip(widths).enumerate() {
-        let gap = " ".repeat(width - cell.width());
-        let (before, after) = if column < TEXT_COLUMNS { ("", &*gap) } else { (&*gap, "") };
-        text.extend([before, cell, after, "  "]);
-    }
-    writeln!(out, "{}", text.trim_end())
+    if shown.is_empty() || width(&shown) > DATA_COLUMNS { session } else { format!("{shown} {session}") }
 }
 
 #[cfg(test)]
@@ -127,7 +108,7 @@ mod tests {
             table.apply(change, NOW);
         }
         let mut out = Vec::new();
-        write(&mut out, &table, &[path("/")], NOW).unwrap();
+        locks(&mut out, &table, &[path("/")], NOW).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -158,7 +139,7 @@ mod tests {
             node(&format!("{long}/lock-0000000000"), 0x10, 1_000, ""),
             node("/locks/a/lock-0000000000", 0x11, 1_000, ""),
         ]);
-        assert!(shown.lines().all(|line| line.width() < 130), "{shown}");
+        assert!(shown.lines().all(|line| width(line) < 130), "{shown}");
         assert!(shown.contains("/locks/xxx") && shown.contains('…'), "{shown}");
     }
 

@@ -1,0 +1,89 @@
+//! What is wrong with the locks, and what the answer does not cover.
+
+use std::io::{self, Write};
+
+use super::shorten::{short_lock, short_sentence};
+use crate::diagnose::{Code, Finding};
+use crate::queue::LockTable;
+use crate::text::human::plural;
+use crate::znode::escaped;
+
+/// Writes the findings, in this order, and below them what could not be seen; `not_seen` are the codes that there was no time for.
+///
+/// # Errors
+///
+/// Those of `out`.
+pub fn check<'a>(
+    out: &mut impl Write,
+    table: &LockTable,
+    findings: impl IntoIterator<Item = &'a Finding>,
+    not_seen: &[Code],
+) -> io::Result<()> {
+    let mut findings = findings.into_iter().peekable();
+    if findings.peek().is_none() {
+        writeln!(out, "Nothing is wrong with {}.", plural(table.lock_count(), "lock", "locks"))?;
+    }
+    for finding in findings {
+        let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
+        writeln!(out, "{:<8}  {}  {lock}", finding.severity.id(), finding.code)?;
+        writeln!(out, "          {}", short_sentence(&finding.summary))?;
+        writeln!(out, "          {}", finding.remedy)?;
+    }
+    for (path, why) in table.unreadable() {
+        writeln!(out, "Not readable: {}: {}", escaped(path.as_str()), escaped(why))?;
+    }
+    for (server, why) in table.view().missing() {
+        writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
+    }
+    if !not_seen.is_empty() {
+        let codes: Vec<&str> = not_seen.iter().map(|code| code.id()).collect();
+        writeln!(out, "Not looked for, in so short a time: {}", codes.join(", "))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Change, ConnectionState};
+    use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+    fn table(locks: &[&str]) -> LockTable {
+        let stat = ZnodeStat {
+            czxid: Zxid(2),
+            mzxid: Zxid(2),
+            pzxid: Zxid(2),
+            ctime: Timestamp(0),
+            mtime: Timestamp(0),
+            version: 0,
+            cversion: 0,
+            aversion: 0,
+            ephemeral_owner: Some(SessionId(7)),
+            data_length: 0,
+            num_children: 0,
+        };
+        let seen = |path: &&str| Change::Seen {
+            path: ZnodePath::new(path).unwrap(),
+            node: Node { stat, data: NodeData::keep(b"") },
+        };
+        let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
+        let mut table = LockTable::new([]);
+        for change in [connected, Change::Syncing].into_iter().chain(locks.iter().map(seen)).chain([Change::Synced]) {
+            table.apply(change, Timestamp(0));
+        }
+        table
+    }
+
+    #[test]
+    fn one_lock_is_one_lock_and_what_had_no_time_is_named() {
+        let printed = |locks: &[&str], not_seen: &[Code]| {
+            let mut out = Vec::new();
+            check(&mut out, &table(locks), [], not_seen).expect("memory takes it");
+            String::from_utf8(out).expect("text")
+        };
+        assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");
+        let two = printed(&["/a/lock-0000000000", "/b/lock-0000000000"], &Code::ALL[..1]);
+        let code = Code::ALL[0].id();
+        assert_eq!(two, format!("Nothing is wrong with 2 locks.\nNot looked for, in so short a time: {code}\n"));
+    }
+}

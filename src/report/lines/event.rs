@@ -1,0 +1,103 @@
+//! What happened, a line for each event.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use super::shorten::{short_lock, short_name, short_sentence};
+use crate::diagnose::Finding;
+use crate::queue::{Happening, WatchEvents};
+use crate::report::FindingLine;
+use crate::text::human::{duration, exact_time};
+use crate::znode::{Timestamp, escaped};
+
+/// That a finding was raised or cleared, as a line with its end. Times are local ones unless `utc` is set.
+pub fn finding(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
+    let (at, event, lock) = (exact_time(at, utc), FindingLine::event(raised), short_name(finding.lock.path.as_str()));
+    let (severity, code) = (finding.severity, finding.code);
+    let why = if raised { short_sentence(&finding.summary) } else { String::new() };
+    format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
+}
+
+/// A happening as a line with its end; `reason` says why, where that is known. Times are local ones unless `utc` is set.
+pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
+    let mut line = format!("{} {:<12}", exact_time(happening.at, utc), happening.event.id());
+    let mut add = |text: std::fmt::Arguments<'_>| {
+        // Writing to a String cannot fail.
+        let _ = line.write_fmt(text);
+    };
+    if let Some(lock) = &happening.lock {
+        add(format_args!("  {}", short_lock(&lock.path, lock.name.as_deref())));
+    }
+    if let Some(node) = &happening.node {
+        add(format_args!("  {}", short_name(node)));
+    }
+    if let Some(session) = happening.session {
+        add(format_args!("  {session}"));
+    }
+    if let Some(waited) = happening.waited_ms {
+        add(format_args!("  waited {}", duration(Duration::from_millis(waited))));
+    }
+    if let Some(held) = happening.held_ms {
+        add(format_args!("  held {}", duration(Duration::from_millis(held))));
+    }
+    if happening.node.is_some() {
+        add(format_args!("  queue {}", happening.queue));
+    }
+    let WatchEvents { herd, chain } = happening.watch_events;
+    if herd + chain > 0 {
+        add(format_args!("  herd {herd} chain {chain}"));
+    }
+    if let Some(reason) = reason {
+        add(format_args!("  {}", escaped(reason)));
+    }
+    line.truncate(line.trim_end().len());
+    line.push('\n');
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{ContenderId, LockEvent, LockId, LockName};
+    use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
+
+    fn acquired() -> Happening {
+        let path = ZnodePath::new("/locks/bill\u{1b}ing").unwrap();
+        Happening {
+            at: Timestamp(1_714_574_467_250),
+            event: LockEvent::Acquired,
+            lock: Some(LockName { id: LockId(7), path, name: Some("db".into()) }),
+            node: Some("db_lock_0000000042".into()),
+            contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
+            session: Some(SessionId(0x1b)),
+            waited_ms: Some(1250),
+            held_ms: None,
+            queue: 3,
+            watch_events: WatchEvents { herd: 2, chain: 1 },
+        }
+    }
+
+    fn disconnected() -> Happening {
+        let watch_events = WatchEvents::default();
+        Happening {
+            event: LockEvent::Disconnected,
+            lock: None,
+            node: None,
+            contender: None,
+            session: None,
+            waited_ms: None,
+            queue: 0,
+            watch_events,
+            ..acquired()
+        }
+    }
+
+    #[test]
+    fn a_line_for_people_holds_what_is_known_and_no_control_characters() {
+        let shown = happening(&acquired(), None, true) + &happening(&disconnected(), Some("reset by\u{7} peer"), true);
+        insta::assert_snapshot!(shown, @r"
+        14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  0x1b  waited 1.2s  queue 3  herd 2 chain 1
+        14:41:07.250 disconnected  reset by\u{7} peer
+        ");
+    }
+}
