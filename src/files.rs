@@ -110,6 +110,14 @@ pub fn append(path: &Path, guard: Sensitivity) -> Result<File, FileError> {
     Ok(file)
 }
 
+/// Opens a file for appending what may be lost, such as a log; makes it for its owner only where it is missing. A terminal, a device
+/// or a FIFO that somebody reads is taken too; what it does not take at once is lost.
+pub fn append_log(path: &Path) -> Result<File, FileError> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600).custom_flags(flags(OFlags::empty()));
+    options.open(path).map_err(explain)
+}
+
 /// Makes a file that only its owner reads, where there is nothing yet, not even a link.
 pub fn create_new(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).custom_flags(flags(OFlags::NOFOLLOW)).open(path)

@@ -1,6 +1,5 @@
 //! The program `lockscope`: reads the command line, starts the runtime and runs the command.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -38,8 +37,8 @@ fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     outcome
 }
 
-/// Prints one sentence on stderr. A closed stderr is no reason to panic.
+/// Says on stderr why nothing came of it.
 fn fail(sentence: &str) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "lockscope: {}", lockscope::znode::escaped(sentence));
+    cli::note(sentence);
     ExitCode::from(FAILED)
 }

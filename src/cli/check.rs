@@ -1,6 +1,6 @@
 //! `lockscope check`: why locks are stuck, for monitoring.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
@@ -8,13 +8,14 @@ use clap::{Args, ValueEnum};
 use tokio::time::{Instant, timeout_at};
 
 use super::duration;
-use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
+use super::output::{print, write_json};
 use super::resolved::ResolvedOptions;
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
+use super::verdict::Verdict;
 use crate::diagnose::Severity;
-use crate::report::{Check, json, lines};
+use crate::report::{Check, lines};
 
 /// What `lockscope check` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -50,7 +51,7 @@ pub(super) async fn run(
     fail_on: Severity,
     look_for: Duration,
     out: &mut impl Write,
-) -> Result<Verdict, CliError> {
+) -> anyhow::Result<Verdict> {
     let mut live = LiveTable::start(settings)?;
     live.survey(settings, true)?;
     let looked = look(&mut live, look_for).await;
@@ -59,20 +60,15 @@ pub(super) async fn run(
     looked?;
     some_root_is_readable(&table, &settings.roots)?;
     let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on, look_for);
-    let mut out = BufWriter::new(out);
-    match settings.format {
-        Format::Json => {
-            json::to_writer(&mut out, &check).map_err(std::io::Error::from)?;
-            writeln!(out)?;
-        }
-        Format::Table => lines::check(&mut out, &table, diagnosis.findings(), check.not_seen())?,
-    }
-    out.flush()?;
+    print(out, |out| match settings.format {
+        Format::Json => write_json(out, &check),
+        Format::Table => lines::check(out, &table, diagnosis.findings(), check.not_seen()),
+    })?;
     every_root_is_readable(&table, &settings.roots)?;
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
 }
 
-async fn look(live: &mut LiveTable, look_for: Duration) -> Result<(), CliError> {
+async fn look(live: &mut LiveTable, look_for: Duration) -> anyhow::Result<()> {
     live.read_once().await?;
     let end = Instant::now() + look_for;
     while let Ok(events) = timeout_at(end, live.next()).await {

@@ -10,9 +10,9 @@ use futures::FutureExt;
 use tokio::net::TcpListener;
 
 use super::duration;
-use super::error::{CliError, Verdict};
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
+use super::verdict::Verdict;
 use crate::demo::{Namespace, Script};
 use crate::observe::ObserveOptions;
 use crate::sandbox::{self, Sandbox, SandboxError};
@@ -62,7 +62,7 @@ impl DemoOptions {
 }
 
 /// Runs the tour on a sandbox of this process, which ends with it.
-pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> Result<Verdict, CliError> {
+pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.map_err(SandboxError::from)?;
     let sandbox = Sandbox::start(listener, sandbox::SandboxConfig::default())?;
     let connection = ConnectOptions {
@@ -89,7 +89,7 @@ pub(super) async fn on_sandbox(settings: &ResolvedOptions, plays: bool) -> Resul
 }
 
 /// Runs the tour on the ensemble, below a node of its own, and removes that however the tour ends.
-pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> Result<Verdict, CliError> {
+pub(super) async fn on_ensemble(settings: &ResolvedOptions, plays: bool) -> anyhow::Result<Verdict> {
     if !tui::terminal::is_there() {
         return Err(TuiError::NoTerminal.into());
     }

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::anyhow;
 use clap::{Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
@@ -11,30 +12,32 @@ use clap_mangen::roff::{Roff, bold, roman};
 
 use super::arguments::Arguments;
 use super::arguments::{ENVIRONMENT, EXIT_CODES, PRECEDENCE};
-use super::error::{CliError, Verdict};
+use super::output::print;
+use super::verdict::Verdict;
 
 /// Prints the completions for a shell.
-pub(super) fn completions(shell: Shell, out: &mut impl Write) -> Result<Verdict, CliError> {
+pub(super) fn completions(shell: Shell, out: &mut impl Write) -> anyhow::Result<Verdict> {
     // The generator panics when it cannot write: a closed pipe must not reach it.
     let mut text = Vec::new();
     clap_complete::generate(shell, &mut definition(), "lockscope", &mut text);
-    out.write_all(&text)?;
+    print(out, |out| out.write_all(&text))?;
     Ok(Verdict::Yes)
 }
 
 /// Prints one manual page that covers every command.
-pub(super) fn man(out: &mut impl Write) -> Result<Verdict, CliError> {
-    out.write_all(&page()?)?;
+pub(super) fn man(out: &mut impl Write) -> anyhow::Result<Verdict> {
+    print(out, |out| out.write_all(&page()?))?;
     Ok(Verdict::Yes)
 }
 
 /// Writes a manual page for each command into a directory, which is made when it is missing.
-pub(super) fn man_pages(folder: &Path) -> Result<Verdict, CliError> {
-    let failed = |error| CliError::Man { path: folder.to_owned(), error };
-    fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(definition(), folder).map_err(failed)?;
-    let whole = page().map_err(failed)?;
-    fs::write(folder.join("lockscope.1"), whole).map_err(failed)?;
+pub(super) fn man_pages(folder: &Path) -> anyhow::Result<Verdict> {
+    let written = fs::create_dir_all(folder)
+        .and_then(|()| clap_mangen::generate_to(definition(), folder))
+        .and_then(|()| fs::write(folder.join("lockscope.1"), page()?));
+    written.map_err(|error| {
+        anyhow!("cannot write the manual pages to {}: {error}; name another directory with --out", folder.display())
+    })?;
     Ok(Verdict::Yes)
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout_at};
 
-use super::error::CliError;
-use super::resolved::{OptionsError, ResolvedOptions};
+use super::output;
+use super::resolved::ResolvedOptions;
 use crate::diagnose::{Changed, Diagnosis, Finding};
 use crate::observe::{Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockTable};
@@ -52,7 +52,7 @@ pub(super) struct LiveTable {
 
 impl LiveTable {
     /// Starts to observe. Until everything was read once, the ensemble must give an answer every `timeout`.
-    pub(super) fn start(settings: &ResolvedOptions) -> Result<Self, CliError> {
+    pub(super) fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let options = settings.observe_options()?;
         Ok(Self {
             table: LockTable::new(options.named.iter().cloned()),
@@ -72,11 +72,11 @@ impl LiveTable {
 
     /// Reports findings, too, from now on, and asks the servers about themselves unless the settings forbid it; who watches what,
     /// which is expensive to answer, only with `watchers`.
-    pub(super) fn survey(&mut self, settings: &ResolvedOptions, watchers: bool) -> Result<(), CliError> {
+    pub(super) fn survey(&mut self, settings: &ResolvedOptions, watchers: bool) -> anyhow::Result<()> {
         let options = settings.survey_options()?;
         self.examine_at = Some(Instant::now() + DIAGNOSIS_INTERVAL);
         if options.by != ViewBy::Off {
-            let surveyor = Surveyor::start(options).map_err(OptionsError::from)?;
+            let surveyor = Surveyor::start(options)?;
             surveyor.ask_for_watchers(watchers);
             self.surveyor = Some(surveyor);
         }
@@ -85,7 +85,7 @@ impl LiveTable {
 
     /// Applies the next changes; answers what they mean, in order. Fails when the ensemble refuses the session, and when it does
     /// not answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
-    pub(super) async fn next(&mut self) -> Result<Vec<TableEvent>, CliError> {
+    pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
         let batch = if self.synced.is_some() {
             tokio::select! {
                 () = until(self.examine_at) => return Ok(self.examine()),
@@ -155,7 +155,7 @@ impl LiveTable {
     }
 
     /// Waits until everything below the roots was read; answers when that was.
-    pub(super) async fn read_once(&mut self) -> Result<Timestamp, CliError> {
+    pub(super) async fn read_once(&mut self) -> anyhow::Result<Timestamp> {
         loop {
             if let Some(at) = self.synced {
                 return Ok(at);
@@ -191,7 +191,7 @@ impl LiveTable {
     }
 
     /// That the ensemble did not answer, and why.
-    pub(super) fn no_answer(&self) -> CliError {
+    pub(super) fn no_answer(&self) -> anyhow::Error {
         let ensemble = self.ensemble();
         let connect = ensemble.connect();
         let reason = match (&self.trouble, self.session) {
@@ -202,14 +202,11 @@ impl LiveTable {
         // Nobody reads more of it than tenths of a second.
         let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
         let waited = Duration::from_millis(tenths.saturating_mul(100));
-        CliError::NoAnswer { waited, reason }
+        output::no_answer(waited, reason)
     }
 
-    fn ended(&self) -> CliError {
-        match &self.refused {
-            Some(reason) => CliError::Failed(reason.clone()),
-            None => self.no_answer(),
-        }
+    fn ended(&self) -> anyhow::Error {
+        self.refused.clone().map_or_else(|| self.no_answer(), anyhow::Error::msg)
     }
 }
 

@@ -1,25 +1,21 @@
 //! The log of lockscope's own work: to a file, never to the screen.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Mutex;
 
+use anyhow::anyhow;
 use tracing_subscriber::EnvFilter;
 
-use super::error::CliError;
+use crate::files::append_log;
 use crate::znode::must_be_escaped;
 
 /// Appends to the file from now on what the filter lets through. A filter that cannot be read counts as `info`, and is
 /// complained of in the log itself.
-pub(super) fn start(path: &Path, filter: Option<&str>) -> Result<(), CliError> {
-    let file = OpenOptions::new()
-        .create(true)
-        .append(true)
-        .mode(0o600)
-        .open(path)
-        .map_err(|error| CliError::Log { path: path.to_owned(), error })?;
+pub(super) fn start(path: &Path, filter: Option<&str>) -> anyhow::Result<()> {
+    let file = append_log(path).map_err(|error| {
+        anyhow!("cannot write the log file {}: {error}; name another one with --log-file", path.display())
+    })?;
     let wanted = filter.unwrap_or("info");
     let (filter, mistake) = match EnvFilter::try_new(wanted) {
         Ok(filter) => (filter, None),
@@ -28,7 +24,9 @@ pub(super) fn start(path: &Path, filter: Option<&str>) -> Result<(), CliError> {
     let subscriber = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_ansi(false)
-        .with_writer(Mutex::new(Escaping(file)))
+        // What cannot be written is lost: standard error may be the screen.
+        .log_internal_errors(false)
+        .with_writer(Mutex::new(EscapingWriter(file)))
         .finish();
     // A second call in one process (a test) keeps the first log.
     let _ = tracing::subscriber::set_global_default(subscriber);
@@ -40,9 +38,9 @@ pub(super) fn start(path: &Path, filter: Option<&str>) -> Result<(), CliError> {
 
 /// Writes text with escapes in place of what whoever reads the log in a terminal would see obeyed or not see. Each write is one
 /// event, and becomes one line.
-struct Escaping<W>(W);
+struct EscapingWriter<W>(W);
 
-impl<W: Write> Write for Escaping<W> {
+impl<W: Write> Write for EscapingWriter<W> {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
         let (body, end) = event.strip_suffix(b"\n").map_or((event, ""), |body| (body, "\n"));
         let mut line = String::with_capacity(event.len());
@@ -70,7 +68,7 @@ mod tests {
 
     #[test]
     fn an_event_is_one_line_that_a_terminal_only_prints() {
-        let mut log = Escaping(Vec::new());
+        let mut log = EscapingWriter(Vec::new());
         log.write_all("INFO /a\u{9b}31m\u{202e}x\r\nforged \\x1b Größe\n".as_bytes()).expect("memory");
         assert_eq!(String::from_utf8_lossy(&log.0), "INFO /a\\u{9b}31m\\u{202e}x\\r\\nforged \\x1b Größe\n");
     }

@@ -14,19 +14,20 @@ mod contend;
 mod delete;
 mod demo;
 mod duration;
-mod error;
 mod generate;
 mod live_table;
 mod log;
 mod options;
+mod output;
 mod resolved;
 mod sandbox;
 mod screen;
 mod snapshot;
 mod unreadable;
+mod verdict;
 mod watch;
 
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -34,28 +35,26 @@ use etcetera::BaseStrategy;
 pub use arguments::Arguments;
 use arguments::Command;
 use auth::AuthSource;
-use error::CliError;
-pub use error::Verdict;
 use options::{Merge, SharedOptions};
+pub use output::note;
 use resolved::{Environment, OptionsError, ResolvedOptions};
+pub use verdict::Verdict;
 
 use crate::files::exposed_folder;
-use crate::znode::escaped;
 
 /// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
     let outcome = dispatch(arguments).await;
     if let Some(note) = crate::zk::unverified_login() {
-        // Who closed standard error does not care.
-        let _ = writeln!(io::stderr(), "lockscope: {note}");
+        output::note(note);
     }
     match outcome {
-        Err(CliError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Yes),
-        outcome => Ok(outcome?),
+        Err(error) if output::reader_left(&error) => Ok(Verdict::Yes),
+        outcome => outcome,
     }
 }
 
-async fn dispatch(arguments: Arguments) -> Result<Verdict, CliError> {
+async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let Arguments { screen, command } = arguments;
     let before = screen.shared();
     let Some(command) = command else { return screen::run(&settle(before)?).await };
@@ -98,17 +97,14 @@ fn environment() -> Result<Environment, OptionsError> {
 }
 
 /// Puts the options of the command line over the environment and the config file, and starts the log.
-fn settle(options: SharedOptions) -> Result<ResolvedOptions, CliError> {
+fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
     let environment = environment()?;
     let usual =
         etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
     let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
     let config = options.ensemble.config.clone().or(usual);
     let settings = ResolvedOptions::resolve(options, &environment, file)?;
-    for folder in exposed_folders(config.as_deref(), &settings) {
-        // Who closed standard error does not care.
-        let _ = writeln!(io::stderr(), "lockscope: {}", escaped(&folder));
-    }
+    exposed_folders(config.as_deref(), &settings).iter().for_each(|sentence| output::note(sentence));
     if let Some(path) = &settings.log_file {
         log::start(path, settings.log_filter.as_deref())?;
     }

@@ -11,8 +11,8 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::duration;
-use super::error::{CliError, Verdict};
-use crate::report;
+use super::output::{print, write_json};
+use super::verdict::Verdict;
 use crate::sandbox::{Sandbox, SandboxConfig, SandboxError};
 
 /// What the sandbox takes.
@@ -39,7 +39,7 @@ struct Address {
 }
 
 /// Prints its address, and serves until SIGINT or SIGTERM. It fails when the address cannot be printed: nobody could find it.
-pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Result<Verdict, CliError> {
+pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, options.port)).await.map_err(SandboxError::from)?;
@@ -49,8 +49,7 @@ pub(super) async fn run(options: &SandboxOptions, out: &mut impl Write) -> Resul
         ..SandboxConfig::default()
     };
     let sandbox = Sandbox::start(listener, config)?;
-    let line = report::json::to_string(&Address { address: sandbox.connect_string() }).unwrap_or_default();
-    writeln!(out, "{line}").and_then(|()| out.flush())?;
+    print(out, |out| write_json(out, &Address { address: sandbox.connect_string() }))?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}

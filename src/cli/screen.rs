@@ -2,9 +2,9 @@
 
 use clap::Args;
 
-use super::error::{CliError, Verdict};
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
 use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
 use crate::tui;
 
 /// What the screen takes. These options may also stand before a command that takes them.
@@ -28,7 +28,7 @@ impl ScreenOptions {
 }
 
 /// Shows the screen until it is left.
-pub(super) async fn run(settings: &ResolvedOptions) -> Result<Verdict, CliError> {
+pub(super) async fn run(settings: &ResolvedOptions) -> anyhow::Result<Verdict> {
     let options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
     // On the heap: the screen's state is large, and the headless commands share this future.
     Box::pin(tui::run(options)).await?;

@@ -1,19 +1,20 @@
 //! `lockscope snapshot`: every lock, once.
 
-use std::io::{BufWriter, Write};
+use std::io::Write;
 
-use super::error::{CliError, Verdict};
 use super::live_table::LiveTable;
 use super::options::Format;
+use super::output::{print, write_json};
 use super::resolved::ResolvedOptions;
 use super::unreadable::some_root_is_readable;
-use crate::report::{Snapshot, json, lines};
+use super::verdict::Verdict;
+use crate::report::{Snapshot, lines};
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};
 
 /// Reads everything, prints it and ends the session. A root that cannot be read is named in the output; the command fails
 /// only when no root can be read.
-pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> Result<Verdict, CliError> {
+pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> anyhow::Result<Verdict> {
     let asking = tokio::spawn(survey(settings.survey_options()?));
     let mut live = LiveTable::start(settings)?;
     let taken_at = match live.read_once().await {
@@ -30,16 +31,10 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> Res
     let ensemble = live.ensemble();
     let (locks, diagnosis, _) = live.stop().await;
     some_root_is_readable(&locks, &settings.roots)?;
-    let mut out = BufWriter::new(out);
-    match settings.format {
-        Format::Json => {
-            json::to_writer(&mut out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis))
-                .map_err(std::io::Error::from)?;
-            writeln!(out)?;
-        }
-        Format::Table => lines::locks(&mut out, &locks, &settings.roots, taken_at)?,
-    }
-    out.flush()?;
+    print(out, |out| match settings.format {
+        Format::Json => write_json(out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis)),
+        Format::Table => lines::locks(out, &locks, &settings.roots, taken_at),
+    })?;
     Ok(Verdict::Yes)
 }
 

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::error::CliError;
+use anyhow::ensure;
+
+use super::output::line;
 use crate::queue::LockTable;
 use crate::znode::ZnodePath;
 
@@ -10,25 +12,32 @@ use crate::znode::ZnodePath;
 const MAX_NAMED: usize = 20;
 
 /// Fails when there are no locks and no root can be read.
-pub(super) fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
-    let unreadable = locks.unreadable();
-    // A root within an unreadable place is not looked at by itself.
-    let is_hidden = |root: &ZnodePath| unreadable.keys().any(|place| root.is_within(place));
-    if locks.lock_count() > 0 || !roots.iter().all(is_hidden) {
-        return Ok(());
-    }
-    let reasons: Vec<String> = unreadable.iter().map(|(place, why)| format!("{place} ({why})")).collect();
-    Err(CliError::NothingReadable(reasons.join(", ")))
+pub(super) fn some_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
+    let unreadable = unreadable_roots(locks, roots);
+    ensure!(
+        locks.lock_count() > 0 || unreadable.len() < roots.len(),
+        "none of the roots can be read: {}: name others with --root, or give an identity with --auth-file",
+        unreadable.join(", ")
+    );
+    Ok(())
 }
 
 /// Fails when a whole root cannot be read.
-pub(super) fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> Result<(), CliError> {
-    let hidden = |root: &ZnodePath| {
-        let place = locks.unreadable().iter().find(|(place, _)| root.is_within(place));
-        place.map(|(_, why)| format!("{root} ({why})"))
-    };
-    let hidden: Vec<String> = roots.iter().filter_map(hidden).collect();
-    if hidden.is_empty() { Ok(()) } else { Err(CliError::UnreadableRoots(hidden.join(", "))) }
+pub(super) fn every_root_is_readable(locks: &LockTable, roots: &[ZnodePath]) -> anyhow::Result<()> {
+    let unreadable = unreadable_roots(locks, roots);
+    ensure!(
+        unreadable.is_empty(),
+        "not every root can be read: {}: leave it out of --root, or give an identity with --auth-file",
+        unreadable.join(", ")
+    );
+    Ok(())
+}
+
+/// The roots of which nothing can be read, each with the reason.
+fn unreadable_roots(locks: &LockTable, roots: &[ZnodePath]) -> Vec<String> {
+    // A root within an unreadable place is not looked at by itself.
+    let reason = |root: &ZnodePath| locks.unreadable().iter().find(|(place, _)| root.is_within(place));
+    roots.iter().filter_map(|root| reason(root).map(|(_, why)| format!("{root} ({why})"))).collect()
 }
 
 /// Reports once of each node that it cannot be read.
@@ -58,10 +67,6 @@ impl UnreadableNotices {
         self.reported.extend(unreported.into_iter().map(|(place, _)| place.clone()));
         text
     }
-}
-
-fn line(sentence: &str) -> String {
-    format!("lockscope: {}\n", crate::znode::escaped(sentence))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `lockscope watch`: what happens, line by line.
 
+use std::io;
 use std::time::Duration;
 
 use clap::Args;
@@ -8,12 +9,13 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::duration;
-use super::error::{CliError, Verdict};
 use super::live_table::{LiveTable, TableEvent};
 use super::options::{Format, ReadOptions};
+use super::output::{json, send};
 use super::resolved::ResolvedOptions;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
-use crate::report::{self, FindingLine, HappeningLine, lines};
+use super::verdict::Verdict;
+use crate::report::{FindingLine, HappeningLine, lines};
 use crate::time::until;
 
 /// What `lockscope watch` takes.
@@ -32,7 +34,7 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     stop_after: Option<Duration>,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<Verdict, CliError> {
+) -> anyhow::Result<Verdict> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let end = stop_after.map(|time| Instant::now() + time);
@@ -55,16 +57,16 @@ async fn print(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<(), CliError> {
+) -> anyhow::Result<()> {
     let mut notices = UnreadableNotices::default();
     let mut checked = false;
     loop {
         // The first reading only yields which locks there are: the members of their queues did not just come.
         let events = live.next().await?;
-        let lines: String = events.iter().map(|event| line(event, settings.format, settings.utc)).collect();
+        let lines: String =
+            events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
         if !lines.is_empty() {
-            out.write_all(lines.as_bytes()).await?;
-            out.flush().await?;
+            send(out, &lines).await?;
         }
         if live.synced().is_none() {
             continue;
@@ -81,22 +83,17 @@ async fn print(
     }
 }
 
-fn line(event: &TableEvent, format: Format, utc: bool) -> String {
-    match (event, format) {
+fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
+    Ok(match (event, format) {
         (TableEvent::Happening(happening, reason), Format::Table) => {
             lines::happening(happening, reason.as_deref(), utc)
         }
         (TableEvent::Happening(happening, reason), Format::Json) => {
-            json(&HappeningLine::new(happening, reason.as_deref()))
+            json(&HappeningLine::new(happening, reason.as_deref()))?
         }
         (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
-        (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at)),
-    }
-}
-
-fn json(line: &impl serde::Serialize) -> String {
-    // Only maps with other keys than text, and types that fail on purpose, cannot be written as JSON.
-    report::json::to_string(line).map_or_else(|_| String::new(), |line| line + "\n")
+        (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at))?,
+    })
 }
 
 #[cfg(test)]
@@ -120,7 +117,7 @@ mod tests {
             watch_events: WatchEvents::default(),
         };
         let event = TableEvent::Happening(disconnected, Some("two\nlines".to_owned()));
-        let line = line(&event, Format::Json, false);
+        let line = line(&event, Format::Json, false).unwrap();
         assert_eq!(line.matches('\n').count(), 1);
         let value: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(value["reason"], "two\nlines");

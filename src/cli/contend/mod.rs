@@ -15,11 +15,10 @@ mod stop;
 mod testing;
 
 use std::cell::Cell;
-use std::io;
 use std::time::Duration;
 
-use serde::Serialize;
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use anyhow::bail;
+use tokio::io::AsyncWrite;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -27,9 +26,10 @@ pub(super) use options::{CompareOptions, ContendOptions};
 use progress::ProgressLine;
 use server_timeout::ServerTimeout;
 
-use super::error::{CliError, Verdict};
 use super::options::Format;
+use super::output::{json, reader_left, send};
 use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
 use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use crate::time::until;
 use crate::zk::survey::ViewBy;
@@ -39,7 +39,7 @@ pub(super) async fn contend(
     settings: &ResolvedOptions,
     options: &ContendOptions,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<Verdict, CliError> {
+) -> anyhow::Result<Verdict> {
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
     stop::on_signal(async |stop: CancellationToken| {
@@ -59,7 +59,7 @@ pub(super) async fn compare(
     settings: &ResolvedOptions,
     options: &CompareOptions,
     out: &mut (impl AsyncWrite + Unpin),
-) -> Result<Verdict, CliError> {
+) -> anyhow::Result<Verdict> {
     let scenario = options.scenario(settings.session_timeout)?;
     let fleet = fleet_options(settings)?;
     stop::on_signal(async |stop: CancellationToken| {
@@ -82,7 +82,7 @@ async fn play(
     scenario: Scenario,
     stop_after: Option<Duration>,
     stop: impl Future<Output = ()>,
-) -> Result<FleetOutcome, CliError> {
+) -> anyhow::Result<FleetOutcome> {
     let mut line = ProgressLine::on_stderr();
     let timeout = ServerTimeout::new(settings.timeout);
     let (mut stop, mut expired) = (std::pin::pin!(stop), std::pin::pin!(timeout.expired()));
@@ -126,7 +126,7 @@ async fn play_all(
     scenario: &Scenario,
     sizes: &[u32],
     stop: impl Future<Output = ()>,
-) -> Result<Comparison, CliError> {
+) -> anyhow::Result<Comparison> {
     let mut line = ProgressLine::on_stderr();
     let timeout = ServerTimeout::new(settings.timeout);
     let gave_up = Cell::new(false);
@@ -168,34 +168,23 @@ fn note_servers_lost(outcome: &mut FleetOutcome, waited: Duration) {
 }
 
 /// The console itself watches nothing while a command lets clients contend.
-fn fleet_options(settings: &ResolvedOptions) -> Result<FleetOptions, CliError> {
+fn fleet_options(settings: &ResolvedOptions) -> anyhow::Result<FleetOptions> {
     let asks_servers = settings.survey_options()?.by != ViewBy::Off;
     Ok(FleetOptions { connection: settings.connect_options()?, own_watches: 0, asks_servers })
 }
 
-fn json(facts: &impl Serialize) -> Result<String, CliError> {
-    Ok(crate::report::json::to_string(facts).map_err(io::Error::from)? + "\n")
-}
-
 /// Prints at the very end. A reader who is gone changes nothing of what the run came to.
-async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> Result<(), CliError> {
-    let printed = async {
-        out.write_all(text.as_bytes()).await?;
-        out.flush().await
-    };
-    match printed.await {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        printed => Ok(printed?),
-    }
+async fn print(text: &str, out: &mut (impl AsyncWrite + Unpin)) -> anyhow::Result<()> {
+    send(out, text).await.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })
 }
 
 /// Whether the locks held what they promise, and nothing is left. An error says that the servers were lost, so that nobody can
 /// know.
-fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> Result<Verdict, CliError> {
+fn verdict<'a>(outcomes: impl IntoIterator<Item = &'a FleetOutcome>) -> anyhow::Result<Verdict> {
     let mut verdict = Verdict::Yes;
     for outcome in outcomes {
         if outcome.servers_lost {
-            return Err(CliError::Failed(lost(outcome)));
+            bail!(lost(outcome));
         }
         if outcome.violations > 0 || outcome.left_behind.is_some_and(|left| left > 0) {
             verdict = Verdict::No;

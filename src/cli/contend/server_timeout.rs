@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time;
 
-use super::super::error::CliError;
+use super::super::output;
 use crate::contend::FleetStatus;
 
 /// What the last status says of the fleet that runs.
@@ -86,13 +86,12 @@ impl ServerTimeout {
     }
 
     /// That the servers did not answer, and why.
-    pub(super) fn no_answer(&self, connect: &str) -> CliError {
+    pub(super) fn no_answer(&self, connect: &str) -> anyhow::Error {
         let FleetState { connected, wanted, trouble, .. } = self.state.borrow().clone();
         let why = trouble.unwrap_or_else(|| format!("{connect} is silent"));
         let got =
             if connected == 0 { "no test client".to_owned() } else { format!("{connected} of {wanted} test clients") };
-        let reason = format!("{got} got a session: {why}");
-        CliError::NoAnswer { waited: self.limit, reason }
+        output::no_answer(self.limit, format_args!("{got} got a session: {why}"))
     }
 }
 

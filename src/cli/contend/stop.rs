@@ -9,7 +9,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::interval;
 use tokio_util::sync::CancellationToken;
 
-use super::super::error::{CliError, Verdict};
+use super::super::verdict::Verdict;
 
 /// How often to check whether standard output still has a reader.
 const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
@@ -17,8 +17,8 @@ const READER_CHECK_INTERVAL: Duration = Duration::from_millis(250);
 /// Does the work until it is done. The first signal cancels the token, after which the work ends in good order; the second one
 /// drops it.
 pub(super) async fn on_signal(
-    work: impl AsyncFnOnce(CancellationToken) -> Result<Verdict, CliError>,
-) -> Result<Verdict, CliError> {
+    work: impl AsyncFnOnce(CancellationToken) -> anyhow::Result<Verdict>,
+) -> anyhow::Result<Verdict> {
     let mut signals = Signals::listen()?;
     let stop = CancellationToken::new();
     let mut work = std::pin::pin!(work(stop.clone()));

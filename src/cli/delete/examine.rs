@@ -1,9 +1,9 @@
 //! What the node is: its stat, the queue that it stands in, and what the servers say about its owner.
 
+use anyhow::bail;
 use tokio::time::timeout;
 use zookeeper_client::{Client, Error};
 
-use super::super::error::CliError;
 use super::super::live_table::LiveTable;
 use super::super::resolved::ResolvedOptions;
 use crate::admin::{DeletePlan, NoPlan};
@@ -14,19 +14,22 @@ use crate::time::now;
 use crate::zk::stat_of;
 use crate::znode::{ZnodePath, ZnodeStat};
 
+/// Why there is no plan at this moment.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct NotPlanned(pub String);
+
 /// The node's stat; `None` when there is no such node.
 pub(super) async fn stat(
     client: &Client,
     path: &ZnodePath,
     settings: &ResolvedOptions,
-) -> Result<Option<ZnodeStat>, CliError> {
+) -> anyhow::Result<Option<ZnodeStat>> {
     match timeout(settings.timeout, client.check_stat(path.as_str())).await {
         Ok(Ok(stat)) => Ok(stat.as_ref().map(stat_of)),
-        Ok(Err(Error::BadArguments(why))) => {
-            Err(CliError::Failed(format!("{path} cannot be sent to a server: {why}; correct the path")))
-        }
-        Ok(Err(error)) => Err(CliError::Failed(format!("{path} cannot be read: {error}; try again"))),
-        Err(_) => Err(CliError::Failed(format!("{path} cannot be read: the server is silent; try again"))),
+        Ok(Err(Error::BadArguments(why))) => bail!("{path} cannot be sent to a server: {why}; correct the path"),
+        Ok(Err(error)) => bail!("{path} cannot be read: {error}; try again"),
+        Err(_) => bail!("{path} cannot be read: the server is silent; try again"),
     }
 }
 
@@ -36,14 +39,14 @@ pub(super) async fn plan(
     settings: &ResolvedOptions,
     path: &ZnodePath,
     stat: &ZnodeStat,
-) -> Result<DeletePlan, CliError> {
+) -> anyhow::Result<DeletePlan> {
     let table = look(settings, path).await?;
     let table_at = TableAt::new(&table, now());
     let planned = DeletePlan::of(&table_at, std::slice::from_ref(path));
     if matches!(planned, Err(NoPlan::NotFound(_)))
         && let Some(unreadable) = unreadable(client, settings, path).await
     {
-        return Err(CliError::Failed(format!(
+        bail!(NotPlanned(format!(
             "what {path} is cannot be seen: the READ permission on {unreadable} is missing; give an identity that has it with \
              --auth-file"
         )));
@@ -53,7 +56,7 @@ pub(super) async fn plan(
             let now = table.server_time(table_at.now());
             Ok(DeletePlan::of_empty_node(path, stat, now)?)
         }
-        Err(NoPlan::NotFound(_)) => Err(CliError::Failed(format!(
+        Err(NoPlan::NotFound(_)) => bail!(NotPlanned(format!(
             "{path} is no contender of a lock that is known here: if it is a single-node lock, say so with --lock {path}"
         ))),
         planned => Ok(planned?),
@@ -61,7 +64,7 @@ pub(super) async fn plan(
 }
 
 /// The lock's parent and what the servers say.
-async fn look(settings: &ResolvedOptions, path: &ZnodePath) -> Result<LockTable, CliError> {
+async fn look(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<LockTable> {
     let options = settings.survey_options()?;
     let near = ResolvedOptions { roots: near(path), ..settings.clone() };
     // The servers' lists have to be younger than the node to tell anything about its owner, and both are.
@@ -82,7 +85,7 @@ async fn unreadable(client: &Client, settings: &ResolvedOptions, path: &ZnodePat
     matches!(listed, Ok(Err(Error::NoAuth))).then_some(parent)
 }
 
-async fn read(settings: &ResolvedOptions) -> Result<LockTable, CliError> {
+async fn read(settings: &ResolvedOptions) -> anyhow::Result<LockTable> {
     let mut live = LiveTable::start(settings)?;
     let read = live.read_once().await;
     let (table, ..) = live.stop().await;

@@ -6,17 +6,20 @@ mod show;
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
+use anyhow::{Context, anyhow, bail};
+use examine::NotPlanned;
 use tokio::time::timeout;
 use zookeeper_client::Client;
 
 pub(super) use options::DeleteOptions;
 use show::DeletionReport;
 
-use super::error::{CliError, Verdict};
 use super::options::Format;
+use super::output::{note, print, reader_left};
 use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
 use crate::admin::audit::Subject;
-use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, Permission, Who};
+use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, NoPlan, Permission, Who};
 use crate::examine::Examiner;
 use crate::zk;
 use crate::znode::{ZnodeStat, escaped};
@@ -29,10 +32,10 @@ pub(super) async fn run(
     settings: &ResolvedOptions,
     options: &DeleteOptions,
     out: &mut impl Write,
-) -> Result<Verdict, CliError> {
+) -> anyhow::Result<Verdict> {
     let can_ask = io::stdin().is_terminal() && io::stderr().is_terminal();
     if !options.yes && !options.dry_run && !can_ask {
-        return Err(CliError::NobodyToAsk);
+        bail!("there is no terminal to ask on: see what would be done with --dry-run, and confirm it with --yes");
     }
     let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = zk::connect(&settings.connect_options()?).await?;
@@ -40,12 +43,11 @@ pub(super) async fn run(
     let done = deletion.run(audit.as_ref(), out).await;
     zk::close_session(deletion.client).await;
     let (plan, report) = done?;
-    let failed = report.as_ref().filter(|report| report.failed).map(|report| CliError::Failed(report.reason.clone()));
     let action = if options.revoke { Action::Revoke } else { Action::Delete };
     if let Some(error) = report.as_ref().and_then(|report| report.audit_error.as_ref()) {
-        let _ = writeln!(io::stderr(), "lockscope: the outcome is not in the audit log: {}", escaped(error));
+        note(&format!("the outcome is not in the audit log: {error}"));
     }
-    let written = match (settings.format, &report) {
+    let written = print(out, |out| match (settings.format, &report) {
         (Format::Json, _) => {
             let log = audit.as_ref().map(Audit::path);
             show::json(out, &options.path, action, plan.as_ref(), report.as_ref(), log)
@@ -53,17 +55,19 @@ pub(super) async fn run(
         // What failed is said on standard error.
         (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
         (Format::Table, _) => Ok(()),
-    };
-    // A reader who is gone does not change what was done, and the exit code tells that.
-    written.or_else(|error| if error.kind() == io::ErrorKind::BrokenPipe { Ok(()) } else { Err(error) })?;
-    if let Some(failed) = failed {
-        return Err(failed);
+    });
+    // A reader who is gone does not change what was done, which the exit code says.
+    written.or_else(|error| if reader_left(&error) { Ok(()) } else { Err(error) })?;
+    match report {
+        Some(report) if report.failed => bail!(report.reason),
+        Some(report) if !report.done => Ok(Verdict::No),
+        _ => Ok(Verdict::Yes),
     }
-    Ok(if report.is_none_or(|report| report.done) { Verdict::Yes } else { Verdict::No })
 }
 
-fn open_audit(settings: &ResolvedOptions) -> Result<Audit, CliError> {
-    let path = settings.audit_log.as_deref().ok_or(CliError::NoAuditPlace)?;
+fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
+    let path = settings.audit_log.as_deref();
+    let path = path.context("there is no home directory to keep the audit log in: name a file with --audit-log")?;
     Ok(Audit::open(path)?)
 }
 
@@ -79,7 +83,7 @@ impl Deletion<'_> {
         &self,
         audit: Option<&Audit>,
         out: &mut impl Write,
-    ) -> Result<(Option<DeletePlan>, Option<DeletionReport>), CliError> {
+    ) -> anyhow::Result<(Option<DeletePlan>, Option<DeletionReport>)> {
         let mut plan = None;
         match self.attempt(audit, out, &mut plan).await {
             Ok(report) => Ok((plan, report)),
@@ -107,7 +111,8 @@ impl Deletion<'_> {
         }
         if self.settings.format == Format::Table {
             show::table(out, &plan)
-                .map_err(|error| CliError::Failed(format!("the plan cannot be shown: {error}; nothing was deleted")))?;
+                .and_then(|()| out.flush())
+                .map_err(|error| anyhow!("the plan cannot be shown: {error}; nothing was deleted"))?;
         }
         let plan = shown.insert(plan);
         let Some(audit) = audit else { return Ok(None) };
@@ -118,7 +123,7 @@ impl Deletion<'_> {
     }
 
     /// Deletes, or asks the owner, on a session of its own, which ends afterwards.
-    async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> Result<DeletionReport, CliError> {
+    async fn carry_out(&self, plan: Confirmed<DeletePlan>, audit: &Audit) -> anyhow::Result<DeletionReport> {
         let (permission, who) = (Permission::of_subcommand(), self.who().await);
         let (observe, survey) = (self.settings.observe_options()?, self.settings.survey_options()?);
         let session = zk::connect(&self.settings.connect_options()?).await?;
@@ -151,13 +156,13 @@ impl Deletion<'_> {
         Ok(stat)
     }
 
-    async fn plan(&self, stat: &ZnodeStat) -> Result<DeletePlan, CliError> {
+    async fn plan(&self, stat: &ZnodeStat) -> anyhow::Result<DeletePlan> {
         let plan = examine::plan(&self.client, self.settings, &self.options.path, stat).await?;
         if !self.options.revoke {
             return self.guarded(plan).await;
         }
         let revocation = plan.revocation().ok_or_else(|| {
-            CliError::Failed(format!(
+            NotPlanned(format!(
                 "{} cannot be revoked: only the holder of one of Curator's mutexes can be asked; leave --revoke out to \
                  delete it",
                 self.options.path
@@ -167,13 +172,13 @@ impl Deletion<'_> {
     }
 
     /// The plan with how the deletion can be guarded, and what is missing for that.
-    async fn guarded(&self, plan: DeletePlan) -> Result<DeletePlan, CliError> {
+    async fn guarded(&self, plan: DeletePlan) -> anyhow::Result<DeletePlan> {
         let path = &self.options.path;
         let failed =
-            |why: &str| CliError::Failed(format!("what may be done with {path} cannot be found out: {why}; try again"));
+            |why: &str| NotPlanned(format!("what may be done with {path} cannot be found out: {why}; try again"));
         match timeout(self.settings.timeout, admin::find_guards(&self.client, plan)).await {
-            Ok(found) => found.map_err(|error| failed(&error.to_string())),
-            Err(_) => Err(failed("the server is silent")),
+            Ok(found) => Ok(found.map_err(|error| failed(&error.to_string()))?),
+            Err(_) => bail!(failed("the server is silent")),
         }
     }
 
@@ -219,7 +224,7 @@ impl Deletion<'_> {
             });
         }
         if self.settings.format == Format::Json {
-            show::table(&mut io::stderr().lock(), plan).map_err(CliError::from)?;
+            print(&mut io::stderr().lock(), |out| show::table(out, plan))?;
         }
         let answer = ask(plan, &wanted).await?;
         // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.
@@ -230,7 +235,8 @@ impl Deletion<'_> {
                 Err(Ended::not_tried("changed", reason))
             }
             // If it is gone or changed, the execution finds that out and reports it.
-            Ok(_) | Err(CliError::NoPlan(_) | CliError::Failed(_)) => Ok(answer),
+            Ok(_) => Ok(answer),
+            Err(error) if error.is::<NoPlan>() || error.is::<NotPlanned>() => Ok(answer),
             Err(error) => Err(error.into()),
         }
     }
@@ -245,7 +251,7 @@ impl Deletion<'_> {
         audit: Option<&Audit>,
         plan: Option<&DeletePlan>,
         report: &DeletionReport,
-    ) -> Result<(), CliError> {
+    ) -> anyhow::Result<()> {
         let Some(audit) = audit else { return Ok(()) };
         let path = self.options.path.to_string();
         let node = plan.and_then(|plan| plan.nodes().first());
@@ -259,7 +265,7 @@ impl Deletion<'_> {
 enum Ended {
     /// It was not tried, for the reason in the report.
     NotTried(DeletionReport),
-    Failed(CliError),
+    Failed(anyhow::Error),
 }
 
 impl Ended {
@@ -268,14 +274,14 @@ impl Ended {
     }
 }
 
-impl From<CliError> for Ended {
-    fn from(error: CliError) -> Self {
+impl From<anyhow::Error> for Ended {
+    fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
     }
 }
 
 /// Asks on the terminal. The end of the input is no answer.
-async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> Result<String, CliError> {
+async fn ask(plan: &DeletePlan, wanted: &Confirmation) -> anyhow::Result<String> {
     let is_live = plan.nodes().iter().any(admin::PlannedNode::may_be_live_holder);
     let question = match wanted {
         Confirmation::Yes => "Do it? [y/N] ".to_owned(),

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::super::output::write_json;
 use crate::admin::{
     Action, Confirmation, DeletePlan, NodeOutcome, OwnerLiveness, PlannedNode, RecreationGuard, TargetKind,
 };
 use crate::queue::ContenderState;
-use crate::report::{self, SCHEMA};
+use crate::report::SCHEMA;
 use crate::znode::{ZnodePath, escaped};
 
 /// The result of a deletion, or why it was not tried.
@@ -149,9 +150,7 @@ pub(super) fn json(
     let audit_log = audit_log.map(|path| path.display().to_string());
     let dry_run = outcome.is_none();
     let object = Object { schema: SCHEMA, path, action: action.id(), dry_run, plan, outcome, audit_log };
-    report::json::to_writer(&mut *out, &object)?;
-    writeln!(out)?;
-    out.flush()
+    write_json(out, &object)
 }
 
 /// Writes the plan for people.
@@ -194,5 +193,5 @@ pub(super) fn table(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
     if plan.revocation().is_some() {
         writeln!(out, "  Its owner can be asked to release first, with --revoke.")?;
     }
-    out.flush()
+    Ok(())
 }
