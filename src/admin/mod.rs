@@ -16,6 +16,7 @@
 
 pub mod audit;
 mod execute;
+mod facts;
 pub mod guard;
 mod permitted;
 mod plan;
@@ -23,6 +24,7 @@ mod who;
 
 pub use audit::Audit;
 pub use execute::{Ending, Examine, NodeOutcome, execute};
+pub use facts::{DeletionFacts, DeletionReport};
 pub use guard::{Confirmed, Permission, Refused, confirm};
 pub use permitted::find_guards;
 pub use plan::{

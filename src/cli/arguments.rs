@@ -12,9 +12,8 @@ use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
-use super::options::ReadOptions;
+use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, ReadOptions, SharedOptions};
 use super::sandbox::SandboxOptions;
-use super::screen::ScreenOptions;
 use super::watch::WatchOptions;
 
 /// Where settings come from, and which override which.
@@ -60,7 +59,13 @@ fn epilogue() -> String {
 #[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(flatten)]
-    pub(super) screen: ScreenOptions,
+    pub(super) locks: LockOptions,
+    #[command(flatten)]
+    pub(super) display: DisplayOptions,
+    #[command(flatten)]
+    pub(super) changes: ChangeOptions,
+    #[command(flatten)]
+    pub(super) ensemble: EnsembleOptions,
     #[command(subcommand)]
     pub(super) command: Option<Command>,
 }
@@ -132,15 +137,31 @@ pub(super) enum Command {
 }
 
 impl Arguments {
+    /// The options of the screen, which may also stand before a command that takes them; and the command.
+    pub(super) fn split(self) -> (SharedOptions, Option<Command>) {
+        let Self { locks, display, changes, ensemble, command } = self;
+        (SharedOptions { locks, display, changes, ensemble, ..SharedOptions::default() }, command)
+    }
+
     /// Reads the words of a command line, the program's name first. Options may stand before a command, and are refused there
     /// like behind it when the command does not take them.
     pub fn from_words<W: Into<OsString> + Clone>(words: impl IntoIterator<Item = W>) -> Result<Self, clap::Error> {
+        let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let mut definition = Self::command();
-        let matches = definition.try_get_matches_from_mut(words)?;
-        match foreign_option(&definition, &matches) {
-            Some(refusal) => Err(refusal),
-            None => Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition)),
-        }
+        let parsed = definition.try_get_matches_from_mut(&words).and_then(|matches| {
+            if let Some(refusal) = foreign_option(&definition, &matches) {
+                return Err(refusal);
+            }
+            Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
+        });
+        parsed.map_err(|mut error| {
+            // A refusal knows the command only by its usage, which not every refusal has.
+            let command = words.iter().skip(1).find_map(|word| definition.find_subcommand(word));
+            let name =
+                command.map_or_else(|| "lockscope".to_owned(), |command| format!("lockscope {}", command.get_name()));
+            error.insert(ContextKind::Custom, ContextValue::String(name));
+            error
+        })
     }
 }
 
@@ -165,7 +186,7 @@ mod tests {
 
     use super::*;
     use crate::cli::config;
-    use crate::cli::options::{Merge, SharedOptions};
+    use crate::cli::options::Merge;
     use crate::cli::resolved::{Environment, ResolvedOptions};
 
     /// A value that the option takes and that is not its default.
@@ -184,8 +205,8 @@ mod tests {
     /// What the command line sets of the options that several commands take.
     fn shared(words: &[&str]) -> SharedOptions {
         let arguments = Arguments::from_words([&["lockscope"], words].concat()).unwrap();
-        let before = arguments.screen.shared();
-        match arguments.command.unwrap() {
+        let (before, command) = arguments.split();
+        match command.unwrap() {
             Command::Snapshot(options) => options.shared(),
             Command::Watch(options) => options.read.shared(),
             Command::Check(options) => options.read.shared(),

@@ -21,7 +21,6 @@ mod options;
 mod output;
 mod resolved;
 mod sandbox;
-mod screen;
 mod snapshot;
 mod unreadable;
 mod verdict;
@@ -30,6 +29,7 @@ mod watch;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use clap::error::{ContextKind, ContextValue};
 use etcetera::BaseStrategy;
 
 pub use arguments::Arguments;
@@ -41,6 +41,7 @@ use resolved::{Environment, OptionsError, ResolvedOptions};
 pub use verdict::Verdict;
 
 use crate::files::exposed_folder;
+use crate::tui;
 
 /// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
@@ -55,9 +56,8 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
 }
 
 async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let Arguments { screen, command } = arguments;
-    let before = screen.shared();
-    let Some(command) = command else { return screen::run(&settle(before)?).await };
+    let (before, command) = arguments.split();
+    let Some(command) = command else { return screen(&settle(before)?).await };
     let settle = |own: SharedOptions| settle(own.merge(before.clone()));
     match command {
         Command::Snapshot(options) => snapshot::run(&settle(options.shared())?, &mut io::stdout().lock()).await,
@@ -90,6 +90,14 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         Command::Man { out: Some(folder) } => generate::man_pages(&folder),
         Command::Man { out: None } => generate::man(&mut io::stdout().lock()),
     }
+}
+
+/// Shows the screen until it is left.
+async fn screen(settings: &ResolvedOptions) -> anyhow::Result<Verdict> {
+    let options = settings.tui_options(settings.observe_options()?, settings.survey_options()?);
+    // On the heap: the screen's state is large, and the headless commands share this future.
+    Box::pin(tui::run(options)).await?;
+    Ok(Verdict::Yes)
 }
 
 fn environment() -> Result<Environment, OptionsError> {
@@ -131,7 +139,11 @@ pub fn usage_sentence(error: &clap::Error) -> String {
     let sentence: Vec<&str> =
         lines.filter(|line| !line.starts_with("Usage:") && !line.starts_with("For more information")).collect();
     let sentence = sentence.join(" ").replace(" tip: ", "; ");
-    format!("{}; try --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
+    let command = match error.get(ContextKind::Custom) {
+        Some(ContextValue::String(command)) => command,
+        _ => "lockscope",
+    };
+    format!("{}; try {command} --help", sentence.strip_prefix("error: ").unwrap_or(&sentence))
 }
 
 #[cfg(test)]
@@ -171,20 +183,20 @@ mod tests {
             .map(sentence)
             .join("\n"),
             @r#"
-        unexpected argument '--fromat' found; a similar argument exists: '--format'; try --help
-        invalid value 'xml' for '--format <FORMAT>' [possible values: table, json]; try --help
-        invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try --help
-        invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try --help
-        invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try --help
-        unexpected argument '--root' found; try --help
-        unexpected argument '--root' found; try --help
-        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, shared-herd, shared-chain, semaphore]; try --help
-        invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try --help
-        the following required arguments were not provided: --path <PATH>; try --help
-        invalid value '0' for '--clients <N[,N...]>': give a number of clients from 1 to 5000; try --help
-        invalid value '200' for '--spread <PERCENT>': give a percentage from 0 to 100; try --help
-        the following required arguments were not provided: <SHELL>; try --help
-        unrecognized subcommand 'frobnicate'; try --help
+        unexpected argument '--fromat' found; a similar argument exists: '--format'; try lockscope snapshot --help
+        invalid value 'xml' for '--format <FORMAT>' [possible values: table, json]; try lockscope snapshot --help
+        invalid value 'locks' for '--root <PATH>': "locks" is no znode path: it does not start with a slash; try lockscope --help
+        invalid value 'soon' for '--for <DURATION>': write a number and its unit, as in 500ms, 90s or 1h30m; try lockscope watch --help
+        invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try lockscope --help
+        unexpected argument '--root' found; try lockscope contend --help
+        unexpected argument '--root' found; try lockscope contend --help
+        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, shared-herd, shared-chain, semaphore]; try lockscope contend --help
+        invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try lockscope contend --help
+        the following required arguments were not provided: --path <PATH>; try lockscope contend --help
+        invalid value '0' for '--clients <N[,N...]>': give a number of clients from 1 to 5000; try lockscope compare --help
+        invalid value '200' for '--spread <PERCENT>': give a percentage from 0 to 100; try lockscope compare --help
+        the following required arguments were not provided: <SHELL>; try lockscope completions --help
+        unrecognized subcommand 'frobnicate'; try lockscope --help
         "#
         );
     }

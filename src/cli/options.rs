@@ -104,11 +104,8 @@ pub(super) struct ChangeOptions {
     /// Allow the screen to change the ensemble: start test clients and delete nodes. Without it the screen only reads
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub write: Option<bool>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "Record changes to other people's locks in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
-    )]
+    /// Record changes to other people's locks in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
 }
 
@@ -136,21 +133,16 @@ merge_fields!(OutputOptions: format, timeout);
 #[command(next_help_heading = "Connection")]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct EnsembleOptions {
-    #[arg(
-        long,
-        value_name = "HOST:PORT[,...][/CHROOT]",
-        help = "Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]"
-    )]
+    /// Servers of the ensemble, and the node that stands for / [env: ZOOKEEPER_CONNECT] [default: localhost:2181]
+    #[arg(long, value_name = "HOST:PORT[,...][/CHROOT]")]
     pub connect: Option<String>,
     /// Session timeout to ask for; the servers may bound it [default: 30s; 10s for test clients]
     #[arg(long, value_name = "DURATION", value_parser = duration::session_timeout)]
     #[serde(deserialize_with = "duration::deserialize_session_timeout")]
     pub session_timeout: Option<Duration>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "File with identities, one per line, as digest:USER:PASSWORD; only its owner may be able to read it [env: LOCKSCOPE_AUTH_FILE]"
-    )]
+    /// File with identities, one per line, as digest:USER:PASSWORD; only its owner may be able to read it
+    /// [env: LOCKSCOPE_AUTH_FILE]
+    #[arg(long, value_name = "FILE")]
     pub auth_file: Option<PathBuf>,
     /// Use TLS, and trust the certificate authorities in this PEM file
     #[arg(long, value_name = "FILE")]
@@ -165,20 +157,12 @@ pub(super) struct EnsembleOptions {
     #[arg(long, value_name = "HOW", help_heading = "Servers")]
     #[serde(deserialize_with = "choice")]
     pub server_view: Option<ViewBy>,
-    #[arg(
-        long,
-        value_name = "URL",
-        help_heading = "Servers",
-        help = "Address of AdminServer; HOST stands for each server's own host [default: http://HOST:8080/commands]"
-    )]
+    /// Address of AdminServer; HOST stands for each server's own host [default: http://HOST:8080/commands]
+    #[arg(long, value_name = "URL", help_heading = "Servers")]
     #[serde(deserialize_with = "text")]
     pub admin_url: Option<AdminUrl>,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help_heading = "General",
-        help = "Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml"
-    )]
+    /// Config file to read instead of $XDG_CONFIG_HOME/lockscope/config.toml
+    #[arg(long, value_name = "FILE", help_heading = "General")]
     #[serde(skip)]
     pub config: Option<PathBuf>,
     /// Write a log of lockscope's own work to this file

@@ -10,6 +10,7 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use assert_cmd::Command;
+use rustix::fs::{CWD, Mode, mkfifoat};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -268,6 +269,18 @@ fn the_log_goes_to_its_file_and_one_that_cannot_be_written_is_reported() {
     command.env("LOCKSCOPE_LOG", "[");
     refused(command);
     assert!(fs::read_to_string(log).unwrap().contains("LOCKSCOPE_LOG"));
+}
+
+#[test]
+fn a_log_file_that_nobody_reads_or_that_takes_no_more_holds_nothing_up() {
+    let home = home();
+    let fifo = home.path().join("fifo");
+    mkfifoat(CWD, &fifo, Mode::RUSR | Mode::WUSR).expect("a FIFO");
+    let asked = |log: &str| lockscope(home.path(), &["snapshot", "--connect", UNUSED_ADDRESS, "--log-file", log]);
+    let stderr = refused(asked(fifo.to_str().unwrap()));
+    assert!(stderr.contains("FIFO") && stderr.contains("--log-file"), "{stderr}");
+    let stderr = refused(asked("/dev/full"));
+    assert!(stderr.contains(UNUSED_ADDRESS), "{stderr}");
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::super::duration;
 use super::super::options::{DisplayOptions, EnsembleOptions, OutputOptions, SharedOptions};
@@ -12,40 +13,7 @@ use crate::lock::{Access, Algorithm, Naming};
 use crate::znode::ZnodePath;
 
 const DEFAULT_ROUNDS: u32 = 100;
-
-/// The names of the built-in locks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Recipe {
-    /// One node at the path; the others watch it and try again
-    Mutex,
-    /// The same with a child of the path; the others watch the path's children
-    MutexParent,
-    /// A queue in which every waiter watches the parent
-    Herd,
-    /// A queue in which every waiter watches its predecessor
-    Chain,
-    /// Readers together or one writer; every waiter watches the parent
-    SharedHerd,
-    /// The same, each watching whom it waits for
-    SharedChain,
-    /// Several holders at once, as many as there are leases
-    Semaphore,
-}
-
-impl Recipe {
-    /// The lock; shared ones for an access that is chosen anew for each request.
-    pub(super) fn algorithm(self, leases: NonZeroU32) -> Algorithm {
-        match self {
-            Self::Mutex => Algorithm::Mutex,
-            Self::MutexParent => Algorithm::MutexParent,
-            Self::Herd => Algorithm::Herd,
-            Self::Chain => Algorithm::Chain,
-            Self::SharedHerd => Algorithm::SharedHerd(Access::Write),
-            Self::SharedChain => Algorithm::SharedChain(Access::Write),
-            Self::Semaphore => Algorithm::Semaphore(leases),
-        }
-    }
-}
+pub(super) const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 
 /// What `lockscope contend` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -55,8 +23,8 @@ pub(in crate::cli) struct ContendOptions {
     #[arg(long, value_name = "PATH")]
     pub path: ZnodePath,
     /// How the lock works
-    #[arg(long, value_name = "NAME", default_value = "chain")]
-    pub recipe: Recipe,
+    #[arg(long, value_name = "NAME", default_value = "chain", value_parser = recipe())]
+    pub recipe: Algorithm,
     /// Number of clients, 1 to 5000
     #[arg(long, value_name = "N", default_value = "10", value_parser = clients)]
     pub clients: u32,
@@ -136,6 +104,21 @@ impl RunOptions {
         let Self { output, ensemble, .. } = self.clone();
         SharedOptions { output, ensemble, ..SharedOptions::default() }
     }
+}
+
+/// The built-in locks by their names. Which access a shared lock is asked for is chosen anew for each request.
+fn recipe() -> impl TypedValueParser<Value = Algorithm> {
+    let help = |name| match name {
+        "mutex" => "One node at the path; the others watch it and try again",
+        "mutex-parent" => "The same with a child of the path; the others watch the path's children",
+        "herd" => "A queue in which every waiter watches the parent",
+        "chain" => "A queue in which every waiter watches its predecessor",
+        "shared-herd" => "Readers together or one writer; every waiter watches the parent",
+        "shared-chain" => "The same, each watching whom it waits for",
+        _ => "Several holders at once, as many as there are leases",
+    };
+    PossibleValuesParser::new(Algorithm::NAMES.map(|name| PossibleValue::new(name).help(help(name))))
+        .try_map(|name| Algorithm::named(&name, Access::Write, DEFAULT_LEASES).ok_or("there is no such lock"))
 }
 
 fn clients(text: &str) -> Result<u32, String> {

@@ -1,17 +1,15 @@
 //! The scenario that the options of `contend` and `compare` describe.
 
 use std::collections::BTreeSet;
-use std::num::NonZeroU32;
 use std::time::Duration;
 
-use super::options::{CompareOptions, ContendOptions, Recipe, RunOptions};
+use super::options::{CompareOptions, ContendOptions, RunOptions};
 use crate::contend::{Scenario, ScenarioError};
 use crate::lock::Algorithm;
 
 /// The session timeout of test clients unless another is given: short, so that what a killed program leaves goes soon.
 const CLIENT_SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 const DEFAULT_READS: u8 = 80;
-const DEFAULT_LEASES: NonZeroU32 = NonZeroU32::new(2).expect("two is not zero");
 
 /// Why the options describe no scenario. Each message is one sentence that says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,14 +34,15 @@ pub(in crate::cli) enum BadScenario {
 impl ContendOptions {
     /// The scenario; `session_timeout` is what the settings ask for.
     pub(super) fn scenario(&self, session_timeout: Option<Duration>) -> Result<Scenario, BadScenario> {
-        let algorithm = self.recipe.algorithm(self.leases.unwrap_or(DEFAULT_LEASES));
-        let is_shared = algorithm.access().is_some();
+        let is_shared = self.recipe.access().is_some();
         if self.reads.is_some() && !is_shared {
             return Err(BadScenario::Reads);
         }
-        if self.leases.is_some() && self.recipe != Recipe::Semaphore {
-            return Err(BadScenario::Leases);
-        }
+        let algorithm = match (self.recipe, self.leases) {
+            (Algorithm::Semaphore(_), Some(leases)) => Algorithm::Semaphore(leases),
+            (_, Some(_)) => return Err(BadScenario::Leases),
+            (recipe, None) => recipe,
+        };
         let default = Scenario::new(algorithm, self.path.clone(), self.clients);
         self.run.apply(
             Scenario {
@@ -94,8 +93,9 @@ impl RunOptions {
 
 #[cfg(test)]
 mod tests {
-    use clap::{Parser, ValueEnum};
+    use clap::Parser;
 
+    use super::super::options::DEFAULT_LEASES;
     use super::*;
     use crate::lock::{Access, Naming};
     use crate::znode::ZnodePath;
@@ -125,13 +125,7 @@ mod tests {
 
     #[test]
     fn every_built_in_lock_can_be_chosen_by_its_name() {
-        let names: Vec<String> = Recipe::value_variants()
-            .iter()
-            .filter_map(ValueEnum::to_possible_value)
-            .map(|value| value.get_name().to_owned())
-            .collect();
-        assert_eq!(names, Algorithm::NAMES);
-        for name in names {
+        for name in Algorithm::NAMES {
             assert_eq!(contend(&format!("--recipe {name}")).expect("it is good").algorithm.name(), name);
         }
     }

@@ -12,14 +12,15 @@ use tokio::time::timeout;
 use zookeeper_client::Client;
 
 pub(super) use options::DeleteOptions;
-use show::DeletionReport;
 
 use super::options::Format;
-use super::output::{note, print, reader_left};
+use super::output::{note, print, reader_left, write_json};
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use crate::admin::audit::Subject;
-use crate::admin::{self, Action, Audit, Confirmation, Confirmed, DeletePlan, NoPlan, Permission, Who};
+use crate::admin::{
+    self, Action, Audit, Confirmation, Confirmed, DeletePlan, DeletionFacts, DeletionReport, NoPlan, Permission, Who,
+};
 use crate::examine::Examiner;
 use crate::zk;
 use crate::znode::{ZnodeStat, escaped};
@@ -50,7 +51,7 @@ pub(super) async fn run(
     let written = print(out, |out| match (settings.format, &report) {
         (Format::Json, _) => {
             let log = audit.as_ref().map(Audit::path);
-            show::json(out, &options.path, action, plan.as_ref(), report.as_ref(), log)
+            write_json(out, &DeletionFacts::new(&options.path, action, plan.as_ref(), report.as_ref(), log))
         }
         // What failed is said on standard error.
         (Format::Table, Some(report)) if !report.failed => writeln!(out, "{}", escaped(&report.reason)),
@@ -110,7 +111,7 @@ impl Deletion<'_> {
             return Err(Ended::not_tried("changed-hands", reason));
         }
         if self.settings.format == Format::Table {
-            show::table(out, &plan)
+            show::plan(out, &plan)
                 .and_then(|()| out.flush())
                 .map_err(|error| anyhow!("the plan cannot be shown: {error}; nothing was deleted"))?;
         }
@@ -224,7 +225,7 @@ impl Deletion<'_> {
             });
         }
         if self.settings.format == Format::Json {
-            print(&mut io::stderr().lock(), |out| show::table(out, plan))?;
+            print(&mut io::stderr().lock(), |out| show::plan(out, plan))?;
         }
         let answer = ask(plan, &wanted).await?;
         // Whoever was asked may have thought for long: an owner who came back meanwhile needs more than this answer.

@@ -55,11 +55,8 @@ pub(in crate::cli) struct DeleteOptions {
     /// Ask the owner to release instead, as Curator does it: works if the application made the lock revocable
     #[arg(long)]
     pub revoke: bool,
-    #[arg(
-        long,
-        value_name = "FILE",
-        help = "Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]"
-    )]
+    /// Record intent and outcome in this file [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
     /// Treat this node as a single-node lock although its name does not show it; can be given several times
     #[arg(long, value_name = "PATH")]
