@@ -17,7 +17,7 @@ pub const LAYERS: [(&str, &[&str]); 19] = [
     ("contend", &["lock", "zk", "server_view", "time", "znode"]),
     ("sandbox", &["time", "znode"]),
     ("demo", &["contend", "lock", "zk", "time", "znode"]),
-    ("admin", &["zk", "files", "report", "diagnose", "queue", "recipe", "server_view", "time", "znode"]),
+    ("admin", &["zk", "files", "report", "diagnose", "queue", "recipe", "server_view", "text", "time", "znode"]),
     ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "time", "znode"]),
     (
         "cli",
