@@ -1,4 +1,5 @@
-//! Opening files on which something depends: secrets, what steers deletions, what is evidence of them.
+//! Opens files that hold secrets, settings that steer deletions, or evidence of deletions: checks who owns them and who may change
+//! them.
 //!
 //! Whatever is checked is checked of the opened file and not of its path, which could mean another file by then. Nothing here
 //! waits: a FIFO, a device or a socket is refused at once.
@@ -61,7 +62,7 @@ pub enum FileError {
     /// It is larger than what is read of such a file.
     #[error("it is larger than {most} bytes")]
     TooLarge {
-        /// The bound.
+        /// The limit, in bytes.
         most: u64,
     },
 }

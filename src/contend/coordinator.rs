@@ -1,5 +1,5 @@
 //! What a fleet does with a session of its own: it makes the lock's parents and takes them away again, asks the servers for their
-//! own counts, and looks what was left behind.
+//! own counts, and looks for what was left behind.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::zk::four_letter::{AskError, FourLetterAnswer, Word};
 use crate::zk::{self, Dialer, close_session};
 use crate::znode::{SessionId, ZnodePath};
 
-/// Of more children than this nobody asks who owns them.
+/// With more nodes than this, it is not found out who owns them.
 const MAX_CHECKED_NODES: usize = 20_000;
 
 /// Reads that are outstanding at a time.
@@ -90,15 +90,14 @@ impl Coordinator {
         Ok(())
     }
 
-    /// What the servers have fired since [`count`](Self::count), the share of this program's own recursive watches in so many
+    /// What the servers have fired since [`start_counting`](Self::start_counting), the share of this program's own recursive watches in so many
     /// deletions taken off. An error says why that is not known.
     pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
         let now = self.read_counts().await?;
         let mut events = ServerEvents::default();
         let mut weight = 0;
         for (now, first) in now.iter().zip(&self.counts_at_start) {
-            let grown =
-                now.fired.since(&first.fired).ok_or("a server was started anew, which sets its counts to zero")?;
+            let grown = now.fired.since(&first.fired).ok_or("a server was restarted, which resets its counters")?;
             events.children += grown.children;
             events.deleted += grown.deleted;
             weight = weight.max(now.weight);

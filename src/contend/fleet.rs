@@ -1,4 +1,4 @@
-//! All clients of a scenario, and the way to them.
+//! A running fleet: starts, commands and stops all clients of a scenario.
 
 mod run;
 

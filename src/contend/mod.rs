@@ -1,6 +1,6 @@
 //! Test clients that contend for a built-in lock, and an honest count of what they cost.
 //!
-//! A [`Fleet`] plays a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
+//! A [`Fleet`] carries out a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
 //! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, on
 //! [`FleetCommand`]s; a [`FleetStatus`] says how it stands, a [`FleetOutcome`] what it came to. [`compare()`] lets herds and chains of
 //! several sizes run one after the other.
@@ -15,7 +15,7 @@
 //!   the ensemble are in it; where there are none, and no session expired, it equals the delivered ones exactly too.
 //! - **modelled**: what the console's Locks screen shows as herd-style and chain-style: each change of the queue times those
 //!   who wait at that moment. It is a bound for the herd: watches are one-shot, so two changes between an event and
-//!   the listing that sets the watch anew cost one event (they coalesce). A herd's own holder hears of its release as well, which
+//!   the listing that sets the watch anew cost one event (they coalesce). A herd's own holder gets an event for its release as well, which
 //!   the model leaves out.
 //!
 //! Architecture invariant: nothing is made outside the scenario's path but its missing parents, never more clients than asked

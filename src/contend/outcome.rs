@@ -26,9 +26,9 @@ pub struct WatchEventCounts {
     pub per_acquisition: f64,
     /// How many were delivered, as the links count them on the wire.
     pub on_the_wire: u64,
-    /// The bound for a herd: every waiter hears of every change.
+    /// The bound for a herd: every waiter gets an event for every change.
     pub modelled_herd: u64,
-    /// The bound for a chain: each hears of its predecessor.
+    /// The bound for a chain: each waiter gets an event when its predecessor goes.
     pub modelled_chain: u64,
 }
 

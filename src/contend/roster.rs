@@ -89,7 +89,7 @@ impl Roster {
             FleetCommand::Leave(_) => let_leave(handle),
             _ if is_dead => {}
             FleetCommand::Crash(_) => {
-                // Cut first: the servers must not hear how it gives up what it held.
+                // Cut first: its release must not reach the servers.
                 handle.link.change(|flow| flow.cut = true);
                 handle.killed.cancel();
             }

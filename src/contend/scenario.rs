@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_played_is_refused_with_a_reason() {
+    fn what_cannot_run_is_refused_with_a_reason() {
         assert_eq!(scenario().check(), Ok(()));
         let none = Scenario { clients: 0, ..scenario() };
         let half_again = Scenario { reads: 150, ..scenario() };

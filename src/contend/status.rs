@@ -129,7 +129,7 @@ pub struct Overlap {
     /// Its fencing token.
     pub second_token: Zxid,
     /// Whether the first one had been cut off or stopped, so that its session could end without its knowledge, and the
-    /// tokens tell who is right: the second one's is higher. Otherwise the lock was violated.
+    /// tokens show who is right: the second one's is higher. Otherwise the lock was violated.
     pub outlived: bool,
 }
 
@@ -162,9 +162,9 @@ pub struct FleetTotals {
     pub bytes_up: u64,
     /// Bytes from the servers.
     pub bytes_down: u64,
-    /// What it would cost if every waiter heard of every change, and got each event: the bound of a herd.
+    /// How many events there would be if every waiter got one for every change: the bound of a herd.
     pub modelled_herd: u64,
-    /// What it would cost if each watched its predecessor.
+    /// How many events there would be if each watched its predecessor.
     pub modelled_chain: u64,
     /// Two holders at once, or a token that did not rise, which is not explained by a client that was cut off.
     pub violations: u64,
@@ -181,7 +181,7 @@ pub struct FleetTotals {
 /// A fleet at one moment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FleetStatus {
-    /// What it plays.
+    /// What its clients do.
     pub scenario: Arc<Scenario>,
     /// How long it has run: from the moment when the clients began to contend.
     pub elapsed: Duration,

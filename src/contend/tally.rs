@@ -204,7 +204,10 @@ impl Tally {
         let violations = self.claims.begins(HolderClaim { client, token, access, was_frozen: false }, now);
         if let Some(bound) = violations.not_above {
             self.totals.violations += 1;
-            self.troubled(client, format!("its fencing token {} is not above {}, which came before", token.0, bound.0));
+            self.troubled(
+                client,
+                format!("its fencing token {} is not higher than {}, an earlier one", token.0, bound.0),
+            );
         }
         for overlap in violations.overlaps {
             let counter = if overlap.outlived { &mut self.totals.outlived } else { &mut self.totals.violations };

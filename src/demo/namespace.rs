@@ -8,9 +8,9 @@ use zookeeper_client::{Acls, Client, CreateMode, Error};
 use crate::zk::{self, ConnectError, ConnectOptions, close_session};
 use crate::znode::ZnodePath;
 
-/// How long the removal may take: as long as the nodes of sessions that were cut off may need to go, and not for ever.
+/// How long the removal may take: longer than the nodes of sessions that were cut off need to expire.
 const REMOVE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long it rests before it looks again whether all nodes have gone.
+/// The pause before the next look whether all nodes have gone.
 const REMOVE_RETRY_INTERVAL: Duration = Duration::from_millis(200);
 
 /// A path of the tour's own on an ensemble that others use.
@@ -29,7 +29,7 @@ pub enum NamespaceError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The node cannot be made.
-    #[error("the demo cannot make {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
+    #[error("the demo cannot create {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
     Make {
         /// Which node.
         path: ZnodePath,

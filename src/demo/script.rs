@@ -24,7 +24,7 @@ pub struct Script {
     pub scenes: Vec<Scene>,
 }
 
-/// One scene: its clients, and what is said about them.
+/// One scene: its clients, and its steps with their captions.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
@@ -108,7 +108,7 @@ impl ScriptedClients {
     }
 }
 
-/// One moment of a scene.
+/// One step of a scene: a screen, its caption, and perhaps an action.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -177,7 +177,7 @@ pub enum SceneAction {
 }
 
 impl SceneAction {
-    /// Whether test clients play it; else it is played on the [`SceneRunner`](super::SceneRunner).
+    /// Whether test clients do it; else the sessions of the [`SceneRunner`](super::SceneRunner) do.
     pub fn is_of_clients(self) -> bool {
         matches!(self, Self::CrashHolder | Self::FreezeHolder | Self::Thaw)
     }

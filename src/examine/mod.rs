@@ -1,5 +1,5 @@
 //! Looks at nodes again right before they are deleted: the queue that each stands in, kept up to date by an observer of its own, and
-//! what the servers tell about its owner, never older than a second.
+//! what the servers report about its owner, never older than a second.
 //!
 //! Costs the ensemble one session that observes the locks of the nodes, and one survey of the servers for all nodes that are
 //! deleted within a second.

@@ -170,8 +170,8 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// Lets go of everything, waits until the consumer has caught up, and reads everything again. The recursive watches stay,
-    /// and their events are thrown away meanwhile.
+    /// Drops all reads, waits until the consumer has caught up, and reads everything again. The recursive watches stay, and their
+    /// events are thrown away meanwhile.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
         self.reads.clear();
         self.armed.clear();

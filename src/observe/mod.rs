@@ -37,7 +37,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 /// What to observe.
 #[derive(Clone, Debug)]
 pub struct ObserveOptions {
-    /// Where.
+    /// The ensemble, and who we are there.
     pub connection: ConnectOptions,
     /// Below which nodes locks are looked for; none is the whole chroot. Roots within others are left out.
     pub roots: Vec<ZnodePath>,
@@ -45,12 +45,12 @@ pub struct ObserveOptions {
     pub named: Vec<ZnodePath>,
 }
 
-/// What keeps the observer trying as long as it has had no session.
+/// After which errors the observer tries again as long as it has had no session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RetryPolicy {
-    /// Whatever may pass, even if somebody must do something for it.
+    /// After all that are not permanent, even if somebody must change something first.
     UntilStopped,
-    /// What may pass by itself.
+    /// Only after those that may pass by themselves.
     ForCommand,
 }
 

@@ -44,7 +44,7 @@ impl Outbox {
         Self { sender, held: VecDeque::new(), overflown: false }
     }
 
-    /// Takes a change. When there are too many, all but those of the link are dropped, and so are the following ones until
+    /// Takes a change. When there are too many, all but those of the connection are dropped, and so are the following ones until
     /// [`Self::start_over`].
     pub(super) fn push(&mut self, change: Change) {
         let is_connection = |change: &Change| matches!(change, Change::Connection(_));
@@ -138,7 +138,7 @@ mod tests {
             outbox.push(deleted());
         }
         assert!(outbox.is_overflown() && !outbox.has_room());
-        assert_eq!(outbox.held.len(), 1, "what is said of the link is kept");
+        assert_eq!(outbox.held.len(), 1, "changes of the connection are kept");
 
         let first = async {
             outbox.caught_up().await.expect("a consumer");

@@ -99,7 +99,7 @@ impl ObserverTask {
             self.report(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
                 Ok(connected) => {
-                    // What was there once is waited for.
+                    // An ensemble that was there once is waited for.
                     self.retry = RetryPolicy::UntilStopped;
                     return Ok(Some(connected));
                 }
@@ -222,7 +222,7 @@ impl ObserverTask {
         }
     }
 
-    /// Says when the server was last heard of: its silence is noticed later.
+    /// Reports when the server was last heard of, since its silence is noticed later than it began.
     fn report_last_heard(&mut self, servers: &TransportStatus) {
         let Some(ago) = servers.last_heard().and_then(|ago| i64::try_from(ago.as_millis()).ok()) else { return };
         self.outbox.push(Change::Heard { at: Timestamp(now().0.saturating_sub(ago)) });

@@ -90,14 +90,14 @@ async fn list_and_watch(
     }
 }
 
-/// Tells errors that concern one node from those of the connection.
+/// Separates errors that concern one node from those of the connection.
 fn judge(answer: Result<ReadAnswer, Error>) -> Result<ReadAnswer, Error> {
     let refused = |why: &str| Ok(ReadAnswer::Refused(why.to_owned()));
     match answer {
         Err(Error::NoNode) => Ok(ReadAnswer::NoNode),
         Err(Error::Unimplemented) => Ok(ReadAnswer::Unsupported),
         Err(Error::NoAuth) => {
-            refused("the server refuses to let us read here: log in with credentials that may (READ)")
+            refused("we may not read this node: log in with an identity that has the READ permission")
         }
         Err(Error::BadArguments(_)) => {
             refused("its path has characters that cannot be sent to the server: its locks are not shown")
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_of_one_node_is_told_from_one_of_the_connection() {
+    fn an_error_of_one_node_is_not_taken_for_one_of_the_connection() {
         assert_eq!(judge(Err(Error::NoNode)), Ok(ReadAnswer::NoNode));
         assert!(matches!(judge(Err(Error::NoAuth)), Ok(ReadAnswer::Refused(_))));
         assert_eq!(judge(Err(Error::ConnectionLoss)), Err(Error::ConnectionLoss));

@@ -22,7 +22,7 @@ const HOST_PLACEHOLDER: &str = "HOST";
 /// Why a text does not say where AdminServer is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands, where HOST stands for each server's own"
+    "the address of AdminServer {text:?} cannot be used: {why}; write it as http://HOST:8080/commands, where HOST stands for each server's own host"
 )]
 pub struct BadAdminUrl {
     text: String,
@@ -45,22 +45,22 @@ impl FromStr for AdminUrl {
     fn from_str(text: &str) -> Result<Self, BadAdminUrl> {
         let bad = |why| Err(BadAdminUrl { text: text.to_owned(), why });
         if text.starts_with("https:") {
-            return bad("AdminServer is asked without TLS only");
+            return bad("AdminServer can be asked over plain HTTP only");
         }
         let rest = text.strip_prefix("http://").unwrap_or_default();
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
         if authority.contains('@') {
-            return bad("it may not name a user");
+            return bad("it must not contain a user name");
         }
-        // No name that a server gave itself becomes part of a path.
+        // A host name that comes from the ensemble must not become part of a path.
         if path.contains(HOST_PLACEHOLDER) {
-            return bad("HOST may stand only where a host does");
+            return bad("HOST may stand only in place of the host");
         }
         let url = Self(text.trim_end_matches('/').to_owned());
         match url.of("localhost", "ruok").parse::<Uri>() {
             Ok(uri) if uri.scheme_str() == Some("http") && uri.host().is_some_and(|host| !host.is_empty()) => Ok(url),
             Ok(_) => bad("it does not start with http:// and a host"),
-            Err(_) => bad("it is no URL"),
+            Err(_) => bad("it is not a URL"),
         }
     }
 }
@@ -95,42 +95,42 @@ pub enum AdminError {
     /// Nothing came in time.
     #[error("{url} did not answer within {}", humantime::format_duration(*.within))]
     Silent {
-        /// Who.
+        /// The address of the command.
         url: String,
-        /// How long it was waited.
+        /// The time limit of a question.
         within: Duration,
     },
-    /// Only the ensemble's config names it, at an address where a config sends nobody.
+    /// Its address comes from the ensemble's config only, and is one to which a config must not lead.
     #[error("{0} is not asked: {NOT_FOLLOWED}")]
     NotFollowed(String),
-    /// It answered with a status.
-    #[error("{url} answered {status}")]
+    /// It answered with an HTTP status other than 200.
+    #[error("{url} answered with status {status}")]
     Status {
-        /// Who.
+        /// The address of the command.
         url: String,
-        /// What.
+        /// The HTTP status.
         status: u16,
     },
-    /// It answered more than what may be read.
+    /// Its answer is longer than what may be read.
     #[error("{url} answered more than {most} bytes")]
     TooLong {
-        /// Who.
+        /// The address of the command.
         url: String,
-        /// The bound.
+        /// The limit, in bytes.
         most: usize,
     },
     /// The connection or the protocol failed.
     #[error("{url} cannot be asked: {why}")]
     Io {
-        /// Who.
+        /// The address of the command.
         url: String,
         /// What went wrong.
         why: String,
     },
-    /// The answer is none to this question.
+    /// The answer cannot be read as one to this question.
     #[error("{url}: {bad}")]
     Bad {
-        /// Who.
+        /// The address of all commands.
         url: String,
         /// What is wrong.
         bad: BadAnswer,
@@ -146,8 +146,11 @@ pub struct Reply {
     pub took: Duration,
 }
 
-/// Asks one AdminServer one command, on a connection of its own. Cancel safe. An answer that a limit cuts is an error, for half
-/// a JSON is none.
+/// Asks one AdminServer one command, on a connection of its own. Cancel safe.
+///
+/// # Errors
+///
+/// Also when the answer reaches a limit: half a JSON document cannot be read.
 pub async fn get(url: &AdminUrl, host: &str, command: &str, limits: QuestionLimits) -> Result<Reply, AdminError> {
     get_from(url, (host, NamedBy::User), command, limits).await
 }
@@ -171,7 +174,7 @@ pub(super) async fn get_from(
 
 async fn exchange(url: &str, named_by: NamedBy, most: usize) -> Result<Reply, AdminError> {
     let io = |why: String| AdminError::Io { url: url.to_owned(), why };
-    let uri: Uri = url.parse().map_err(|_| io("it is no URL".to_owned()))?;
+    let uri: Uri = url.parse().map_err(|_| io("it is not a URL".to_owned()))?;
     let host = uri.host().unwrap_or_default();
     let called = Instant::now();
     let address = format!("{host}:{}", uri.port_u16().unwrap_or(80));

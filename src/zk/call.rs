@@ -1,6 +1,6 @@
-//! Connecting to whom a question is put, who may be named by the ensemble and not by the user.
+//! Connects to a server to ask it about itself. Its address may come from the ensemble's config and not from the user.
 //!
-//! Whoever writes the ensemble's config, or stands between on a plain connection, would otherwise make this machine open
+//! Whoever writes the ensemble's config, or changes what passes on a plain connection, could otherwise make this machine open
 //! connections to whatever listens on it, and send HTTP to the metadata service of a cloud.
 
 use std::io;
@@ -8,14 +8,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use tokio::net::{TcpStream, lookup_host};
 
-/// Who says that a server is there.
+/// Who gave a server's address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum NamedBy {
-    /// The user, in the connect string: it is called wherever it is.
+    /// The user, in the connect string: any address is allowed.
     User,
-    /// Only the ensemble's config.
+    /// The ensemble's config only.
     Config {
-        /// Whether it may be on this machine: so it is when a server is that the user names.
+        /// Whether it may be on this machine: only when a server that the user names is there too.
         on_this_machine: bool,
     },
 }
@@ -25,13 +25,13 @@ pub(super) enum NamedBy {
 pub(super) enum NotCalled {
     /// The operating system's reason.
     Io(io::Error),
-    /// Only the config names it, and it has none but addresses to which a config does not send us.
+    /// Its address comes from the config only, and is one to which a config must not lead.
     NotFollowed,
 }
 
-/// What is to be done about a server that is not called.
-pub(super) const NOT_FOLLOWED: &str = "only the ensemble's config names it, at an address that belongs to this machine, to its link \
-                                       or to a cloud's metadata: to have it asked all the same, add it to the connect string";
+/// Why a server is not asked, and what to do about it.
+pub(super) const NOT_FOLLOWED: &str = "only the ensemble's config names it, and its address is this machine's own, link-local or \
+                                       that of a cloud's metadata service: to ask it anyway, add it to the connect string";
 
 /// Metadata services of clouds that are not link-local: Oracle's, Alibaba's, Azure's, and Amazon's by IPv6.
 const METADATA: [IpAddr; 4] = [
@@ -41,8 +41,8 @@ const METADATA: [IpAddr; 4] = [
     IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
 ];
 
-/// Connects to `HOST:PORT`. What is looked at are the addresses that are called, not the name, which may change its meaning
-/// in between. Cancel safe.
+/// Connects to `HOST:PORT`. The check is on the addresses that are then called, not on the name, which could be resolved to
+/// others in between. Cancel safe.
 pub(super) async fn call(address: &str, named_by: NamedBy) -> Result<TcpStream, NotCalled> {
     let NamedBy::Config { on_this_machine } = named_by else {
         return TcpStream::connect(address).await.map_err(NotCalled::Io);

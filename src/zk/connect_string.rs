@@ -56,12 +56,12 @@ impl ConnectString {
             return Err(bad("it is empty".to_owned()));
         }
         if let Some(scheme) = foreign_scheme(text) {
-            return Err(bad(format!("it has the scheme {scheme}://, which is none of ZooKeeper's: leave it out")));
+            return Err(bad(format!("the scheme {scheme}:// is none of ZooKeeper's: leave it out")));
         }
         let (hosts, chroot) = split_chroot(text);
         if let Some(chroot) = chroot.filter(|chroot| is_repeated(chroot)) {
             let chroot = chroot.split(',').next().unwrap_or_default();
-            return Err(bad(format!("the chroot {chroot} stands once, after the last server")));
+            return Err(bad(format!("the chroot {chroot} may stand only once, after the last server")));
         }
         let chroot = match chroot {
             None | Some("/") => None,
@@ -142,7 +142,7 @@ impl ServerAddress {
                 match rest.strip_prefix(':') {
                     Some(port) => (host, port),
                     None if rest.is_empty() => (host, ""),
-                    None => return Err(format!("{text:?} goes on after its bracket")),
+                    None => return Err(format!("{text:?} has something other than a port after its bracket")),
                 }
             }
             None => rest.rsplit_once(':').unwrap_or((rest, "")),
@@ -151,7 +151,7 @@ impl ServerAddress {
             return Err(format!("{text:?} names no host"));
         }
         if host.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err(format!("{host:?} is no host name"));
+            return Err(format!("{host:?} is not a host name"));
         }
         let port = match port {
             "" => DEFAULT_PORT,
@@ -230,10 +230,10 @@ mod tests {
     fn a_scheme_and_a_chroot_after_each_server_are_named() {
         let why = |text: &str| servers(text).expect_err("unusable").to_string();
         for text in ["zk://zk1:2181", "zookeeper://zk1,zk2/a", "http://zk1:2181/a", "zk1:2181,zk://zk2"] {
-            assert!(why(text).contains("://, which is none of ZooKeeper's: leave it out"), "{}", why(text));
+            assert!(why(text).contains(":// is none of ZooKeeper's: leave it out"), "{}", why(text));
         }
         for text in ["a:2181/x,b:2181/x", "a/x,b/x", "a:2181/x,b:2181", "a/x/y,b/x/y"] {
-            assert!(why(text).contains("stands once, after the last server"), "{}", why(text));
+            assert!(why(text).contains("once, after the last server"), "{}", why(text));
         }
         assert_eq!(parse("zk1/a,b").chroot.expect("an odd chroot").as_str(), "/a,b");
     }

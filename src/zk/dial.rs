@@ -52,7 +52,7 @@ impl Dialer {
         };
         if let (Some(server), None) = (secure, &tls) {
             let why = format!(
-                "{} is to be spoken to over TLS: give the authority's certificate (--tls-ca)",
+                "{} is to be connected to over TLS: give the authority's certificate (--tls-ca)",
                 server.address()
             );
             return Err(ConnectError::BadTls(why));
@@ -110,7 +110,7 @@ impl Dialer {
         ServerFault::of_connection(error)
     }
 
-    /// Asks a server that closed a connection without a word why it may have: an own conversation on a fresh connection.
+    /// Finds out why a server may have closed a connection without a word, on a new connection.
     pub(super) async fn why_closed(&self, server: &ServerAddress, fault: &ServerFault) -> ServerFault {
         let reason = match (self.tls_for(server), fault) {
             (Some(tls), ServerFault::Closes) => {

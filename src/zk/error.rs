@@ -16,7 +16,7 @@ pub enum ConnectError {
     /// An identity is malformed.
     #[error("the {scheme} credentials cannot be used: {why}")]
     BadCredentials {
-        /// Its scheme.
+        /// The identity's scheme.
         scheme: String,
         /// What is wrong with it.
         why: &'static str,
@@ -24,12 +24,12 @@ pub enum ConnectError {
     /// A TLS file cannot be read or does not hold what it should.
     #[error("the TLS file {path:?} cannot be used: {why}")]
     BadTlsFile {
-        /// Which.
+        /// The file.
         path: PathBuf,
         /// What is wrong with it.
         why: String,
     },
-    /// TLS cannot be set up from files that are each right by themselves, or with such a server.
+    /// The TLS files do not fit together, or the server's host cannot be in a certificate.
     #[error("TLS cannot be used: {0}")]
     BadTls(String),
     /// The ensemble does not accept an identity.
@@ -44,7 +44,7 @@ pub enum ConnectError {
     /// A server was reached, but the session did not come about in time.
     #[error("no session within {}: {servers}", humantime::format_duration(*.within))]
     TooLate {
-        /// How long it was waited.
+        /// How long the attempt took.
         within: Duration,
         /// What the servers look like from here.
         servers: Unreachable,
@@ -57,17 +57,17 @@ pub enum ConnectError {
     },
     /// The system gives no port on loopback, or not enough of them.
     #[error(
-        "no session: this machine gives no socket ({0}); raise the limit of open files (ulimit -n), or close something"
+        "no session: this machine has no socket left ({0}); raise the limit of open files (ulimit -n), or close other programs"
     )]
     NoTransport(std::io::Error),
     /// Anything else that the client library reports.
-    #[error("no session: {0}; this was not expected, so try again, and look into the servers' logs when it stays")]
+    #[error("no session: {0}; this is unexpected: try again, and look into the servers' logs if it happens again")]
     Other(zookeeper_client::Error),
 }
 
 fn refusal(schemes: &[String]) -> String {
     if schemes.is_empty() {
-        return "the ensemble asks for a login, and there was none: give credentials (--auth-file)".to_owned();
+        return "the ensemble requires a login, and none was given: give credentials (--auth-file)".to_owned();
     }
     let schemes = schemes.join(", ");
     format!(
@@ -89,14 +89,14 @@ impl ConnectError {
         }
     }
 
-    /// Whether a command that has seen nothing yet had better end now than wait: the servers answered, and nothing but somebody's
-    /// work changes what they said. Whatever is permanent does so, and a chroot that is not there; the screen waits for that one,
-    /// since whoever looks at it may be the one who makes it.
+    /// Whether a command that has had no session yet should end now and not wait, since somebody must change something first. So
+    /// it is with every permanent error, and with a chroot that does not exist; the screen waits for the chroot, since whoever
+    /// looks at it may be about to create it.
     pub fn ends_a_command(&self) -> bool {
         self.is_permanent() || matches!(self, Self::NoChroot { .. })
     }
 
-    /// What is said by who goes on trying: the sentence, and what it waits for where that is not said in it.
+    /// The message for a caller that goes on trying: this error, and what is waited for.
     pub(crate) fn while_waiting(&self) -> String {
         match self {
             Self::NoChroot { .. } => format!("{self}; waiting until it is there"),

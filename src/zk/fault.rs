@@ -28,7 +28,7 @@ impl fmt::Display for Unreachable {
     }
 }
 
-/// What is the matter with a server, as far as can be told from outside. Its text continues a sentence that starts with
+/// What is the matter with a server, as far as can be seen from outside. Its text continues a sentence that starts with
 /// the server's address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ServerFault {
@@ -36,7 +36,7 @@ pub enum ServerFault {
     #[error("refused the connection: check the port, and that the server runs")]
     Refused,
     /// Nothing came back.
-    #[error("did not answer in time: check the address, and that no firewall stands between")]
+    #[error("did not answer in time: check the address, and that no firewall is in the way")]
     TimedOut,
     /// The name resolves to no address.
     #[error("is not known by that name: check the host name and the resolver")]
@@ -46,8 +46,8 @@ pub enum ServerFault {
     Io(String),
     /// It accepts connections and closes them.
     #[error(
-        "closed the connection at once: it may have as many connections from this host as it allows (maxClientCnxns), \
-         else check that it is ZooKeeper's client port and lets this host in"
+        "closed the connection at once: this host may have as many connections as the server allows (maxClientCnxns); else \
+         check that it is ZooKeeper's client port, and that it lets this host in"
     )]
     Closes,
     /// It accepts connections and stays silent.
@@ -57,10 +57,10 @@ pub enum ServerFault {
     #[error("does not speak ZooKeeper's protocol: check the port")]
     Foreign,
     /// It wants TLS, and we spoke plain.
-    #[error("wants TLS: give the authority's certificate (--tls-ca), or take the plain client port")]
+    #[error("wants TLS: give the authority's certificate (--tls-ca), or use the plain client port")]
     WantsTls,
     /// It speaks plain, and we wanted TLS.
-    #[error("does not speak TLS on that port: take the secure client port, or leave TLS out")]
+    #[error("does not speak TLS on that port: use the secure client port, or connect without TLS")]
     WantsPlain,
     /// Another authority signed its certificate.
     #[error(
@@ -69,7 +69,9 @@ pub enum ServerFault {
     )]
     UnknownIssuer,
     /// Its certificate is for other names.
-    #[error("shows a certificate for {0} only: connect by a name that it bears, or have this one added to it")]
+    #[error(
+        "shows a certificate for {0} only: connect by one of these names, or have this one added to the certificate"
+    )]
     WrongName(String),
     /// Its certificate is too old.
     #[error(
@@ -92,21 +94,21 @@ pub enum ServerFault {
     RefusesCertificate(String),
     /// It speaks TLS, but no handshake came about.
     #[error(
-        "did not come to terms over TLS ({0}): check the TLS versions and ciphers of both sides, and the server's log"
+        "failed in the TLS handshake ({0}): check the TLS versions and ciphers of both sides, and the server's log"
     )]
     Handshake(String),
     /// It is a ZooKeeper server without a quorum.
-    #[error("is a ZooKeeper server that serves nobody now: look whether a majority of the ensemble runs")]
+    #[error("is a ZooKeeper server that serves no clients now: check that a majority of the ensemble runs")]
     NotServing,
     /// It has lost its ensemble and serves reads alone.
-    #[error("is alone and serves reads only: a majority of the ensemble is down, so look for its other members")]
+    #[error("is alone and serves reads only: a majority of the ensemble is down, so check its other members")]
     ReadOnly,
     /// It refused the login, or wants one.
     #[error("refused the login: check user and password")]
     LoginRefused,
     /// It is a ZooKeeper server, and yet there is no session.
     #[error(
-        "is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are usual"
+        "is a ZooKeeper server but gave no session: look into its log; too many connections or a required login are the usual causes"
     )]
     NoSession,
     /// It broke the protocol.
@@ -147,7 +149,7 @@ impl ServerFault {
 }
 
 impl Unreachable {
-    /// Whether there is a fault at every server that stays by itself.
+    /// Whether every server has a fault that stays until somebody changes something.
     pub fn is_permanent(&self) -> bool {
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| fault.is_permanent())
     }

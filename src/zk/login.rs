@@ -1,8 +1,8 @@
-//! Whether the servers took us for whom we said we are.
+//! Whether the servers accepted a SASL login.
 //!
-//! A server may keep a client whose SASL login failed, as nobody (`zookeeper.allowSaslFailedClients`, or no SASL provider at
-//! all), and not a word of the protocol says so: what that client may not see then looks as if it were not there. So the
-//! session is asked who it is (`whoAmI`, from ZooKeeper 3.7).
+//! A server may keep a client whose SASL login failed, as an anonymous one (`zookeeper.allowSaslFailedClients`, or no SASL
+//! provider at all), and nothing in the protocol says so: what that client may not see then looks as if it did not exist. So
+//! the server is asked who we are (`whoAmI`, from ZooKeeper 3.7).
 //!
 //! A `digest` identity needs no such question: the server says that it took it, and a wrong password makes another identity, not
 //! a failure.
@@ -17,12 +17,12 @@ use zookeeper_client::{AuthUser, Client, Error};
 use super::transport::TransportStatus;
 use super::{Auth, ConnectError};
 
-/// What is to be said once where a login could not be verified.
+/// What is shown once when a login could not be verified.
 const UNVERIFIED: &str = "the sasl login could not be verified: this server is older than ZooKeeper 3.7 and does not say who we are; \
-                          if the password is wrong it may serve us as nobody, and what only that user may read is missing";
+                          if the password is wrong, it may treat us as anonymous, and what only that user may read is missing";
 
-/// Whether a login of this process could not be verified: a session is handed out by many ways, and this concerns whoever
-/// looks at the screen.
+/// Whether a login of this process could not be verified. One for the process: many parts of it open sessions, all with the
+/// identities of the same user, and the note is for that user.
 static COULD_NOT_VERIFY: LazyLock<watch::Sender<bool>> = LazyLock::new(watch::Sender::default);
 
 /// The sentence to show when a login of this process could not be verified; `None` when there was no such login so far.

@@ -2,7 +2,7 @@
 //!
 //! [`connect()`] makes one attempt of bounded length. When it fails, [`ConnectError`] says what is the matter with which
 //! server and what to do about it. Whether and when to try again is the caller's
-//! choice; [`ConnectError::is_permanent`] tells when it is useless, and [`ConnectError::ends_a_command`] when a command does not wait.
+//! choice; [`ConnectError::is_permanent`] says when it is useless, and [`ConnectError::ends_a_command`] when a command does not wait.
 //!
 //! Every session goes through a transport of its own (`transport`): a port on loopback that serves this process only, opens the
 //! connections to the servers itself, and lets nothing pass that the client library could choke on.

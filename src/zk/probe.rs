@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use super::connect_string::ServerAddress;
 use super::fault::ServerFault;
 
-/// For each step of the conversation: the name, the connection, the answer.
+/// How long each step may take: resolving the name, connecting, answering.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// A command that every ZooKeeper server answers on a plain client port, if only by saying that it may not.

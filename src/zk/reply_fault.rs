@@ -1,6 +1,6 @@
 //! What can be wrong with a server's reply, and the bounds on replies.
 
-/// The largest reply that is taken from a server, in bytes: 64 MiB. ZooKeeper's own clients take 1 MiB unless told otherwise.
+/// The largest reply that is taken from a server, in bytes: 64 MiB. The default of ZooKeeper's own clients is 1 MiB.
 pub const MAX_REPLY: u32 = 64 << 20;
 
 /// The most names that are taken in one reply.
@@ -20,20 +20,21 @@ pub enum ReplyFault {
     NegativeLength(i32),
     /// More names than are taken.
     #[error(
-        "sent a list of {0} names, more than the bound of 1048576: look for a node with too many children, and take a \
-         root below it (--root)"
+        "sent a list of {0} names, more than the bound of 1048576: look for a node with too many children, or choose \
+         a root below it (--root)"
     )]
     TooMany(u32),
     /// The frame ends before what it should hold.
     #[error("cut a reply short: {ADVICE}")]
     Short,
     /// The connection ended within a frame.
-    #[error("sent only the beginning of a reply before the connection was cut: look whether it runs, and into its log")]
+    #[error(
+        "sent only the beginning of a reply before the connection was cut: check that it runs, and look into its log"
+    )]
     Unfinished,
     /// Nothing came for too long, though something was asked.
     #[error(
-        "fell silent, so that the connection to it was cut: look whether it runs, and whether the network between lets \
-         its answers through"
+        "fell silent, so the connection to it was cut: check that it runs, and that the network lets its answers through"
     )]
     FellSilent,
     /// The frame goes on after what it should hold.
@@ -57,5 +58,4 @@ pub enum ReplyFault {
 }
 
 /// What to do about a server that breaks the protocol.
-const ADVICE: &str =
-    "check that it is ZooKeeper's client port and nothing changes what passes, and look into the server's log";
+const ADVICE: &str = "check that it is ZooKeeper's client port and that nothing in between changes the data, and look into the server's log";

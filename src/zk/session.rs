@@ -5,7 +5,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 use zookeeper_client::{Client, SessionState, StateWatcher};
 
-/// How long the end of a session is waited for.
+/// How long to wait for the end of a session.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Closes a session, if this is its last client, and waits until that is known: two seconds at most. Without a connection a

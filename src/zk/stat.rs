@@ -1,10 +1,10 @@
-//! The client library's stat as ours.
+//! Converts the client library's stat.
 
 use zookeeper_client::Stat;
 
 use crate::znode::{SessionId, Timestamp, ZnodeStat, Zxid};
 
-/// What the client library says of a node, in our words.
+/// The client library's stat as this crate's type.
 pub fn stat_of(stat: &Stat) -> ZnodeStat {
     ZnodeStat {
         czxid: Zxid(stat.czxid),

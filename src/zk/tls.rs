@@ -17,7 +17,7 @@ use crate::files::{self, FileError, Sensitivity};
 /// The largest file that is read, in bytes: a bundle of all public authorities has a fifth of it.
 const MAX_FILE_SIZE: u64 = 1 << 20;
 
-/// How many of a certificate's names are told.
+/// How many of a certificate's names an error shows.
 const MAX_PRESENTED: usize = 5;
 
 /// Reads the PEM files: servers are to name their host in a certificate by the authority. What is wrong with a key is said
@@ -69,7 +69,7 @@ async fn identity(
     Ok((chain, key))
 }
 
-/// Why our own certificate is good for nobody today; `None` when it is in its time, or that cannot be told.
+/// Why our own certificate is not valid now; `None` when it is, or that cannot be found out.
 ///
 /// Who signed it is the servers' business, and they may know authorities that we do not. But the verifier looks at the dates
 /// before it looks for a signer.
@@ -150,7 +150,7 @@ async fn read(path: &Path, guard: Sensitivity) -> Result<String, ConnectError> {
     let text = tokio::task::spawn_blocking(move || files::read_text(&file, guard, MAX_FILE_SIZE)).await;
     text.map_err(|error| bad(path, &error.to_string()))?.map_err(|why| match &why {
         FileError::Io(error) if error.kind() == std::io::ErrorKind::InvalidData => {
-            bad(path, "it is no text file, and so not in PEM form")
+            bad(path, "it is not a text file, so not in PEM form")
         }
         _ => bad(path, &why.to_string()),
     })

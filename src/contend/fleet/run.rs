@@ -117,11 +117,11 @@ impl Runner {
             let Some(roster) = &mut self.roster else { return Ok(()) };
             tokio::select! {
                 biased;
-                Some(order) = commands.recv() => match order {
+                Some(command) = commands.recv() => match command {
                     FleetCommand::Join(clients) => {
                         roster.join(clients).await.map_err(|error| ContendError::Sockets(error.to_string()))?;
                     }
-                    order => roster.command(order),
+                    command => roster.command(command),
                 },
                 () = roster.ended() => {}
                 _ = status_ticks.tick() => {
@@ -289,7 +289,7 @@ impl Runner {
     async fn why_lost(&self) -> String {
         match zk::connect(&self.options.connection).await {
             Err(error) => error.to_string(),
-            Ok(_) => "the connection was lost, and no other one came about in time".to_owned(),
+            Ok(_) => "the connection was lost, and no new one could be made in time".to_owned(),
         }
     }
 }

@@ -15,9 +15,9 @@ use super::SceneSessions;
 use crate::zk::Transport;
 use crate::znode::{Sequence, ZnodePath};
 
-/// Who loses the reply.
+/// The number of the worker that loses the reply.
 const UNLUCKY: u32 = 2;
-/// How long it rests before it tries again over a lost connection.
+/// The pause before another try after a lost connection.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// How often it tries.
 const MAX_ATTEMPTS: u32 = 30;
@@ -87,7 +87,7 @@ async fn queue(session: &Client, lock: &ZnodePath) -> Result<Vec<(String, String
     Ok(numbered.into_iter().map(|(_, named)| named).collect())
 }
 
-/// The link of the unlucky one, and whether its next reply is lost.
+/// The link of the worker that loses a reply, and whether it loses the next one.
 struct Slip {
     link: Arc<Transport>,
     due: Arc<AtomicBool>,

@@ -38,8 +38,8 @@ pub enum SceneCommand {
     End,
 }
 
-/// Plays scenes, each in a task of its own. A scene that is over leaves in the background; [`end`](Self::end) waits for all.
-/// Dropped, they leave too.
+/// Runs scenes, each in a task of its own. The sessions of a scene that is over are closed in the background; [`end`](Self::end)
+/// waits for all. They are closed too when this is dropped.
 #[derive(Debug)]
 pub struct SceneRunner {
     connection: ConnectOptions,
@@ -69,8 +69,8 @@ impl SceneRunner {
     /// # Panics
     ///
     /// Outside of a Tokio runtime.
-    pub fn send(&mut self, direction: SceneCommand) {
-        match direction {
+    pub fn send(&mut self, command: SceneCommand) {
+        match command {
             SceneCommand::Start { play, locks } => {
                 self.clear();
                 let (actions, received) = mpsc::channel(MAX_QUEUED_ACTIONS);
@@ -130,7 +130,7 @@ async fn run_scene(
     let played = stop.run_until_cancelled(sessions.run(play, &locks, actions)).await;
     if let Some(Err(why)) = played {
         let _ = failed.try_send(why);
-        // What stands, stands: it may be looked at until the scene is over.
+        // Its nodes stay until the scene is over, so that one can look at them.
         stop.cancelled().await;
     }
     sessions.close_all().await;
@@ -162,7 +162,7 @@ impl SceneSessions {
             (ScriptedClients::Cycle { behind, .. }, [first, second]) => {
                 cycle::play(self, [first, second], behind, actions).await
             }
-            _ => Err("the scene has other locks than it needs".to_owned()),
+            _ => Err("the scene does not have the locks that it needs".to_owned()),
         }
     }
 

@@ -68,11 +68,11 @@ impl NodeRead {
 /// What came back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum ReadAnswer {
-    /// To [`Read::Node`].
+    /// To [`NodeRead::Node`].
     Node(Node),
-    /// To [`Read::List`].
+    /// To [`NodeRead::List`].
     Children(Vec<String>, ZnodeStat),
-    /// To [`Read::Count`].
+    /// To [`NodeRead::Count`].
     Descendants(usize),
     /// There is no such node.
     NoNode,
@@ -156,7 +156,7 @@ impl Follower {
         self.pending.waiting_for_events()
     }
 
-    /// Does without counting from here on.
+    /// Counts no descendants from here on.
     pub(super) fn stop_counting(&mut self) {
         self.counts = false;
     }

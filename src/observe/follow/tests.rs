@@ -123,7 +123,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_a_sound_server_tells_brings_no_deleted_node_back(
+    fn what_a_sound_server_answers_brings_no_deleted_node_back(
         steps in steps(),
         roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b/lock", "/b/q"])],
         watching in prop_oneof![3 => Just(WatchStyle::Recursive), 1 => Just(WatchStyle::OneShot)],

@@ -1,4 +1,5 @@
-//! As on a real server, these tell of watches of nodes and their data alone, never of those of children.
+//! `wchs`, `wchp` and `wchc`: who watches what. As on a real server, they show watches of nodes and their data only, not those of
+//! children.
 
 use std::fmt::Write;
 

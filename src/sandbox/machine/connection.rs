@@ -55,22 +55,22 @@ impl fmt::Display for CloseReason {
             Self::Closed => "the client closed its session",
             Self::Expired => "the session expired",
             Self::Moved => "the session moved to another connection",
-            Self::NoSession => "no such session, or not its password",
+            Self::NoSession => "there is no such session, or the password is wrong",
             Self::TooManySessions => "there are as many sessions as there may be",
             Self::FromTheFuture => "the client has seen a zxid that this server has not given yet",
-            Self::BadLength(length) => return write!(f, "a frame of {length} bytes is none that is taken"),
+            Self::BadLength(length) => return write!(f, "a frame of {length} bytes is not accepted"),
             Self::NoHeader => "a frame is too short for what it must hold",
             Self::BadCredentials => "the credentials were not accepted",
             Self::UnknownOperation(op) => return write!(f, "operation {op} is not known"),
             Self::Unread => "the client does not read what it is sent",
-            Self::LongAnswer => "the answer to a word is longer than what may wait for a client",
-            Self::Crowded => "all connections together take more memory than they may, and this one most of it",
+            Self::LongAnswer => "the answer to a four-letter word is too long",
+            Self::Crowded => "all connections together take too much memory, and this one takes most",
             Self::Silent => "the client asked for no session in time",
         })
     }
 }
 
-/// What `cons` tells of a connection.
+/// What `cons` shows of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct Traffic {
     pub since: i64,
@@ -98,9 +98,9 @@ pub struct ClientConnection {
     pub sending: usize,
     /// Bytes that were received and are not done with.
     pub received: usize,
-    /// What it counted for in the machine's sum when that was last reckoned.
+    /// What it counts for in the machine's sum, in bytes.
     pub counted: usize,
-    /// Tells it from one that had its number before.
+    /// Distinguishes it from an earlier connection with the same number.
     pub serial: u64,
     /// Set once the connection is to be closed, after `out` was sent.
     pub end: Option<CloseReason>,

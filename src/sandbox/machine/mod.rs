@@ -56,13 +56,13 @@ pub struct Machine {
     next_sweep: i64,
     /// Bytes that all connections take.
     buffered: usize,
-    /// Connections by when they must have a session, the first to be due first; with their serials.
+    /// Until when each connection must have a session, the earliest first; with the connection's number and serial.
     handshakes: VecDeque<(i64, usize, u64)>,
     opened: u64,
 }
 
 impl Machine {
-    /// A new server. Whoever knows the secret knows the passwords of its sessions.
+    /// A new server. The passwords of its sessions follow from the secret.
     pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_LENGTH], now: i64) -> Self {
         let tick = millis(options.tick);
         let next_sweep = now.saturating_add(millis(options.sweep).max(1));
@@ -113,8 +113,8 @@ impl Machine {
         }
     }
 
-    /// Carries out what a connection has sent; gives how many bytes of it are done with. When it stops before the end
-    /// though there are whole frames, it is somebody else's turn: call again with the rest.
+    /// Carries out what a connection has sent; gives how many bytes of it are done with. It may stop before the end though there
+    /// are whole frames, so that others get their turn: call again with the rest.
     pub fn receive(&mut self, id: usize, bytes: &[u8], now: i64) -> usize {
         let done = self.carry_out(id, bytes, now);
         if let Some(connection) = self.connections.get_mut(id) {

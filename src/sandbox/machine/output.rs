@@ -6,7 +6,7 @@ use crate::sandbox::watch::FiredEvent;
 use crate::sandbox::wire::{ErrorCode, event, refusal, reply};
 
 impl Machine {
-    /// Tells watchers of a change.
+    /// Sends the events of a change to its watchers.
     pub(super) fn notify(&mut self, change: &Change) {
         match change {
             Change::Created { path, acls, above, .. } => {
@@ -28,7 +28,7 @@ impl Machine {
         }
     }
 
-    /// Sends an event to those who may read the node. Who may not has lost a watch that fires once all the same, and was
+    /// Sends an event to those who may read the node. A watcher that may not has lost its one-shot watch all the same, and was
     /// counted, as on servers with the fix of CVE-2024-23944.
     pub(super) fn send(&mut self, FiredEvent { kind, path, watchers }: &FiredEvent<'_>, acls: &[Acl]) {
         for watcher in watchers {
@@ -62,7 +62,7 @@ impl Machine {
         Self::mark(&mut self.ready, id, connection);
         self.reckon(id);
         if is_too_much {
-            // What waits is not wanted, and what is cut in two is of no use.
+            // The client does not want what waits, and part of a frame is of no use to it.
             self.end(id, CloseReason::Unread);
             self.drop_output(id);
         }

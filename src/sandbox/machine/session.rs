@@ -4,7 +4,7 @@ use super::{CloseReason, Machine};
 use crate::sandbox::tree::Change;
 
 impl Machine {
-    /// The client ends its session. It hears of its own nodes' end, where it watched them, before the reply.
+    /// The client ends its session. Events of its own nodes, where it watched them, come before the reply.
     pub(super) fn close_session(&mut self, id: usize, xid: i32) {
         let Some((session, _)) = self.connections.get(id).and_then(|connection| connection.session) else { return };
         self.end_session(session);

@@ -120,10 +120,10 @@ fn a_silent_session_ends_at_the_tick_after_its_timeout_with_its_nodes_and_its_co
     let mut woken = Vec::new();
     machine.ready(&mut woken);
     assert!(woken.contains(&silent) && woken.contains(&other), "{woken:?}");
-    let mut told = Vec::new();
-    assert_eq!(machine.take(silent, &mut told), Some(CloseReason::Expired));
-    assert_eq!(machine.take(other, &mut told), None);
-    assert_eq!(outcomes(&told), [(-1, 0)]);
+    let mut sent = Vec::new();
+    assert_eq!(machine.take(silent, &mut sent), Some(CloseReason::Expired));
+    assert_eq!(machine.take(other, &mut sent), None);
+    assert_eq!(outcomes(&sent), [(-1, 0)]);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::sandbox::watch::{WatchKind, WatchMode, WatchTables};
 use crate::sandbox::wire::{ErrorCode, EventKind, Header, Reader, SetWatches, Writer, event, op};
 
 impl Machine {
-    /// Watches a node until the watch is taken back.
+    /// Watches a node until the watch is removed.
     pub(super) fn add_watch(&mut self, id: usize, xid: i32, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let mode = match asked {
@@ -23,7 +23,7 @@ impl Machine {
         self.reply(id, xid, |out| out.put_int(0));
     }
 
-    /// Looks for a watch of the connection, and takes it back when that was asked for.
+    /// Looks for a watch of the connection, and removes it when that was asked for.
     pub(super) fn take_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let asked = from.some_text().and_then(|path| Ok((path, from.int()?)));
         let (path, kind) = match asked {
@@ -40,8 +40,8 @@ impl Machine {
         if found { self.reply(id, header.xid, |_| {}) } else { self.refuse(id, header.xid, ErrorCode::NoWatcher) }
     }
 
-    /// Sets again what the client watched on a connection that it lost. What happened since is told in place of a one-shot
-    /// watch; of a persistent one nothing is.
+    /// Sets again what the client watched on a connection that it lost. A one-shot watch that would have fired since is answered
+    /// with its event instead; for a persistent one nothing is sent.
     pub(super) fn set_watches(&mut self, id: usize, header: Header, mut from: Reader<'_>) {
         let Ok(asked) = SetWatches::read(header.op, &mut from) else {
             return self.refuse(id, header.xid, ErrorCode::MarshallingError);

@@ -1,4 +1,4 @@
-//! Lets the machine's time pass.
+//! The clock of the machine: lets sessions expire and containers go when they are due.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -13,13 +13,14 @@ use tokio::time::timeout;
 use super::shared::{SharedMachine, Waker};
 use crate::sandbox::machine::CloseReason;
 
-/// How much is read at once.
+/// How many bytes are read at once.
 const READ_SIZE: usize = 16 << 10;
 
-/// A buffer that has grown beyond this is not kept.
+/// A buffer that has grown beyond this many bytes is not kept.
 const MAX_KEPT_BUFFER: usize = 256 << 10;
 
-/// That so much was sent is told at once, since it counts as long as it is not; of less it is when more is sent.
+/// In bytes. When more than this was sent, the machine learns it at once, since unsent bytes count; less is reported with the next
+/// output.
 const REPORT_SENT_ABOVE: usize = 4 << 10;
 
 /// How long a client may take to read what it is sent.
@@ -88,7 +89,7 @@ impl ConnectionTask {
             if !self.output.is_empty() {
                 tokio::select! {
                     written = timeout(WRITE_TIMEOUT, writing.write_all(&self.output)) => written??,
-                    // The next turn tells why.
+                    // The next turn gives the reason.
                     () = self.waker.cut.cancelled() => {}
                 }
             }
@@ -109,7 +110,7 @@ impl ConnectionTask {
         }
     }
 
-    /// One turn under the lock, on what stands behind the bytes that are done with; tells whether there are whole frames left.
+    /// One turn under the lock, on the bytes after the first `done`; also gives whether whole frames are left.
     fn turn(&mut self, done: &mut usize) -> (Option<CloseReason>, bool) {
         let now = self.shared.now();
         let mut state = self.shared.lock();

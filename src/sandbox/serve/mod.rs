@@ -27,7 +27,7 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
     /// Others than this machine could connect, and nobody said that they may.
-    #[error("{0} is no loopback address: the sandbox is for this machine alone, so listen on 127.0.0.1")]
+    #[error("{0} is no loopback address: the sandbox is for this machine only, so listen on 127.0.0.1")]
     NotLoopback(SocketAddr),
     /// The listener does not work.
     #[error("the sandbox cannot listen: {0}; try another port")]

@@ -13,11 +13,11 @@ use crate::sandbox::config::SandboxConfig;
 use crate::sandbox::machine::Machine;
 use crate::time;
 
-/// The machine, and how to wake who waits for it.
+/// The machine, and how to wake the tasks that wait for it.
 #[derive(Debug)]
 pub(super) struct SharedMachine {
     state: Mutex<GuardedState>,
-    /// Told when the clock may have less time than it thought.
+    /// Notified when something is due sooner than the clock knows.
     pub sooner: Notify,
     /// The time at the start, in milliseconds since 1970, and when that was: the clock goes on evenly whatever happens to
     /// the system's.
@@ -35,7 +35,7 @@ pub(super) struct GuardedState {
     ready: Vec<usize>,
 }
 
-/// How a connection's task is told that something waits for it.
+/// How a connection's task is woken.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waker {
     /// Something is to be sent, or it is to be closed.

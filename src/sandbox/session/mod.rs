@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn passwords_cannot_be_told_from_ids() {
+    fn passwords_do_not_follow_from_ids() {
         let other = SessionTable::new([8; PASSWORD_LENGTH], 100, 0);
         assert_ne!(sessions().password(1), sessions().password(2));
         assert_ne!(sessions().password(1), other.password(1));

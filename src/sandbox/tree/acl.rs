@@ -16,7 +16,7 @@ pub const MAX_ACLS: usize = 128;
 /// What an ACL costs in memory besides its scheme and its id, about.
 const ACL_MEMORY: usize = 64;
 
-/// Who may: a scheme, and what that scheme calls somebody.
+/// An identity: a scheme, and the id within it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Id {
     pub scheme: Box<str>,
@@ -28,7 +28,7 @@ impl Id {
         Self { scheme: scheme.into(), id: id.into() }
     }
 
-    /// Who knows a user's password, given as `USER:PASSWORD`.
+    /// The identity of whoever knows a user's password, given as `USER:PASSWORD`.
     pub fn of_digest(credentials: &str) -> Self {
         let user = credentials.split(':').next().unwrap_or_default();
         let hash = STANDARD.encode(Sha1::digest(credentials.as_bytes()));
@@ -71,7 +71,7 @@ fn network(text: &str) -> Option<(u32, u32)> {
     Some((address.parse::<Ipv4Addr>().ok()?.into(), mask))
 }
 
-/// Somebody, and what they may do to a node.
+/// An identity, and what it may do to a node.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Acl {
     pub permissions: i32,
@@ -96,12 +96,12 @@ pub fn acl_bytes(acls: &[Acl]) -> usize {
     acls.iter().map(|acl| ACL_MEMORY + acl.id.scheme.len() + acl.id.id.len()).sum()
 }
 
-/// ACLs that let anybody do so much.
+/// ACLs that give everybody these permissions.
 pub fn anyone(permissions: i32) -> Acls {
     Arc::new([Acl { permissions, id: Id::new("world", "anyone") }])
 }
 
-/// The ACLs as a node keeps them: without doubles, and with whom `auth` stands for.
+/// The ACLs as a node keeps them: without duplicates, and with the identities for which `auth` stands.
 pub fn settle(wanted: &[Acl], who: &[Id]) -> Result<Acls, ErrorCode> {
     let mut settled = Vec::new();
     let mut seen = HashSet::new();

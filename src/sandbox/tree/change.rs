@@ -1,10 +1,10 @@
-//! The changes of the tree, and how each is taken back.
+//! The changes of the tree, and how each is undone.
 
 use std::sync::Arc;
 
 use super::{Acls, ErrorCode, Node, Owner, Stat, Tree, TreeMode, acl_bytes, known, name, parent, validate};
 
-/// A node that is to be made, by whom it may be.
+/// A node that is to be created; the permission has been checked.
 #[derive(Debug)]
 pub struct Wish<'a> {
     pub path: &'a str,
@@ -14,7 +14,7 @@ pub struct Wish<'a> {
     pub owner: Owner,
 }
 
-/// What happened to the tree, for the reply and for watchers: those are told who may read the node, or, of a change of
+/// What happened to the tree, for the reply and for the watchers. An event goes to those who may read the node, or, for a change of
 /// children, the node `above` it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
@@ -34,7 +34,7 @@ pub enum Change {
         stat: Stat,
         acls: Acls,
     },
-    /// Watchers are not told of ACLs.
+    /// Watchers get no event for it.
     AclChanged {
         stat: Stat,
     },
@@ -44,7 +44,7 @@ pub enum Change {
     },
 }
 
-/// How to take a change back.
+/// How to undo a change.
 #[derive(Debug)]
 pub enum Undo {
     Create { path: Arc<str>, made: i32, pzxid: i64 },
@@ -57,7 +57,7 @@ pub enum Undo {
 type Done = Result<(Change, Undo), ErrorCode>;
 
 impl Tree {
-    /// Makes a node. Who asks may create below the parent, which has been checked.
+    /// Creates a node. That the client may create below the parent has been checked.
     pub fn create(&mut self, wish: Wish<'_>, zxid: i64, time: i64) -> Done {
         let parent_path = known(parent(wish.path)?);
         let above = self.node(parent_path)?;
@@ -145,7 +145,7 @@ impl Tree {
         Ok((Change::Checked { stat: node.stat() }, Undo::Check))
     }
 
-    /// Takes a change back. Of several, the last comes first.
+    /// Undoes a change. Of several, the last must be undone first.
     pub fn undo(&mut self, undo: Undo) {
         match undo {
             Undo::Create { path, made, pzxid } => {

@@ -1,7 +1,7 @@
-//! The tree of nodes: what is there, what each operation makes of it, and how to take that back.
+//! The tree of nodes: what is there, how each operation changes it, and how to undo that.
 //!
-//! It knows no session's end and no connection: who asks has been checked, and what a change means to watchers is told by
-//! [`Change`]. Every change can be undone, which is how a failed transaction leaves nothing.
+//! It knows no sessions and no connections: permissions have been checked before, and [`Change`] says what a change means to
+//! watchers. Every change can be undone, which is how a failed transaction leaves nothing.
 
 mod acl;
 mod change;

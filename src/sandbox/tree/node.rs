@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::Acls;
 
-/// Who or what ends a node.
+/// What deletes a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Owner {
-    /// Whoever deletes it.
+    /// A client only.
     Nobody,
     /// The end of this session.
     Session(i64),

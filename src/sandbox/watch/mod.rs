@@ -1,4 +1,4 @@
-//! Who watches what: one-shot, persistent and recursive watches, and who is told of an event.
+//! Who watches what: one-shot, persistent and recursive watches, and who gets an event.
 //!
 //! A watch belongs to a connection, not to a session: after a reconnect the client says again what it watches.
 
@@ -10,7 +10,7 @@ pub use table::{WatchMode, WatchTable};
 
 use super::wire::EventKind;
 
-/// Which watches a client means when it takes one back.
+/// Which watches a client wants to remove.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WatchKind {
     Children,
@@ -28,7 +28,7 @@ pub struct WatchTables {
     pub statistics: EventStatistics,
 }
 
-/// Who is told of an event.
+/// An event, and who gets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FiredEvent<'a> {
     pub kind: EventKind,
@@ -53,13 +53,13 @@ impl WatchTables {
         2 * (table::WATCH_MEMORY + path.len())
     }
 
-    /// Watches a node until it is taken back.
+    /// Watches a node until the watch is removed.
     pub fn add(&mut self, path: &str, watcher: usize, mode: WatchMode) {
         self.data.add(path, watcher, mode);
         self.child.add(path, watcher, mode);
     }
 
-    /// Takes back; `false` when there was none.
+    /// Removes a watch; `false` when there was none.
     pub fn remove(&mut self, path: &str, watcher: usize, kind: WatchKind) -> bool {
         let child = kind != WatchKind::Data && self.child.remove(path, watcher);
         let data = kind != WatchKind::Children && self.data.remove(path, watcher);
@@ -86,7 +86,7 @@ impl WatchTables {
         [self.fire_data(path, EventKind::DataChanged)]
     }
 
-    /// Who watches both a node and its children is told once that it is gone, but counted twice.
+    /// Whoever watches both a node and its children gets one event when it is deleted, but is counted twice.
     pub fn deleted<'a>(&mut self, path: &'a str, parent: &'a str) -> [FiredEvent<'a>; 3] {
         let data = self.fire_data(path, EventKind::Deleted);
         let mut child = self.fire_child(path, EventKind::Deleted);
@@ -112,15 +112,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_watches_a_node_and_its_children_is_told_once_that_it_is_gone_and_counted_twice() {
+    fn who_watches_a_node_and_its_children_gets_one_event_when_it_is_deleted_and_is_counted_twice() {
         let mut watches = WatchTables::default();
         watches.data.add("/a", 1, WatchMode::OneShot);
         watches.child.add("/a", 1, WatchMode::OneShot);
         watches.child.add("/", 2, WatchMode::OneShot);
-        let told: Vec<(EventKind, Vec<usize>)> =
+        let sent: Vec<(EventKind, Vec<usize>)> =
             watches.deleted("/a", "/").map(|fired| (fired.kind, fired.watchers)).into();
         let (deleted, children) = (EventKind::Deleted, EventKind::ChildrenChanged);
-        assert_eq!(told, [(deleted, vec![1]), (deleted, vec![]), (children, vec![2])]);
+        assert_eq!(sent, [(deleted, vec![1]), (deleted, vec![]), (children, vec![2])]);
         assert_eq!(watches.statistics.of(deleted).sum, 2);
         assert_eq!(watches.statistics.of(children).sum, 1);
         assert_eq!(watches.len(), 0);

@@ -14,9 +14,9 @@ pub(super) const WATCH_MEMORY: usize = 256;
 pub enum WatchMode {
     /// Until its first event.
     OneShot,
-    /// Until it is taken back.
+    /// Until it is removed.
     Persistent,
-    /// As that, for the node and all below it; it is never told that children changed.
+    /// Until it is removed, for the node and all below it. It gets no events of changed children.
     Recursive,
 }
 
@@ -123,7 +123,7 @@ impl WatchTable {
         }
     }
 
-    /// Takes one back; `false` when there was none.
+    /// Removes a watch; `false` when there was none.
     pub fn remove(&mut self, path: &str, watcher: usize) -> bool {
         if !self.take(path, watcher) {
             return false;
@@ -146,7 +146,7 @@ impl WatchTable {
         }
     }
 
-    /// Who is told of an event, in order; one-shot watches are gone afterwards.
+    /// The connections that get an event, in order; their one-shot watches are gone afterwards.
     pub fn fire(&mut self, path: &str, kind: EventKind) -> Vec<usize> {
         let mut fired = Vec::new();
         let mut spent = Vec::new();
@@ -182,7 +182,7 @@ impl WatchTable {
         self.by_watcher.iter().map(|(watcher, paths)| (*watcher, paths))
     }
 
-    /// Takes one out of the paths alone.
+    /// Removes a watch from the lists by path only.
     fn take(&mut self, path: &str, watcher: usize) -> bool {
         let Some(watchers) = self.by_path.get_mut(path) else { return false };
         let Some(mode) = watchers.remove(&watcher) else { return false };
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_that_lies_a_hundred_thousand_deep_tells_who_watches_far_above() {
+    fn an_event_of_a_node_a_hundred_thousand_deep_reaches_who_watches_far_above() {
         let mut table = WatchTable::default();
         table.add("/", 1, WatchMode::Recursive);
         table.add("/d/d", 2, WatchMode::Recursive);

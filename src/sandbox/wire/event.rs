@@ -2,7 +2,7 @@
 
 use super::writer::{NO_ZXID, Writer, reply};
 
-/// What a watch tells, with its number on the wire.
+/// What kind of event it is, with its number on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
 pub enum EventKind {
@@ -15,7 +15,7 @@ pub enum EventKind {
 /// The number that an event has in place of a request's.
 const XID: i32 = -1;
 
-/// The state of a session that is told of events.
+/// The state of the session that stands in every event.
 const CONNECTED: i32 = 3;
 
 /// Appends a watch event. It carries no zxid, as events of servers before 3.9 do not.

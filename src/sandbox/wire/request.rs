@@ -27,7 +27,7 @@ pub struct Connect<'a> {
     /// Zero when a new session is wanted.
     pub session: i64,
     pub password: &'a [u8],
-    /// Old clients do not say whether they would take a read-only server, and are not told that this is none.
+    /// Whether the client says if it would accept a read-only server. Old clients do not, and get no such flag in the answer either.
     pub says_read_only: bool,
 }
 

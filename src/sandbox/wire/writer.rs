@@ -3,7 +3,7 @@
 use super::ErrorCode;
 use crate::sandbox::tree::{Acl, Stat};
 
-/// The zxid that stands in a reply where it tells nothing.
+/// The zxid in a reply that has none.
 pub const NO_ZXID: i64 = -1;
 
 /// Where a frame's header has its error, from the frame's start.

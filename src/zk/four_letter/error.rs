@@ -15,11 +15,11 @@ pub enum AskError {
         address: String,
     },
     /// Nothing came in time.
-    #[error("{address} did not answer within {}: it hangs, is overloaded, or a firewall stands between", humantime::format_duration(*.within))]
+    #[error("{address} did not answer within {}: it hangs or is overloaded, or a firewall is in the way", humantime::format_duration(*.within))]
     Silent {
         /// Who.
         address: String,
-        /// How long it was waited.
+        /// The time limit of a question.
         within: Duration,
     },
     /// The operating system says something else.
@@ -30,13 +30,13 @@ pub enum AskError {
         /// What the operating system says.
         why: String,
     },
-    /// Only the ensemble's config names it, at an address where a config sends nobody.
+    /// Its address comes from the ensemble's config only, and is one to which a config must not lead.
     #[error("{address} is not asked: {NOT_FOLLOWED}")]
     NotFollowed {
         /// Who.
         address: String,
     },
-    /// There is no TLS with it.
+    /// TLS with it failed.
     #[error(
         "{address} cannot be trusted: {why}; check that its certificate is signed by the given authority and names this host"
     )]
@@ -63,13 +63,13 @@ pub enum AskError {
         needed: &'static str,
     },
     /// It has no quorum.
-    #[error("{address} serves nobody now: look whether a majority of the ensemble runs")]
+    #[error("{address} serves no clients now: check that a majority of the ensemble runs")]
     NotServing {
         /// Who.
         address: String,
     },
-    /// The answer is none to this question.
-    #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server, from 3.6.0", word = .word.as_str())]
+    /// The answer cannot be read as one to this word.
+    #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server of version 3.6.0 or newer", word = .word.as_str())]
     Foreign {
         /// Who.
         address: String,

@@ -19,9 +19,9 @@ use crate::server_view::{WatchEventTotals, four_letter as answer_of};
 /// How much one question may cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct QuestionLimits {
-    /// From the first packet to the last.
+    /// The longest time from the first packet to the last.
     pub within: Duration,
-    /// What is read of the answer. What follows is left with the server.
+    /// How many bytes of the answer are read at most.
     pub bytes: usize,
 }
 
@@ -130,7 +130,7 @@ async fn read(
     loop {
         match timeout_at(deadline, stream.read(&mut part)).await {
             Ok(Err(error)) if bytes.is_empty() => return Err(error),
-            // Servers end a connection over TLS without a word of farewell; what is whole, the answer tells.
+            // Servers end a connection over TLS without closing TLS first; the answer itself shows whether it is whole.
             Ok(Err(error)) if error.kind() == ErrorKind::UnexpectedEof => return Ok((bytes, false)),
             Err(_) | Ok(Err(_)) => return Ok((bytes, true)),
             Ok(Ok(0)) => return Ok((bytes, false)),

@@ -5,13 +5,13 @@
 pub enum Word {
     /// Version, mode, counts. Cheap, and allowed by default.
     Srvr,
-    /// Every connection. As long as there are connections.
+    /// Every connection. The answer grows with their number.
     Cons,
     /// Every session with its ephemeral nodes.
     Dump,
     /// How many watches there are. Cheap.
     Wchs,
-    /// Every watched path with the sessions that watch it. Dear: as long as there are watches.
+    /// Every watched path with the sessions that watch it. Costly: the answer grows with the number of watches.
     Wchp,
     /// The server's figures. Cheap.
     Mntr,

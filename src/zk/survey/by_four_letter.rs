@@ -30,8 +30,8 @@ struct WordReply {
     elapsed: Duration,
 }
 
-/// Asks one server all words; first what it is, then its connections, then the rest at the same time. An error when not even that is answered; what it
-/// cost is counted either way.
+/// Asks one server all words: first what it is, then its connections, then the rest at the same time. An error when the first
+/// is not answered; what it cost is counted either way.
 pub(super) async fn by_four_letter(
     tls: Option<&TlsConnector>,
     (address, named_by): (&str, NamedBy),
@@ -116,7 +116,7 @@ impl ByFourLetter<'_> {
         };
         if found.whole && !all && self.answers.server.connections.is_some() {
             self.answers.note_problem(format!(
-                "{} has connections on another port, which it does not list here: let its AdminServer be asked",
+                "{} has connections on another port, which it does not list here: let AdminServer be asked (--server-view http)",
                 self.address
             ));
         }
@@ -145,7 +145,7 @@ impl ByFourLetter<'_> {
             Ok(answer) => {
                 if answer.cut {
                     self.answers.note_problem(format!(
-                        "{} answered {} only in part, since that takes more than {} or {} bytes: it is overloaded or very large",
+                        "{} answered {} only in part: the whole answer takes longer than {} or more than {} bytes",
                         self.address,
                         word.as_str(),
                         humantime::format_duration(self.limits.within),

@@ -161,14 +161,14 @@ impl Member {
     /// By four-letter words; where they don't say everything, by AdminServer; where that doesn't answer, says that too.
     async fn four_letter_else_http(&mut self, wanted: WantedAnswers, load: &mut Load) -> Result<RoundAnswers, String> {
         let mut words = self.four_letter(wanted, load).await;
-        if words.as_mut().is_ok_and(|told| told.problems().next().is_none()) {
+        if words.as_mut().is_ok_and(|answers| answers.problems().next().is_none()) {
             return words.map_err(|fault| fault.sentence);
         }
         let tried = self.http_failed.as_ref().filter(|(at, _)| at.elapsed() < ADMIN_SERVER_RETRY_INTERVAL);
         let http = match tried {
             Some((_, error)) => error.clone(),
             None => match self.http(wanted, load).await {
-                Ok(told) => return Ok(told),
+                Ok(answers) => return Ok(answers),
                 Err(error) => error,
             },
         };
@@ -176,13 +176,15 @@ impl Member {
             self.http_failed = Some((Instant::now(), http.clone()));
         }
         match words {
-            Ok(mut told) => {
-                told.problems().for_each(|problem| *problem = format!("{problem}, or let AdminServer answer: {http}"));
-                Ok(told)
+            Ok(mut answers) => {
+                answers
+                    .problems()
+                    .for_each(|problem| *problem = format!("{problem}; AdminServer does not answer either: {http}"));
+                Ok(answers)
             }
             Err(FourLetterFailure { sentence, away: true }) => Err(sentence),
             Err(FourLetterFailure { sentence, away: false }) => {
-                Err(format!("{sentence}, or let AdminServer answer: {http}"))
+                Err(format!("{sentence}; AdminServer does not answer either: {http}"))
             }
         }
     }
@@ -249,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_told_as_the_session_sees_them() {
+    fn paths_are_those_that_the_session_sees() {
         let watched = |path| WatchedPath { path: ZnodePath::new(path).expect("a path"), sessions: Vec::new() };
         let chroot = ZnodePath::new("/prod").expect("a path");
         let seen = |path| below(Some(&chroot), watched(path)).map(|watched| watched.path.to_string());

@@ -48,7 +48,7 @@ impl MemberAddress {
 
     pub(super) fn why_no_http(&self) -> String {
         format!(
-            "several members run on {}, and one AdminServer address cannot tell them apart: let words be asked",
+            "several members run on {}, and one AdminServer address cannot tell them apart: let four-letter words be asked (--server-view words)",
             self.host
         )
     }

@@ -105,7 +105,7 @@ impl Surveyor {
         Ok(Self { views, watchers_wanted, task, cancel: cancel.drop_guard() })
     }
 
-    /// Whether to ask who watches what, which is dear, from now on. At the start it is not asked.
+    /// Whether to ask who watches what, which is costly, from now on. At the start it is not asked.
     pub fn ask_for_watchers(&self, wanted: bool) {
         self.watchers_wanted.send_replace(wanted);
     }
@@ -126,7 +126,7 @@ impl Surveyor {
     }
 }
 
-/// Asks every member once, all at the same time, also who watches what if that is wanted. Takes at most eight times the limit of
+/// Asks every member once, all at the same time, and also who watches what if `watchers` is set. Takes at most eight times the limit of
 /// a question, and less than one when all servers answer. Cancel safe.
 pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<ServerView, BadConnectString> {
     let target = ConnectString::parse(&options.connection.connect, options.connection.tls.is_some())?;

@@ -23,7 +23,7 @@ const MAX_UNPROVEN: usize = 16;
 /// How long it rests after it could not accept: there is no socket left, or the like.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// How long the connection before may take to see its end and tell why, when the library has made a new one.
+/// How long the connection before may take to see its end and report why, when the library has made a new one.
 const PREVIOUS_RELAY_GRACE: Duration = Duration::from_millis(50);
 
 /// How often it looks whether the sessions of its clients are over.

@@ -1,79 +1,14 @@
-//! What may stand in a reply, by the operation that it answers, as ZooKeeper's `jute` writes it. Pure.
+//! Checks the body of a reply or of a watch event while it passes in pieces. Pure.
 
-use super::outstanding::op as own;
+use super::steps::{self, Number, Step};
+use super::utf8::Utf8Check;
 use crate::zk::reply_fault::{MAX_NAMES, ReplyFault};
-
-/// Operations whose replies hold something that the client library reads, as the protocol numbers them.
-mod op {
-    pub(super) const CREATE: i32 = 1;
-    pub(super) const DELETE: i32 = 2;
-    pub(super) const EXISTS: i32 = 3;
-    pub(super) const GET_DATA: i32 = 4;
-    pub(super) const SET_DATA: i32 = 5;
-    pub(super) const GET_ACL: i32 = 6;
-    pub(super) const SET_ACL: i32 = 7;
-    pub(super) const GET_CHILDREN: i32 = 8;
-    pub(super) const SYNC: i32 = 9;
-    pub(super) const GET_CHILDREN_2: i32 = 12;
-    pub(super) const CHECK: i32 = 13;
-    pub(super) const MULTI: i32 = 14;
-    pub(super) const CREATE_2: i32 = 15;
-    pub(super) const RECONFIG: i32 = 16;
-    pub(super) const CREATE_CONTAINER: i32 = 19;
-    pub(super) const CREATE_TTL: i32 = 21;
-    pub(super) const MULTI_READ: i32 = 22;
-    pub(super) const GET_EPHEMERALS: i32 = 103;
-    pub(super) const GET_ALL_CHILDREN_NUMBER: i32 = 104;
-    pub(super) const WHO_AM_I: i32 = 107;
-    pub(super) const ERROR: i32 = -1;
-}
-
-/// The length of a `Stat`.
-const STAT: u32 = 68;
 
 /// The only state that the library takes in a watch event: connected.
 const CONNECTED: i32 = 3;
 
 /// The bits of all permissions.
 const ALL_PERMISSIONS: i32 = 31;
-
-/// What comes next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// So many bytes, whatever they are.
-    Skip(u32),
-    /// So many bytes of text.
-    Text(u32),
-    /// A path: a text that begins with a slash.
-    Slash(u32),
-    /// A number, which means something.
-    Number(Number),
-    /// So many times the same.
-    Repeat(u32, Number),
-    /// The head of one result of several, or of their end.
-    Result,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Number {
-    /// The length of bytes, or -1 for none.
-    Bytes,
-    /// The length of a text, or -1 for none.
-    Text,
-    /// The length of the path of an event.
-    Path,
-    /// How many there are of what follows.
-    Names,
-    Acls,
-    Users,
-    /// The permissions of an ACL's entry; its scheme and its identity follow.
-    Permissions,
-    /// The length of a user's scheme; the user follows.
-    Scheme,
-    EventType,
-    EventState,
-    Any,
-}
 
 /// The part of a frame behind its header.
 #[derive(Debug, Default)]
@@ -82,9 +17,7 @@ pub(super) struct Body {
     steps: Vec<Step>,
     kept: [u8; 9],
     have: usize,
-    /// The beginning of a character.
-    begun: [u8; 4],
-    begun_len: usize,
+    text: Utf8Check,
     /// Names and other things with memory of their own, in this frame.
     counted: u32,
 }
@@ -97,34 +30,22 @@ impl Body {
 
     /// A watch event.
     pub(super) fn expect_event(&mut self) {
-        use Number::{EventState, EventType, Path};
-        self.begin(&[Step::Number(EventType), Step::Number(EventState), Step::Number(Path)]);
+        self.begin(steps::EVENT);
     }
 
     /// The reply to an operation that was done.
     pub(super) fn expect(&mut self, operation: i32, left: u32) {
-        use Step::{Number as N, Skip};
-        match operation {
-            op::CREATE | op::SYNC => self.begin(&[N(Number::Text)]),
-            op::CREATE_2 | op::CREATE_CONTAINER | op::CREATE_TTL => self.begin(&[N(Number::Text), Skip(STAT)]),
-            op::EXISTS | op::SET_DATA | op::SET_ACL => self.begin(&[Skip(STAT)]),
-            op::GET_DATA | op::RECONFIG => self.begin(&[N(Number::Bytes), Skip(STAT)]),
-            op::GET_ACL => self.begin(&[N(Number::Acls), Skip(STAT)]),
-            op::GET_CHILDREN | op::GET_EPHEMERALS => self.begin(&[N(Number::Names)]),
-            op::GET_CHILDREN_2 => self.begin(&[N(Number::Names), Skip(STAT)]),
-            op::MULTI | op::MULTI_READ => self.begin(&[Step::Result]),
-            op::GET_ALL_CHILDREN_NUMBER => self.begin(&[N(Number::Any)]),
-            op::WHO_AM_I => self.begin(&[N(Number::Users)]),
-            own::SASL => self.begin(&[N(Number::Bytes)]),
-            // The library looks at the header only.
-            _ => self.ignore(left),
+        match steps::of_reply(operation) {
+            Some(steps) => self.begin(steps),
+            None => self.ignore(left),
         }
     }
 
     fn begin(&mut self, steps: &[Step]) {
         self.steps.clear();
         self.steps.extend(steps.iter().rev());
-        (self.have, self.begun_len, self.counted) = (0, 0, 0);
+        (self.have, self.counted) = (0, 0);
+        self.text = Utf8Check::default();
     }
 
     /// Whether all has come.
@@ -139,8 +60,8 @@ impl Body {
                 Step::Skip(length) => self.take(bytes, left, length, Step::Skip)?.1,
                 Step::Text(length) => {
                     let (piece, is_whole) = self.take(bytes, left, length, Step::Text)?;
-                    self.text(piece)?;
-                    if is_whole && self.begun_len > 0 {
+                    self.text.feed(piece)?;
+                    if is_whole && self.text.is_within_character() {
                         return Err(ReplyFault::NotText);
                     }
                     is_whole
@@ -274,7 +195,6 @@ impl Body {
 
     /// What follows the head of one result of several.
     fn result(&mut self) -> Result<(), ReplyFault> {
-        use Step::{Number as N, Skip};
         let operation = self.kept_number(0);
         match self.kept[4] {
             0 => {}
@@ -282,40 +202,9 @@ impl Body {
             other => return Err(ReplyFault::Impossible(other.into())),
         }
         self.count(1)?;
+        let steps = steps::of_result(operation).ok_or(ReplyFault::Impossible(operation))?;
         self.steps.push(Step::Result);
-        match operation {
-            op::CHECK | op::DELETE => {}
-            op::CREATE => self.steps.push(N(Number::Text)),
-            op::CREATE_2 => self.steps.extend([Skip(STAT), N(Number::Text)]),
-            op::SET_DATA => self.steps.push(Skip(STAT)),
-            op::GET_DATA => self.steps.extend([Skip(STAT), N(Number::Bytes)]),
-            op::GET_CHILDREN => self.steps.push(N(Number::Names)),
-            op::ERROR => self.steps.push(N(Number::Any)),
-            other => return Err(ReplyFault::Impossible(other)),
-        }
-        Ok(())
-    }
-
-    /// Whether the text goes on as UTF-8. The beginning of a character is kept for the next piece.
-    fn text(&mut self, mut piece: &[u8]) -> Result<(), ReplyFault> {
-        while self.begun_len > 0 {
-            let Some((byte, rest)) = piece.split_first() else { return Ok(()) };
-            // A character has at most four bytes, and four that are none are an error below.
-            self.begun[self.begun_len] = *byte;
-            (self.begun_len, piece) = (self.begun_len + 1, rest);
-            match std::str::from_utf8(&self.begun[..self.begun_len]) {
-                Ok(_) => self.begun_len = 0,
-                Err(error) if error.error_len().is_some() => return Err(ReplyFault::NotText),
-                Err(_) => {}
-            }
-        }
-        let Err(error) = std::str::from_utf8(piece) else { return Ok(()) };
-        if error.error_len().is_some() {
-            return Err(ReplyFault::NotText);
-        }
-        let rest = &piece[error.valid_up_to()..];
-        self.begun[..rest.len()].copy_from_slice(rest);
-        self.begun_len = rest.len();
+        self.steps.extend(steps.iter().rev());
         Ok(())
     }
 }

@@ -10,8 +10,11 @@
 
 mod accept;
 mod body;
+mod directions;
+mod find_member;
 mod flow;
 mod handshake;
+mod op;
 mod outstanding;
 mod pump;
 mod relay;
@@ -20,6 +23,8 @@ mod report;
 mod requests;
 mod round;
 mod secret;
+mod steps;
+mod utf8;
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};

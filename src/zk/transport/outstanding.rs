@@ -2,17 +2,8 @@
 
 use std::collections::VecDeque;
 
+use super::op;
 use crate::zk::reply_fault::ReplyFault;
-
-/// Operations that are treated in a way of their own, as the protocol numbers them.
-pub(super) mod op {
-    pub(in super::super) const PING: i32 = 11;
-    pub(in super::super) const AUTH: i32 = 100;
-    pub(in super::super) const SASL: i32 = 102;
-    pub(in super::super) const SET_WATCHES: i32 = 101;
-    pub(in super::super) const SET_WATCHES_2: i32 = 105;
-    pub(in super::super) const CLOSE_SESSION: i32 = -11;
-}
 
 /// With so many requests outstanding no more are taken from the client until some are answered. Eight bytes each.
 const MAX_OUTSTANDING: usize = 16_384;

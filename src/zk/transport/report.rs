@@ -21,7 +21,7 @@ pub(crate) struct TransportReport {
     pub(super) library_ended: bool,
 }
 
-/// Looks on at a transport.
+/// A view of a transport's report.
 #[derive(Clone, Debug)]
 pub(crate) struct TransportStatus {
     report: watch::Receiver<TransportReport>,
@@ -57,7 +57,8 @@ impl TransportStatus {
         self.report.borrow().servers.clone().filter(|found| !found.servers.is_empty())
     }
 
-    /// What the server of the last connection did that ended it, or the library, as a sentence; `None` when it just ended.
+    /// How the server, or the client library, broke the last connection that has ended, as a sentence; `None` when it was closed or cut
+    /// in the ordinary way.
     pub(crate) fn broken(&self) -> Option<String> {
         self.report.borrow().broken.clone()
     }

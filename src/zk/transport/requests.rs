@@ -1,7 +1,8 @@
 //! What a client sends after its handshake: a length, the number of a request, its operation, and what it is about. Pure,
 //! and keeps twelve bytes.
 
-use super::outstanding::{Outstanding, op};
+use super::op;
+use super::outstanding::Outstanding;
 
 /// Requests that the client library makes by itself: they serve no purpose of its user's.
 const HOUSEKEEPING: [i32; 6] = [op::PING, op::AUTH, op::SET_WATCHES, op::SASL, op::SET_WATCHES_2, op::CLOSE_SESSION];

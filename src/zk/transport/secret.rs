@@ -1,8 +1,8 @@
 //! How a transport knows its own process.
 //!
 //! Whoever connects to a transport must show, as the password of the session that it asks for, a secret that only this process
-//! knows. The client library can show it from its first frame on, since it can be told to go on with a session; but such a
-//! session can only be had from the library itself. So it is paired once in the life of the process: a port of its own takes exactly one
+//! knows. The client library can show it from its first frame on, since it can be asked to go on with a session; but such a
+//! session can only be had from the library itself. So it is paired once for the whole process: a port of its own takes exactly one
 //! connection and gives it a session with the secret as its password. When it was the library that got it, nobody else
 //! did.
 

@@ -40,7 +40,7 @@ struct Shown {
 
 type Next = Arc<Shown>;
 
-/// A server that answers handshakes and heartbeats as it should, and the rest as it is told.
+/// A server that answers handshakes and heartbeats as it should, and the rest with what is to be said next.
 async fn fake(next: Next, seed: u64) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -175,16 +175,20 @@ async fn ask_often(number: usize, times: usize) -> Counted {
 /// What is right is taken, and all else ends the connection with a sentence that names the server.
 async fn judge(transport: &Transport, address: SocketAddr, said: Kind, answer: &Result<(), Error>) {
     if said == Kind::Right {
-        assert!(*answer != Err(Error::ConnectionLoss), "it was right, and told as {:?}", transport.status().broken());
+        assert!(
+            *answer != Err(Error::ConnectionLoss),
+            "it was right, and reported as {:?}",
+            transport.status().broken()
+        );
         return;
     }
     // The library has words of its own for having lost its patience.
     assert!(matches!(answer, Err(Error::ConnectionLoss | Error::Custom(_))), "{said:?} was taken as {answer:?}");
-    // When the library has lost its patience it is told right after that.
+    // When the library has lost its patience that is reported right after.
     let mut report = transport.shared.report.subscribe();
-    let told = timeout(PATIENCE, report.wait_for(|report| report.broken.is_some())).await;
-    let told = told.unwrap_or_else(|_| panic!("{said:?} was not told")).expect("the transport is there");
-    let sentence = told.broken.as_deref().unwrap_or_default();
+    let reported = timeout(PATIENCE, report.wait_for(|report| report.broken.is_some())).await;
+    let reported = reported.unwrap_or_else(|_| panic!("{said:?} was not reported")).expect("the transport is there");
+    let sentence = reported.broken.as_deref().unwrap_or_default();
     assert!(sentence.starts_with(&format!("{address} ")) && !sentence.contains('\n'), "{said:?}: {sentence}");
 }
 
@@ -252,7 +256,7 @@ async fn silent_client(transport: &Transport) -> TcpStream {
 }
 
 #[tokio::test]
-async fn an_end_of_the_librarys_own_task_is_told_as_what_it_is() {
+async fn an_end_of_the_librarys_own_task_is_reported_as_what_it_is() {
     let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
     // A client that takes itself for connected, behind a connection that is not its own.
     let transport = transport_to(&options).await;
@@ -286,6 +290,22 @@ async fn a_second_connection_with_the_secret_ends_the_first_and_one_without_it_g
     drop(second);
     let ended = ended.expect("in time");
     assert!(ended.is_err(), "{ended:?}");
+}
+
+#[tokio::test]
+async fn a_cut_is_not_blamed_on_the_server_that_broke_the_connection_before() {
+    let options = options(fake(Next::default(), 1).await, Duration::from_secs(10));
+    let transport = transport_to(&options).await;
+    let mut report = transport.shared.report.subscribe();
+    // Whichever of its tasks learns of the cut first.
+    for _ in 0..8 {
+        let _stream = silent_client(&transport).await;
+        transport.shared.report.send_modify(|report| report.broken = Some("of the connection before".to_owned()));
+        transport.change(|flow| flow.cut = true);
+        let cleared = timeout(PATIENCE, report.wait_for(|report| report.broken.is_none())).await;
+        assert!(cleared.is_ok(), "{:?}", transport.status().broken());
+        transport.change(|flow| flow.cut = false);
+    }
 }
 
 #[tokio::test]

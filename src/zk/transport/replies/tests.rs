@@ -161,7 +161,7 @@ fn events_are_counted_and_must_be_ones_that_the_library_knows() {
 }
 
 #[test]
-fn what_was_right_before_the_fault_is_told() {
+fn what_was_right_before_the_fault_is_reported() {
     let good = frame(1, 0, &Jute::default().stat());
     let bytes = [good.clone(), frame(5, 0, &Jute::default())].concat();
     let broken = Replies::new().feed(&bytes, &mut asked(&[(1, 3)]));
@@ -169,7 +169,7 @@ fn what_was_right_before_the_fault_is_told() {
 }
 
 #[test]
-fn a_refused_login_is_told_at_any_time() {
+fn a_refused_login_is_reported_at_any_time() {
     let seen = Replies::new().feed(&frame(4, -115, &Jute::default()), &mut Outstanding::default());
     assert!(seen.is_ok_and(|seen| seen.login_refused));
 }

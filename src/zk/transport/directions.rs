@@ -1,0 +1,136 @@
+//! The two directions of a connection: what is noted and checked of what passes.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::TransportShared;
+use super::outstanding::Outstanding;
+use super::pump::Direction;
+use super::replies::Replies;
+use super::requests::Requests;
+use crate::zk::reply_fault::ReplyFault;
+
+/// What both directions of a connection share.
+#[derive(Debug, Default)]
+pub(super) struct Exchange {
+    outstanding: Mutex<Outstanding>,
+    answered: Notify,
+}
+
+impl Exchange {
+    fn outstanding(&self) -> MutexGuard<'_, Outstanding> {
+        self.outstanding.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the client says.
+pub(super) struct ClientToServer<'a> {
+    shared: &'a TransportShared,
+    exchange: &'a Exchange,
+    requests: Requests,
+    /// Requests in what is about to pass.
+    found: u64,
+}
+
+impl<'a> ClientToServer<'a> {
+    pub(super) fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
+        Self { shared, exchange, requests: Requests::default(), found: 0 }
+    }
+}
+
+impl Direction for ClientToServer<'_> {
+    const IS_DOWN: bool = false;
+
+    fn inspect(&mut self, bytes: &[u8]) -> usize {
+        self.found = self.requests.feed(bytes, &mut self.exchange.outstanding());
+        bytes.len()
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn passed(&mut self, bytes: usize) {
+        self.shared.meter.count_up(bytes, self.found);
+    }
+
+    async fn ready(&self) {
+        loop {
+            let answered = self.exchange.answered.notified();
+            if !self.exchange.outstanding().is_full() {
+                return;
+            }
+            answered.await;
+        }
+    }
+}
+
+/// What the server says.
+pub(super) struct ServerToClient<'a> {
+    shared: &'a TransportShared,
+    exchange: &'a Exchange,
+    replies: Replies,
+    /// Watch events in what is about to pass.
+    events: u64,
+    /// Whether the server has answered a request.
+    pub(super) served: bool,
+    /// How the server broke the protocol.
+    pub(super) fault: Option<ReplyFault>,
+    /// Whether it refused a login.
+    pub(super) refused: bool,
+}
+
+impl<'a> ServerToClient<'a> {
+    pub(super) fn new(shared: &'a TransportShared, exchange: &'a Exchange) -> Self {
+        Self { shared, exchange, replies: Replies::new(), events: 0, served: false, fault: None, refused: false }
+    }
+}
+
+impl ServerToClient<'_> {
+    /// What the server did not finish when the connection ended; `by_client`: whether the client ended it.
+    pub(super) fn left_open(&self, by_client: bool) -> Option<ReplyFault> {
+        if self.replies.is_within() {
+            Some(ReplyFault::Unfinished)
+        } else if by_client && self.exchange.outstanding().is_waiting() {
+            Some(ReplyFault::FellSilent)
+        } else {
+            None
+        }
+    }
+}
+
+impl Direction for ServerToClient<'_> {
+    const IS_DOWN: bool = true;
+
+    fn inspect(&mut self, bytes: &[u8]) -> usize {
+        let fed = self.replies.feed(bytes, &mut self.exchange.outstanding());
+        match fed {
+            Ok(seen) => {
+                self.events = seen.events;
+                self.refused |= seen.login_refused;
+                if seen.answered && !seen.login_refused && !self.served {
+                    self.served = true;
+                    self.shared.served();
+                }
+                self.exchange.answered.notify_one();
+                bytes.len()
+            }
+            Err(broken) => {
+                self.events = 0;
+                self.fault = Some(broken.fault);
+                broken.whole
+            }
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.fault.is_some()
+    }
+
+    fn passed(&mut self, bytes: usize) {
+        self.shared.meter.count_down(bytes, self.events);
+    }
+
+    async fn ready(&self) {}
+}

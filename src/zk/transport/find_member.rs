@@ -1,0 +1,132 @@
+//! Finds a member of the ensemble that takes the client's session.
+
+use std::io;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::{Instant, timeout_at};
+
+use super::TransportShared;
+use super::handshake::{ConnectRequest, ConnectResponse, MAX_HANDSHAKE};
+use super::secret::is_new;
+use crate::zk::dial::Stream;
+use crate::zk::fault::ServerFault;
+
+/// How long one member may take to accept a connection and to answer the handshake, at most.
+const MEMBER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A member that is tried within this time is the first one, and has all the time that there is.
+const FIRST_TRY_WITHIN: Duration = Duration::from_millis(100);
+
+/// A member that gave a session, or took one over.
+pub(super) struct ServingMember {
+    /// Its place in the connect string.
+    pub(super) index: usize,
+    pub(super) stream: Box<dyn Stream>,
+    pub(super) answer: ConnectResponse,
+}
+
+/// Tries members until one answers the handshake; `None` when none did, or the library has waited as long as it does.
+pub(super) async fn find_member(asked: &ConnectRequest, shared: &TransportShared) -> Option<ServingMember> {
+    let began = Instant::now();
+    let until = began + asked.library_timeout();
+    {
+        let mut state = shared.state();
+        if state.round.is_over() {
+            state.round.begin(None);
+        }
+    }
+    loop {
+        let Some(index) = shared.state().round.next() else {
+            exhausted(shared).await;
+            return None;
+        };
+        let member_until = (Instant::now() + MEMBER_TIMEOUT).min(until);
+        let is_first = began.elapsed() < FIRST_TRY_WITHIN;
+        let fault = match attempt(index, asked, shared, member_until).await {
+            Ok((stream, answer)) => return Some(ServingMember { index, stream, answer }),
+            Err(ServerFault::TimedOut | ServerFault::Silent) if member_until == until && !is_first => {
+                // It had less time than others.
+                shared.state().round.put_back(index);
+                return None;
+            }
+            Err(fault) => fault,
+        };
+        let mut state = shared.state();
+        state.round.fail(index, fault);
+        let servers = shared.unreachable(&state);
+        shared.report.send_modify(|report| report.servers = Some(servers));
+    }
+}
+
+/// All members were tried in vain: asks those that closed the connection without a word why, and reports it.
+async fn exhausted(shared: &TransportShared) {
+    let closed: Vec<(usize, ServerFault)> = {
+        let state = shared.state();
+        let unclear = |fault: &ServerFault| matches!(fault, ServerFault::Closes | ServerFault::Handshake(_));
+        state.round.faults().filter(|(_, fault)| unclear(fault)).map(|(index, fault)| (index, fault.clone())).collect()
+    };
+    let members = shared.dialer.members();
+    let asked = closed.iter().map(|(index, fault)| shared.dialer.why_closed(&members[*index], fault));
+    let reasons = futures::future::join_all(asked).await;
+    let mut state = shared.state();
+    for ((index, _), fault) in closed.into_iter().zip(reasons) {
+        state.round.fail(index, fault);
+    }
+    let servers = shared.unreachable(&state);
+    shared.report.send_modify(|report| {
+        report.servers = Some(servers);
+        report.rounds += 1;
+    });
+}
+
+/// Asks one member for the session.
+async fn attempt(
+    index: usize,
+    asked: &ConnectRequest,
+    shared: &TransportShared,
+    until: Instant,
+) -> Result<(Box<dyn Stream>, ConnectResponse), ServerFault> {
+    let (dialer, member) = (&shared.dialer, &shared.dialer.members()[index]);
+    let mut stream = timeout_at(until, dialer.open(member)).await.map_err(|_| ServerFault::TimedOut)??;
+    let known = shared.state().session.clone().filter(|(session, _)| *session == asked.session);
+    let (session, password) = match known {
+        Some((session, password)) => (session, password),
+        // One that this transport does not know is a new one.
+        None => (0, vec![0; 16]),
+    };
+    let request = ConnectRequest { session, ..*asked }.write(&password);
+    let handshake = async {
+        stream.write_all(&request).await?;
+        stream.flush().await?;
+        read_answer(&mut stream).await
+    };
+    let first = timeout_at(until, handshake).await.map_err(|_| ServerFault::Silent)?;
+    let answer = first.map_err(|error| dialer.fault_of(&error))??;
+    if answer.read_only == Some(true) {
+        return Err(ServerFault::ReadOnly);
+    }
+    if answer.session == 0 && is_new(asked.session) {
+        return Err(ServerFault::NoSession);
+    }
+    if answer.session != 0 {
+        shared.state().session = Some((answer.session, answer.password.clone()));
+    }
+    Ok((stream, answer))
+}
+
+/// Reads the answer to a handshake and nothing behind it.
+async fn read_answer(stream: &mut Box<dyn Stream>) -> io::Result<Result<ConnectResponse, ServerFault>> {
+    let mut head = [0; 4];
+    stream.read_exact(&mut head).await?;
+    let length = u32::from_be_bytes(head) as usize;
+    if matches!(head, [0x15 | 0x16, 0x03, ..]) {
+        return Ok(Err(ServerFault::WantsTls));
+    }
+    if length > MAX_HANDSHAKE {
+        return Ok(Err(ServerFault::Foreign));
+    }
+    let mut frame = [0; MAX_HANDSHAKE];
+    stream.read_exact(&mut frame[..length]).await?;
+    Ok(ConnectResponse::read(&frame[..length]).ok_or(ServerFault::Foreign))
+}
