@@ -1,79 +1,54 @@
-//! Which module may use which, and what some must not know.
+//! Which module may use which, read from the map in the crate's documentation; and what parts of modules must not know.
 
-/// Each module of the crate, and those that it may use. The order is from the bottom up.
-pub const LAYERS: [(&str, &[&str]); 19] = [
-    ("znode", &[]),
-    ("text", &["znode"]),
-    ("time", &["znode"]),
-    ("recipe", &["znode"]),
-    ("server_view", &["znode"]),
-    ("queue", &["recipe", "server_view", "znode"]),
-    ("diagnose", &["queue", "recipe", "server_view", "text", "znode"]),
-    ("report", &["diagnose", "queue", "recipe", "server_view", "text", "znode"]),
-    ("files", &[]),
-    ("zk", &["files", "server_view", "time", "znode"]),
-    ("observe", &["zk", "queue", "recipe", "time", "znode"]),
-    ("lock", &["recipe", "time", "znode"]),
-    ("contend", &["lock", "zk", "server_view", "time", "znode"]),
-    ("sandbox", &["time", "znode"]),
-    ("demo", &["contend", "lock", "zk", "time", "znode"]),
-    ("admin", &["zk", "files", "report", "diagnose", "queue", "recipe", "server_view", "text", "time", "znode"]),
-    ("examine", &["admin", "observe", "zk", "diagnose", "queue", "recipe", "server_view", "time", "znode"]),
-    (
-        "cli",
-        &[
-            "examine",
-            "admin",
-            "demo",
-            "sandbox",
-            "contend",
-            "lock",
-            "observe",
-            "zk",
-            "files",
-            "report",
-            "diagnose",
-            "queue",
-            "recipe",
-            "server_view",
-            "text",
-            "time",
-            "znode",
-            "tui",
-        ],
-    ),
-    (
-        "tui",
-        &[
-            "examine",
-            "demo",
-            "admin",
-            "contend",
-            "lock",
-            "observe",
-            "zk",
-            "files",
-            "report",
-            "diagnose",
-            "queue",
-            "recipe",
-            "server_view",
-            "text",
-            "time",
-            "znode",
-        ],
-    ),
-];
+use std::collections::BTreeSet;
 
-/// Where time is an argument and nothing is sent or drawn.
-pub const PURE: [&str; 24] = [
-    "znode",
-    "text",
-    "recipe",
-    "server_view",
-    "queue",
-    "diagnose",
-    "report",
+/// A row of the map in `src/lib.rs`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Layer {
+    /// The module.
+    pub name: String,
+    /// Whether time is an argument there and nothing is sent or drawn.
+    pub is_pure: bool,
+    /// The other modules that it may use.
+    pub allowed: BTreeSet<String>,
+}
+
+/// The rows of the map in the documentation of the crate, from the bottom up.
+///
+/// The last column of a row is `nothing`, the names of modules, `all above`, or `all above but` some.
+pub fn layers(docs: &str) -> Result<Vec<Layer>, String> {
+    let mut layers: Vec<Layer> = Vec::new();
+    for line in docs.lines().filter(|line| line.starts_with("| [`")) {
+        let unreadable = || format!("no row of the map: {line}");
+        let [_, name, purpose, column, _] = line.split('|').map(str::trim).collect::<Vec<_>>()[..] else {
+            return Err(unreadable());
+        };
+        let above: BTreeSet<String> = layers.iter().map(|layer| layer.name.clone()).collect();
+        let allowed = match column.strip_prefix("all above") {
+            _ if column == "nothing" => BTreeSet::new(),
+            Some("") => above.clone(),
+            Some(rest) => {
+                let excepted = modules(rest.strip_prefix(" but ").ok_or_else(unreadable)?).ok_or_else(unreadable)?;
+                above.difference(&excepted).cloned().collect()
+            }
+            None => modules(column).ok_or_else(unreadable)?,
+        };
+        if let Some(not_above) = allowed.difference(&above).next() {
+            return Err(format!("{not_above} does not stand above {name}, which may use it"));
+        }
+        let name = name.trim_start_matches("[`").trim_end_matches("`]").to_owned();
+        layers.push(Layer { name, is_pure: purpose.ends_with(" Pure."), allowed });
+    }
+    Ok(layers)
+}
+
+/// The names in a list such as `` `files`, `znode` ``.
+fn modules(list: &str) -> Option<BTreeSet<String>> {
+    list.split(", ").map(|name| Some(name.strip_prefix('`')?.strip_suffix('`')?.to_owned())).collect()
+}
+
+/// Parts of modules that are not pure as a whole: there, too, time is an argument and nothing is sent or drawn.
+pub const PURE_PARTS: [&str; 17] = [
     "tui/app",
     "tui/page",
     "demo/script",
@@ -114,4 +89,34 @@ pub const TUI_RUNTIME: [&str; 7] =
 /// Whether `file`, relative to `src`, belongs to a module that is given by its path, such as `zk/transport`.
 pub fn belongs(file: &str, module: &str) -> bool {
     file.strip_prefix(module).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Layer, layers};
+
+    fn allowed(column: &str) -> Result<Vec<String>, String> {
+        let docs = format!(
+            "text\n| [`a`] | Names. Pure. | nothing |\n| [`b`] | Waits. | `a` |\n| [`c`] | Draws. | {column} |"
+        );
+        layers(&docs).map(|mut layers| layers.pop().into_iter().flat_map(|layer| layer.allowed).collect())
+    }
+
+    #[test]
+    fn a_row_of_the_map_says_what_its_module_may_use() {
+        for (column, expected) in [
+            ("nothing", vec![]),
+            ("`a`", vec!["a"]),
+            ("`b`, `a`", vec!["a", "b"]),
+            ("all above", vec!["a", "b"]),
+            ("all above but `a`", vec!["b"]),
+        ] {
+            assert_eq!(allowed(column).expect(column), expected, "{column}");
+        }
+        for column in ["", "a", "`c`", "`d`", "all", "all above but a", "`a` | `b`"] {
+            assert!(allowed(column).is_err(), "{column}");
+        }
+        let pure = layers("| [`a`] | Names. Pure. | nothing |\n| [`b`] | Waits. | nothing |").expect("a map");
+        assert_eq!(pure.iter().map(|Layer { is_pure, .. }| *is_pure).collect::<Vec<_>>(), [true, false]);
+    }
 }

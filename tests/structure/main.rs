@@ -13,13 +13,18 @@ use std::sync::LazyLock;
 
 use circles::circles;
 use imports::{Imports, Reading};
-use layers::{CLOCKS, IMPURE_CRATES, LAYERS, PURE, TUI, TUI_RUNTIME, belongs};
+use layers::{CLOCKS, IMPURE_CRATES, Layer, PURE_PARTS, TUI, TUI_RUNTIME, belongs};
 use source::{Module, Names, Source};
 
 /// Lines of a file of `src` at most.
 const MAX_LINES: usize = 400;
 
 static SOURCE: LazyLock<Source> = LazyLock::new(|| Source::read(&src()));
+
+static LAYERS: LazyLock<Vec<Layer>> = LazyLock::new(|| {
+    let docs = fs::read_to_string(src().join("lib.rs")).expect("lib.rs");
+    layers::layers(&docs).unwrap_or_else(|error| panic!("src/lib.rs: {error}"))
+});
 
 fn src() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
@@ -28,7 +33,10 @@ fn src() -> PathBuf {
 /// The modules below one, which is given by its path relative to `src`. There must be some.
 fn modules(of: &str) -> Vec<&'static Module> {
     let found: Vec<_> = SOURCE.modules.values().filter(|module| belongs(&module.file, of)).collect();
-    assert!(!found.is_empty(), "the module {of} is empty: mend the rules in tests/structure/layers.rs");
+    assert!(
+        !found.is_empty(),
+        "the module {of} is empty: mend the map in src/lib.rs, or the rules in tests/structure/layers.rs"
+    );
     found
 }
 
@@ -41,13 +49,13 @@ fn is_of(path: &Names, module: &str) -> bool {
 #[test]
 fn every_module_uses_only_those_below_it() {
     let imports = Imports::of(&SOURCE, Reading::AsNamed);
-    let layer_of = |file: &str| LAYERS.iter().find(|(layer, _)| belongs(file, layer));
+    let layer_of = |file: &str| LAYERS.iter().find(|layer| belongs(file, &layer.name));
     let mut broken = Vec::new();
     for file in imports.importers() {
         for (used, names) in imports.from(file) {
-            if let (Some((layer, allowed)), Some((below, _))) = (layer_of(file), layer_of(used))
+            if let (Some(layer), Some(below)) = (layer_of(file), layer_of(used))
                 && layer != below
-                && !allowed.contains(below)
+                && !layer.allowed.contains(&below.name)
             {
                 broken.push(format!("{file} uses {names:?} of {used}"));
             }
@@ -57,36 +65,23 @@ fn every_module_uses_only_those_below_it() {
 }
 
 #[test]
-fn every_folder_of_src_has_rules() {
+fn the_map_in_the_crate_docs_names_every_module() {
     for entry in fs::read_dir(src()).expect("src") {
         let path = entry.expect("an entry").path();
         let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-        let known = LAYERS.iter().any(|(layer, _)| *layer == name) || ["lib", "main"].contains(&&*name);
-        assert!(known, "{name} has no rules yet: say in tests/structure/layers.rs which modules it may use");
+        let is_known = LAYERS.iter().any(|layer| layer.name == name) || ["lib", "main"].contains(&&*name);
+        assert!(is_known, "{name} is not on the map: say in src/lib.rs what it is for and which modules it may use");
     }
-    for (layer, _) in LAYERS {
-        modules(layer);
-    }
-}
-
-#[test]
-fn the_map_in_the_crate_docs_names_every_module() {
-    let docs = fs::read_to_string(src().join("lib.rs")).expect("lib.rs");
-    for (layer, allowed) in LAYERS {
-        let row = docs.lines().find(|line| line.starts_with(&format!("//! | [`{layer}`]")));
-        let row = row.unwrap_or_else(|| panic!("{layer} is not on the map of lib.rs"));
-        if !["cli", "tui"].contains(&layer) {
-            let column = row.trim_end_matches(" |").rsplit(" | ").next().unwrap_or_default();
-            let named: BTreeSet<&str> = column.split('`').skip(1).step_by(2).collect();
-            assert_eq!(named, allowed.iter().copied().collect(), "what {layer} may use, in lib.rs and in layers.rs");
-        }
+    for layer in LAYERS.iter() {
+        modules(&layer.name);
     }
 }
 
 #[test]
 fn the_pure_modules_know_no_runtime_no_screen_no_client_and_no_clock() {
     let mut broken = Vec::new();
-    for module in PURE.iter().flat_map(|pure| modules(pure)) {
+    let pure_layers = LAYERS.iter().filter(|layer| layer.is_pure).map(|layer| layer.name.as_str());
+    for module in pure_layers.chain(PURE_PARTS).flat_map(modules) {
         for path in module.paths() {
             let reads_a_clock = CLOCKS.iter().any(|clock| path.ends_with(&clock.map(str::to_owned)));
             if reads_a_clock || IMPURE_CRATES.iter().any(|name| is_of(&path, name)) {

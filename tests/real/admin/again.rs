@@ -7,12 +7,12 @@ use lockscope::diagnose::TableAt;
 use lockscope::examine::{Examiner, survey};
 use lockscope::observe::ObserveOptions;
 use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::zk::ConnectOptions;
 use lockscope::zk::survey::SurveyOptions;
+use lockscope::zk::{ConnectOptions, stat_of};
 use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
 use zookeeper_client::{Client, CreateMode};
 
-use super::plans::{NODE_TIMEOUT, confirmed, log, path, place, stat_of};
+use super::plans::{NODE_TIMEOUT, confirmed, log, path, place};
 use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;

@@ -8,10 +8,11 @@ use lockscope::admin::{
 };
 use lockscope::diagnose::TableAt;
 use lockscope::queue::{Change, ConnectionState, LockTable};
-use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+use lockscope::zk::stat_of;
+use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath};
 use tempfile::TempDir;
 use tokio::time::timeout;
-use zookeeper_client::{Client, Stat};
+use zookeeper_client::Client;
 
 use crate::harness::server::Server;
 use crate::harness::wait::PATIENCE;
@@ -36,22 +37,6 @@ pub fn log() -> (TempDir, Audit) {
     let folder = tempfile::tempdir().expect("a folder");
     let audit = Audit::open(&folder.path().join("state/audit.jsonl")).expect("it can be written");
     (folder, audit)
-}
-
-pub fn stat_of(stat: &Stat) -> ZnodeStat {
-    ZnodeStat {
-        czxid: Zxid(stat.czxid),
-        mzxid: Zxid(stat.mzxid),
-        pzxid: Zxid(stat.pzxid),
-        ctime: Timestamp(stat.ctime),
-        mtime: Timestamp(stat.mtime),
-        version: stat.version,
-        cversion: stat.cversion,
-        aversion: stat.aversion,
-        ephemeral_owner: (stat.ephemeral_owner != 0).then_some(SessionId(stat.ephemeral_owner)),
-        data_length: stat.data_length,
-        num_children: stat.num_children,
-    }
 }
 
 /// The plan to delete these nodes, as they stand now.
