@@ -75,7 +75,7 @@ pub enum Algorithm {
     /// A queue of numbered nodes in which every waiter watches its predecessor. Use this one for an exclusive lock.
     ///
     /// Fair, and a release fires one event. When the predecessor was the head of the queue at the last listing, its end
-    /// makes the waiter the holder at once. Otherwise its owner may have died in the middle of the queue, and the waiter
+    /// makes the waiter the holder at once. Otherwise its owner may have gone from the middle of the queue, and the waiter
     /// lists again.
     ///
     /// Cost: create and listing in **one** round trip to acquire, one delete to release. A waiter adds one watch and

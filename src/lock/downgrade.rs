@@ -4,7 +4,7 @@ use zookeeper_client::Error;
 
 use super::attempt::{Attempt, HeldLock};
 use super::error::{is_transient, lock_error};
-use super::naming::RequestMode;
+use super::naming::NodeMode;
 use super::retrying_client::Retries;
 use super::{Access, LockError};
 use crate::znode::ZnodePath;
@@ -15,7 +15,7 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
     let sequence = held.own.sequence.filter(|_| spec.algorithm.access() == Some(Access::Write));
     let Some(sequence) = sequence else { return Err(LockError::NoDowngrade { path: spec.path.clone() }) };
     let creator = attempt.creator();
-    let name = spec.names.prefix(RequestMode::Read, attempt.id, client.session()) + &sequence.to_string();
+    let name = spec.names.prefix(NodeMode::Read, attempt.id, client.session()) + &sequence.to_string();
     let reader = spec.path.child(&name);
     let data = creator.data(spec.names.carry_id());
     let refused = |error, act| lock_error(error, &spec.path, act, &reader);

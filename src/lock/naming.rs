@@ -58,7 +58,7 @@ impl Naming {
 
 /// What a node in a queue asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum RequestMode {
+pub(super) enum NodeMode {
     /// An exclusive lock, or writing in a shared lock.
     Exclusive,
     /// Reading, together with other readers.
@@ -108,15 +108,15 @@ impl QueueNames {
     }
 
     /// The name before the number that the server appends.
-    pub(super) fn prefix(&self, mode: RequestMode, id: Uuid, session: SessionId) -> String {
+    pub(super) fn prefix(&self, mode: NodeMode, id: Uuid, session: SessionId) -> String {
         match (&self.naming, self.queue) {
             (Naming::Curator, QueueKind::Exclusive) => format!("_c_{id}-lock-"),
             (Naming::Curator, QueueKind::Leases) => format!("_c_{id}-lease-"),
-            (Naming::Curator, QueueKind::Shared) if mode == RequestMode::Read => format!("_c_{id}-__READ__"),
+            (Naming::Curator, QueueKind::Shared) if mode == NodeMode::Read => format!("_c_{id}-__READ__"),
             (Naming::Curator, QueueKind::Shared) => format!("_c_{id}-__WRIT__"),
-            (Naming::Kazoo, _) if mode == RequestMode::Read => format!("{}__rlock__", id.simple()),
+            (Naming::Kazoo, _) if mode == NodeMode::Read => format!("{}__rlock__", id.simple()),
             (Naming::Kazoo, _) => format!("{}__lock__", id.simple()),
-            (Naming::Session, QueueKind::Shared) if mode == RequestMode::Read => format!("{session}-R-"),
+            (Naming::Session, QueueKind::Shared) if mode == NodeMode::Read => format!("{session}-R-"),
             (Naming::Session, QueueKind::Shared) => format!("{session}-W-"),
             (Naming::Session, _) => format!("lock-{session}-"),
             (Naming::WriteLock, _) => format!("x-{}-", session.0),
@@ -135,28 +135,28 @@ impl QueueNames {
     }
 
     /// Reads a child's name; `None` when the child is not in this queue.
-    pub(super) fn read(&self, name: &str) -> Option<(Sequence, RequestMode)> {
+    pub(super) fn read(&self, name: &str) -> Option<(Sequence, NodeMode)> {
         let (head, sequence) = Sequence::split(name)?;
         let one_of = |read: &[&str], write: &[&str]| {
             let ends = |marks: &[&str]| marks.iter().any(|mark| head.ends_with(mark));
-            if ends(read) { Some(RequestMode::Read) } else { ends(write).then_some(RequestMode::Exclusive) }
+            if ends(read) { Some(NodeMode::Read) } else { ends(write).then_some(NodeMode::Exclusive) }
         };
         let mode = match (&self.naming, self.queue) {
             (Naming::Curator, QueueKind::Exclusive) => one_of(&[], &["lock-"]),
-            (Naming::Curator, QueueKind::Leases) => head.ends_with("lease-").then_some(RequestMode::Lease),
+            (Naming::Curator, QueueKind::Leases) => head.ends_with("lease-").then_some(NodeMode::Lease),
             (Naming::Curator, QueueKind::Shared) => one_of(&["__READ__"], &["__WRIT__"]),
             (Naming::Kazoo, QueueKind::Shared) => one_of(&["__rlock__"], &["__lock__"]),
             (Naming::Kazoo, _) => one_of(&[], &["__lock__"]),
             (Naming::Session, QueueKind::Shared) => one_of(&["-R-", "-r-"], &["-W-", "-w-"]),
-            (Naming::Session, _) => head.starts_with("lock-").then_some(RequestMode::Exclusive),
-            (Naming::WriteLock, _) => head.starts_with("x-").then_some(RequestMode::Exclusive),
-            (Naming::Named(own), _) => (head.strip_suffix("_lock_") == Some(own)).then_some(RequestMode::Exclusive),
+            (Naming::Session, _) => head.starts_with("lock-").then_some(NodeMode::Exclusive),
+            (Naming::WriteLock, _) => head.starts_with("x-").then_some(NodeMode::Exclusive),
+            (Naming::Named(own), _) => (head.strip_suffix("_lock_") == Some(own)).then_some(NodeMode::Exclusive),
         }?;
         Some((sequence, mode))
     }
 }
 
-impl From<Access> for RequestMode {
+impl From<Access> for NodeMode {
     fn from(access: Access) -> Self {
         match access {
             Access::Read => Self::Read,
@@ -172,7 +172,7 @@ mod tests {
 
     const SESSION: SessionId = SessionId(-0x7eff_fff5_d4c3_bfff);
 
-    fn made(naming: &Naming, algorithm: Algorithm, mode: RequestMode) -> String {
+    fn made(naming: &Naming, algorithm: Algorithm, mode: NodeMode) -> String {
         let names = QueueNames::of(naming, algorithm).expect("they fit");
         let name = names.prefix(mode, Uuid::from_u128(7), SESSION) + "0000000042";
         assert_eq!(names.read(&name), Some((Sequence(42), mode)), "{name}");
@@ -184,21 +184,21 @@ mod tests {
     fn each_naming_is_recognised_as_what_it_imitates() {
         let read_write = Algorithm::SharedChain(Access::Write);
         for (naming, algorithm, mode, recipe) in [
-            (Naming::Curator, Algorithm::Chain, RequestMode::Exclusive, Recipe::CuratorMutex),
-            (Naming::Kazoo, Algorithm::Chain, RequestMode::Exclusive, Recipe::KazooLock),
-            (Naming::WriteLock, Algorithm::Chain, RequestMode::Exclusive, Recipe::ZookeeperWriteLock),
-            (Naming::Session, Algorithm::Herd, RequestMode::Exclusive, Recipe::TextbookSessionQueue),
-            (Naming::Named("red".to_owned()), Algorithm::Chain, RequestMode::Exclusive, Recipe::TextbookNamedQueue),
-            (Naming::Curator, read_write, RequestMode::Read, Recipe::CuratorReadWrite),
-            (Naming::Curator, read_write, RequestMode::Exclusive, Recipe::CuratorReadWrite),
-            (Naming::Kazoo, read_write, RequestMode::Read, Recipe::KazooReadWrite),
-            (Naming::Session, read_write, RequestMode::Read, Recipe::TextbookShared),
-            (Naming::Session, read_write, RequestMode::Exclusive, Recipe::TextbookShared),
+            (Naming::Curator, Algorithm::Chain, NodeMode::Exclusive, Recipe::CuratorMutex),
+            (Naming::Kazoo, Algorithm::Chain, NodeMode::Exclusive, Recipe::KazooLock),
+            (Naming::WriteLock, Algorithm::Chain, NodeMode::Exclusive, Recipe::ZookeeperWriteLock),
+            (Naming::Session, Algorithm::Herd, NodeMode::Exclusive, Recipe::TextbookSessionQueue),
+            (Naming::Named("red".to_owned()), Algorithm::Chain, NodeMode::Exclusive, Recipe::TextbookNamedQueue),
+            (Naming::Curator, read_write, NodeMode::Read, Recipe::CuratorReadWrite),
+            (Naming::Curator, read_write, NodeMode::Exclusive, Recipe::CuratorReadWrite),
+            (Naming::Kazoo, read_write, NodeMode::Read, Recipe::KazooReadWrite),
+            (Naming::Session, read_write, NodeMode::Read, Recipe::TextbookShared),
+            (Naming::Session, read_write, NodeMode::Exclusive, Recipe::TextbookShared),
         ] {
             let name = made(&naming, algorithm, mode);
             assert_eq!(recipe::read(&name).map(|child| child.recipe), Some(recipe), "{name}");
         }
-        let lease = QueueNames::leases().prefix(RequestMode::Lease, Uuid::from_u128(7), SESSION) + "0000000001";
+        let lease = QueueNames::leases().prefix(NodeMode::Lease, Uuid::from_u128(7), SESSION) + "0000000001";
         assert_eq!(recipe::read(&lease).map(|child| child.recipe), Some(Recipe::CuratorSemaphore));
     }
 

@@ -6,7 +6,7 @@ use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
 
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
-use super::naming::{QueueNames, RequestMode};
+use super::naming::{NodeMode, QueueNames};
 use super::retrying_client::{Listing, Retries, RetryingClient};
 use super::{LockError, LockOptions, Parents};
 use crate::znode::{Sequence, ZnodePath, Zxid};
@@ -63,7 +63,7 @@ impl NodeCreator<'_> {
         &self,
         parent: &ZnodePath,
         names: &QueueNames,
-        mode: RequestMode,
+        mode: NodeMode,
         watched: bool,
     ) -> Result<(OwnNode, Option<Listing>), NotAcquired> {
         let prefix = names.prefix(mode, self.id, self.client.session());

@@ -1,6 +1,6 @@
 //! The position of a node in its queue, from a listing of the parent. Pure.
 
-use super::naming::{QueueNames, RequestMode};
+use super::naming::{NodeMode, QueueNames};
 
 /// What a listing of the parent means to the owner of a node in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(super) fn position<'a>(
         let Some((sequence, their_mode)) = names.read(name) else { continue };
         let theirs = (sequence, name.as_str());
         present |= theirs == place;
-        let matters = mode != RequestMode::Read || their_mode != RequestMode::Read;
+        let matters = mode != NodeMode::Read || their_mode != NodeMode::Read;
         if theirs < place && matters {
             before += 1;
             nearest = nearest.max(Some((theirs, their_mode)));
@@ -50,7 +50,7 @@ pub(super) fn position<'a>(
             // A writer may downgrade to reading: then a node with its number exists before its own is deleted. That does
             // not block a reader, and a reader creates no second node.
             let may_downgrade =
-                mode == RequestMode::Exclusive && their_mode == RequestMode::Exclusive && names.allow_downgrade();
+                mode == NodeMode::Exclusive && their_mode == NodeMode::Exclusive && names.allow_downgrade();
             QueuePosition::Waits { on, then_holds: before == 1 && !may_downgrade }
         }
         _ => QueuePosition::Holds,
@@ -72,7 +72,7 @@ mod tests {
 
     const SHARED: Algorithm = Algorithm::SharedChain(Access::Write);
 
-    fn node(names: &QueueNames, mode: RequestMode, number: i32) -> String {
+    fn node(names: &QueueNames, mode: NodeMode, number: i32) -> String {
         names.prefix(mode, Uuid::from_u128(number.unsigned_abs().into()), SessionId(1)) + &Sequence(number).to_string()
     }
 
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn the_lowest_number_holds_and_each_other_waits_for_the_nearest_before_it() {
         let names = names(Algorithm::Chain);
-        let [a, b, c] = [3, 7, 9].map(|number| node(&names, RequestMode::Exclusive, number));
+        let [a, b, c] = [3, 7, 9].map(|number| node(&names, NodeMode::Exclusive, number));
         let children = [c.clone(), "config".to_owned(), a.clone(), b.clone()];
         assert_eq!(position(&children, &a, &names, 1), QueuePosition::Holds);
         assert_eq!(position(&children, &b, &names, 1), waits(&a, true));
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn a_node_that_is_not_listed_is_gone_even_when_nobody_is_before_it() {
         let names = names(Algorithm::Chain);
-        let [a, b] = [1, 2].map(|number| node(&names, RequestMode::Exclusive, number));
+        let [a, b] = [1, 2].map(|number| node(&names, NodeMode::Exclusive, number));
         assert_eq!(position(&[], &a, &names, 1), QueuePosition::Gone);
         assert_eq!(position(std::slice::from_ref(&a), &b, &names, 1), QueuePosition::Gone);
     }
@@ -101,8 +101,7 @@ mod tests {
     #[test]
     fn numbers_are_ordered_up_to_the_last_one_and_as_signed_ones_beyond() {
         let names = names(Algorithm::Chain);
-        let [last, before, wrapped] =
-            [i32::MAX, i32::MAX - 1, i32::MIN].map(|n| node(&names, RequestMode::Exclusive, n));
+        let [last, before, wrapped] = [i32::MAX, i32::MAX - 1, i32::MIN].map(|n| node(&names, NodeMode::Exclusive, n));
         let children = [last.clone(), before.clone(), wrapped.clone()];
         assert_eq!(position(&children, &last, &names, 1), waits(&before, false));
         assert_eq!(position(&children, &before, &names, 1), waits(&wrapped, true));
@@ -112,8 +111,8 @@ mod tests {
     #[test]
     fn readers_hold_together_and_wait_for_the_last_writer_before_them() {
         let names = names(SHARED);
-        let [r1, r2, r5] = [1, 2, 5].map(|number| node(&names, RequestMode::Read, number));
-        let [w3, w4] = [3, 4].map(|number| node(&names, RequestMode::Exclusive, number));
+        let [r1, r2, r5] = [1, 2, 5].map(|number| node(&names, NodeMode::Read, number));
+        let [w3, w4] = [3, 4].map(|number| node(&names, NodeMode::Exclusive, number));
         let children = [&r1, &r2, &w3, &w4, &r5].map(Clone::clone);
         assert_eq!(position(&children, &r1, &names, 1), QueuePosition::Holds);
         assert_eq!(position(&children, &r2, &names, 1), QueuePosition::Holds);
@@ -127,8 +126,8 @@ mod tests {
     #[test]
     fn a_writer_behind_a_writer_lists_again_since_that_one_may_have_downgraded() {
         let names = names(SHARED);
-        let [w3, w4] = [3, 4].map(|number| node(&names, RequestMode::Exclusive, number));
-        let r3 = node(&names, RequestMode::Read, 3);
+        let [w3, w4] = [3, 4].map(|number| node(&names, NodeMode::Exclusive, number));
+        let r3 = node(&names, NodeMode::Read, 3);
         assert_eq!(position(&[w3.clone(), w4.clone()], &w4, &names, 1), waits(&w3, false));
         assert_eq!(position(&[r3.clone(), w4.clone()], &w4, &names, 1), waits(&r3, true));
     }
@@ -136,7 +135,7 @@ mod tests {
     #[test]
     fn a_lease_is_had_when_fewer_than_the_maximum_stand_before() {
         let names = QueueNames::leases();
-        let leases = [1, 2, 3].map(|number| node(&names, RequestMode::Lease, number));
+        let leases = [1, 2, 3].map(|number| node(&names, NodeMode::Lease, number));
         assert_eq!(position(&leases, &leases[1], &names, 2), QueuePosition::Holds);
         assert!(matches!(position(&leases, &leases[2], &names, 2), QueuePosition::Waits { .. }));
         assert_eq!(position(&leases, &leases[2], &names, 3), QueuePosition::Holds);
@@ -148,7 +147,7 @@ mod tests {
             requests in proptest::collection::btree_map(0i32..50, any::<bool>(), 1..20)
         ) {
             let names = names(SHARED);
-            let mode = |reads: bool| if reads { RequestMode::Read } else { RequestMode::Exclusive };
+            let mode = |reads: bool| if reads { NodeMode::Read } else { NodeMode::Exclusive };
             let children: Vec<String> = requests.iter().map(|(number, reads)| node(&names, mode(*reads), *number)).collect();
             let holders: Vec<_> = children.iter().filter(|own| position(&children, own, &names, 1) == QueuePosition::Holds).collect();
             let writers = holders.iter().filter(|name| name.contains("WRIT")).count();

@@ -152,7 +152,7 @@ impl Attempt {
 
     /// When a holder without a connection must presume its lock lost; `None` with a connection.
     ///
-    /// The servers end a session one timeout after they last heard of it. The client library notices silence after two
+    /// The servers end a session one timeout after the last message of its client. The client library notices silence after two
     /// fifths of it at the latest, so at least half of it is left then.
     fn presumed_lost_at(&self, state: SessionState) -> Option<Instant> {
         let left: Duration = self.client.raw.session_timeout() / 2;

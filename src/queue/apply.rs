@@ -5,9 +5,9 @@ use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use crate::recipe::{Classifier, LockKind};
 use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat};
 
-/// When the server was heard of by this change, which was seen now; `None` when it says nothing of that. That a connection is lost is
-/// noticed later than it is, and what servers tell about themselves comes by other connections.
-fn sign_of_life(change: &Change, now: Timestamp) -> Option<Timestamp> {
+/// When the server sent what this change, which was seen now, came from; `None` when the change says nothing of that: that a
+/// connection is lost is noticed later than it is, and a survey uses connections of its own.
+fn server_sent_at(change: &Change, now: Timestamp) -> Option<Timestamp> {
     match change {
         Change::Connection(_) | Change::Surveyed { .. } => None,
         Change::Heard { at } => Some(now.min(*at)),
@@ -16,7 +16,7 @@ fn sign_of_life(change: &Change, now: Timestamp) -> Option<Timestamp> {
 }
 
 impl LockTable {
-    /// Takes one change and tells what it means. Logarithmic in the number of contenders, but for
+    /// Takes one change and returns what it means. Logarithmic in the number of contenders, but for
     /// [`Change::Synced`], which looks at each once, and for the deletion of a parent whose children's deletions
     /// were missed.
     ///
@@ -24,7 +24,7 @@ impl LockTable {
     pub fn apply(&mut self, change: Change, now: Timestamp) -> Vec<Happening> {
         let mut out = Vec::new();
         if self.is_live() {
-            self.last_true = self.last_true.max(sign_of_life(&change, now));
+            self.last_true = self.last_true.max(server_sent_at(&change, now));
         }
         match change {
             Change::Seen { path, node } => self.seen(&path, node, now, &mut out),
@@ -181,7 +181,7 @@ impl LockTable {
         }
     }
 
-    /// A parent is gone: so are its children, whether we were told or not.
+    /// A parent is gone: so are its children, whether that was reported or not.
     pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(Parent { nodes, .. }) = self.parents.get(path) else { return };
         let left: Vec<_> = nodes.iter().map(|(name, at)| (path.child(name), *at)).collect();

@@ -1,4 +1,4 @@
-//! Who stands behind whom, and what follows from that: who holds, and what a departure costs in watch events.
+//! Which contender waits behind which, and what follows from that: who holds, and what a departure costs in watch events.
 
 use super::order::{OrderKey, RankedKeys, run};
 use super::{Contender, LockQueue, WatchEvents};
@@ -49,7 +49,7 @@ impl LockQueue {
         WatchEvents { herd: self.other_waiters(position) as u64, chain: chain as u64 }
     }
 
-    /// What it costs when a contender comes: in a herd every waiter hears of it, in a chain nobody does.
+    /// What it costs when a contender comes: in a herd every waiter gets a watch event, in a chain nobody does.
     pub(super) fn cost_of_arrival(&self) -> WatchEvents {
         match self.kind() {
             LockKind::SingleNode => WatchEvents::default(),

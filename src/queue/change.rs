@@ -11,7 +11,7 @@ use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 /// What the ensemble did to a node, or what happened to the way we look at it.
 ///
 /// One type serves the live view, headless output and tests. A change may come twice, and a read that is older than what
-/// is known of its node is ignored. Whether a read was overtaken by its node's deletion only its reader can tell:
+/// is known of its node is ignored. Only the reader can know whether a read was overtaken by its node's deletion:
 /// the observer drops such answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "change", rename_all = "kebab-case")]
@@ -30,9 +30,9 @@ pub enum Change {
         /// Its stat at that time.
         stat: ZnodeStat,
     },
-    /// A node exists that was not read, and its mere presence tells something: of a hint
+    /// A node exists that was not read, and its mere presence says something: of a hint
     /// ([`Classifier::is_hint`](crate::recipe::Classifier::is_hint)), what its neighbours are; of a semaphore's lease, which is read next,
-    /// that whoever leaves the queue after this may have it.
+    /// that a contender which leaves the queue after this may have it.
     Appeared {
         /// Its path.
         path: ZnodePath,
@@ -41,12 +41,12 @@ pub enum Change {
     Deleted {
         /// Its path.
         path: ZnodePath,
-        /// The transaction, where the server tells it (ZooKeeper 3.9 and later).
+        /// The transaction that deleted it, where the server reports it (ZooKeeper 3.9 and later).
         zxid: Option<Zxid>,
     },
-    /// The servers told about themselves: their connections, sessions and watches.
+    /// The servers answered what was asked about themselves: their connections, sessions and watches.
     Surveyed {
-        /// What they told.
+        /// Their answers, put together.
         view: Arc<ServerView>,
     },
     /// The server refused to let us read here; what lies below is not known.
@@ -56,8 +56,8 @@ pub enum Change {
         /// What it said, as a sentence for people.
         why: String,
     },
-    /// The server was last heard of at that time, as far as is known: told when it is silent or the connection is gone. What the
-    /// table says was true until then.
+    /// The last sign of the server came at that time, as far as is known. Sent when the server is silent or the connection is gone:
+    /// what the table says was true until then.
     Heard {
         /// When, by this machine's clock.
         at: Timestamp,

@@ -10,10 +10,10 @@ const SAMPLES: usize = 32;
 /// Differences below this, in milliseconds, are taken for the time that a message travels.
 const TOLERANCE_MS: i64 = 1_000;
 
-/// How far this machine's clock and the servers' differ, as far as nodes tell that are created before our eyes.
+/// How far this machine's clock and the servers' differ, as far as nodes show that are created while the table is live.
 ///
 /// A node that was just created shows the server's clock with the delay of a watch event and a read. The smallest of
-/// some such differences is the best guess; a node from the future tells at once that the server is ahead.
+/// some such differences is the best guess; a node from the future shows at once that the server is ahead.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock {
     samples: VecDeque<i64>,
@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_fastest_of_some_messages_tells_the_difference() {
+    fn the_fastest_of_some_messages_gives_the_difference() {
         let mut clock = Clock::default();
         for (ctime, now) in [(1_000, 61_400), (2_000, 62_030), (3_000, 65_000)] {
             clock.created(Timestamp(ctime), Timestamp(now));

@@ -1,4 +1,4 @@
-//! One contender, and what tells it from all others.
+//! One contender, and its identity.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub enum ContenderState {
     Holds,
     /// It waits for its turn.
     Waits,
-    /// Not known: the table is not in step with the ensemble, or the tree does not tell (Curator's read under one's
+    /// Not known: the table is not in step with the ensemble, or the tree does not show it (Curator's read under one's
     /// own write).
     Unknown,
 }
@@ -43,7 +43,7 @@ pub enum HeldSince {
     AtMostSince(Timestamp),
 }
 
-/// What tells one contender from all others: the node by which it came, and the transaction that created that.
+/// The identity of a contender: the node by which it came, and the transaction that created that.
 ///
 /// It stays the same for as long as the contender stands in its lock, also where its node changes: a semaphore's contender
 /// comes by a node in the queue and holds by a lease. As text it is `NODE@CZXID`.
@@ -122,7 +122,7 @@ impl Contender {
         }
     }
 
-    /// What tells it from all others.
+    /// Its identity.
     pub fn id(&self) -> ContenderId {
         match &self.queued {
             Some(queued) => queued.id.clone(),

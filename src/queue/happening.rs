@@ -10,19 +10,19 @@ use crate::znode::{SessionId, Timestamp};
 pub struct Happening {
     /// When it was seen, by this machine's clock.
     pub at: Timestamp,
-    /// What.
+    /// What happened.
     pub event: LockEvent,
     /// To which lock; `None` when it concerns the connection.
     pub lock: Option<LockName>,
-    /// Whose node.
+    /// The contender's node; `None` when it concerns the whole lock or the connection.
     pub node: Option<Arc<str>>,
-    /// Who: the same for all that happens to one contender, also where its node changes.
+    /// The contender: the same for all that happens to it, also where its node changes. `None` as for `node`.
     pub contender: Option<ContenderId>,
-    /// Whose session.
+    /// The session that owns the node; `None` when none does.
     pub session: Option<SessionId>,
-    /// How long it waited, in milliseconds, where both ends were seen or the server's clock tells.
+    /// How long it waited, in milliseconds, where both ends were seen or the server's clock shows it; `None` otherwise.
     pub waited_ms: Option<u64>,
-    /// How long it held, in milliseconds, where both ends were seen.
+    /// How long it held, in milliseconds, where both ends were seen; `None` otherwise.
     pub held_ms: Option<u64>,
     /// Contenders in the queue afterwards.
     pub queue: usize,

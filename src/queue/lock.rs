@@ -46,7 +46,7 @@ pub struct LockQueue {
     pub(super) readers: RankedKeys,
     pub(super) leases: usize,
     pub(super) returned: usize,
-    /// The hand-over of a semaphore, while somebody is between the queue and a lease.
+    /// The hand-over of a semaphore, while a contender is between the queue and a lease.
     pub(super) handover: Option<Box<Handover>>,
     pub(super) holding: usize,
     pub(super) next_sequence: Option<i64>,
@@ -109,7 +109,7 @@ impl LockQueue {
         self.several.then(|| self.label())
     }
 
-    /// What tells it from other queues of its parent, if there are any.
+    /// Its name among the queues of its parent, if there are several.
     pub(super) fn label(&self) -> &str {
         self.own_name.as_deref().unwrap_or(self.family.id())
     }
@@ -133,7 +133,7 @@ impl LockQueue {
 
     /// Who made it.
     pub fn recipe(&self) -> Recipe {
-        // kazoo's Lock and WriteLock give one name; only a reader beside them tells which it is.
+        // kazoo's Lock and WriteLock give one name; only a reader beside them shows which it is.
         match self.family {
             Recipe::KazooLock if self.readers.len() > 0 => Recipe::KazooReadWrite,
             family => family,

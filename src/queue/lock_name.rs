@@ -1,4 +1,4 @@
-//! What locks are called: in their table, and where one is spoken of that is gone.
+//! What identifies a lock, in its table and after it is gone.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::znode::ZnodePath;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct LockId(pub u64);
 
-/// What tells one queue from another.
+/// The identity of a queue: its path, its recipe's family, and its name where its parent holds several.
 pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
 
 /// Which lock: enough to name it after it is gone.
@@ -21,6 +21,6 @@ pub struct LockName {
     pub id: LockId,
     /// Its path.
     pub path: ZnodePath,
-    /// Which of several queues of that parent.
+    /// Which of several queues of that parent; `None` where there is one.
     pub name: Option<Arc<str>>,
 }

@@ -1,7 +1,7 @@
 //! The state of every lock: who holds, who waits, what changed and what it cost.
 //!
-//! [`LockTable::apply`] takes one [`Change`] (what the ensemble did to a node) and tells what that means for the locks
-//! as [`Happening`]s. The same changes make the same table, in whatever order reads came back.
+//! [`LockTable::apply`] takes one [`Change`] (what the ensemble did to a node) and returns what that means for the
+//! locks as [`Happening`]s. The same changes make the same table, in whatever order reads came back.
 //!
 //! Pure: no clock, no runtime, no client. Time is an argument. Architecture invariant: the work for one change
 //! grows at most with the logarithm of the queue's length.

@@ -3,16 +3,16 @@
 use indexset::BTreeSet;
 
 /// Up to how many keys a plain sorted vector is kept: most locks have few contenders, and memory counts there.
-const FEW: usize = 64;
+const MAX_VECTOR_KEYS: usize = 64;
 
-/// Below how many keys a tree shrinks back to a vector: far enough from [`FEW`] that no queue swings between both.
-const FEW_AGAIN: usize = 16;
+/// Below how many keys a tree shrinks back to a vector: far enough from [`MAX_VECTOR_KEYS`] that no queue swings between both.
+const MIN_TREE_KEYS: usize = 16;
 
 /// Keys in one leaf of the tree. Small enough that shifting one is cheap, large enough that splits are rare.
-const LEAF: usize = 256;
+const MAX_LEAF_KEYS: usize = 256;
 
 /// A contender's place: by number, then by creation, since numbers can be equal (Curator's downgrade). The slot
-/// only tells where the contender lies.
+/// is only the contender's index in its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct OrderKey {
     pub ordinal: i64,
@@ -64,8 +64,8 @@ impl RankedKeys {
                 if let Err(at) = keys.binary_search(&key) {
                     keys.insert(at, key);
                 }
-                if keys.len() > FEW {
-                    let mut many = BTreeSet::with_maximum_node_size(LEAF);
+                if keys.len() > MAX_VECTOR_KEYS {
+                    let mut many = BTreeSet::with_maximum_node_size(MAX_LEAF_KEYS);
                     for key in keys.drain(..) {
                         many.insert(key);
                     }
@@ -87,7 +87,7 @@ impl RankedKeys {
             }
             Self::Many(keys) => {
                 keys.remove(&key);
-                if keys.len() < FEW_AGAIN {
+                if keys.len() < MIN_TREE_KEYS {
                     *self = Self::Few(keys.iter().copied().collect());
                 }
             }

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_steady_rate_is_told_right_and_fades_when_it_ends() {
+    fn a_steady_rate_is_measured_right_and_fades_when_it_ends() {
         let mut activity = Activity::default();
         for tick in 0..300 {
             activity.acquired(Timestamp(tick * 100));

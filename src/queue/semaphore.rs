@@ -80,7 +80,7 @@ impl LockQueue {
 }
 
 impl LockTable {
-    /// A node was created that is about to be read: if it is a lease, whoever leaves the queue may have it.
+    /// A node was created that is about to be read: if it is a lease, a contender that leaves the queue may have it.
     pub(super) fn lease_announced(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let place = self.classifier.classify(path).filter(|place| place.role == Role::Lease);
         let Some(place) = place.filter(|_| self.is_reporting() && self.node(path).is_none()) else { return };
@@ -111,7 +111,7 @@ impl LockTable {
         }
     }
 
-    /// A node is gone that nobody had read. It may be of a semaphore.
+    /// A node is gone that was never read. It may be one of a semaphore.
     pub(super) fn unread_node_gone(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let of_semaphore = |place: &Classification| place.recipe.kind() == LockKind::Semaphore;
         let Some(place) = self.classifier.classify(path).filter(of_semaphore) else { return };

@@ -31,7 +31,7 @@ pub struct LockTable {
     pub(super) epoch: u32,
     pub(super) phase: SyncPhase,
     pub(super) connection: ConnectionState,
-    /// Whether it was told that the connection was cut, and not yet that it is there again.
+    /// Whether it was reported that the connection was cut, and not yet that it is there again.
     pub(super) cut_reported: bool,
     pub(super) last_true: Option<Timestamp>,
     pub(super) totals: Totals,
@@ -141,7 +141,7 @@ impl LockTable {
 
     /// The position of the contender with that node in its lock's queue; `None` when it is not there. Logarithmic.
     ///
-    /// The node is named as [`LockQueue::path_of`] tells it.
+    /// The path is that of [`LockQueue::path_of`].
     pub fn position(&self, path: &ZnodePath) -> Option<(LockId, usize)> {
         let (id, slot) = self.node(path)?;
         Some((id, self.locks.get(&id)?.position_of_slot(slot as usize)?))
@@ -172,18 +172,18 @@ impl LockTable {
         self.phase == SyncPhase::Live
     }
 
-    /// Whether everything is being read at the moment.
+    /// Whether everything is being read now.
     pub fn is_syncing(&self) -> bool {
         matches!(self.phase, SyncPhase::Syncing { .. })
     }
 
-    /// When the table was last known to be in step: the last sign of life of the server, never the time at which its silence
+    /// When the table was last known to be in step: the time of the last message from the server, never the time at which its silence
     /// was noticed. While it [is](Self::is_live), the last change.
     pub fn last_true(&self) -> Option<Timestamp> {
         self.last_true
     }
 
-    /// What the servers last told about themselves; empty when they were not asked.
+    /// The servers' last answers about themselves; empty when they were not asked.
     pub fn view(&self) -> &Arc<ServerView> {
         &self.view
     }
@@ -193,7 +193,7 @@ impl LockTable {
         &self.unreadable
     }
 
-    /// By how much this machine's clock is ahead of the servers', in milliseconds, as far as freshly created nodes tell;
+    /// By how much this machine's clock is ahead of the servers', in milliseconds, as far as newly created nodes show;
     /// negative when it is behind, 0 when the difference is below a second or not known.
     pub fn clock_ahead_ms(&self) -> i64 {
         self.clock.ahead_ms()

@@ -12,10 +12,10 @@ pub struct ChildName<'a> {
     pub mode: RequestMode,
     /// Its number in the queue; `None` for nodes that the server did not number.
     pub sequence: Option<Sequence>,
-    /// The part that names the lock, where one parent can hold several.
+    /// The part that names the lock, where one parent can hold several; `None` otherwise.
     pub lock_name: Option<&'a str>,
     /// The id that its maker put into the name for this one attempt (a UUID, 32 hex digits, the session): two nodes
-    /// with one id are one attempt whose reply was lost.
+    /// with one id are one attempt whose reply was lost. `None` when the name has none.
     pub attempt: Option<&'a str>,
 }
 

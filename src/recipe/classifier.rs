@@ -12,7 +12,7 @@ const LEASES: &str = "leases";
 /// kazoo's semaphore at P keeps its leases in P and queues in `P-__lock__`.
 const KAZOO_QUEUE: &str = "-__lock__";
 
-/// Which part a node plays in its lock.
+/// What a node is in its lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// It stands in the lock's queue. In a semaphore: it waits for its turn to take a lease.
@@ -28,15 +28,15 @@ pub enum Role {
 pub struct Classification {
     /// The lock's path: the lock parent; the semaphore's own path; the node itself for a single node.
     pub lock: ZnodePath,
-    /// Which of several queues of that parent.
+    /// Which of several queues of that parent; `None` where there is one.
     pub name: Option<Box<str>>,
     /// The recipe.
     pub recipe: Recipe,
-    /// The part that it plays.
+    /// What the node is in its lock.
     pub role: Role,
     /// What it asks for.
     pub mode: RequestMode,
-    /// Its number.
+    /// Its number in the queue; `None` for a node that the server did not number.
     pub sequence: Option<Sequence>,
 }
 
@@ -53,7 +53,7 @@ impl Classification {
 }
 
 /// What must be known of the tree besides a node's own path to say what the node is: the nodes that the user calls
-/// locks, and the *hints*, nodes that are no contenders but tell what their neighbours are.
+/// locks, and the *hints*, nodes that are no contenders but show what their neighbours are.
 #[derive(Clone, Debug, Default)]
 pub struct Classifier {
     named: BTreeSet<ZnodePath>,
@@ -66,7 +66,7 @@ impl Classifier {
         Self { named: named.into_iter().collect(), hints: BTreeSet::new() }
     }
 
-    /// Whether the mere presence of this node tells what its neighbours are: a `leases` makes a semaphore of
+    /// Whether the mere presence of this node shows what its neighbours are: a `leases` makes a semaphore of
     /// Curator's out of its parent, a `P-__lock__` one of kazoo's out of P.
     pub fn is_hint(path: &ZnodePath) -> bool {
         path.name() == LEASES || kazoo_semaphore(path.as_str()).is_some()
@@ -131,7 +131,7 @@ impl Classifier {
 
     /// Where the node stands; `None` when it can be no contender and need not be read.
     ///
-    /// A path cannot tell whether a node is ephemeral. Of those places that [need it](Classification::needs_ephemeral) only
+    /// A path does not show whether a node is ephemeral. Of those places that [need it](Classification::needs_ephemeral) only
     /// ephemeral nodes are contenders: the caller checks that when it has read the node.
     pub fn classify(&self, path: &ZnodePath) -> Option<Classification> {
         let (parent, name) = (path.parent_str()?, path.name());

@@ -72,7 +72,7 @@ recipes! {
     TextbookQueue { id: "textbook-queue", title: "queue", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// The same with the owner's session in the name.
     TextbookSessionQueue { id: "textbook-session-queue", title: "session queue", kind: LockKind::Exclusive, needs_ephemeral: false }
-    /// Several queues in one parent, told apart by a name.
+    /// Several queues in one parent, each with a name.
     TextbookNamedQueue { id: "textbook-named-queue", title: "named queue", kind: LockKind::Exclusive, needs_ephemeral: false }
     /// The shared lock of the textbooks: requests for reading and for writing in one queue.
     TextbookShared { id: "textbook-shared", title: "shared lock", kind: LockKind::ReadWrite, needs_ephemeral: false }
@@ -137,7 +137,7 @@ pub enum LockKind {
     ReadWrite,
     /// Up to a number of leases.
     Semaphore,
-    /// One leader; the others stand by.
+    /// One leader, until it goes; the others wait.
     Latch,
     /// One node; its waiters are not in the tree.
     SingleNode,
@@ -147,11 +147,11 @@ pub enum LockKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RequestMode {
-    /// To be alone.
+    /// The lock alone, in a queue without readers.
     Exclusive,
-    /// To share with other readers.
+    /// The lock together with other readers.
     Read,
-    /// To be alone, in a queue that has readers.
+    /// The lock alone, in a queue that has readers too.
     Write,
     /// One of a semaphore's leases.
     Lease,

@@ -1,8 +1,8 @@
-//! What a child's name means: which library made it, which kind of lock it belongs to, which part it plays there,
+//! What a child's name means: which library made it, which kind of lock it belongs to, what it is there,
 //! and whom it waits for. One file a family of recipes.
 //!
 //! Pure: a name comes in, a meaning goes out. [`read`] knows one name alone; [`Classifier`] knows what stands around it
-//! (a semaphore spreads over two parents) and tells to which lock a node belongs.
+//! (a semaphore spreads over two parents) and says to which lock a node belongs.
 
 mod child_name;
 mod classifier;

@@ -14,7 +14,7 @@ use crate::znode::Sequence;
 /// happens to end in ten digits. A name without a number can be a single node's.
 ///
 /// Of an [unknown queue](Recipe::UnknownQueue) and of [single nodes](Recipe::needs_ephemeral) only ephemeral nodes are
-/// contenders, which the name cannot tell. Where the neighbours or the path decide, [`Classifier`](super::Classifier) knows more.
+/// contenders, which the name does not show. Where the neighbours or the path decide, [`Classifier`](super::Classifier) knows more.
 pub fn read(name: &str) -> Option<ChildName<'_>> {
     let Some((head, sequence)) = Sequence::split(name) else { return single::read(name) };
     let child = curator::read(head)

@@ -15,7 +15,7 @@ fn go(head: &str) -> Option<ChildName<'_>> {
 }
 
 /// `_c_<UUID>-<name>S`: Curator's protection with a name of the application's choice. One parent may hold several
-/// names, and they do not contend. Its other form, `<prefix>S`, cannot be told from any queue.
+/// names, and they do not contend. Its other form, `<prefix>S`, looks like any queue.
 fn rust(head: &str) -> Option<ChildName<'_>> {
     let (attempt, name) = curator::protected(head)?;
     Some(ChildName {

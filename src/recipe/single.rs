@@ -5,7 +5,7 @@ use super::{ChildName, Recipe, RequestMode};
 /// What Hadoop's `ActiveStandbyElector` calls its node (HDFS name nodes, YARN resource managers).
 const HADOOP: &str = "ActiveStandbyElectorLock";
 
-/// The names, or ends of names, that tell a single-node lock. No service registration is called so.
+/// The names, or ends of names, of single-node locks. No service registration is called so.
 const WORDS: [&str; 6] = ["lock", "mutex", "leader", "master", "active", "controller"];
 
 /// `lock`, `mutex`, `leader`, `master`, `active`, `controller` in any case, alone or after `-`, `_` or `.`; Hadoop's

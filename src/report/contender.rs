@@ -14,7 +14,7 @@ use crate::znode::{Timestamp, ZnodePath};
 
 /// Names listed at most of those whom one contender stands behind. Only the head of a semaphore's queue waits for more
 /// than one node: for every lease that is out.
-const MOST_WAITED_FOR: usize = 1000;
+const MAX_WAITS_FOR: usize = 1000;
 
 /// One contender.
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ impl<'a> ContenderFacts<'a> {
     /// Who holds is only known while the table is live.
     pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
-        let Facts { owner: life, connection, expires_in, watching } = table_at.facts(lock, row);
+        let Facts { owner: liveness, connection, expires_in, watching } = table_at.facts(lock, row);
         let contender: &'a Contender = row.contender;
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
@@ -70,12 +70,12 @@ impl<'a> ContenderFacts<'a> {
             data_encoding,
             data_length: contender.data_length,
             data_truncated,
-            waits_for: lock.waits_for(row.position, MOST_WAITED_FOR),
+            waits_for: lock.waits_for(row.position, MAX_WAITS_FOR),
             watches: watching.id(),
             client: connection.map(|connection| connection.client.as_str()),
             session_timeout_ms: connection.and_then(|connection| connection.timeout_ms),
             expires_in_ms: expires_in.map(millis),
-            liveness: life.id(),
+            liveness: liveness.id(),
         }
     }
 }

@@ -33,7 +33,7 @@ struct Server {
     view: &'static str,
     /// Whether that came in plain text while the session is over TLS, so that it proves nothing.
     plain_beside_tls: bool,
-    /// What it did not tell, and what to change there.
+    /// What it did not answer, and what to change there.
     error: Option<String>,
 }
 
@@ -50,11 +50,11 @@ impl Ensemble {
         }
     }
 
-    /// The same with what the servers told about themselves, where they were asked.
+    /// The same with what the servers answered about themselves, where they were asked.
     #[must_use]
     pub fn with_view(mut self, view: &ServerView) -> Self {
         if !view.members.is_empty() {
-            self.servers = view.members.iter().map(Server::told).collect();
+            self.servers = view.members.iter().map(Server::of_member).collect();
         }
         self
     }
@@ -77,7 +77,7 @@ impl Server {
         }
     }
 
-    fn told(member: &MemberView) -> Self {
+    fn of_member(member: &MemberView) -> Self {
         Self {
             address: member.address.clone(),
             mode: member.mode.map(ServerMode::name),

@@ -1,4 +1,4 @@
-//! Everything at one moment as one object of JSON.
+//! Everything at one time as one object of JSON.
 
 use std::collections::BTreeMap;
 
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn locks_stand_in_the_order_of_their_paths_and_a_name_is_told_where_a_parent_has_several() {
+    fn locks_stand_in_the_order_of_their_paths_and_a_name_is_given_where_a_parent_has_several() {
         let snapshot = reported(&table(vec![
             node("/b/mutex", 12, Some(7), b""),
             parent("/a", 2),
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_single_node_names_itself_and_tells_no_cost_since_its_waiters_are_not_in_the_tree() {
+    fn a_single_node_names_itself_and_has_no_cost_since_its_waiters_are_not_in_the_tree() {
         let snapshot = reported(&table(vec![node("/jobs/nightly", 10, Some(7), b"worker-3")]));
         let lock = &snapshot["locks"][0];
         assert_eq!((&lock["path"], &lock["kind"]), (&"/jobs/nightly".into(), &"single-node".into()));
@@ -231,14 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn while_the_link_is_lost_nobody_is_said_to_hold() {
+    fn while_the_connection_is_lost_nobody_is_said_to_hold() {
         let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
         table.apply(Change::Connection(ConnectionState::Lost { reason: "reset".to_owned() }), NOW);
         assert_eq!(reported(&table)["locks"][0]["contenders"][0]["state"], "unknown");
     }
 
     #[test]
-    fn only_the_locks_that_a_filter_left_are_told() {
+    fn only_the_locks_that_a_filter_left_are_reported() {
         let table =
             table(vec![node("/a/lock-0000000000", 10, Some(7), b""), node("/b/lock-0000000000", 11, Some(7), b"")]);
         let ensemble = Ensemble::new("zk1", None);

@@ -1,6 +1,6 @@
 //! The answers of AdminServer: JSON, which a cut makes worthless, with session ids as signed decimals.
 //!
-//! AdminServer answers "200 OK" also when it has an error to tell, which then stands in the answer.
+//! AdminServer answers "200 OK" also when it reports an error, which then stands in the answer.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -14,19 +14,19 @@ use super::monitor::Figure;
 use super::{Connection, Expiry, ListedSession, Monitor, WatchTotals, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
-/// Why an answer is none.
+/// Why an answer cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadAnswer {
-    /// The server says so itself.
+    /// The server refused, and said why.
     #[error("AdminServer says: {0}")]
-    Told(String),
+    Refused(String),
     /// It is no JSON, or not of the form that ZooKeeper's has.
     #[error("the answer is not that of ZooKeeper's AdminServer ({0})")]
     Foreign(String),
 }
 
-/// The longest error that is passed on.
-const LONGEST_ERROR: usize = 200;
+/// The longest reason that is passed on.
+const MAX_ERROR_CHARS: usize = 200;
 
 #[derive(Deserialize)]
 struct MaybeError<'a> {
@@ -36,9 +36,9 @@ struct MaybeError<'a> {
 
 fn read<T: DeserializeOwned>(answer: &[u8]) -> Result<T, BadAnswer> {
     let foreign = |error: serde_json::Error| BadAnswer::Foreign(error.to_string());
-    let told: MaybeError<'_> = serde_json::from_slice(answer).map_err(foreign)?;
-    match told.error {
-        Some(error) => Err(BadAnswer::Told(error.chars().take(LONGEST_ERROR).collect())),
+    let parsed: MaybeError<'_> = serde_json::from_slice(answer).map_err(foreign)?;
+    match parsed.error {
+        Some(error) => Err(BadAnswer::Refused(error.chars().take(MAX_ERROR_CHARS).collect())),
         None => serde_json::from_slice(answer).map_err(foreign),
     }
 }
@@ -101,7 +101,7 @@ struct StatsOfServer {
 /// Reads the answer to `server_stats`: what `srvr` says.
 pub fn server_stats(answer: &[u8]) -> Result<Srvr, BadAnswer> {
     let Stats { version, server_stats: stats } = read(answer)?;
-    let short = |text: String| text.chars().take(LONGEST_ERROR).collect();
+    let short = |text: String| text.chars().take(MAX_ERROR_CHARS).collect();
     Ok(Srvr {
         version: version.map(short),
         mode: stats.server_state.map(short),
@@ -165,7 +165,7 @@ pub fn watch_summary(answer: &[u8]) -> Result<WatchTotals, BadAnswer> {
 pub fn monitor(answer: &[u8]) -> Result<Monitor, BadAnswer> {
     let figures: HashMap<String, serde_json::Value> = read(answer)?;
     Ok(Monitor::collect(figures.iter().map(|(name, value)| {
-        let text = value.as_str().map(|text| text.chars().take(LONGEST_ERROR).collect());
+        let text = value.as_str().map(|text| text.chars().take(MAX_ERROR_CHARS).collect());
         (name.as_str(), Figure { text, number: value.as_u64() })
     })))
 }
@@ -214,7 +214,7 @@ mod tests {
     fn an_error_that_comes_as_success_is_an_error() {
         let answer = include_bytes!("captures/standalone-secure_connections.json");
         let error = connections(answer).expect_err("an unknown command");
-        assert_eq!(error, BadAnswer::Told("Unknown command: secure_connections".to_owned()));
+        assert_eq!(error, BadAnswer::Refused("Unknown command: secure_connections".to_owned()));
     }
 
     #[test]

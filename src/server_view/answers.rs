@@ -1,11 +1,11 @@
-//! What can be concluded from what all members say: whether a session lives, who watches a node.
+//! What follows from what all members say: whether a session exists, who watches a node.
 
 use std::time::Duration;
 
 use super::{AskedBy, Connection, ListedSession, MemberView, ServerView, WatchedPath};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
-/// What is known of a session's life.
+/// Whether a session exists and is connected, as far as the servers say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Liveness {
     /// A server holds a connection of it.
@@ -15,9 +15,9 @@ pub enum Liveness {
         /// When, by our clock, to about a second; `None` when that is not known.
         expires_at: Option<Timestamp>,
     },
-    /// It exists, but not every server told its connections.
+    /// It exists, but not every server listed its connections.
     Exists {
-        /// When it expires unless its client is heard before, by our clock.
+        /// When it expires unless its client sends something before, by our clock; `None` when that is not known.
         expires_at: Option<Timestamp>,
     },
     /// It did not exist at that time, by the list of the leader or standalone server: it ended before, or began after.
@@ -28,7 +28,7 @@ pub enum Liveness {
     /// Plain text says that it has no connection or that there is none, while our session is over TLS: whoever sits between can
     /// write that ([`Provenance::PlainBesideTls`](super::Provenance::PlainBesideTls)), so nothing follows from it.
     Unproven,
-    /// Too little was told.
+    /// The servers did not answer enough.
     Unknown,
 }
 
@@ -47,12 +47,12 @@ impl Liveness {
 pub struct Watchers {
     /// Their sessions, in the order of their ids.
     pub sessions: Vec<SessionId>,
-    /// Whether nobody can be missing: every member told.
+    /// Whether nobody can be missing: every member listed its watches.
     pub whole: bool,
 }
 
 impl ServerView {
-    /// The connection of a session and the server that holds it; the newest, where a dead one is not yet cleared away.
+    /// The connection of a session and the server that holds it; the newest, where one that has ended is still listed.
     pub fn connection_of(&self, session: SessionId) -> Option<(&MemberView, &Connection)> {
         let all = self.members.iter().flat_map(|member| {
             let connections = member.connections_of(session).iter();
@@ -68,18 +68,19 @@ impl ServerView {
         found.max_by_key(|(at, _)| *at).map(|(_, session)| session)
     }
 
-    /// What is known of a session's life. That it is connected is believed whoever says it, since that makes everybody more
-    /// careful; the contrary only from answers that can prove it.
+    /// Whether a session exists and is connected. Any answer counts that says it is connected, since that only makes a deletion less
+    /// likely; for the contrary, only answers that can prove it count.
     ///
-    /// The members are asked at different times, so a client on its way from one to another looks disconnected for a moment. Who
+    /// The members are asked at different times, so a client on its way from one to another looks disconnected for a short time. Who
     /// builds on that waits until [`ServerView::connections_as_of`] has passed the time at which it was first seen so.
     pub fn liveness(&self, session: SessionId) -> Liveness {
         if self.connection_of(session).is_some() {
             return Liveness::Connected;
         }
         if !self.provenance().can_prove() {
-            let told = self.members.iter().any(|member| member.connections.is_some() || member.sessions.is_some());
-            return if told { Liveness::Unproven } else { Liveness::Unknown };
+            let is_answered =
+                self.members.iter().any(|member| member.connections.is_some() || member.sessions.is_some());
+            return if is_answered { Liveness::Unproven } else { Liveness::Unknown };
         }
         if let Some(found) = self.session(session) {
             let expires_at = found.expires_at;
@@ -101,23 +102,23 @@ impl ServerView {
         oldest.map_or(Liveness::Unknown, |at| Liveness::NoSession { at })
     }
 
-    /// Who watches a path by getData or exists; `None` when no server told. Watches on the path's children are never known.
+    /// Who watches a path by getData or exists; `None` when no server listed its watches. Watches on the path's children are never known.
     pub fn watchers_of(&self, path: &ZnodePath) -> Option<Watchers> {
-        let told = self.members.iter().filter_map(|member| member.watched.as_ref());
+        let listings = self.members.iter().filter_map(|member| member.watched.as_ref());
         let mut sessions: Option<Vec<SessionId>> = None;
-        for listing in told {
+        for listing in listings {
             let found = listing.with_key(path).iter().flat_map(|watched| watched.sessions.iter().copied());
             sessions.get_or_insert_default().extend(found);
         }
         let mut sessions = sessions?;
         sessions.sort_unstable();
         sessions.dedup();
-        let whole = self.members_known && self.members.iter().all(|member| tells_of(member, path));
+        let whole = self.members_known && self.members.iter().all(|member| lists_path(member, path));
         Some(Watchers { sessions, whole })
     }
 
     /// The paths below a node that somebody watches by getData or exists, with the server that holds the watches, as far as
-    /// they were told. Logarithmic in what was told, and linear in what is found.
+    /// the servers listed them. Logarithmic in what was listed, and linear in what is found.
     pub fn watched_below<'a>(
         &'a self,
         path: &ZnodePath,
@@ -137,16 +138,16 @@ impl ServerView {
         )
     }
 
-    /// When the server that holds a session's connection was asked who watches what; `None` unless it told all, and held
+    /// When the server that holds a session's connection was asked who watches what; `None` unless it listed all, and held
     /// that connection then.
     pub fn watches_as_of(&self, session: SessionId) -> Option<Timestamp> {
         let (member, connection) = self.connection_of(session)?;
         let asked = member.watched.as_ref().filter(|watched| watched.whole)?.at;
-        connection.established.is_some_and(|made| asked.since(made) > CLOCKS_DIFFER).then_some(asked)
+        connection.established.is_some_and(|made| asked.since(made) > MAX_CLOCK_DIFFERENCE).then_some(asked)
     }
 
     /// Whether a session watches a path by getData or exists; `None` when that is not known. A session's watches are with
-    /// the server that holds its connection, so that this server's word is enough, if it was asked after they met.
+    /// the server that holds its connection, so that this server's answer is enough, if it was asked after the connection was made.
     pub fn watches(&self, session: SessionId, path: &ZnodePath) -> Option<bool> {
         let listed = |member: &MemberView| {
             let watched = member.watched.as_ref().map_or(&[][..], |watched| watched.with_key(path));
@@ -158,16 +159,16 @@ impl ServerView {
         let (member, connection) = self.connection_of(session)?;
         let asked = member.watched.as_ref()?.at;
         // Its clock may differ from ours; a connection that is much older than the question was there when it was answered.
-        let old = connection.established.is_some_and(|made| asked.since(made) > CLOCKS_DIFFER);
-        (tells_of(member, path) && old).then_some(false)
+        let old = connection.established.is_some_and(|made| asked.since(made) > MAX_CLOCK_DIFFERENCE);
+        (lists_path(member, path) && old).then_some(false)
     }
 }
 
 /// By how much a server's clock may be wrong before an old connection is taken for a new one, or the reverse.
-const CLOCKS_DIFFER: Duration = Duration::from_secs(2);
+const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(2);
 
-/// Whether a member's list of watches shows everybody who watches that path there. Java writes words in the encoding of its
-/// surroundings, which may have no sign for what is beyond ASCII.
-fn tells_of(member: &MemberView, path: &ZnodePath) -> bool {
+/// Whether a member's list of watches shows everybody who watches that path there. Java answers four-letter words in the encoding of its
+/// environment, which may have no sign for what is beyond ASCII.
+fn lists_path(member: &MemberView, path: &ZnodePath) -> bool {
     member.knows_watches() && (member.asked_by == AskedBy::Http || path.as_str().is_ascii())
 }

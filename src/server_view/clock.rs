@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{Connection, Expiry, ListedSession};
 use crate::znode::{SessionId, Timestamp};
 
-/// A session of our own that was heard by the ensemble at a known time: what ties a server's clock to ours.
+/// A session of our own whose last request was answered at a known time: it relates a server's clock to ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Anchor {
     /// Our session.
@@ -16,11 +16,11 @@ pub struct Anchor {
     pub heard: Timestamp,
 }
 
-/// No client is silent for so many milliseconds: if the newest response is older, one of the clocks was set.
-const SET: i64 = 600_000;
+/// No client is silent for longer, in milliseconds: if the newest response is older, one of the clocks was set.
+const MAX_SILENCE_MS: i64 = 600_000;
 
-/// In so many milliseconds two clocks may drift apart by one.
-const DRIFT: i64 = 10_000;
+/// In this many milliseconds two clocks may drift apart by one.
+const DRIFT_INTERVAL_MS: i64 = 10_000;
 
 /// How a server's monotonic clock stands to ours, as well as it is known after some answers. Forgotten when the server
 /// starts anew.
@@ -36,9 +36,11 @@ impl ServerClock {
     pub fn learn(&mut self, connections: &[Connection], at: Timestamp) {
         let Some(newest) = connections.iter().filter_map(|connection| connection.last_response).max() else { return };
         let ahead = newest.saturating_sub(at.0);
-        let known = self.ahead.map(|(known, then)| known.saturating_sub(at.0.saturating_sub(then.0).max(0) / DRIFT));
-        let believed = known.filter(|known| known.saturating_sub(ahead) < SET);
-        self.ahead = Some((believed.map_or(ahead, |known| known.max(ahead)), at));
+        let known = self
+            .ahead
+            .map(|(known, then)| known.saturating_sub(at.0.saturating_sub(then.0).max(0) / DRIFT_INTERVAL_MS));
+        let plausible = known.filter(|known| known.saturating_sub(ahead) < MAX_SILENCE_MS);
+        self.ahead = Some((plausible.map_or(ahead, |known| known.max(ahead)), at));
     }
 
     /// A time of the server's clock by ours. It may be too late, never too early.
@@ -46,7 +48,7 @@ impl ServerClock {
         self.ahead.map(|(ahead, _)| Timestamp(server.saturating_sub(ahead)))
     }
 
-    /// Says of each connection when it was last heard by our clock, `at` at the latest.
+    /// Sets for each connection when its client was last heard from by our clock, `at` at the latest.
     pub fn place(&self, connections: &mut [Connection], at: Timestamp) {
         for connection in connections {
             let heard = connection.last_response.and_then(|response| self.ours(response));
@@ -54,7 +56,7 @@ impl ServerClock {
         }
     }
 
-    /// Says of each session when it expires by our clock: by comparison with our own session where it is listed too, else by
+    /// Sets for each session when it expires by our clock: by comparison with our own session where it is listed too, else by
     /// this clock or by the calendar where they allow it.
     pub fn date(&self, sessions: &mut [ListedSession], anchor: Option<Anchor>) {
         let own = anchor.and_then(|anchor| {
@@ -88,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_answer_ever_tells_the_servers_time_until_a_clock_is_set() {
+    fn the_newest_answer_ever_gives_the_servers_time_until_a_clock_is_set() {
         let mut clock = ServerClock::default();
         clock.learn(&answered(5_000), Timestamp(105_000));
         clock.learn(&answered(9_000), Timestamp(109_900));

@@ -14,16 +14,16 @@ pub struct Connection {
     pub session: SessionId,
     /// The client's end, `ADDRESS:PORT`, with brackets around an IPv6 address.
     pub client: String,
-    /// The negotiated session timeout, in milliseconds.
+    /// The negotiated session timeout, in milliseconds; `None` when the server does not say.
     pub timeout_ms: Option<u64>,
-    /// When it was made, by the server's clock.
+    /// When it was made, by the server's clock; `None` when the server does not say.
     pub established: Option<Timestamp>,
     /// The last operation, in the server's letters: `PING`, `GETC` (getChildren), `GETD` (getData), `EXST` (exists) …
     pub last_operation: Option<String>,
     /// The number that the client gave its last request. Pings don't move it: a client in which it stands still while
     /// `last_response` moves only sends heartbeats.
     pub last_cxid: Option<i64>,
-    /// The newest transaction that it was told of; `None` before the first, and after a ping.
+    /// The newest transaction in the answers to it; `None` before the first, and after a ping.
     pub last_zxid: Option<Zxid>,
     /// When it was last answered, pings included, by the server's monotonic clock in milliseconds.
     pub last_response: Option<i64>,

@@ -59,12 +59,12 @@ pub enum AskedBy {
     Words,
     /// By AdminServer.
     Http,
-    /// It told nothing, or was not asked yet.
+    /// It answered nothing, or was not asked yet.
     #[default]
     None,
 }
 
-/// What one server told about itself. `None` is what it did not tell.
+/// What one server answered about itself. What it did not answer is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MemberView {
     /// `HOST:PORT` for clients, or how the ensemble's config calls it where that does not say.
@@ -78,15 +78,15 @@ pub struct MemberView {
     /// What its answers are worth.
     #[serde(default)]
     pub provenance: Provenance,
-    /// One sentence with what is wrong and what to change there; `None` when it told everything.
+    /// One sentence with what is wrong and what to change there; `None` when it answered everything.
     pub error: Option<String>,
-    /// When it last told anything, by our clock.
+    /// When it last answered anything, by our clock.
     pub answered_at: Option<Timestamp>,
     /// Its connections with sessions.
     pub connections: Option<Listing<Connection>>,
     /// All sessions of the ensemble, if it keeps them.
     pub sessions: Option<Listing<ListedSession>>,
-    /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since it is dear.
+    /// Who watches what on it by getData or exists, within our chroot. Older than the rest, since asking for it costs the server much.
     pub watched: Option<Listing<WatchedPath>>,
     /// When it was asked for the figures that follow, by our clock: less often than for the rest.
     pub counted_at: Option<Timestamp>,
@@ -104,8 +104,8 @@ impl MemberView {
         Self { address, ..Self::default() }
     }
 
-    /// How many watches it holds on the children of nodes: those of herd waiters. The servers tell only their sum, by
-    /// what is left of all watches without the data and exists watches.
+    /// How many watches it holds on the children of nodes: those of herd waiters. The servers do not count them: they are what
+    /// is left of all watches without the data and exists watches.
     ///
     /// Before 3.9.0, each persistent recursive watch counts here too, that of a console with its observer included.
     pub fn child_watches(&self) -> Option<u64> {

@@ -1,10 +1,10 @@
-//! What the servers tell about themselves, as types: each member's connections, sessions and watches, and the watch events
+//! What the servers answer about themselves, as types: each member's connections, sessions and watches, and the watch events
 //! that it sent. Read from the answers to the four-letter words ([`four_letter`]) and from AdminServer's JSON ([`admin`]).
 //!
 //! Pure: bytes in, facts out; nothing here asks a server, and every answer may be cut off, hostile or empty.
 //!
 //! Architecture invariant: what is not known is never taken for what is not so. A [`Listing`] says whether it is whole, a
-//! [`MemberView`] keeps `None` for what its server did not tell, and the answers of [`ServerView`] that would need a missing
+//! [`MemberView`] keeps `None` for what its server did not answer, and the answers of [`ServerView`] that would need a missing
 //! member say so. What came in plain text beside a session over TLS proves nothing ([`Provenance`]).
 
 pub mod admin;

@@ -15,7 +15,7 @@ pub enum Transport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provenance {
-    /// They came as safely as what our session with the ensemble tells: over TLS, or both in plain text.
+    /// They came as safely as what comes through our session with the ensemble: over TLS, or both in plain text.
     #[default]
     AsSession,
     /// They came in plain text while our session is over TLS: whoever sits between can have written them, so that they prove

@@ -11,7 +11,7 @@ use crate::znode::{SessionId, Timestamp};
 pub enum Expiry {
     /// By the server's monotonic clock, in milliseconds: the clock of [`Connection::last_response`](super::Connection::last_response).
     Monotonic {
-        /// Since some moment of the past.
+        /// Since an unknown point in the past.
         millis: i64,
     },
     /// By the server's calendar, in whole seconds.
@@ -37,7 +37,7 @@ impl Expiry {
 pub struct ListedSession {
     /// Its id.
     pub id: SessionId,
-    /// When it expires unless its client is heard before, as the server wrote it.
+    /// When it expires unless its client sends something before, as the server wrote it.
     pub expiry: Expiry,
     /// The same by our clock, to about a second; `None` when the server's clock cannot be translated.
     pub expires_at: Option<Timestamp>,

@@ -120,7 +120,7 @@ fn watchers_are_found_by_path_and_by_session() {
     let (watched, whole) = four_letter::wchp("/b\n\t0x11\n\t0x10\n/a\n\t0x11\n\n");
     one.watched = Some(Listing::new(watched, whole, Timestamp(60_000)));
     let view = view(vec![one]);
-    let watchers = view.watchers_of(&path("/b")).expect("it was told");
+    let watchers = view.watchers_of(&path("/b")).expect("it was listed");
     assert_eq!(watchers, Watchers { sessions: vec![S, SessionId(0x11)], whole: true });
     assert_eq!(view.watches(S, &path("/b")), Some(true));
     assert_eq!(view.watches(S, &path("/a")), Some(false));

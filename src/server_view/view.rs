@@ -36,7 +36,7 @@ impl Load {
     }
 }
 
-/// What all members of the ensemble told about themselves. Each was asked at a time of its own.
+/// What all members of the ensemble answered about themselves. Each was asked at a time of its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServerView {
     /// When this was put together, by our clock.
@@ -45,7 +45,7 @@ pub struct ServerView {
     pub members: Vec<MemberView>,
     /// Whether the ensemble's own config was read, so that no member can be missing from the list.
     pub members_known: bool,
-    /// The session with which was asked; nobody's lock.
+    /// The session that asked: it contends for no lock. `None` when nothing was asked through a session.
     pub own_session: Option<SessionId>,
     /// What asking cost.
     pub asked: Load,
@@ -73,19 +73,19 @@ impl ServerView {
     }
 
     /// The ensemble's sessions, and every member's connections, were listed at this time or later, by our clock; `None` unless
-    /// somebody who keeps the sessions told them all and every member answered.
+    /// a member that keeps the sessions listed them all and every member answered.
     pub fn sessions_as_of(&self) -> Option<Timestamp> {
         let listed = self.members.iter().filter_map(|member| member.sessions.as_ref());
         let oldest = listed.filter(|listing| listing.whole).map(|listing| listing.at).min()?;
         Some(oldest.min(self.connections_as_of()?))
     }
 
-    /// The members that told nothing, or not everything, with what to change there.
+    /// The members that answered nothing, or not everything: each address, and what to change there.
     pub fn missing(&self) -> impl Iterator<Item = (&str, &str)> {
         self.members.iter().filter_map(|member| Some((member.address.as_str(), member.error.as_deref()?)))
     }
 
-    /// The watch events that all servers sent since each was started; `None` unless all told.
+    /// The watch events that all servers sent since each was started; `None` unless all answered.
     pub fn fired(&self) -> Option<WatchEventTotals> {
         if !self.members_known || self.members.is_empty() {
             return None;
@@ -97,7 +97,7 @@ impl ServerView {
         Some(sum)
     }
 
-    /// How many watches on children all servers hold; `None` unless all told. See [`MemberView::child_watches`].
+    /// How many watches on children all servers hold; `None` unless all answered. See [`MemberView::child_watches`].
     pub fn child_watches(&self) -> Option<u64> {
         if !self.members_known || self.members.is_empty() {
             return None;

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::Keyed;
 use crate::znode::{SessionId, ZnodePath};
 
-/// Who watches a path by getData or exists. Who watches its children is told by no server.
+/// Who watches a path by getData or exists. No server says who watches its children.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WatchedPath {
     /// The path, which need not exist.

@@ -23,8 +23,8 @@ impl fmt::Debug for SessionId {
     }
 }
 
-/// A ZooKeeper transaction's id: only rises within an ensemble's life. A node's creation zxid (`czxid`) tells
-/// it from every node that ever bore the same path, and serves as a lock's fencing token.
+/// A ZooKeeper transaction's id: it only rises as long as an ensemble keeps its data. No two nodes that ever had the same path
+/// have the same creation zxid (`czxid`), which serves as a lock's fencing token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Zxid(pub i64);
 

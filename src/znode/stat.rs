@@ -11,7 +11,7 @@ pub const MAX_KEPT_DATA: usize = 4096;
 /// The stat of a node, as ZooKeeper's `Stat`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ZnodeStat {
-    /// The transaction that created the node: tells it from every other node of that path.
+    /// The transaction that created the node: no other node of that path has it.
     pub czxid: Zxid,
     /// The transaction that last changed its data.
     pub mzxid: Zxid,
@@ -29,9 +29,9 @@ pub struct ZnodeStat {
     pub aversion: i32,
     /// The session whose end deletes it; `None` for persistent, container and TTL nodes.
     pub ephemeral_owner: Option<SessionId>,
-    /// The size of all its data, in bytes.
+    /// The size of its data, in bytes.
     pub data_length: i32,
-    /// The number of its children, without their children.
+    /// How many children it has; theirs do not count.
     pub num_children: i32,
 }
 

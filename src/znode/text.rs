@@ -7,7 +7,7 @@ use std::fmt::Write;
 /// reorders what stands beside it.
 ///
 /// Control characters, escape sequences, line ends and invisible or direction-changing characters become escapes
-/// as Rust writes them (`\n`, `\u{1b}`); a backslash is doubled, so that what is shown tells exactly what is there.
+/// as Rust writes them (`\n`, `\u{1b}`); a backslash is doubled, so that what is shown says exactly what is there.
 ///
 /// ```
 /// use lockscope::znode::escaped;
@@ -58,7 +58,7 @@ fn push_escaped(shown: &mut String, text: &str) {
 /// Whether a terminal, an editor or a shell that it is pasted into could do something else with this character than show it in
 /// its place. Whatever leaves the program as text has these escaped: the screen, tables, JSON, the log, the clipboard.
 ///
-/// - Control characters: C0, DEL and C1. They move, erase, colour, ring; U+009B alone begins a command.
+/// - Control characters: C0, DEL and C1. They move the cursor, erase, colour, sound the bell; U+009B alone begins a command.
 /// - What reorders text: U+061C, U+200E, U+200F, U+202A..U+202E, U+2066..U+2069. A name could show another's letters.
 /// - What ends a line where nobody expects it: U+2028 and U+2029; in JSON a line would be two for some readers.
 /// - What cannot be seen: soft hyphen, zero-width characters (U+FEFF among them), fillers, invisible operators, musical and

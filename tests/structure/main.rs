@@ -6,7 +6,6 @@ mod layers;
 mod links;
 mod source;
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;

@@ -3,7 +3,7 @@
 use super::super::LockError;
 use super::super::attempt::Attempt;
 use super::super::error::NotAcquired;
-use super::super::naming::{QueueNames, RequestMode};
+use super::super::naming::{NodeMode, QueueNames};
 use super::super::node::OwnNode;
 use super::super::retrying_client::Listing;
 use crate::znode::ZnodePath;
@@ -31,7 +31,7 @@ pub(in crate::lock) async fn clean_up<T>(
 pub(in crate::lock) struct JoinedQueue<'a> {
     pub(in crate::lock) parent: &'a ZnodePath,
     pub(in crate::lock) names: &'a QueueNames,
-    pub(in crate::lock) mode: RequestMode,
+    pub(in crate::lock) mode: NodeMode,
     /// How many may hold at once.
     pub(in crate::lock) max_holders: usize,
 }

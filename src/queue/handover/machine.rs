@@ -15,7 +15,7 @@ use crate::recipe::Role;
 pub(in crate::queue) struct Handover {
     /// The leases that were announced and not read.
     unread: UnreadLeases,
-    /// Who departed, in that order, and may have a lease that is not known yet.
+    /// The contenders that departed, in that order, and may have a lease that is not known yet.
     departed: VecDeque<Departed>,
     /// Where the leases lie that were found while everything is read anew.
     found: Vec<usize>,
@@ -23,15 +23,15 @@ pub(in crate::queue) struct Handover {
     hidden: Option<OrderKey>,
 }
 
-/// Somebody who departed from the queue.
+/// A contender that departed from the queue.
 #[derive(Clone, Debug)]
 struct Departed {
-    /// `None` for one whose node in the queue was gone before it could be read.
+    /// `None` when its node in the queue was gone before it could be read.
     contender: Option<Box<Gone>>,
     awaits: Awaits,
 }
 
-/// What must happen before it is known that somebody who departed has no lease.
+/// What must happen before it is known that a departed contender has no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Awaits {
     /// The leases up to the one with this number are read, or are gone.
@@ -64,7 +64,7 @@ impl Handover {
         Vec::new()
     }
 
-    /// Feeds the hand-over that is kept in this place, if one is; keeps one only as long as somebody is between the queue and a lease.
+    /// Feeds the hand-over that is kept in this place, if one is; keeps one only as long as a contender is between the queue and a lease.
     pub fn feed(kept: &mut Option<Box<Self>>, input: Input<'_>) -> Vec<Output> {
         let mut handover = kept.take().unwrap_or_default();
         let outputs = handover.handle(input);
@@ -77,7 +77,7 @@ impl Handover {
         self.hidden
     }
 
-    /// Whether nobody is between the queue and a lease: then nothing is kept.
+    /// Whether no contender is between the queue and a lease: then nothing is kept.
     pub fn is_idle(&self) -> bool {
         self.hidden.is_none() && !self.awaits_something()
     }
@@ -112,15 +112,15 @@ impl Handover {
         }
     }
 
-    /// One who was never seen in the queue departs, when a lease may be its own.
+    /// A contender that was never seen in the queue departs, when a lease may be its own.
     fn unread_queue_node_gone(&mut self) {
         if let Some(last) = self.unread.last() {
             self.departed.push_back(Departed { contender: None, awaits: Awaits::Leases(last) });
         }
     }
 
-    /// The lease is that of the first who departed, of the same session and, where that is known, of who headed the queue when
-    /// it was created. Or it is one of its own.
+    /// The lease belongs to the first departed contender that has its session and, where that is known, headed the queue when the
+    /// lease was created. Otherwise its owner is a contender of its own.
     fn lease_read(&mut self, lease: &Contender) -> Vec<Output> {
         let owner = match self.unread.remove(&lease.node) {
             None => self.take_departed(|departed| is_known_and(departed, |gone| may_own(gone, lease))),
@@ -141,7 +141,8 @@ impl Handover {
         owner.map(Output::LeaseIsOf).into_iter().chain(self.take_left()).collect()
     }
 
-    /// The unread lease was that of the first who departed and headed the queue when it was created: it acquired, and released.
+    /// The unread lease belonged to the first departed contender that headed the queue when it was created: that one acquired, and
+    /// released.
     fn lease_gone(&mut self, node: &str) -> Vec<Output> {
         let Some(owner) = self.forget_unread(node) else { return Vec::new() };
         let held = owner.map(|owner| Output::ReportHeld { lease: node.into(), owner });
@@ -156,7 +157,7 @@ impl Handover {
         left
     }
 
-    /// Who departed awaits the end of the reading.
+    /// Departed contenders await the end of the reading.
     fn reading_begins(&mut self) {
         self.unread = UnreadLeases::default();
         self.found.clear();
@@ -166,7 +167,8 @@ impl Handover {
         }
     }
 
-    /// The leases that were found, in the order in which they were created, are those of who departed before. Who has none left.
+    /// The leases that were found, in the order in which they were created, belong to the contenders that departed before. A departed
+    /// contender without one has left.
     fn reading_ends(&mut self, leases: &[(usize, &Contender)]) -> Vec<Output> {
         let known: FxHashSet<ContenderId> = leases.iter().map(|(_, lease)| lease.id()).collect();
         self.departed.retain(|departed| !is_known_and(departed, |gone| known.contains(&gone.contender.id())));
@@ -215,13 +217,13 @@ impl Handover {
         outputs
     }
 
-    /// Whoever departed left.
+    /// All departed contenders have left.
     fn lock_gone(&mut self) -> Vec<Output> {
         let Self { departed, .. } = std::mem::take(self);
         departed.into_iter().filter_map(|departed| departed.contender).map(Output::Report).collect()
     }
 
-    /// Every lease that those who awaited this may have is announced by now.
+    /// Every lease is announced by now that the contenders which awaited this may have.
     fn no_more_leases_come(&mut self, awaited: Awaits) -> Vec<Output> {
         let last = self.unread.last().unwrap_or(0);
         for departed in self.departed.iter_mut().filter(|departed| departed.awaits == awaited) {
@@ -254,7 +256,7 @@ impl Handover {
         self.departed.remove(at)
     }
 
-    /// Those who departed, and whose lease would have been read by now.
+    /// Takes the departed contenders whose lease would have been read by now: they have left.
     fn take_left(&mut self) -> Vec<Output> {
         let first = self.unread.first().unwrap_or(u64::MAX);
         let has_left = |departed: &Departed| matches!(departed.awaits, Awaits::Leases(last) if last < first);
@@ -279,7 +281,7 @@ fn is_known_and(departed: &Departed, is_it: impl Fn(&Gone) -> bool) -> bool {
     departed.contender.as_deref().is_some_and(is_it)
 }
 
-/// Whether a lease may be that of one who departed.
+/// Whether a lease may be that of a departed contender.
 fn may_own(gone: &Gone, lease: &Contender) -> bool {
     gone.contender.session == lease.session && gone.contender.czxid < lease.czxid
 }

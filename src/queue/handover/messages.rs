@@ -13,7 +13,7 @@ pub(in crate::queue) enum Input<'a> {
     LeaseAnnounced {
         /// Its name.
         node: &'a str,
-        /// Who headed the queue at that time, if somebody did.
+        /// The head of the queue at that time; `None` when the queue was empty.
         head: Option<ContenderId>,
     },
     /// A lease was read.
@@ -32,7 +32,7 @@ pub(in crate::queue) enum Input<'a> {
     LeasesListed,
     /// The node of a contender, in the queue or a lease, is gone. Its place in the order is empty already.
     NodeGone(NodeGone),
-    /// A node of the queue is gone that nobody had read.
+    /// A node of the queue is gone that was never read.
     UnreadQueueNodeGone,
     /// The reads that were under way are dropped: everything is read anew.
     ReadingBegins,
@@ -66,11 +66,11 @@ pub(in crate::queue) enum Input<'a> {
 pub(in crate::queue) enum Output {
     /// A contender is gone: report it.
     Report(Box<Gone>),
-    /// A contender acquired and released by a lease that nobody read: report both.
+    /// A contender acquired and released by a lease that was never read: report both.
     ReportHeld {
         /// The lease's name.
         lease: Arc<str>,
-        /// Who left the queue for it.
+        /// The contender that left the queue for it.
         owner: Box<Gone>,
     },
     /// The lease that was read is that of a contender which is known already, and stood in the queue like this.
@@ -82,7 +82,7 @@ pub(in crate::queue) enum Output {
         /// Its owner.
         owner: Queued,
     },
-    /// A lease that was found while everything was read is of nobody who is known: its owner is a new contender.
+    /// A lease that was found while everything was read belongs to no known contender: its owner is a new one.
     FoundLeaseIsNew {
         /// Where it lies among the contenders.
         slot: usize,
@@ -119,7 +119,7 @@ pub(in crate::queue) struct Gone {
 /// Where a node stood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::queue) enum Stood {
-    /// At the head of the queue: only who stands there makes a lease.
+    /// At the head of the queue: only that contender makes a lease.
     Head,
     /// Hidden, since its owner stands in the order by its lease.
     Hidden,

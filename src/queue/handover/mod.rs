@@ -39,7 +39,7 @@
 //!       its lease read
 //! ```
 //!
-//! A session that expires takes its nodes along: whoever loses one so is reported as expired at once. How many leases there may
+//! When a session expires, its nodes go with it: a contender that loses one in this way is reported as expired at once. How many leases there may
 //! be changes nothing here.
 //!
 //! [`Handover`] is the state machine of one semaphore: [`Input`]s go in, [`Output`]s come out, and it knows nothing of the table

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use proptest::prelude::*;
 
-use super::World;
-use super::world::{path, uuid};
+use super::TableFixture;
+use super::fixture::{path, uuid};
 use crate::queue::{Change, ContenderState, Happening, LockEvent};
 use crate::znode::{Node, ZnodePath};
 
@@ -46,8 +46,8 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// The server with its clients, and a client that watches: events come at once, answers to reads when they come.
-struct Scene {
-    world: World,
+struct SemaphoreFixture {
+    server: TableFixture,
     kazoo: bool,
     /// All threads share one session, as the threads of one process do.
     shared: bool,
@@ -59,18 +59,18 @@ struct Scene {
     lines: Vec<Happening>,
 }
 
-impl Scene {
+impl SemaphoreFixture {
     fn new(kazoo: bool, shared: bool) -> Self {
-        let mut world = World::new();
+        let mut fixture = TableFixture::new();
         if kazoo {
-            world.create_plain("/k", None);
-            world.create_plain("/k-__lock__", None);
+            fixture.create_plain("/k", None);
+            fixture.create_plain("/k-__lock__", None);
         } else {
-            world.create_plain("/s/locks", None);
-            world.create_plain("/s/leases", None);
+            fixture.create_plain("/s/locks", None);
+            fixture.create_plain("/s/leases", None);
         }
         Self {
-            world,
+            server: fixture,
             kazoo,
             shared,
             clients: Vec::new(),
@@ -86,29 +86,29 @@ impl Scene {
     }
 
     fn apply(&mut self, change: Change) {
-        let lines = self.world.apply(change);
+        let lines = self.server.apply(change);
         self.lines.extend(lines);
     }
 
     fn create(&mut self, prefix: &str, client: u32) -> ZnodePath {
         let session = self.session(client);
         let at = if prefix.ends_with('-') || prefix.ends_with("lock__") {
-            self.world.put_numbered(prefix, session)
+            self.server.put_numbered(prefix, session)
         } else {
-            self.world.put(prefix, Some(session))
+            self.server.put(prefix, Some(session))
         };
         if !self.cut {
             let is_lease = at.as_str().contains("lease") || at.parent_str() == Some("/k");
             if is_lease {
                 self.apply(Change::Appeared { path: at.clone() });
             }
-            self.reads.push_back((at.clone(), self.world.tree[&at].clone()));
+            self.reads.push_back((at.clone(), self.server.tree[&at].clone()));
         }
         at
     }
 
     fn delete(&mut self, at: &ZnodePath) {
-        self.world.tree.remove(at);
+        self.server.tree.remove(at);
         if !self.cut {
             // The answer that is under way is outdated.
             self.reads.retain(|(read, _)| read != at);
@@ -183,7 +183,7 @@ impl Scene {
                     self.take(step);
                 }
                 self.cut = false;
-                let lines = self.world.reconnect();
+                let lines = self.server.reconnect();
                 self.lines.extend(lines);
             }
         }
@@ -207,7 +207,7 @@ impl Scene {
     }
 }
 
-const WHOLE: [&[LockEvent]; 5] = [
+const COMPLETE_HISTORIES: [&[LockEvent]; 5] = [
     &[LockEvent::Enqueued],
     &[LockEvent::Enqueued, LockEvent::Left],
     &[LockEvent::Enqueued, LockEvent::Acquired],
@@ -225,15 +225,15 @@ proptest! {
         kazoo in any::<bool>(),
     ) {
         // What threads of one session did behind a cut cannot be told apart.
-        let mut scene = Scene::new(kazoo, false);
+        let mut fixture = SemaphoreFixture::new(kazoo, false);
         for step in &steps {
-            scene.take(step);
+            fixture.take(step);
         }
-        scene.settle();
-        for (contender, events) in scene.contenders() {
-            prop_assert!(WHOLE[..4].contains(&events.as_slice()), "{contender}: {events:?}");
+        fixture.settle();
+        for (contender, events) in fixture.contenders() {
+            prop_assert!(COMPLETE_HISTORIES[..4].contains(&events.as_slice()), "{contender}: {events:?}");
         }
-        let table = &scene.world.table;
+        let table = &fixture.server.table;
         prop_assert!(table.announced.is_empty(), "{:?}", table.announced);
         for handover in table.locks.values().filter_map(|lock| lock.handover.as_ref()) {
             prop_assert!(!handover.awaits_something(), "{handover:?}");
@@ -246,33 +246,33 @@ proptest! {
         kazoo in any::<bool>(),
         shared in any::<bool>(),
     ) {
-        let mut scene = Scene::new(kazoo, shared);
+        let mut fixture = SemaphoreFixture::new(kazoo, shared);
         let mut gave_up = 0;
         for step in &steps {
-            let queued = scene.world.table.contender_count();
-            let gives_up = matches!(step, Step::GiveUp) && scene.head().is_some();
-            scene.take(step);
-            gave_up += usize::from(gives_up && scene.world.table.contender_count() < queued);
+            let queued = fixture.server.table.contender_count();
+            let gives_up = matches!(step, Step::GiveUp) && fixture.head().is_some();
+            fixture.take(step);
+            gave_up += usize::from(gives_up && fixture.server.table.contender_count() < queued);
         }
-        scene.settle();
-        let left = scene.contenders().values().filter(|events| events.ends_with(&[LockEvent::Left])).count();
+        fixture.settle();
+        let left = fixture.contenders().values().filter(|events| events.ends_with(&[LockEvent::Left])).count();
         prop_assert!(left <= gave_up, "{left} left, and {gave_up} gave up");
-        let holding = scene.clients.iter().filter(|(_, at)| matches!(at, At::Lease(_))).count();
+        let holding = fixture.clients.iter().filter(|(_, at)| matches!(at, At::Lease(_))).count();
         let lock = path(if kazoo { "/k" } else { "/s" });
-        let lock = scene.world.table.find(&lock, None).and_then(|id| scene.world.table.lock(id));
+        let lock = fixture.server.table.find(&lock, None).and_then(|id| fixture.server.table.lock(id));
         prop_assert_eq!(lock.map_or(0, crate::queue::LockQueue::holding), holding);
         let waits = |state| lock.map_or(0, |lock| lock.rows(0..lock.len()).filter(|row| row.state == state).count());
-        prop_assert_eq!(waits(ContenderState::Waits), scene.clients.len() - holding);
+        prop_assert_eq!(waits(ContenderState::Waits), fixture.clients.len() - holding);
     }
 }
 
 #[test]
 fn a_lease_that_is_returned_before_it_is_read_was_held() {
-    let mut scene = Scene::new(false, false);
+    let mut fixture = SemaphoreFixture::new(false, false);
     for step in [Step::Come, Step::Answer, Step::Advance, Step::Advance, Step::Return(index())] {
-        scene.take(&step);
+        fixture.take(&step);
     }
-    let contenders = scene.contenders();
+    let contenders = fixture.contenders();
     assert_eq!(
         contenders.values().collect::<Vec<_>>(),
         [&vec![LockEvent::Enqueued, LockEvent::Acquired, LockEvent::Released]]
@@ -281,17 +281,17 @@ fn a_lease_that_is_returned_before_it_is_read_was_held() {
 
 #[test]
 fn who_queued_before_anybody_watched_has_waited_since_it_came_by_the_servers_clock() {
-    let mut scene = Scene::new(false, false);
-    scene.cut = true;
-    scene.take(&Step::Come);
-    scene.cut = false;
-    let came = scene.world.now;
-    scene.world.table = scene.world.fresh();
-    scene.world.now = crate::znode::Timestamp(came.0 + 60_000);
+    let mut fixture = SemaphoreFixture::new(false, false);
+    fixture.cut = true;
+    fixture.take(&Step::Come);
+    fixture.cut = false;
+    let came = fixture.server.now;
+    fixture.server.table = fixture.server.fresh();
+    fixture.server.now = crate::znode::Timestamp(came.0 + 60_000);
     for step in [Step::Advance, Step::Answer, Step::Advance] {
-        scene.take(&step);
+        fixture.take(&step);
     }
-    let acquired = scene.lines.last().expect("it acquired");
+    let acquired = fixture.lines.last().expect("it acquired");
     assert_eq!((acquired.event, acquired.waited_ms), (LockEvent::Acquired, Some(60_030)));
     assert!(acquired.contender.as_ref().is_some_and(|contender| contender.node.contains("-lock-")));
 }

@@ -1,19 +1,19 @@
 //! Locks that are found and gone, cuts, and readings of everything.
 
-use super::World;
-use super::world::{events, path, running_out, said};
+use super::TableFixture;
+use super::fixture::{events, path, said, session_runs_out};
 use crate::queue::{Change, ConnectionState, HeldSince, LockEvent, LockTable};
 use crate::server_view::{Provenance, ServerView};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 #[test]
 fn what_was_there_at_the_start_is_found_and_did_not_just_happen() {
-    let mut world = World::new();
+    let mut fixture = TableFixture::new();
     for session in 1..=3 {
-        world.put_numbered("/a/lock-", session);
+        fixture.put_numbered("/a/lock-", session);
     }
     let mut table = LockTable::new([]);
-    let happenings: Vec<_> = world.walk().into_iter().flat_map(|change| table.apply(change, world.now)).collect();
+    let happenings: Vec<_> = fixture.walk().into_iter().flat_map(|change| table.apply(change, fixture.now)).collect();
     assert_eq!(events(&happenings), [LockEvent::LockFound]);
     let lock = table.locks().next().expect("a lock");
     assert!(matches!(lock.held(), HeldSince::AtMostSince(_)));
@@ -22,13 +22,13 @@ fn what_was_there_at_the_start_is_found_and_did_not_just_happen() {
 
 #[test]
 fn what_was_missed_is_told_after_a_reconnect_without_inventing_times_or_costs() {
-    let mut world = World::new();
-    let first = world.create("/a/lock-", 1);
-    world.create("/a/lock-", 2);
-    world.tree.remove(&first);
-    world.put_numbered("/a/lock-", 3);
-    let before = world.table.totals().clone();
-    let happenings = world.reconnect();
+    let mut fixture = TableFixture::new();
+    let first = fixture.create("/a/lock-", 1);
+    fixture.create("/a/lock-", 2);
+    fixture.tree.remove(&first);
+    fixture.put_numbered("/a/lock-", 3);
+    let before = fixture.table.totals().clone();
+    let happenings = fixture.reconnect();
     assert_eq!(
         events(&happenings),
         [
@@ -41,22 +41,22 @@ fn what_was_missed_is_told_after_a_reconnect_without_inventing_times_or_costs() 
         ]
     );
     assert_eq!(happenings[4].waited_ms, None);
-    assert_eq!(world.table.totals().watch_events, before.watch_events);
-    assert_eq!(said(world.lock("/a")).len(), 2);
-    assert!(matches!(world.lock("/a").held(), HeldSince::AtMostSince(_)));
+    assert_eq!(fixture.table.totals().watch_events, before.watch_events);
+    assert_eq!(said(fixture.lock("/a")).len(), 2);
+    assert!(matches!(fixture.lock("/a").held(), HeldSince::AtMostSince(_)));
 }
 
 #[test]
 fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
-    let mut world = World::new();
-    world.create("/a/lock-", 1);
-    assert!(world.table.is_live());
-    let made = world.now;
-    world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
-    assert!(!world.table.is_live());
-    assert_eq!(world.table.last_true(), Some(made));
-    world.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
-    assert!(!world.table.is_live(), "connected is not yet in step");
+    let mut fixture = TableFixture::new();
+    fixture.create("/a/lock-", 1);
+    assert!(fixture.table.is_live());
+    let made = fixture.now;
+    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    assert!(!fixture.table.is_live());
+    assert_eq!(fixture.table.last_true(), Some(made));
+    fixture.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
+    assert!(!fixture.table.is_live(), "connected is not yet in step");
 }
 
 #[test]
@@ -101,109 +101,109 @@ fn a_connection_that_is_cut_during_the_first_reading_is_told_to_be_back() {
 
 #[test]
 fn a_node_that_vanishes_with_an_expired_session_expired() {
-    let mut world = World::new();
-    let holder = world.create("/a/lock-", 1);
-    world.create("/a/lock-", 2);
-    world.apply(running_out(1));
-    assert_eq!(events(&world.delete(&holder)), [LockEvent::Expired, LockEvent::Acquired]);
+    let mut fixture = TableFixture::new();
+    let holder = fixture.create("/a/lock-", 1);
+    fixture.create("/a/lock-", 2);
+    fixture.apply(session_runs_out(1));
+    assert_eq!(events(&fixture.delete(&holder)), [LockEvent::Expired, LockEvent::Acquired]);
 }
 
 #[test]
 fn beside_tls_plain_text_does_not_make_an_end_of_a_session_out_of_a_release() {
-    let mut world = World::new();
-    let holder = world.create("/a/lock-", 1);
-    world.create("/a/lock-", 2);
-    let Change::Surveyed { view } = running_out(1) else { panic!("it is a view") };
+    let mut fixture = TableFixture::new();
+    let holder = fixture.create("/a/lock-", 1);
+    fixture.create("/a/lock-", 2);
+    let Change::Surveyed { view } = session_runs_out(1) else { panic!("it is a view") };
     let mut view = ServerView::clone(&view);
     view.members[0].provenance = Provenance::PlainBesideTls;
-    world.apply(Change::Surveyed { view: view.into() });
-    assert_eq!(events(&world.delete(&holder)), [LockEvent::Released, LockEvent::Acquired]);
+    fixture.apply(Change::Surveyed { view: view.into() });
+    assert_eq!(events(&fixture.delete(&holder)), [LockEvent::Released, LockEvent::Acquired]);
 }
 
 #[test]
 fn an_emptied_lock_stays_until_its_parent_goes() {
-    let mut world = World::new();
-    let node = world.create("/a/lock-", 1);
-    world.delete(&node);
-    assert!(world.lock("/a").is_empty());
-    assert_eq!(world.lock("/a").held(), HeldSince::Free);
-    assert_eq!(events(&world.delete(&path("/a"))), [LockEvent::LockGone]);
-    assert_eq!(world.table.lock_count(), 0);
+    let mut fixture = TableFixture::new();
+    let node = fixture.create("/a/lock-", 1);
+    fixture.delete(&node);
+    assert!(fixture.lock("/a").is_empty());
+    assert_eq!(fixture.lock("/a").held(), HeldSince::Free);
+    assert_eq!(events(&fixture.delete(&path("/a"))), [LockEvent::LockGone]);
+    assert_eq!(fixture.table.lock_count(), 0);
 }
 
 #[test]
 fn a_parent_that_goes_takes_its_contenders_along_though_their_deletion_was_missed() {
-    let mut world = World::new();
-    world.create("/a/lock-", 1);
-    let happenings = world.delete(&path("/a"));
+    let mut fixture = TableFixture::new();
+    fixture.create("/a/lock-", 1);
+    let happenings = fixture.delete(&path("/a"));
     assert_eq!(events(&happenings), [LockEvent::Released, LockEvent::LockGone]);
-    assert_eq!(world.table.contender_count(), 0);
+    assert_eq!(fixture.table.contender_count(), 0);
 }
 
 #[test]
 fn the_same_change_twice_and_an_older_read_change_nothing() {
-    let mut world = World::new();
-    let node = world.create("/a/lock-", 1);
-    let seen = world.telling(&node);
-    assert!(world.apply(seen.clone()).is_empty());
-    world.write(&node, b"__REVOKE__");
-    world.apply(world.telling(&node));
-    world.apply(seen);
-    assert_eq!(said(world.lock("/a"))[0].data, b"__REVOKE__");
-    assert_eq!(world.table.contender_count(), 1);
+    let mut fixture = TableFixture::new();
+    let node = fixture.create("/a/lock-", 1);
+    let seen = fixture.observed(&node);
+    assert!(fixture.apply(seen.clone()).is_empty());
+    fixture.write(&node, b"__REVOKE__");
+    fixture.apply(fixture.observed(&node));
+    fixture.apply(seen);
+    assert_eq!(said(fixture.lock("/a"))[0].data, b"__REVOKE__");
+    assert_eq!(fixture.table.contender_count(), 1);
 }
 
 #[test]
 fn what_may_no_longer_be_read_leaves_the_table_without_a_claim_that_it_left_the_queue() {
-    let mut world = World::new();
-    world.create("/a/lock-", 1);
-    world.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
-    world.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
-    world.apply(Change::Syncing);
-    world.apply(Change::Unreadable { path: path("/a"), why: "no".into() });
-    let happenings = world.apply(Change::Synced);
+    let mut fixture = TableFixture::new();
+    fixture.create("/a/lock-", 1);
+    fixture.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    fixture.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }));
+    fixture.apply(Change::Syncing);
+    fixture.apply(Change::Unreadable { path: path("/a"), why: "no".into() });
+    let happenings = fixture.apply(Change::Synced);
     assert_eq!(events(&happenings), [LockEvent::LockGone, LockEvent::Resynced]);
-    assert_eq!(world.table.unreadable().len(), 1);
+    assert_eq!(fixture.table.unreadable().len(), 1);
 }
 
 #[test]
 fn free_single_nodes_are_forgotten_when_there_are_too_many() {
-    let mut world = World::new();
+    let mut fixture = TableFixture::new();
     for number in 0..1_500 {
-        let node = world.create_plain(&format!("/jobs/{number}.lock"), Some(1));
-        world.delete(&node);
+        let node = fixture.create_plain(&format!("/jobs/{number}.lock"), Some(1));
+        fixture.delete(&node);
     }
-    assert_eq!(world.table.lock_count(), 1_000);
+    assert_eq!(fixture.table.lock_count(), 1_000);
 }
 
 #[test]
 fn whoever_keeps_locks_sorted_is_told_which_changed() {
-    let mut world = World::new();
-    world.create("/a/lock-", 1);
-    let at = world.table.find(&path("/a"), None).expect("the lock");
-    assert_eq!(world.table.take_touched(), [at]);
-    assert!(world.table.take_touched().is_empty());
-    world.table.apply(running_out(9), Timestamp(0));
-    assert!(world.table.take_touched().is_empty());
+    let mut fixture = TableFixture::new();
+    fixture.create("/a/lock-", 1);
+    let at = fixture.table.find(&path("/a"), None).expect("the lock");
+    assert_eq!(fixture.table.take_touched(), [at]);
+    assert!(fixture.table.take_touched().is_empty());
+    fixture.table.apply(session_runs_out(9), Timestamp(0));
+    assert!(fixture.table.take_touched().is_empty());
 }
 
 #[test]
 fn a_free_single_node_is_forgotten_with_the_directory_that_held_it() {
-    let mut world = World::new();
-    let node = world.create_plain("/app/lock", Some(1));
-    let other = world.create_plain("/application/lock", Some(1));
-    world.delete(&node);
-    world.delete(&other);
-    assert_eq!(events(&world.delete(&path("/app"))), [LockEvent::LockGone]);
-    assert_eq!(world.table.lock_count(), 1);
+    let mut fixture = TableFixture::new();
+    let node = fixture.create_plain("/app/lock", Some(1));
+    let other = fixture.create_plain("/application/lock", Some(1));
+    fixture.delete(&node);
+    fixture.delete(&other);
+    assert_eq!(events(&fixture.delete(&path("/app"))), [LockEvent::LockGone]);
+    assert_eq!(fixture.table.lock_count(), 1);
 }
 
 #[test]
 fn what_could_not_be_read_is_forgotten_with_the_node_above_it_and_not_with_its_neighbours() {
-    let mut world = World::new();
+    let mut fixture = TableFixture::new();
     for place in ["/a", "/a/b", "/a-b", "/ab"] {
-        world.apply(Change::Unreadable { path: path(place), why: "no".into() });
+        fixture.apply(Change::Unreadable { path: path(place), why: "no".into() });
     }
-    world.delete(&path("/a"));
-    assert_eq!(world.table.unreadable().keys().map(ZnodePath::as_str).collect::<Vec<_>>(), ["/a-b", "/ab"]);
+    fixture.delete(&path("/a"));
+    assert_eq!(fixture.table.unreadable().keys().map(ZnodePath::as_str).collect::<Vec<_>>(), ["/a-b", "/ab"]);
 }

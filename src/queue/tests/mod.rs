@@ -1,12 +1,12 @@
 //! What the table says of trees that come and go.
 
 mod exclusive;
+mod fixture;
 mod handover;
 mod lifecycle;
 mod property;
 mod returned;
 mod semaphore;
 mod shared;
-mod world;
 
-use world::World;
+use fixture::TableFixture;

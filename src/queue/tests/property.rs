@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::World;
-use super::world::{Said, path, running_out, said, uuid};
+use super::TableFixture;
+use super::fixture::{Said, path, said, session_runs_out, uuid};
 use crate::queue::{Change, ContenderState, LockTable};
 use crate::recipe::{Classifier, LockKind, Recipe, RequestMode, WaitRule};
 use crate::znode::{Sequence, SessionId, ZnodePath};
@@ -34,52 +34,52 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![20 => simple, 1 => missed]
 }
 
-/// Takes one step in the world; returns what the observer would tell.
-fn take(world: &mut World, step: &Step, serial: u32) -> Vec<Change> {
+/// Takes one step in the tree; returns the changes that the observer would send.
+fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
     match step {
         Step::Create { place, session } => {
-            let at = make(world, *place, *session, serial);
-            vec![world.telling(&at)]
+            let at = make(fixture, *place, *session, serial);
+            vec![fixture.observed(&at)]
         }
-        Step::Delete { which } => nth(world, *which).map_or(Vec::new(), |at| take_out(world, &at)),
-        Step::Rewrite { which } => nth(world, *which).map_or(Vec::new(), |at| {
-            world.write(&at, &serial.to_be_bytes());
-            vec![world.telling(&at)]
+        Step::Delete { which } => nth(fixture, *which).map_or(Vec::new(), |at| take_out(fixture, &at)),
+        Step::Rewrite { which } => nth(fixture, *which).map_or(Vec::new(), |at| {
+            fixture.write(&at, &serial.to_be_bytes());
+            vec![fixture.observed(&at)]
         }),
         Step::Expire { session } => {
             let owner = Some(SessionId(*session));
-            let theirs = world.tree.iter().filter(|(_, node)| node.stat.ephemeral_owner == owner);
+            let theirs = fixture.tree.iter().filter(|(_, node)| node.stat.ephemeral_owner == owner);
             let theirs: Vec<_> = theirs.map(|(at, _)| at.clone()).collect();
-            let gone = theirs.iter().flat_map(|at| take_out(world, at)).collect::<Vec<_>>();
-            [vec![running_out(*session)], gone].concat()
+            let gone = theirs.iter().flat_map(|at| take_out(fixture, at)).collect::<Vec<_>>();
+            [vec![session_runs_out(*session)], gone].concat()
         }
-        Step::Repeat { which } => nth(world, *which).map_or(Vec::new(), |at| vec![world.telling(&at)]),
+        Step::Repeat { which } => nth(fixture, *which).map_or(Vec::new(), |at| vec![fixture.observed(&at)]),
         Step::DropParent { which } => {
-            let parent = nth(world, *which).and_then(|at| at.parent()).filter(|parent| !parent.is_root());
-            parent.map_or(Vec::new(), |parent| drop_parent(world, &parent))
+            let parent = nth(fixture, *which).and_then(|at| at.parent()).filter(|parent| !parent.is_root());
+            parent.map_or(Vec::new(), |parent| drop_parent(fixture, &parent))
         }
         Step::Miss(_) => Vec::new(),
     }
 }
 
-fn nth(world: &World, which: usize) -> Option<ZnodePath> {
-    let count = world.tree.len();
-    world.tree.keys().nth(which.checked_rem(count)?).cloned()
+fn nth(fixture: &TableFixture, which: usize) -> Option<ZnodePath> {
+    let count = fixture.tree.len();
+    fixture.tree.keys().nth(which.checked_rem(count)?).cloned()
 }
 
-fn take_out(world: &mut World, at: &ZnodePath) -> Vec<Change> {
-    let below: Vec<_> = world.tree.keys().filter(|other| other.is_within(at)).cloned().collect();
+fn take_out(fixture: &mut TableFixture, at: &ZnodePath) -> Vec<Change> {
+    let below: Vec<_> = fixture.tree.keys().filter(|other| other.is_within(at)).cloned().collect();
     let gone = below.into_iter().rev();
     gone.map(|path| {
-        world.tree.remove(&path);
+        fixture.tree.remove(&path);
         Change::Deleted { path, zxid: None }
     })
     .collect()
 }
 
-/// A parent goes with all below it; of its contenders' deletion nothing is told.
-fn drop_parent(world: &mut World, parent: &ZnodePath) -> Vec<Change> {
-    let below = world.tree.keys().filter(|at| at.is_within(parent));
+/// A parent goes with all below it; its contenders' deletions are not reported.
+fn drop_parent(fixture: &mut TableFixture, parent: &ZnodePath) -> Vec<Change> {
+    let below = fixture.tree.keys().filter(|at| at.is_within(parent));
     let hints = below.clone().filter(|at| Classifier::is_hint(at)).cloned();
     let mut parents: Vec<_> = below
         .filter_map(ZnodePath::parent)
@@ -89,16 +89,16 @@ fn drop_parent(world: &mut World, parent: &ZnodePath) -> Vec<Change> {
         .collect();
     parents.sort();
     parents.dedup();
-    world.tree.retain(|at, _| !at.is_within(parent));
+    fixture.tree.retain(|at, _| !at.is_within(parent));
     parents.into_iter().rev().map(|path| Change::Deleted { path, zxid: None }).collect()
 }
 
-fn make(world: &mut World, place: usize, session: i64, serial: u32) -> ZnodePath {
+fn make(fixture: &mut TableFixture, place: usize, session: i64, serial: u32) -> ZnodePath {
     let (hex, uuid) = (format!("{serial:032x}"), uuid(serial));
-    // Of two threads of one session only history tells whose a lease is: each has a session of its own here.
+    // Of two threads of one session only history shows whose a lease is: each has a session of its own here.
     let session = match place {
         7 => 1_000 + i64::from(serial),
-        8 => without_lease(world).unwrap_or_default(),
+        8 => without_lease(fixture).unwrap_or_default(),
         _ => session,
     };
     let prefix = match place {
@@ -110,21 +110,21 @@ fn make(world: &mut World, place: usize, session: i64, serial: u32) -> ZnodePath
         5 => "/t/read-".to_owned(),
         6 => "/t/write-".to_owned(),
         7 => format!("/s/locks/_c_{uuid}-lock-"),
-        8 if without_lease(world).is_none() => return plain(world, "/s/leases", 0),
-        8 if !world.tree.contains_key(&path("/s/leases")) => return plain(world, "/s/leases", 0),
+        8 if without_lease(fixture).is_none() => return plain(fixture, "/s/leases", 0),
+        8 if !fixture.tree.contains_key(&path("/s/leases")) => return plain(fixture, "/s/leases", 0),
         8 => format!("/s/leases/_c_{uuid}-lease-"),
         9 => format!("/n/{}_lock_", ["red", "blue"][serial as usize % 2]),
-        10 => return plain(world, "/x/lock", session),
-        11 => return plain(world, "/s/leases", 0),
+        10 => return plain(fixture, "/x/lock", session),
+        11 => return plain(fixture, "/s/leases", 0),
         12 => format!("/k2-__lock__/{hex}__lock__"),
-        _ => return plain(world, "/k2-__lock__", 0),
+        _ => return plain(fixture, "/k2-__lock__", 0),
     };
-    world.put_numbered(&prefix, session)
+    fixture.put_numbered(&prefix, session)
 }
 
 /// The session at the head of the semaphore's queue, if it has no lease.
-fn without_lease(world: &World) -> Option<i64> {
-    let below = |parent: &'static str| world.tree.iter().filter(move |(at, _)| at.parent_str() == Some(parent));
+fn without_lease(fixture: &TableFixture) -> Option<i64> {
+    let below = |parent: &'static str| fixture.tree.iter().filter(move |(at, _)| at.parent_str() == Some(parent));
     let number = |at: &ZnodePath| Sequence::split(at.name()).map(|(_, number)| number);
     let (_, head) = below("/s/locks").min_by_key(|(at, _)| number(at))?;
     let owner = head.stat.ephemeral_owner?;
@@ -132,16 +132,16 @@ fn without_lease(world: &World) -> Option<i64> {
     (!has_one).then_some(owner.0)
 }
 
-fn plain(world: &mut World, at: &str, session: i64) -> ZnodePath {
-    if world.tree.contains_key(&path(at)) {
+fn plain(fixture: &mut TableFixture, at: &str, session: i64) -> ZnodePath {
+    if fixture.tree.contains_key(&path(at)) {
         return path(at);
     }
-    world.put(at, (session != 0).then_some(session))
+    fixture.put(at, (session != 0).then_some(session))
 }
 
-type Told = BTreeMap<(ZnodePath, Option<String>), (Recipe, Option<crate::queue::WatchEvents>, Vec<Said>)>;
+type Summary = BTreeMap<(ZnodePath, Option<String>), (Recipe, Option<crate::queue::WatchEvents>, Vec<Said>)>;
 
-fn told(table: &LockTable) -> Told {
+fn summary(table: &LockTable) -> Summary {
     let locks = table.locks().filter(|lock| !lock.is_empty());
     locks
         .map(|lock| {
@@ -156,30 +156,30 @@ proptest! {
 
     #[test]
     fn the_table_equals_one_built_afresh_from_the_final_tree(steps in prop::collection::vec(step(), 1..120)) {
-        let mut world = World::new();
+        let mut fixture = TableFixture::new();
         for (serial, step) in (0_u32..).zip(&steps) {
             if let Step::Miss(missed) = step {
                 for (more, step) in (0_u32..).zip(missed) {
-                    take(&mut world, step, 10_000 + serial * 100 + more);
+                    take(&mut fixture, step, 10_000 + serial * 100 + more);
                 }
-                world.reconnect();
+                fixture.reconnect();
             }
-            for change in take(&mut world, step, serial) {
-                world.apply(change.clone());
+            for change in take(&mut fixture, step, serial) {
+                fixture.apply(change.clone());
                 if serial % 7 == 0 && !matches!(change, Change::Deleted { .. }) {
-                    world.apply(change);
+                    fixture.apply(change);
                 }
             }
-            prop_assert_eq!(told(&world.table), told(&world.fresh()), "after {:?}", step);
-            prop_assert!(world.table.locks().all(|lock| lock.returned() == 0), "a sound server brings nothing back");
+            prop_assert_eq!(summary(&fixture.table), summary(&fixture.fresh()), "after {:?}", step);
+            prop_assert!(fixture.table.locks().all(|lock| lock.returned() == 0), "a sound server brings nothing back");
         }
-        let held: usize = world.table.locks().map(crate::queue::LockQueue::len).sum();
-        prop_assert!(world.table.contender_count() >= held, "veiled contenders count, others stand in a queue");
+        let held: usize = fixture.table.locks().map(crate::queue::LockQueue::len).sum();
+        prop_assert!(fixture.table.contender_count() >= held, "hidden contenders count, others stand in a queue");
     }
 
     #[test]
     fn a_read_write_queue_says_what_a_plain_loop_over_it_says(writers in prop::collection::vec(any::<bool>(), 1..90), curator in any::<bool>()) {
-        let mut world = World::new();
+        let mut fixture = TableFixture::new();
         for (number, writer) in (0_u32..).zip(&writers) {
             let prefix = match (curator, writer) {
                 (true, true) => format!("/l/_c_{}-__WRIT__", uuid(number)),
@@ -187,9 +187,9 @@ proptest! {
                 (false, true) => "/l/write-".to_owned(),
                 (false, false) => "/l/read-".to_owned(),
             };
-            world.create(&prefix, i64::from(number) + 1);
+            fixture.create(&prefix, i64::from(number) + 1);
         }
-        let lock = world.lock("/l");
+        let lock = fixture.lock("/l");
         let said = said(lock);
         let rule = if curator { WaitRule::LowestWriter } else { WaitRule::NearestWriter };
         let awaited = |at: usize| naive_wait(&writers, at, rule);

@@ -1,7 +1,7 @@
 //! Semaphores: their leases before their queue, and who holds.
 
-use super::World;
-use super::world::{events, path, said, uuid};
+use super::TableFixture;
+use super::fixture::{events, path, said, uuid};
 use crate::queue::{Change, ContenderState, LockEvent};
 use crate::recipe::{LockKind, Recipe};
 
@@ -14,22 +14,22 @@ fn lease(number: u32) -> String {
 }
 
 /// One session goes through Curator's recipe: queue, lease, out of the queue.
-fn acquire(world: &mut World, session: u32) {
-    let node = world.create(&queue(session), i64::from(session));
-    world.create(&lease(session), i64::from(session));
-    world.delete(&node);
+fn acquire(fixture: &mut TableFixture, session: u32) {
+    let node = fixture.create(&queue(session), i64::from(session));
+    fixture.create(&lease(session), i64::from(session));
+    fixture.delete(&node);
 }
 
 #[test]
 fn a_semaphore_is_one_lock_at_its_own_path_with_its_leases_before_its_queue() {
-    let mut world = World::new();
-    world.create_plain("/s/leases", None);
-    acquire(&mut world, 1);
-    acquire(&mut world, 2);
-    world.create(&queue(3), 3);
-    world.create(&queue(4), 4);
-    assert_eq!(world.table.lock_count(), 1);
-    let lock = world.lock("/s");
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    acquire(&mut fixture, 1);
+    acquire(&mut fixture, 2);
+    fixture.create(&queue(3), 3);
+    fixture.create(&queue(4), 4);
+    assert_eq!(fixture.table.lock_count(), 1);
+    let lock = fixture.lock("/s");
     assert_eq!(
         (lock.recipe(), lock.kind(), lock.holding(), lock.waiting()),
         (Recipe::CuratorSemaphore, LockKind::Semaphore, 2, 2)
@@ -42,76 +42,76 @@ fn a_semaphore_is_one_lock_at_its_own_path_with_its_leases_before_its_queue() {
 
 #[test]
 fn a_lease_whose_session_still_heads_the_queue_waits_and_its_session_stands_there_once() {
-    let mut world = World::new();
-    world.create_plain("/s/leases", None);
-    acquire(&mut world, 1);
-    let node = world.create(&queue(2), 2);
-    world.create(&lease(2), 2);
-    let lock = world.lock("/s");
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    acquire(&mut fixture, 1);
+    let node = fixture.create(&queue(2), 2);
+    fixture.create(&lease(2), 2);
+    let lock = fixture.lock("/s");
     let rows = said(lock);
     assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [ContenderState::Holds, ContenderState::Waits]);
     assert_eq!(rows[1].waits_for, [rows[0].node.clone()]);
-    let happenings = world.delete(&node);
+    let happenings = fixture.delete(&node);
     assert_eq!(events(&happenings), [LockEvent::Acquired]);
     assert_eq!(happenings[0].waited_ms, Some(20), "from when it came to queue");
-    assert_eq!(world.lock("/s").holding(), 2);
+    assert_eq!(fixture.lock("/s").holding(), 2);
 }
 
 #[test]
 fn an_older_lease_of_the_same_session_is_not_taken_for_the_one_it_queues_for() {
-    let mut world = World::new();
-    world.create_plain("/s/leases", None);
-    acquire(&mut world, 1);
-    world.create(&queue(1), 1);
-    let rows = said(world.lock("/s"));
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    acquire(&mut fixture, 1);
+    fixture.create(&queue(1), 1);
+    let rows = said(fixture.lock("/s"));
     assert_eq!(rows.iter().map(|said| said.state).collect::<Vec<_>>(), [ContenderState::Holds, ContenderState::Waits]);
 }
 
 #[test]
 fn who_leaves_the_queue_with_a_lease_that_is_read_later_did_not_leave() {
-    let mut world = World::new();
-    world.create_plain("/s/leases", None);
-    let node = world.create(&queue(1), 1);
-    let lease = world.put_numbered(&lease(1), 1);
-    world.apply(Change::Appeared { path: lease.clone() });
-    assert_eq!(events(&world.delete(&node)), []);
-    let happenings = world.apply(world.telling(&lease));
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    let node = fixture.create(&queue(1), 1);
+    let lease = fixture.put_numbered(&lease(1), 1);
+    fixture.apply(Change::Appeared { path: lease.clone() });
+    assert_eq!(events(&fixture.delete(&node)), []);
+    let happenings = fixture.apply(fixture.observed(&lease));
     assert_eq!(events(&happenings), [LockEvent::Acquired]);
 }
 
 #[test]
 fn who_leaves_the_queue_without_a_lease_left() {
-    let mut world = World::new();
-    world.create_plain("/s/leases", None);
-    let node = world.create(&queue(1), 1);
-    let happenings = world.delete(&node);
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    let node = fixture.create(&queue(1), 1);
+    let happenings = fixture.delete(&node);
     assert_eq!(events(&happenings), [LockEvent::Left]);
     assert_eq!(happenings[0].session.map(|session| session.0), Some(1));
 }
 
 #[test]
 fn a_queue_below_locks_becomes_a_semaphore_when_leases_appear_and_a_mutex_again_when_they_go() {
-    let mut world = World::new();
-    world.create(&queue(1), 1);
-    assert_eq!(world.lock("/s/locks").recipe(), Recipe::CuratorMutex);
-    let leases = world.create_plain("/s/leases", None);
-    assert_eq!(world.lock("/s").recipe(), Recipe::CuratorSemaphore);
-    assert_eq!(world.table.find(&path("/s/locks"), None), None);
-    world.delete(&leases);
-    assert_eq!(world.lock("/s/locks").recipe(), Recipe::CuratorMutex);
-    assert_eq!(world.table.find(&path("/s"), None), None);
+    let mut fixture = TableFixture::new();
+    fixture.create(&queue(1), 1);
+    assert_eq!(fixture.lock("/s/locks").recipe(), Recipe::CuratorMutex);
+    let leases = fixture.create_plain("/s/leases", None);
+    assert_eq!(fixture.lock("/s").recipe(), Recipe::CuratorSemaphore);
+    assert_eq!(fixture.table.find(&path("/s/locks"), None), None);
+    fixture.delete(&leases);
+    assert_eq!(fixture.lock("/s/locks").recipe(), Recipe::CuratorMutex);
+    assert_eq!(fixture.table.find(&path("/s"), None), None);
 }
 
 #[test]
 fn kazoos_semaphore_knows_its_maximum_and_who_heads_its_queue_waits_for_the_leases() {
-    let mut world = World::new();
-    world.create_plain("/k-__lock__", None);
-    let base = world.put("/k", None);
-    world.write(&base, b"1");
-    world.create_plain(&format!("/k/{:032x}", 7), Some(1));
-    world.create(&format!("/k-__lock__/{:032x}__lock__", 8), 2);
-    world.apply(world.telling(&base));
-    let lock = world.lock("/k");
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/k-__lock__", None);
+    let base = fixture.put("/k", None);
+    fixture.write(&base, b"1");
+    fixture.create_plain(&format!("/k/{:032x}", 7), Some(1));
+    fixture.create(&format!("/k-__lock__/{:032x}__lock__", 8), 2);
+    fixture.apply(fixture.observed(&base));
+    let lock = fixture.lock("/k");
     assert_eq!((lock.recipe(), lock.maximum(), lock.holding()), (Recipe::KazooSemaphore, Some(1), 1));
     let rows = said(lock);
     assert_eq!(rows[1].waits_for, [rows[0].node.clone()]);
@@ -121,23 +121,23 @@ fn kazoos_semaphore_knows_its_maximum_and_who_heads_its_queue_waits_for_the_leas
 
 #[test]
 fn the_next_number_is_the_one_that_the_next_gets_in_the_queue_and_no_leases() {
-    let mut world = World::new();
-    world.create_plain("/s/leases", None);
-    let gave_up = world.create(&queue(1), 1);
-    world.delete(&gave_up);
-    acquire(&mut world, 2);
-    let node = world.create(&queue(3), 3);
-    world.create(&lease(3), 3);
-    assert_eq!(world.lock("/s").next_sequence(), Some(3));
-    world.delete(&node);
-    world.create_plain("/k-__lock__", None);
-    world.create_plain(&format!("/k/{:032x}", 7), Some(1));
-    world.create(&format!("/k-__lock__/{:032x}__lock__", 8), 2);
-    world.create(&format!("/k-__lock__/{:032x}__lock__", 9), 3);
-    for change in world.walk() {
-        world.apply(change);
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/s/leases", None);
+    let gave_up = fixture.create(&queue(1), 1);
+    fixture.delete(&gave_up);
+    acquire(&mut fixture, 2);
+    let node = fixture.create(&queue(3), 3);
+    fixture.create(&lease(3), 3);
+    assert_eq!(fixture.lock("/s").next_sequence(), Some(3));
+    fixture.delete(&node);
+    fixture.create_plain("/k-__lock__", None);
+    fixture.create_plain(&format!("/k/{:032x}", 7), Some(1));
+    fixture.create(&format!("/k-__lock__/{:032x}__lock__", 8), 2);
+    fixture.create(&format!("/k-__lock__/{:032x}__lock__", 9), 3);
+    for change in fixture.walk() {
+        fixture.apply(change);
     }
     for (lock, next) in [("/s", 3), ("/k", 2)] {
-        assert_eq!(world.lock(lock).next_sequence(), Some(next), "{lock}");
+        assert_eq!(fixture.lock(lock).next_sequence(), Some(next), "{lock}");
     }
 }

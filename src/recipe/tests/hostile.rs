@@ -27,7 +27,7 @@ fn sequence() -> impl Strategy<Value = String> {
 }
 
 /// What a library puts before the number. All end in one `-` or `_`: where a word ends otherwise (only an application can
-/// choose so), the sign of a wrapped counter cannot be told from a dash of the word.
+/// choose so), the sign of a wrapped counter looks like a dash of the word.
 fn head() -> impl Strategy<Value = (Recipe, String)> {
     let uuid = "[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}";
     let hex = "[0-9a-f]{32}";

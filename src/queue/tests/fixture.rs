@@ -1,4 +1,4 @@
-//! A tree of nodes in memory that tells its changes as the observer would.
+//! A tree of nodes in memory whose changes a table gets as the observer would send them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ pub struct Said {
 }
 
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct TableFixture {
     pub tree: BTreeMap<ZnodePath, Node>,
     counters: BTreeMap<ZnodePath, i32>,
     zxid: i64,
@@ -32,7 +32,7 @@ pub struct World {
     pub table: LockTable,
 }
 
-impl World {
+impl TableFixture {
     pub fn new() -> Self {
         let mut table = LockTable::new([]);
         let now = Timestamp(1_000_000);
@@ -91,8 +91,8 @@ impl World {
         self.table.apply(change, self.now)
     }
 
-    /// What the observer tells of a node that is there.
-    pub fn telling(&self, at: &ZnodePath) -> Change {
+    /// The change that the observer sends of a node that is there.
+    pub fn observed(&self, at: &ZnodePath) -> Change {
         if Classifier::is_hint(at) {
             return Change::Appeared { path: at.clone() };
         }
@@ -101,13 +101,13 @@ impl World {
 
     pub fn create(&mut self, prefix: &str, owner: i64) -> ZnodePath {
         let at = self.put_numbered(prefix, owner);
-        self.apply(self.telling(&at));
+        self.apply(self.observed(&at));
         at
     }
 
     pub fn create_plain(&mut self, at: &str, owner: Option<i64>) -> ZnodePath {
         let at = self.put(at, owner);
-        self.apply(self.telling(&at));
+        self.apply(self.observed(&at));
         at
     }
 
@@ -116,7 +116,7 @@ impl World {
         self.apply(Change::Deleted { path: at.clone(), zxid: None })
     }
 
-    /// Everything that is there, as a walk finds it: parents listed, hints told, nodes read.
+    /// Everything that is there, as a walk finds it: parents listed, hints noted, nodes read.
     pub fn walk(&self) -> Vec<Change> {
         let mut parents: BTreeMap<ZnodePath, i32> = BTreeMap::new();
         for at in self.tree.keys() {
@@ -131,8 +131,8 @@ impl World {
             stat.cversion = created * 2 - children;
             changes.push(Change::Listed { path: parent, stat });
         }
-        changes.extend(self.tree.keys().filter(|at| Classifier::is_hint(at)).map(|at| self.telling(at)));
-        changes.extend(self.tree.keys().filter(|at| !Classifier::is_hint(at)).map(|at| self.telling(at)));
+        changes.extend(self.tree.keys().filter(|at| Classifier::is_hint(at)).map(|at| self.observed(at)));
+        changes.extend(self.tree.keys().filter(|at| !Classifier::is_hint(at)).map(|at| self.observed(at)));
         changes.push(Change::Synced);
         changes
     }
@@ -184,8 +184,8 @@ pub fn uuid(number: u32) -> String {
     format!("{number:08x}-0000-4000-8000-000000000000")
 }
 
-/// What the servers tell when this session has no connection and its time has come.
-pub fn running_out(session: i64) -> Change {
+/// What the servers answer when this session has no connection and its time has come.
+pub fn session_runs_out(session: i64) -> Change {
     let id = SessionId(session);
     let at = Timestamp(1_000_000);
     let expiry = Expiry::Monotonic { millis: 0 };
