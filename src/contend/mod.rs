@@ -31,6 +31,7 @@ mod link;
 mod options;
 mod outcome;
 mod quantiles;
+mod rates;
 mod roster;
 mod scenario;
 mod status;
@@ -42,6 +43,7 @@ pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
 pub use options::FleetOptions;
 pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
 pub use quantiles::Quantiles;
+pub use rates::{FleetRates, RATE_SECONDS};
 pub use scenario::{MAX_CLIENTS, Scenario, ScenarioError};
 pub use status::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents,

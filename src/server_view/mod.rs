@@ -19,6 +19,7 @@ mod monitor;
 mod provenance;
 mod session;
 mod view;
+mod watch_event_rates;
 mod watches;
 
 pub use answers::{Liveness, Watchers};
@@ -31,6 +32,7 @@ pub use monitor::{Monitor, WatchEventTotals};
 pub use provenance::{Provenance, Transport};
 pub use session::{Expiry, ListedSession};
 pub use view::{Load, ServerView};
+pub use watch_event_rates::WatchEventRates;
 pub use watches::{WatchTotals, WatchedPath};
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ impl DeletionRunner {
         }
     }
 
-    /// Carries out a plan and tells what came of it. It takes at most about ten seconds to connect, and fifteen for each
+    /// Carries out a plan and reports what came of it. It takes at most about ten seconds to connect, and fifteen for each
     /// node, besides the look at it right before. When this is cancelled, what was sent is done, and the log shows an intent without an outcome.
     pub async fn carry_out(self, plan: Confirmed<DeletePlan>) -> Event {
         Event::DeletionDone(self.try_carry_out(plan).await)
@@ -83,8 +83,8 @@ impl DeletionRunner {
 
     /// Reads the audit log; with the permission to write, it is also found out whether the log can be written.
     pub async fn read_audit(self) -> Event {
-        let told = spawn_blocking(move || self.try_read()).await;
-        Event::AuditRead(Box::new(told.unwrap_or_else(|error| AuditReading {
+        let reading = spawn_blocking(move || self.try_read()).await;
+        Event::AuditRead(Box::new(reading.unwrap_or_else(|error| AuditReading {
             history: Err(format!("The audit log could not be read: {error}.")),
             unwritable: None,
         })))

@@ -44,7 +44,6 @@ pub struct FleetTasks {
 /// An event, and the generation of the fleet that it comes from.
 type FleetEvent = (u64, Event);
 
-/// A fleet's task, and the way to it.
 #[derive(Debug)]
 struct Running {
     orders: mpsc::Sender<FleetCommand>,
@@ -91,7 +90,6 @@ impl FleetTasks {
         let _ = timeout(MAX_WAIT_FOR_FLEETS, all).await;
     }
 
-    /// Says something before any fleet does.
     pub fn begin_with(&self, event: Event) {
         // Nothing else waits yet.
         let _ = self.sender.try_send((self.generation, event));
@@ -175,7 +173,6 @@ impl Drop for FleetTasks {
     }
 }
 
-/// How a fleet tells.
 struct EventSender {
     sender: mpsc::Sender<FleetEvent>,
     generation: u64,
@@ -188,7 +185,6 @@ impl EventSender {
     }
 }
 
-/// What a fleet's task has in hand.
 struct FleetTask {
     side: FleetSide,
     events: EventSender,

@@ -63,7 +63,6 @@ pub enum ProcessSignal {
     Continue,
 }
 
-/// Listens to the system.
 #[derive(Debug)]
 pub struct ProcessSignals {
     terminate: Signal,
@@ -111,17 +110,17 @@ impl Closed {
     /// Only the end is waited for, not the keys: those stay for the terminal library.
     fn watch() -> io::Result<Self> {
         let (leashed, leash) = io::pipe()?;
-        let (tell, told) = oneshot::channel();
+        let (close, closed) = oneshot::channel();
         std::thread::Builder::new().name("terminal-closed".to_owned()).spawn(move || {
             let input = io::stdin();
             let mut watched = [PollFd::new(&input, PollFlags::empty()), PollFd::new(&leashed, PollFlags::empty())];
             while let Err(rustix::io::Errno::INTR) = poll(&mut watched, None) {}
             if watched[0].revents().intersects(PollFlags::HUP | PollFlags::ERR) && watched[1].revents().is_empty() {
                 // Nobody listens any more when the program is ending anyway.
-                let _ = tell.send(());
+                let _ = close.send(());
             }
         })?;
-        Ok(Self { closed: told, _stop: leash })
+        Ok(Self { closed, _stop: leash })
     }
 
     async fn wait(&mut self) {
@@ -149,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn control_and_shift_are_told_apart() {
+    fn control_and_shift_are_different() {
         assert_eq!(key(KeyCode::Char('C'), KeyModifiers::CONTROL), Some(Event::Key(Key::Ctrl('c'))));
         assert_eq!(key(KeyCode::Char('G'), KeyModifiers::SHIFT), Some(Event::Key(Key::Char('G'))));
         assert_eq!(key(KeyCode::Char('q'), KeyModifiers::ALT), None);

@@ -7,33 +7,20 @@ pub enum Key {
     Char(char),
     /// A character with Control, in lower case.
     Ctrl(char),
-    /// Enter.
     Enter,
-    /// Escape.
     Esc,
-    /// Tab.
     Tab,
     /// Shift and Tab.
     BackTab,
-    /// Backspace.
     Backspace,
-    /// Delete.
     Delete,
-    /// Arrow up.
     Up,
-    /// Arrow down.
     Down,
-    /// Arrow left.
     Left,
-    /// Arrow right.
     Right,
-    /// Page up.
     PageUp,
-    /// Page down.
     PageDown,
-    /// Home.
     Home,
-    /// End.
     End,
 }
 
@@ -63,7 +50,6 @@ impl Key {
     }
 }
 
-/// What the mouse did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mouse {
     /// The first button was pressed at this column and line, from 0.

@@ -17,10 +17,8 @@ pub struct HelpGroup {
     pub commands: &'static [CommandEntry],
 }
 
-/// One line of the table.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandEntry {
-    /// The command.
     pub command: Command,
     /// Its name on the command line.
     pub name: &'static str,

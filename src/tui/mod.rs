@@ -25,6 +25,7 @@ mod deletion_runner;
 pub mod fleet_tasks;
 mod frames;
 mod input;
+#[doc(hidden)]
 mod key;
 mod keymap;
 mod page;
@@ -113,7 +114,7 @@ pub enum TuiError {
     #[error(transparent)]
     Connect(#[from] BadConnectString),
     /// A part of the program panicked.
-    #[error("lockscope ended because a part of it failed; the message above tells where.")]
+    #[error("lockscope ended because a part of it failed; the message above says where.")]
     Panicked,
 }
 
@@ -127,8 +128,7 @@ impl TuiError {
 /// given back as it was on every way out.
 ///
 /// Costs the ensemble what [`Observer`] and [`Surveyor`] cost; the dear question, who watches what, is asked only while a screen
-/// tells it. Not to be cancelled: the session
-/// would be left to its time-out.
+/// shows it. Not to be cancelled: the session would be left to its timeout.
 pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     if !terminal::is_there() {
         return Err(TuiError::NoTerminal);

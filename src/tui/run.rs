@@ -59,17 +59,14 @@ impl SignalSource for super::input::ProcessSignals {
 
 /// Where test clients are started.
 pub trait FleetControl {
-    /// What the fleets tell next; never comes as long as there is none. Cancel safe.
+    /// What the fleets report next; never comes as long as there is none. Cancel safe.
     fn next(&mut self) -> impl Future<Output = Event>;
-    /// Starts a fleet on that side.
     fn start(&mut self, side: FleetSide, scenario: Scenario);
-    /// Does something to the fleet on that side.
     fn order(&mut self, side: FleetSide, order: contend::FleetCommand);
-    /// Stops the fleet on that side; its end is told.
+    /// Stops the fleet on that side; its end comes as an event.
     fn stop(&mut self, side: FleetSide);
-    /// Lets all fleets go in the background, and tells nothing more of them.
+    /// Lets all fleets go in the background, and reports nothing more of them.
     fn dismiss(&mut self) {}
-    /// Does something on the tour's stage.
     fn direct(&mut self, _: SceneCommand) {}
 }
 
@@ -137,12 +134,10 @@ where
         self.tasks
     }
 
-    /// What is shown.
     pub fn app(&self) -> &App {
         &self.app
     }
 
-    /// The surface that is drawn on.
     pub fn terminal(&self) -> &Terminal<B> {
         &self.terminal
     }

@@ -5,9 +5,7 @@
 pub enum Pane {
     /// The list, or the text of a screen without a list.
     List,
-    /// The details of the selected row.
     Details,
-    /// What is wrong with the lock.
     Findings,
 }
 

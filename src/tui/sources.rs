@@ -1,4 +1,4 @@
-//! What comes from the ensemble: what its nodes do, and what its servers tell about themselves.
+//! What comes from the ensemble: what its nodes do, and what its servers report about themselves.
 
 use std::future::pending;
 use std::sync::Arc;
@@ -17,7 +17,6 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Both together.
     pub fn new(observer: Observer, surveyor: Option<Surveyor>) -> Self {
         Self { observer, surveyor }
     }

@@ -22,7 +22,7 @@ const STOPS_WITHIN: Duration = Duration::from_millis(300);
 /// Bytes of a frame that are collected before they are written.
 const FRAME: usize = 64 * 1024;
 
-/// Whether the terminal is ours at the moment. The panic hook needs it, and has no other way to know.
+/// Whether the terminal is ours now. The panic hook needs it, and has no other way to know.
 static TAKEN: AtomicBool = AtomicBool::new(false);
 /// Whether the mouse is among what is to be given back.
 static MOUSE: AtomicBool = AtomicBool::new(false);
@@ -53,7 +53,6 @@ impl TerminalGuard {
         Ok(Self)
     }
 
-    /// A surface to draw on.
     pub fn surface(&self) -> io::Result<Terminal<CrosstermBackend<BufWriter<Stdout>>>> {
         Terminal::new(CrosstermBackend::new(BufWriter::with_capacity(FRAME, io::stdout())))
     }

@@ -1,4 +1,4 @@
-//! Colours and signs. Nothing is told by colour alone: whatever has a colour has a sign or a word too.
+//! Colours and signs. Nothing is said by colour alone: whatever has a colour has a sign or a word too.
 
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::border;
@@ -6,7 +6,6 @@ use ratatui::symbols::border;
 use crate::diagnose::Severity;
 use crate::text::Charset;
 
-/// Which colours are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
 pub enum ThemeName {
     /// The terminal's own sixteen colours, whether it is light or dark.
@@ -21,15 +20,12 @@ pub enum ThemeName {
 /// The styles of what means something.
 #[derive(Clone, Copy, Debug)]
 pub struct Theme {
-    /// Text.
     pub text: Style,
     /// What matters most on the screen.
     pub strong: Style,
     /// What may be overlooked.
     pub dim: Style,
-    /// Titles of columns.
     pub title: Style,
-    /// Borders.
     pub border: Style,
     /// The border of the pane that has the keys.
     pub focus: Style,
@@ -47,7 +43,6 @@ pub struct Theme {
     pub selected: Style,
     /// A mark that must be seen: PAUSED.
     pub mark: Style,
-    /// The signs.
     pub signs: Signs,
 }
 
@@ -58,11 +53,8 @@ pub struct Signs {
     pub charset: Charset,
     /// Holds; live.
     pub holds: &'static str,
-    /// Waits.
     pub waits: &'static str,
-    /// Not known.
     pub unknown: &'static str,
-    /// Wrong.
     pub bad: &'static str,
     /// Right again; as it should be.
     pub good: &'static str,
@@ -70,11 +62,8 @@ pub struct Signs {
     pub nothing: &'static str,
     /// Watches the parent.
     pub herd: &'static str,
-    /// Worth knowing.
     pub info: &'static str,
-    /// Under way.
     pub busy: &'static str,
-    /// Careful.
     pub warning: &'static str,
     /// Before the selected row.
     pub cursor: &'static str,
@@ -90,7 +79,6 @@ pub struct Signs {
     pub branch: &'static str,
     /// To the last.
     pub last_branch: &'static str,
-    /// At most.
     pub at_most: &'static str,
     /// Between two words of a line.
     pub dot: &'static str,
@@ -100,7 +88,6 @@ pub struct Signs {
     pub more: [&'static str; 2],
     /// Levels of a sparkline, from nothing to full.
     pub levels: [&'static str; 9],
-    /// A box.
     pub border: border::Set<'static>,
 }
 
@@ -168,7 +155,6 @@ const ASCII: Signs = Signs {
 };
 
 impl Signs {
-    /// How bad a finding is.
     pub fn severity(&self, severity: Severity) -> &'static str {
         match severity {
             Severity::Critical => self.bad,
@@ -179,7 +165,6 @@ impl Signs {
 }
 
 impl Theme {
-    /// How bad a finding is.
     pub fn severity(&self, severity: Severity) -> Style {
         match severity {
             Severity::Critical => self.bad,
@@ -188,7 +173,6 @@ impl Theme {
         }
     }
 
-    /// The theme of that name.
     pub fn new(name: ThemeName, ascii: bool) -> Self {
         let signs = if ascii { ASCII } else { UNICODE };
         let plain = Style::new();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::{App, AuditReading, Cursor, Effect, Filter, Rows, Screen, Update};
+use super::{App, AuditReading, Effect, Filter, Rows, Screen, Update};
 use crate::admin::audit::{AuditEntry, AuditHistory};
 
 /// What this console and others wrote down.
@@ -23,7 +23,6 @@ pub struct AuditLog {
 }
 
 impl AuditLog {
-    /// What is listed, with what was left out.
     pub fn history(&self) -> &AuditHistory {
         &self.history
     }
@@ -43,12 +42,10 @@ impl AuditLog {
         self.unwritable.as_deref()
     }
 
-    /// Whether it was read once.
     pub fn was_read(&self) -> bool {
         self.was_read
     }
 
-    /// What an entry must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -59,10 +56,10 @@ impl AuditLog {
         self.passing = entries.filter(|(_, entry)| self.filter.takes_audit_entry(entry)).map(|(at, _)| at).collect();
     }
 
-    fn take(&mut self, told: AuditReading) {
+    fn take(&mut self, reading: AuditReading) {
         (self.reading, self.was_read) = (false, true);
-        self.unwritable = told.unwritable;
-        match told.history {
+        self.unwritable = reading.unwritable;
+        match reading.history {
             Ok(history) => {
                 self.failed = None;
                 let ids = history.entries.iter().enumerate();
@@ -91,17 +88,10 @@ impl Rows<String> for AuditLog {
 }
 
 impl App {
-    /// What this console and others wrote down.
     pub fn audit(&self) -> &AuditLog {
         &self.audit
     }
 
-    /// The selection in Audit.
-    pub fn entry_cursor(&self) -> &Cursor<String> {
-        &self.cursors.audit
-    }
-
-    /// The entry that is selected in Audit.
     pub fn selected_entry(&self) -> Option<&AuditEntry> {
         self.audit.entry(self.cursors.audit.rank())
     }
@@ -133,8 +123,8 @@ impl App {
         Update::effect(Effect::ReadAudit)
     }
 
-    pub(super) fn audit_read(&mut self, told: AuditReading) -> Update {
-        self.audit.take(told);
+    pub(super) fn audit_read(&mut self, reading: AuditReading) -> Update {
+        self.audit.take(reading);
         if self.audit.again { self.read_audit() } else { Update::redraw() }
     }
 }

@@ -2,9 +2,7 @@
 
 /// Rows in an order, each with an identity that outlives its place.
 pub trait Rows<Id> {
-    /// How many rows.
     fn len(&self) -> usize;
-    /// Whether there is none.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -52,17 +50,14 @@ pub struct Cursor<Id> {
 }
 
 impl<Id> Cursor<Id> {
-    /// On the first row, whichever that is.
     pub fn first() -> Self {
         Self { anchor: Anchor::First, rank: 0, top: 0 }
     }
 
-    /// On the last row, whichever that is.
     pub fn last() -> Self {
         Self { anchor: Anchor::Last, rank: 0, top: 0 }
     }
 
-    /// On this row.
     pub fn on(id: Id) -> Self {
         Self { anchor: Anchor::On(id), rank: 0, top: 0 }
     }
@@ -82,7 +77,6 @@ impl<Id> Cursor<Id> {
         matches!(self.anchor, Anchor::Last)
     }
 
-    /// The identity of the selected row.
     pub fn selected(&self, rows: &(impl Rows<Id> + ?Sized)) -> Option<Id> {
         rows.id(self.rank)
     }

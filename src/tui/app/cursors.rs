@@ -6,22 +6,15 @@ use crate::contend::ClientId;
 use crate::queue::LockId;
 use crate::znode::{SessionId, ZnodePath};
 
-/// The selection of each list.
 #[derive(Debug)]
 pub struct Cursors {
-    /// Of Locks.
     pub locks: Cursor<LockId>,
-    /// Of Queue.
     pub contenders: Cursor<ZnodePath>,
-    /// Of Sessions.
     pub sessions: Cursor<SessionId>,
-    /// Of Waits.
     pub waits: Cursor<WaitId>,
     /// Of Contend, for each side.
     pub clients: [Cursor<ClientId>; 2],
-    /// Of Timeline.
     pub timeline: Cursor<u64>,
-    /// Of Audit.
     pub audit: Cursor<String>,
 }
 

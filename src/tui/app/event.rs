@@ -11,7 +11,6 @@ use crate::demo::SceneCommand;
 use crate::observe::Observed;
 use crate::tui::key::{Key, Mouse};
 
-/// What came of reading the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditReading {
     /// What stands in it, or why it could not be read: a sentence that says what to do.
@@ -20,18 +19,14 @@ pub struct AuditReading {
     pub unwritable: Option<String>,
 }
 
-/// What happened to the console.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// A key was pressed.
     Key(Key),
-    /// The mouse was used.
     Mouse(Mouse),
     /// The terminal has this many columns and lines now.
     Resize(u16, u16),
     /// The ensemble changed, or the way we look at it.
     Changes(Vec<Observed>),
-    /// A second passed.
     Tick,
     /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
     ExportDone(Result<PathBuf, String>),
@@ -41,34 +36,26 @@ pub enum Event {
     GuardsFound(Result<Box<DeletePlan>, String>),
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
     DeletionDone(Result<Vec<admin::NodeOutcome>, String>),
-    /// The audit log was read.
     AuditRead(Box<AuditReading>),
     /// The observer ended by itself and will bring nothing more.
     ObserverEnded,
-    /// A fleet tells how it stands.
     Fleet {
-        /// Which.
         side: FleetSide,
-        /// How it stands.
         status: Arc<FleetStatus>,
     },
     /// A fleet could not run, and is no more.
     FleetFailed {
-        /// Which.
         side: FleetSide,
         /// Why, and what to do: a sentence without a full stop.
         why: String,
     },
     /// A fleet has ended because it was stopped: its clients are gone.
     FleetEnded {
-        /// Which.
         side: FleetSide,
-        /// What it came to.
         outcome: Box<FleetOutcome>,
     },
     /// A fleet had too much to do and dropped an order.
     FleetBusy(FleetSide),
-    /// A guided tour begins.
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: why, as a sentence without a full stop.
     SceneFailed(String),
@@ -79,22 +66,18 @@ pub enum Event {
 /// It cannot be cloned: what was confirmed once is carried out once.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// End the program.
     Quit,
     /// Put this text on the clipboard of the terminal.
     Copy(String),
     /// Write a file with this name into the current directory, unless there is one.
     Export {
-        /// The file's name.
         name: String,
-        /// What is in it.
         text: String,
     },
     /// Find out how each node of a plan can be made sure of, and what is missing to delete it.
     FindGuards(Box<DeletePlan>),
     /// Carry out what was confirmed.
     Delete(Box<Confirmed<DeletePlan>>),
-    /// Read the audit log.
     ReadAudit,
     /// Give the terminal back and stop the process until it is continued.
     Suspend,
@@ -102,16 +85,11 @@ pub enum Effect {
     Redraw,
     /// Start test clients. There is no fleet on that side, or it has ended.
     StartFleet {
-        /// Where the fleet will stand.
         side: FleetSide,
-        /// What it plays.
         scenario: Box<Scenario>,
     },
-    /// Do something to a fleet.
     Order {
-        /// Which.
         side: FleetSide,
-        /// What.
         order: FleetCommand,
     },
     /// Ask the servers who watches what, which is dear, or no longer.
@@ -120,14 +98,11 @@ pub enum Effect {
     StopFleet(FleetSide),
     /// All fleets leave in the background, and nothing more is heard of them.
     DismissFleets,
-    /// Something happens on the tour's stage.
     DirectScene(SceneCommand),
 }
 
-/// What an event led to.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Update {
-    /// Whether the screen looks different now.
     pub redraw: bool,
     /// What is to be done, in order.
     pub effects: Vec<Effect>,

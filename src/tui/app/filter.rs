@@ -19,17 +19,14 @@ impl Filter {
         Self { typed: String::new(), folded: String::new() }
     }
 
-    /// A filter for this text.
     pub fn new(typed: &str) -> Self {
         Self { typed: typed.to_owned(), folded: typed.to_lowercase() }
     }
 
-    /// The text as it was typed.
     pub fn text(&self) -> &str {
         &self.typed
     }
 
-    /// Whether every row passes.
     pub fn is_empty(&self) -> bool {
         self.folded.is_empty()
     }
@@ -76,7 +73,6 @@ impl Filter {
             || lock.first_holder().is_some_and(|holder| self.takes_contender(holder))
     }
 
-    /// Whether a session's id passes.
     pub fn takes_session(&self, session: SessionId) -> bool {
         self.is_empty() || self.is_in_session(Some(session))
     }
@@ -96,19 +92,19 @@ impl Filter {
             [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
         self.is_empty()
             || texts.into_iter().chain(&subject.owner).chain(&who.identities).any(|text| self.is_in(text))
-            || entry.outcome.as_ref().is_some_and(|told| self.is_in(&told.result) || self.is_in(&told.reason))
+            || entry.outcome.as_ref().is_some_and(|outcome| self.is_in(&outcome.result) || self.is_in(&outcome.reason))
             || (entry.outcome.is_none() && self.is_in(NO_OUTCOME))
     }
 
     /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
-    pub fn takes_timeline_entry(&self, moment: &TimelineEntry) -> bool {
+    pub fn takes_timeline_entry(&self, entry: &TimelineEntry) -> bool {
         self.is_empty()
-            || self.is_in(moment.event())
-            || moment.node().is_some_and(|node| self.is_in(node))
-            || moment.lock().is_some_and(|lock| {
+            || self.is_in(entry.event())
+            || entry.node().is_some_and(|node| self.is_in(node))
+            || entry.lock().is_some_and(|lock| {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })
-            || match moment {
+            || match entry {
                 TimelineEntry::Happening(happening) => self.is_in_session(happening.session),
                 TimelineEntry::Deletion { session, ending, .. } => {
                     self.is_in_session(*session) || self.is_in(ending.id())

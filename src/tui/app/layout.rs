@@ -17,13 +17,9 @@ const MIN_LIST_HEIGHT: u16 = 6;
 /// A part of the terminal: column, line, columns, lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Area {
-    /// The first column, from 0.
     pub x: u16,
-    /// The first line, from 0.
     pub y: u16,
-    /// Columns.
     pub width: u16,
-    /// Lines.
     pub height: u16,
 }
 
@@ -129,7 +125,6 @@ impl Layout {
     }
 }
 
-/// Lines of the boxes of the fleets.
 fn fleets_height(body: u16) -> u16 {
     match body {
         34.. => 13,
@@ -149,9 +144,9 @@ mod tests {
         for screen in SCREENS.iter().map(|entry| entry.screen) {
             for (banner, overlaps) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
                 for height in MIN_TERMINAL.1..90 {
-                    let told = height % 6;
+                    let lines = height % 6;
                     let layout =
-                        Layout::with_caption((80, height), told, |size| Layout::of(size, screen, banner, overlaps));
+                        Layout::with_caption((80, height), lines, |size| Layout::of(size, screen, banner, overlaps));
                     let layout = layout.unwrap();
                     let Layout { header, tabs, banner, fleets, overlaps, main, side, caption, footer } = layout;
                     let mut next = 0;

@@ -46,7 +46,7 @@ impl ListOrder for FixedOrder {
 
 /// What is particular about one list.
 pub trait ListScreen<A>: Sync {
-    /// What tells a row from all others, wherever it stands.
+    /// The identity of a row, wherever it stands.
     type Id: Clone;
     /// What is shown of a row.
     type Row<'a>;
@@ -57,9 +57,7 @@ pub trait ListScreen<A>: Sync {
     fn rows<'a>(&self, app: &'a A) -> impl Rows<Self::Id> + 'a;
     /// The row at a place. At most logarithmic.
     fn row<'a>(&self, app: &'a A, rank: usize) -> Option<Self::Row<'a>>;
-    /// The selection.
     fn cursor<'a>(&self, app: &'a A) -> &'a Cursor<Self::Id>;
-    /// The selection, to move it.
     fn cursor_mut<'a>(&self, app: &'a mut A) -> &'a mut Cursor<Self::Id>;
     /// What `y` copies of a row.
     fn copied(&self, app: &A, row: Self::Row<'_>) -> Option<String>;
@@ -70,13 +68,11 @@ pub trait ListScreen<A>: Sync {
     fn filter<'a>(&self, _: &'a A) -> Option<&'a Filter> {
         None
     }
-    /// Filters the rows.
     fn set_filter(&self, _: &mut A, _: Filter) {}
     /// What it is sorted by, and whether that is reversed; `None` when there is no choice.
     fn order(&self, _: &A) -> Option<(Self::Order, bool)> {
         None
     }
-    /// Sorts the rows.
     fn sort(&self, _: &mut A, _: Self::Order, _reversed: bool) {}
     /// All rows as JSON, not only those that fit; else a sentence that says why not.
     fn exported(&self, _: &A) -> Result<String, String> {
@@ -98,10 +94,8 @@ pub trait ListScreen<A>: Sync {
     }
 }
 
-/// What a press of the mouse met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pressed {
-    /// No row.
     Nothing,
     /// A row, which is selected now.
     Row,
@@ -119,27 +113,17 @@ pub trait List<A>: Sync {
     fn settle(&self, app: &mut A, height: usize);
     /// Selects the row on a line of those that show.
     fn press(&self, app: &mut A, line: usize) -> Pressed;
-    /// See [`ListScreen::filter`].
     fn filter<'a>(&self, app: &'a A) -> Option<&'a Filter>;
-    /// See [`ListScreen::set_filter`].
     fn set_filter(&self, app: &mut A, filter: Filter);
     /// Sorts by the column whose name begins so, or by the next one. The error lists the names.
     fn sort_by(&self, app: &mut A, column: Option<&str>) -> Result<(), String>;
-    /// Reverses the order.
     fn reverse(&self, app: &mut A);
-    /// What `y` copies.
     fn copied(&self, app: &A) -> Option<String>;
-    /// See [`ListScreen::exported`].
     fn exported(&self, app: &A) -> Result<String, String>;
-    /// See [`ListScreen::deletable`].
     fn deletable(&self, app: &A) -> Vec<ZnodePath>;
-    /// See [`ListScreen::open`].
     fn open(&self, app: &mut A);
-    /// See [`ListScreen::changes_with_time`].
     fn changes_with_time(&self, app: &A) -> bool;
-    /// See [`ListScreen::list_again`].
     fn list_again(&self, app: &mut A);
-    /// See [`ListScreen::go_beside`].
     fn go_beside(&self, app: &mut A, to_right: bool) -> bool;
 }
 

@@ -26,12 +26,10 @@ pub struct QueueMatches {
 }
 
 impl QueueMatches {
-    /// What a contender must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
 
-    /// Which lock this is about.
     pub fn lock(&self) -> Option<LockId> {
         self.lock
     }
@@ -121,7 +119,6 @@ impl QueueMatches {
 /// What a change may have moved in a queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Changed {
-    /// Nothing.
     Nothing,
     /// One node came, changed or went.
     Node(ZnodePath),
@@ -154,12 +151,10 @@ pub struct QueueRows<'a> {
 }
 
 impl<'a> QueueRows<'a> {
-    /// The rows of the open lock.
     pub fn new(table: &'a LockTable, matches: &'a QueueMatches) -> Self {
         Self { table, queue: matches.lock.and_then(|id| table.lock(id)), matches }
     }
 
-    /// The row with this rank.
     pub fn row(&self, rank: usize) -> Option<ContenderRow<'a>> {
         let queue = self.queue?;
         if self.matches.filter.is_empty() {
@@ -205,7 +200,6 @@ pub struct TimelineMatches {
 }
 
 impl TimelineMatches {
-    /// What a happening must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -230,7 +224,7 @@ impl TimelineMatches {
             self.numbers.pop_front();
         }
         let newest = timeline.first() + timeline.len() as u64 - 1;
-        if timeline.get(newest).is_some_and(|moment| self.filter.takes_timeline_entry(moment)) {
+        if timeline.get(newest).is_some_and(|entry| self.filter.takes_timeline_entry(entry)) {
             self.numbers.push_back(newest);
         }
     }
@@ -240,35 +234,34 @@ impl TimelineMatches {
 #[derive(Clone, Copy)]
 pub struct TimelineRows<'a> {
     timeline: &'a Timeline<TimelineEntry>,
-    moments: &'a TimelineMatches,
+    matches: &'a TimelineMatches,
 }
 
 impl<'a> TimelineRows<'a> {
-    /// The rows of this timeline.
-    pub fn new(timeline: &'a Timeline<TimelineEntry>, moments: &'a TimelineMatches) -> Self {
-        Self { timeline, moments }
+    pub fn new(timeline: &'a Timeline<TimelineEntry>, matches: &'a TimelineMatches) -> Self {
+        Self { timeline, matches }
     }
 }
 
 impl Rows<u64> for TimelineRows<'_> {
     fn len(&self) -> usize {
-        if self.moments.filter.is_empty() { self.timeline.len() } else { self.moments.numbers.len() }
+        if self.matches.filter.is_empty() { self.timeline.len() } else { self.matches.numbers.len() }
     }
 
     fn rank(&self, id: &u64) -> Option<usize> {
-        if self.moments.filter.is_empty() {
+        if self.matches.filter.is_empty() {
             let rank = usize::try_from(id.checked_sub(self.timeline.first())?).ok()?;
             (rank < self.timeline.len()).then_some(rank)
         } else {
-            self.moments.numbers.binary_search(id).ok()
+            self.matches.numbers.binary_search(id).ok()
         }
     }
 
     fn id(&self, rank: usize) -> Option<u64> {
-        if self.moments.filter.is_empty() {
+        if self.matches.filter.is_empty() {
             (rank < self.timeline.len()).then(|| self.timeline.first() + rank as u64)
         } else {
-            self.moments.numbers.get(rank).copied()
+            self.matches.numbers.get(rank).copied()
         }
     }
 }

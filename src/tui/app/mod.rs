@@ -31,7 +31,6 @@ mod sorted;
 mod timeline_entry;
 mod tour;
 mod waits;
-mod watch_event_rates;
 mod world;
 
 #[cfg(test)]
@@ -43,8 +42,7 @@ use std::time::Duration;
 pub use audit::AuditLog;
 pub use commands::{command_groups, commands};
 pub use contend::{
-    CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetRates, FleetSide, FleetView, Fleets, Phase,
-    RATE_SECONDS, is_living,
+    CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, is_living,
 };
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
@@ -63,7 +61,6 @@ pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
-pub use watch_event_rates::WatchEventRates;
 pub use world::World;
 
 use crate::diagnose::Thresholds;
@@ -91,7 +88,7 @@ pub struct Settings {
     pub connect: String,
     /// Below which nodes locks are looked for; none is the whole chroot.
     pub roots: Vec<ZnodePath>,
-    /// Nodes that are single-node locks though their names do not tell.
+    /// Nodes that are single-node locks though their names do not show it.
     pub named: Vec<ZnodePath>,
     /// Whether it may change the ensemble.
     pub write: bool,
@@ -154,6 +151,8 @@ struct Deletions {
     /// The plan that somebody is asked about.
     open: Option<Deletion>,
     working: Option<Working>,
+    /// The node that was deleted last, with its lock, until its deletion was seen too.
+    done: Option<(ZnodePath, LockName)>,
     tags: Tags,
 }
 
@@ -239,7 +238,7 @@ impl App {
             }
             Event::GuardsFound(found) => self.guards_found(found),
             Event::DeletionDone(done) => self.deletion_done(done),
-            Event::AuditRead(told) => self.audit_read(*told),
+            Event::AuditRead(reading) => self.audit_read(*reading),
             Event::ObserverEnded => {
                 self.observing = false;
                 Update { redraw: true, effects: Vec::new() }
@@ -273,6 +272,7 @@ impl App {
             self.live.reopen(open);
         }
         self.recheck_targets();
+        self.name_new_holder();
         if let Some(paused) = &mut self.paused {
             paused.missed += count;
             return Update::default();
@@ -347,6 +347,7 @@ impl App {
     }
 
     fn notify(&mut self, text: String, failed: bool) {
+        self.deletions.done = None;
         let stays = if text.len() > SHORT_NOTICE_LENGTH { LONG_NOTICE_TIME } else { SHORT_NOTICE_TIME };
         self.footer.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
     }

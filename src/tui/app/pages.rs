@@ -19,9 +19,7 @@ const MIN_PLAN_LINES: u16 = 4;
 /// A text page and its place.
 #[derive(Clone, Debug)]
 pub struct ShownPage {
-    /// The page.
     pub page: Page,
-    /// Its box.
     pub area: Area,
     /// The first of its lines that shows.
     pub top: usize,
@@ -77,7 +75,6 @@ impl App {
         self.pages().into_iter().find(|shown| shown.focus != Focus::Elsewhere)
     }
 
-    /// Scrolls the page that has the keys.
     pub(super) fn scroll_page(&mut self, by: isize) {
         let end = self.focused_page().map_or(0, |shown| shown.end());
         self.navigation.scroll.step(by, end);

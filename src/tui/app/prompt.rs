@@ -12,7 +12,6 @@ const MAX_PROMPT_LENGTH: usize = 1000;
 pub enum PromptPurpose {
     /// The filter of the screen; it works while it is typed.
     Filter,
-    /// A command by its name.
     Command,
     /// How many clients a herd and a chain get.
     Clients,
@@ -22,21 +21,17 @@ pub enum PromptPurpose {
     Confirmation,
 }
 
-/// A line that is being typed.
 #[derive(Clone, Debug)]
 pub struct Prompt {
-    /// What for.
     pub purpose: PromptPurpose,
     input: Input,
 }
 
 impl Prompt {
-    /// A line with something in it already.
     pub fn new(purpose: PromptPurpose, text: &str) -> Self {
         Self { purpose, input: Input::new(text.to_owned()) }
     }
 
-    /// What was typed.
     pub fn text(&self) -> &str {
         self.input.value()
     }

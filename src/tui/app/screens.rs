@@ -18,7 +18,6 @@ pub enum Content {
     Text(WritePage),
 }
 
-/// A row of the table.
 pub struct ScreenEntry {
     pub screen: Screen,
     /// Its name, for people and for file names.
@@ -173,7 +172,6 @@ pub static SCREENS: [ScreenEntry; 10] = [
 ];
 
 impl Screen {
-    /// Its row.
     pub fn entry(self) -> &'static ScreenEntry {
         let found = SCREENS.iter().find(|entry| entry.screen == self);
         found.expect("every screen has a row: a test holds it")

@@ -15,15 +15,12 @@ pub enum SessionOrder {
     /// Those that do not live first, then those with the most locks.
     #[default]
     Liveness,
-    /// Who holds most first.
     Holds,
-    /// Who waits for most first.
     Waits,
     /// By the client's address; unknown ones last.
     Client,
     /// Who was heard of longest ago first.
     Heard,
-    /// By the id.
     Session,
 }
 
@@ -39,17 +36,14 @@ pub struct SessionRows {
 }
 
 impl SessionRows {
-    /// The column that it is sorted by.
     pub fn by(&self) -> SessionOrder {
         self.by
     }
 
-    /// Whether the order is turned around.
     pub fn reversed(&self) -> bool {
         self.reversed
     }
 
-    /// What a session must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }
@@ -59,7 +53,6 @@ impl SessionRows {
         self.all
     }
 
-    /// The one at a place.
     pub fn row(&self, rank: usize) -> Option<&SessionLocks> {
         self.rows.get(rank)
     }

@@ -1,8 +1,8 @@
 //! What the views read.
 
-use super::{App, Cursor, Cursors, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
-use crate::queue::{ConnectionState, LockId, LockName};
-use crate::znode::{SessionId, Timestamp, ZnodePath};
+use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
+use crate::queue::{ConnectionState, LockName};
+use crate::znode::{Timestamp, ZnodePath};
 
 impl App {
     /// What the screen shows: the ensemble now, or as it was when the screen was paused.
@@ -60,7 +60,6 @@ impl App {
         !self.shows_truth() && self.world().table().last_true().is_none()
     }
 
-    /// The pause, if any.
     pub fn paused(&self) -> Option<&Paused> {
         self.paused.as_deref()
     }
@@ -70,7 +69,6 @@ impl App {
         &self.settings
     }
 
-    /// The screen that shows.
     pub fn screen(&self) -> Screen {
         self.navigation.screen
     }
@@ -85,37 +83,14 @@ impl App {
         self.navigation.pane
     }
 
-    /// The selection in Locks.
-    pub fn lock_cursor(&self) -> &Cursor<LockId> {
-        &self.cursors.locks
-    }
-
-    /// The selection in Queue.
     pub fn contender_cursor(&self) -> &Cursor<ZnodePath> {
         &self.cursors.contenders
     }
 
-    /// The selection in Timeline.
-    pub fn timeline_cursor(&self) -> &Cursor<u64> {
-        &self.cursors.timeline
-    }
-
-    /// The selection in Sessions.
-    pub fn session_cursor(&self) -> &Cursor<SessionId> {
-        &self.cursors.sessions
-    }
-
-    /// The selections of all lists.
-    pub fn cursors(&self) -> &Cursors {
-        &self.cursors
-    }
-
-    /// What is being typed.
     pub fn prompt(&self) -> Option<&Prompt> {
         self.footer.prompt.as_ref()
     }
 
-    /// The sentence in the footer.
     pub fn notice(&self) -> Option<&Notice> {
         self.footer.notice.as_ref()
     }

@@ -26,11 +26,9 @@ pub enum LockOrder {
     /// Those with the worst findings first, then the longest queue.
     #[default]
     Severity,
-    /// The longest queue first.
     Waiting,
     /// The one whose first waiter waits longest first.
     Oldest,
-    /// Acquired most often first.
     Acquisitions,
     /// Most watch events first, had every waiter watched the parent.
     Herd,
@@ -76,17 +74,14 @@ pub struct SortedLocks {
 }
 
 impl SortedLocks {
-    /// The column that it is sorted by.
     pub fn by(&self) -> LockOrder {
         self.by
     }
 
-    /// Whether the order is turned around.
     pub fn reversed(&self) -> bool {
         self.reversed
     }
 
-    /// What a lock must contain.
     pub fn filter(&self) -> &Filter {
         &self.filter
     }

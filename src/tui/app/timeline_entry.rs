@@ -16,22 +16,19 @@ pub enum TimelineEntry {
     Finding {
         /// When, by this machine's clock.
         at: Timestamp,
-        /// What.
         finding: Box<Finding>,
         /// Whether it is wrong from then on; else it is mended.
         raised: bool,
     },
     /// What came of a deletion from this console.
     Deletion {
-        /// When that was told, by this machine's clock.
+        /// When that was known, by this machine's clock.
         at: Timestamp,
         /// The lock's name, where it was known.
         lock: Option<LockName>,
-        /// The node's name.
         node: Arc<str>,
         /// Who owned it.
         session: Option<SessionId>,
-        /// What came of it.
         ending: Box<Ending>,
     },
 }
@@ -69,7 +66,6 @@ impl TimelineEntry {
         }
     }
 
-    /// Which node it is about.
     pub fn node(&self) -> Option<&Arc<str>> {
         match self {
             Self::Happening(happening) => happening.node.as_ref(),

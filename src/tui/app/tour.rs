@@ -9,7 +9,6 @@ use crate::contend::Scenario;
 use crate::demo::{Scene, SceneAction, SceneCommand, Script, ScriptedClients, Step, TourScreen};
 use crate::znode::{Timestamp, ZnodePath};
 
-/// Where the tour is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tour {
     script: Arc<Script>,
@@ -54,12 +53,10 @@ impl Tour {
         }
     }
 
-    /// The scene that is played.
     pub fn scene(&self) -> &Scene {
         &self.script.scenes[self.scene]
     }
 
-    /// The step that it is at.
     pub fn step(&self) -> &Step {
         &self.scene().steps[self.step]
     }
@@ -94,7 +91,6 @@ impl Tour {
         self.playing.then(|| self.step().lasts.saturating_sub(now.since(self.since)))
     }
 
-    /// Why the scene cannot be played.
     pub fn trouble(&self) -> Option<&str> {
         self.trouble.as_deref()
     }

@@ -15,7 +15,7 @@ const MAX_WAITERS_NAMED: usize = 3;
 /// How deep the graph is followed.
 const MAX_DEPTH: usize = 12;
 
-/// What a row of the graph tells.
+/// What a row of the graph says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum WaitKind {
     /// So many sessions wait for each other in a cycle.
@@ -38,14 +38,10 @@ pub enum WaitKind {
     Cut,
 }
 
-/// A row of the graph.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct WaitRow {
-    /// What it tells.
     pub kind: WaitKind,
-    /// About whom.
     pub session: Option<SessionId>,
-    /// About which lock.
     pub lock: Option<LockId>,
     /// Below which root it stands, counted from 0.
     pub root: usize,
@@ -53,7 +49,7 @@ pub struct WaitRow {
     pub follows: Vec<bool>,
 }
 
-/// What tells a row from all others, whatever moves.
+/// The identity of a row, whatever moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WaitId {
     kind: std::mem::Discriminant<WaitKind>,
@@ -74,7 +70,6 @@ pub struct WaitRows {
 }
 
 impl WaitRows {
-    /// The graph.
     pub fn waits(&self) -> &Waits {
         &self.waits
     }
@@ -84,7 +79,6 @@ impl WaitRows {
         self.waits.cycles().iter().flatten().any(|wait| Some(wait.waiter) == session)
     }
 
-    /// The row at a place.
     pub fn row(&self, rank: usize) -> Option<&WaitRow> {
         self.rows.get(rank)
     }
@@ -140,7 +134,6 @@ impl Rows<WaitId> for WaitRows {
     }
 }
 
-/// The rows under way.
 struct WaitRowsBuilder<'a> {
     table_at: TableAt<'a>,
     /// The locks that a session holds while others wait for them.

@@ -6,10 +6,10 @@ use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, Timeline
 use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
-use super::watch_event_rates::WatchEventRates;
 use crate::diagnose::{Changed as Findings, Diagnosis, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::server_view::WatchEventRates;
 use crate::znode::{Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
@@ -17,7 +17,7 @@ const MAX_TIMELINE_ENTRIES: usize = 10_000;
 
 /// What is known of the ensemble, and the orders in which the screens list it.
 ///
-/// A clone of it is what a paused screen shows: all of it as of one moment.
+/// A clone of it is what a paused screen shows: all of it as of one time.
 #[derive(Clone, Debug)]
 pub struct World {
     table: LockTable,
@@ -26,13 +26,12 @@ pub struct World {
     watch_event_rates: WatchEventRates,
     locks: SortedLocks,
     matches: QueueMatches,
-    moments: TimelineMatches,
+    timeline_matches: TimelineMatches,
     sessions: SessionRows,
     waits: WaitRows,
 }
 
 impl World {
-    /// Nothing is known yet.
     pub fn new(named: &[ZnodePath], thresholds: Thresholds) -> Self {
         Self {
             table: LockTable::new(named.iter().cloned()),
@@ -41,23 +40,20 @@ impl World {
             watch_event_rates: WatchEventRates::default(),
             locks: SortedLocks::default(),
             matches: QueueMatches::default(),
-            moments: TimelineMatches::default(),
+            timeline_matches: TimelineMatches::default(),
             sessions: SessionRows::default(),
             waits: WaitRows::default(),
         }
     }
 
-    /// Every lock.
     pub fn table(&self) -> &LockTable {
         &self.table
     }
 
-    /// What happened.
     pub fn timeline(&self) -> &Timeline<TimelineEntry> {
         &self.timeline
     }
 
-    /// Why locks are stuck.
     pub fn diagnosis(&self) -> &Diagnosis {
         &self.diagnosis
     }
@@ -67,34 +63,29 @@ impl World {
         &self.watch_event_rates
     }
 
-    /// The table and what the servers told, as of a time.
+    /// The table and what the servers reported, as of a time.
     pub fn table_at(&self, now: Timestamp) -> TableAt<'_> {
         TableAt::new(&self.table, now)
     }
 
-    /// The locks in the order of the screen.
     pub fn locks(&self) -> &SortedLocks {
         &self.locks
     }
 
-    /// The rows of one lock's queue that pass the filter.
     pub fn queue_rows(&self) -> QueueRows<'_> {
         QueueRows::new(&self.table, &self.matches)
     }
 
-    /// The happenings that pass the filter.
     pub fn timeline_rows(&self) -> TimelineRows<'_> {
-        TimelineRows::new(&self.timeline, &self.moments)
+        TimelineRows::new(&self.timeline, &self.timeline_matches)
     }
 
-    /// What the rows of the queue must contain.
     pub fn queue_filter(&self) -> &Filter {
         self.matches.filter()
     }
 
-    /// What the rows of the timeline must contain.
     pub fn timeline_filter(&self) -> &Filter {
-        self.moments.filter()
+        self.timeline_matches.filter()
     }
 
     /// The lock whose queue is open, as long as it is there.
@@ -102,15 +93,14 @@ impl World {
         self.matches.lock().and_then(|id| self.table.lock(id))
     }
 
-    /// Takes changes in.
     pub fn apply(&mut self, changes: Vec<Observed>) {
         let mut newest = None;
-        let mut told = false;
+        let mut surveyed = false;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
                 self.watch_event_rates.take(view);
-                told = true;
+                surveyed = true;
             }
             let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
@@ -121,13 +111,12 @@ impl World {
         if let Some(now) = newest {
             let touched = self.table.take_touched();
             self.locks.touch(&touched, &self.table, &self.diagnosis, now);
-            if told || !self.table.is_live() {
+            if surveyed || !self.table.is_live() {
                 self.examine(now);
             }
         }
     }
 
-    /// A second passed.
     pub fn tick(&mut self, now: Timestamp) {
         self.locks.fade(&self.table, &self.diagnosis, now);
     }
@@ -142,24 +131,21 @@ impl World {
             // The connection's end stands in the timeline already, and what was wrong may well be so still.
             return;
         }
-        let told = |raised| move |finding| TimelineEntry::Finding { at: now, finding: Box::new(finding), raised };
-        for moment in cleared.into_iter().map(told(false)).chain(raised.into_iter().map(told(true))) {
-            self.push(moment);
+        let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding: Box::new(finding), raised };
+        for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
+            self.push(entry);
         }
     }
 
-    /// Adds a line to the timeline.
-    pub fn push(&mut self, moment: TimelineEntry) {
-        self.timeline.push(moment);
-        self.moments.pushed(&self.timeline);
+    pub fn push(&mut self, entry: TimelineEntry) {
+        self.timeline.push(entry);
+        self.timeline_matches.pushed(&self.timeline);
     }
 
-    /// Works on the order of the locks.
     pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable, &Diagnosis)) {
         with(&mut self.locks, &self.table, &self.diagnosis);
     }
 
-    /// Opens a lock's queue.
     pub fn open(&mut self, lock: Option<LockId>) {
         let filter = self.matches.filter().clone();
         self.matches.build(filter, lock, &self.table);
@@ -174,7 +160,6 @@ impl World {
         }
     }
 
-    /// Filters the open queue.
     pub fn filter_queue(&mut self, filter: Filter) {
         let lock = self.matches.lock();
         self.matches.build(filter, lock, &self.table);
@@ -206,8 +191,7 @@ impl World {
         self.waits.draw(TableAt::new(&self.table, now));
     }
 
-    /// Filters the timeline.
     pub fn filter_timeline(&mut self, filter: Filter) {
-        self.moments.build(filter, &self.timeline);
+        self.timeline_matches.build(filter, &self.timeline);
     }
 }

@@ -17,10 +17,9 @@ pub fn time(text: &str) -> Option<Timestamp> {
 
 /// How the change ended, in a word or two.
 pub fn result(entry: &AuditEntry) -> &str {
-    entry.outcome.as_ref().map_or(NO_OUTCOME, |told| told.result.as_str())
+    entry.outcome.as_ref().map_or(NO_OUTCOME, |outcome| outcome.result.as_str())
 }
 
-/// Writes all that is known of a change.
 pub fn write(page: &mut Writer, entry: &AuditEntry, utc: bool) {
     write_result(page, entry);
     write_node(page, entry);
@@ -30,12 +29,12 @@ pub fn write(page: &mut Writer, entry: &AuditEntry, utc: bool) {
 
 fn write_result(page: &mut Writer, entry: &AuditEntry) {
     match &entry.outcome {
-        Some(told) => {
+        Some(outcome) => {
             let tone = if is_done(entry) { Tone::Text } else { Tone::Careful };
             // The path stands in the next line.
-            let reason = told.reason.strip_prefix(&entry.subject.path).unwrap_or(&told.reason).trim_start();
+            let reason = outcome.reason.strip_prefix(&entry.subject.path).unwrap_or(&outcome.reason).trim_start();
             let text = if reason == "is deleted" { String::new() } else { format!(": {reason}") };
-            page.fact("result", &format!("{}{text}", told.result), tone);
+            page.fact("result", &format!("{}{text}", outcome.result), tone);
         }
         None => page.fact(
             "result",
@@ -73,12 +72,13 @@ fn write_who(page: &mut Writer, entry: &AuditEntry, utc: bool) {
     page.fact("there as", &format!("{known}{session}, at {}", who.ensemble), Tone::Text);
     let confirmed = entry.confirmed_by.as_deref();
     let confirmed = confirmed.map(|by| format!("; confirmed by {by}")).unwrap_or_default();
-    let told = entry.outcome.as_ref().filter(|_| entry.intended);
-    let done = told.map(|told| format!("; outcome at {}", moment(&told.at, exact_time, utc))).unwrap_or_default();
-    page.fact("when", &format!("{}{confirmed}{done}", moment(&entry.at, date_and_time, utc)), Tone::Text);
+    let outcome = entry.outcome.as_ref().filter(|_| entry.intended);
+    let done =
+        outcome.map(|outcome| format!("; outcome at {}", shown_time(&outcome.at, exact_time, utc))).unwrap_or_default();
+    page.fact("when", &format!("{}{confirmed}{done}", shown_time(&entry.at, date_and_time, utc)), Tone::Text);
 }
 
-fn moment(text: &str, shown: fn(Timestamp, bool) -> String, utc: bool) -> String {
+fn shown_time(text: &str, shown: fn(Timestamp, bool) -> String, utc: bool) -> String {
     time(text).map_or_else(|| text.to_owned(), |time| shown(time, utc))
 }
 

@@ -12,13 +12,10 @@ const MAX_LINES: usize = 3;
 /// What the banner is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Connection<'a> {
-    /// What is known, with the state of the connection.
     pub table: &'a LockTable,
     /// Whether anybody still works on the connection.
     pub observing: bool,
-    /// The time now.
     pub clock: Timestamp,
-    /// Whether times are shown in UTC.
     pub utc: bool,
 }
 

@@ -8,11 +8,8 @@ use crate::znode::ZnodePath;
 /// How test clients stand in a queue that is there.
 #[derive(Clone, Copy, Debug)]
 pub struct QueueClients<'a> {
-    /// How they contend.
     pub algorithm: Algorithm,
-    /// The lock.
     pub path: &'a ZnodePath,
-    /// How their nodes are named.
     pub naming: &'a Naming,
     /// Percent of their requests that are for reading.
     pub reads: u8,

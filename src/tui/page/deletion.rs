@@ -10,7 +10,6 @@ use crate::text::{Keep, fit};
 /// A plan that somebody is asked about.
 #[derive(Clone, Debug)]
 pub struct Question<'a> {
-    /// What would be done.
     pub plan: &'a DeletePlan,
     /// Why it cannot be confirmed now; a sentence.
     pub obstacle: Option<String>,

@@ -19,11 +19,8 @@ const TITLE_WIDTH: usize = 30;
 /// A contender, and what is known around it.
 #[derive(Clone, Copy)]
 pub struct Selected<'a> {
-    /// All locks.
     pub table: &'a LockTable,
-    /// Its lock.
     pub lock: &'a LockQueue,
-    /// Its place in the queue.
     pub row: ContenderRow<'a>,
     /// What the servers report of it.
     pub facts: Facts<'a>,
@@ -31,7 +28,6 @@ pub struct Selected<'a> {
     pub now: Timestamp,
     /// Whether all this is true now.
     pub live: bool,
-    /// Whether times are shown in UTC.
     pub utc: bool,
 }
 

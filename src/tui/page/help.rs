@@ -15,7 +15,6 @@ pub struct CommandHelp {
     pub keys: String,
     /// Its name, with its argument: `:filter TEXT`.
     pub name: String,
-    /// What it does.
     pub help: &'static str,
 }
 

@@ -72,9 +72,7 @@ pub struct Line {
     pub sign: Option<Sign>,
     /// Its label, empty where the line before goes on; `None` for a sentence over the whole width.
     pub label: Option<String>,
-    /// What it says.
     pub text: String,
-    /// How it is to be read.
     pub tone: Tone,
     /// What stands behind the text, to be read in another tone.
     pub rest: Option<(String, Tone)>,
@@ -132,7 +130,6 @@ impl Writer {
         self.room.saturating_sub(self.columns.label)
     }
 
-    /// The characters that may be used.
     pub fn charset(&self) -> Charset {
         self.charset
     }
@@ -172,12 +169,10 @@ impl Writer {
         self.lines.push(line);
     }
 
-    /// An empty line.
     pub fn blank(&mut self) {
         self.lines.push(Line { sign: None, label: None, text: String::new(), tone: Tone::Text, rest: None });
     }
 
-    /// The lines.
     pub fn lines(self) -> Vec<Line> {
         self.lines
     }
@@ -188,7 +183,6 @@ impl Writer {
 pub struct Page {
     /// Parts of the title; the last ones give way when there is no room.
     pub title: Vec<(String, Tone)>,
-    /// Which columns the lines have.
     pub columns: Columns,
     /// What can be scrolled.
     pub lines: Vec<Line>,

@@ -17,7 +17,6 @@ use crate::tui::widget::table::{Cell, Column, Placed};
 /// Columns of day and time without the zone.
 const TIME_WIDTH: usize = 19;
 
-/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditColumn {
     Time,
@@ -105,7 +104,7 @@ fn cell(view: View<'_>, entry: &AuditEntry, column: Placed<AuditColumn>) -> Cell
             let (sign, style) = match &entry.outcome {
                 None => (theme.signs.unknown, theme.unsure),
                 Some(_) if is_done(entry) => (theme.signs.holds, theme.good),
-                Some(told) if told.result == "not-known" => (theme.signs.unknown, theme.unsure),
+                Some(outcome) if outcome.result == "not-known" => (theme.signs.unknown, theme.unsure),
                 Some(_) => (theme.signs.bad, theme.bad),
             };
             Cell::new(fit(&format!("{sign} {}", result(entry)), Keep::Start), style)

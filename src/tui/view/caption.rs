@@ -64,8 +64,8 @@ fn title(tour: &Tour, columns: u16) -> [String; 3] {
         false if columns < WIDE => " DEMO ".to_owned(),
         false => format!(" DEMO in {} ", tour.namespace()),
     };
-    let ((scene, scenes), (beat, beats)) = (tour.scene_number(), tour.step_number());
-    [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{beat} of {beats}")]
+    let ((scene, scenes), (step, steps)) = (tour.scene_number(), tour.step_number());
+    [place, format!("{scene}/{scenes} {}", tour.scene().title), format!("{step} of {steps}")]
 }
 
 /// What stands there on the right: the keys, and when the next step comes by itself.

@@ -13,7 +13,6 @@ use crate::tui::app::{Clients, FleetView, Phase};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed};
 
-/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientColumn {
     Id,
@@ -71,16 +70,16 @@ impl ListView for Clients {
     }
 }
 
-/// Nothing runs, and nothing has run: the whole screen tells how to start.
+/// Nothing runs, and nothing has run: the whole screen says how to start.
 pub fn draw_nothing(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let title = ("Contend".to_owned(), view.theme.strong);
     let inner = Panel { left: vec![title], ..Panel::default() }.draw(area, buffer, view.theme);
-    let ground = view.app.own_node();
+    let parent = view.app.own_node();
     let lines = if view.app.settings().write {
         vec![
             "No test clients run.".to_owned(),
             String::new(),
-            format!("c starts a herd and a chain side by side, below {}.", view.fit(ground.as_str(), 30, Keep::End)),
+            format!("c starts a herd and a chain side by side, below {}.", view.fit(parent.as_str(), 30, Keep::End)),
             "c on a lock's queue sends test clients into that very queue.".to_owned(),
         ]
     } else {
@@ -120,10 +119,10 @@ fn title(view: View<'_>) -> ListTitle {
     ListTitle { name: format!("Clients of the {name}"), all, after_filter, right, bottom, ..ListTitle::default() }
 }
 
-fn why_empty(view: View<'_>, crew: Option<&FleetView>) -> Vec<String> {
+fn why_empty(view: View<'_>, fleet: Option<&FleetView>) -> Vec<String> {
     let again = "c starts new ones.";
-    match crew.map(FleetView::phase) {
-        Some(Phase::Running) => match crew.and_then(FleetView::status) {
+    match fleet.map(FleetView::phase) {
+        Some(Phase::Running) => match fleet.and_then(FleetView::status) {
             None => vec!["The test clients connect.".to_owned()],
             Some(_) => vec!["There is no client: a adds one, X ends the fleet.".to_owned()],
         },

@@ -13,6 +13,7 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use super::fleet_figures::{FigureLine, figures};
+use crate::contend::RATE_SECONDS;
 use crate::text::human::{duration, plural};
 use crate::text::{Keep, width, wrap_words};
 use crate::tui::app::{FleetSide, FleetView, Phase};
@@ -25,23 +26,23 @@ const RATE_WIDTH: usize = 10;
 /// The fleets, side by side, on one scale.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
-    let highest = fleets.each().map(|(_, crew)| crew.rates().highest()).max().unwrap_or(0);
+    let highest = fleets.each().map(|(_, fleet)| fleet.rates().highest()).max().unwrap_or(0);
     let halves = if fleets.is_pair() {
         let left = area.width / 2;
         [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
     } else {
         [area, area]
     };
-    for (side, crew) in fleets.each() {
-        draw_fleet(view, (side, crew), highest, halves[side as usize], buffer);
+    for (side, fleet) in fleets.each() {
+        draw_fleet(view, (side, fleet), highest, halves[side as usize], buffer);
     }
 }
 
-fn draw_fleet(view: View<'_>, (side, crew): (FleetSide, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {
+fn draw_fleet(view: View<'_>, (side, fleet): (FleetSide, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
-    let inner = panel(view, side, crew, area.width).draw(area, buffer, theme);
+    let inner = panel(view, side, fleet, area.width).draw(area, buffer, theme);
     let room = usize::from(inner.width).saturating_sub(2);
-    let lines: Vec<FigureLine> = match (crew.phase(), crew.status()) {
+    let lines: Vec<FigureLine> = match (fleet.phase(), fleet.status()) {
         (Phase::Failed(why), _) => {
             let why = wrap_words(&format!("{why}."), room, theme.signs.charset);
             why.into_iter().map(|text| FigureLine::Words(text, theme.bad)).collect()
@@ -49,18 +50,18 @@ fn draw_fleet(view: View<'_>, (side, crew): (FleetSide, &FleetView), highest: u6
         (Phase::Running | Phase::Stopping, None) => {
             vec![FigureLine::Words("The clients connect.".to_owned(), theme.wait)]
         }
-        (_, status) => match status.filter(|status| status.elapsed.is_zero() && crew.is_active()) {
+        (_, status) => match status.filter(|status| status.elapsed.is_zero() && fleet.is_active()) {
             Some(status) => {
                 let text = format!("{} of {} have a session.", status.connected, status.scenario.clients);
                 vec![FigureLine::Words(text, theme.wait)]
             }
-            None => figures(view, crew, inner.width, inner.height),
+            None => figures(view, fleet, inner.width, inner.height),
         },
     };
     for (line, y) in lines.into_iter().zip(inner.top()..inner.bottom()) {
         let area = Rect { y, height: 1, ..inner };
         match line {
-            FigureLine::Spark => sparkline(view, crew, highest, area, buffer),
+            FigureLine::Spark => sparkline(view, fleet, highest, area, buffer),
             FigureLine::Figure { label, value, note, style } => {
                 let note = view.fit(&note, room.saturating_sub(width(label) + width(&value)), Keep::Start);
                 Line::from(vec![
@@ -78,20 +79,20 @@ fn draw_fleet(view: View<'_>, (side, crew): (FleetSide, &FleetView), highest: u6
     }
 }
 
-fn panel(view: View<'_>, side: FleetSide, crew: &FleetView, columns: u16) -> Panel {
+fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns: u16) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let focused = app.fleets().is_pair() && app.side() == side;
-    let name = crew.scenario().algorithm.name();
+    let name = fleet.scenario().algorithm.name();
     let name = if focused { format!("{} {name}", theme.signs.cursor) } else { name.to_owned() };
-    let (clients, right, style) = match crew.phase() {
-        Phase::Running => (crew.living(), time(crew), theme.good),
-        Phase::Stopping => (crew.living(), "stopping".to_owned(), theme.wait),
-        Phase::Ended(_) => (crew.scenario().clients as usize, "stopped".to_owned(), theme.dim),
-        Phase::Failed(_) => (crew.scenario().clients as usize, "failed".to_owned(), theme.bad),
+    let (clients, right, style) = match fleet.phase() {
+        Phase::Running => (fleet.living(), time(fleet), theme.good),
+        Phase::Stopping => (fleet.living(), "stopping".to_owned(), theme.wait),
+        Phase::Ended(_) => (fleet.scenario().clients as usize, "stopped".to_owned(), theme.dim),
+        Phase::Failed(_) => (fleet.scenario().clients as usize, "failed".to_owned(), theme.bad),
     };
-    let path = view.fit(crew.scenario().path.as_str(), usize::from(columns / 3), Keep::End);
+    let path = view.fit(fleet.scenario().path.as_str(), usize::from(columns / 3), Keep::End);
     let mut left = vec![(name, theme.strong), (plural(clients, "client", "clients"), theme.text), (path, theme.text)];
-    let hold = crew.scenario().hold;
+    let hold = fleet.scenario().hold;
     if !hold.is_zero() {
         left.push((format!("hold {}", crate::text::human::latency(hold)), theme.dim));
     }
@@ -99,30 +100,30 @@ fn panel(view: View<'_>, side: FleetSide, crew: &FleetView, columns: u16) -> Pan
 }
 
 /// How long it has run.
-fn time(crew: &FleetView) -> String {
-    match crew.status() {
+fn time(fleet: &FleetView) -> String {
+    match fleet.status() {
         Some(status) if !status.elapsed.is_zero() => duration(status.elapsed),
         _ => "connecting".to_owned(),
     }
 }
 
 /// Watch events of the last minute, on the scale of both fleets, and how many a second they are now.
-fn sparkline(view: View<'_>, crew: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
+fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
-    let rate = crew.rates().events().filter(|_| crew.is_active());
+    let rate = fleet.rates().events().filter(|_| fleet.is_active());
     let rate = rate.map_or_else(String::new, |rate| format!("{}/s", crate::text::human::rate(rate)));
-    let seconds = crew.rates().seconds();
+    let seconds = fleet.rates().seconds();
     let room = usize::from(area.width).saturating_sub(RATE_WIDTH + 3);
-    let line = spark::line(&seconds, room.min(crate::tui::app::RATE_SECONDS), highest, &theme.signs.levels);
-    let style = if highest == 0 { theme.dim } else { style_of(view, crew) };
+    let line = spark::line(&seconds, room.min(RATE_SECONDS), highest, &theme.signs.levels);
+    let style = if highest == 0 { theme.dim } else { style_of(view, fleet) };
     Line::from(vec![Span::raw(" "), Span::styled(line, style)]).render(area, buffer);
     Line::from(Span::styled(format!("{rate} "), theme.strong)).right_aligned().render(area, buffer);
 }
 
 /// What every waiter hears costs.
-fn style_of(view: View<'_>, crew: &FleetView) -> Style {
+fn style_of(view: View<'_>, fleet: &FleetView) -> Style {
     use crate::lock::Algorithm;
-    match crew.scenario().algorithm {
+    match fleet.scenario().algorithm {
         Algorithm::Chain | Algorithm::SharedChain(_) => view.theme.good,
         _ => view.theme.wait,
     }

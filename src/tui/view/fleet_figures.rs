@@ -25,12 +25,9 @@ pub enum FigureLine {
         value: String,
         /// What that means.
         note: String,
-        /// The style of the note.
         style: Style,
     },
-    /// The sparkline.
     Spark,
-    /// A sentence.
     Words(String, Style),
 }
 
@@ -50,19 +47,19 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(crew: &FleetView) -> Option<Self> {
-        match (crew.phase(), crew.status()) {
+    fn of(fleet: &FleetView) -> Option<Self> {
+        match (fleet.phase(), fleet.status()) {
             (Phase::Ended(outcome), _) => Some(Self::last(outcome)),
-            (_, Some(status)) => Some(Self::now(crew, status)),
+            (_, Some(status)) => Some(Self::now(fleet, status)),
             (_, None) => None,
         }
     }
 
-    fn now(crew: &FleetView, status: &FleetStatus) -> Self {
+    fn now(fleet: &FleetView, status: &FleetStatus) -> Self {
         let totals = &status.totals;
         Self {
             acquisitions: totals.acquisitions,
-            per_second: crew.rates().acquisitions(),
+            per_second: fleet.rates().acquisitions(),
             events: totals.events,
             requests: totals.requests,
             wire: totals.wire_events,
@@ -94,9 +91,9 @@ impl Figures {
 }
 
 /// The lines for a box that is so wide inside, and so high.
-pub fn figures(view: View<'_>, crew: &FleetView, columns: u16, height: u16) -> Vec<FigureLine> {
+pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> Vec<FigureLine> {
     let theme = view.theme;
-    let Some(figures) = Figures::of(crew) else { return Vec::new() };
+    let Some(figures) = Figures::of(fleet) else { return Vec::new() };
     let each = if columns >= ROOMY { " an acquisition" } else { " each" };
     let per = |of: u64| format!("  {}{each}", share(of, figures.acquisitions));
     let per_second = figures.per_second.map_or_else(String::new, |now| format!("  {}/s", rate(now)));
@@ -105,9 +102,9 @@ pub fn figures(view: View<'_>, crew: &FleetView, columns: u16, height: u16) -> V
         figure("watch events", figures.events, per(figures.events), theme.wait),
         FigureLine::Spark,
         quantiles("wait", &figures.waits, theme.text),
-        server(view, crew, &figures),
+        server(view, fleet, &figures),
     ];
-    if let Some((text, violated)) = crew.status().and_then(overlaps::summary) {
+    if let Some((text, violated)) = fleet.status().and_then(overlaps::summary) {
         let (sign, style) = if violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
         lines.push(FigureLine::Words(format!("{sign} {text}"), style));
     }
@@ -142,14 +139,14 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
 }
 
 /// What the servers count of the kind that these clients cause. A pair's fleets would each show the other's events too.
-fn server(view: View<'_>, crew: &FleetView, figures: &Figures) -> FigureLine {
+fn server(view: View<'_>, fleet: &FleetView, figures: &Figures) -> FigureLine {
     let theme = view.theme;
     let label = "servers say";
     let Some(events) = figures.server else {
         let why = figures.silence.as_deref().unwrap_or("not yet known");
         return FigureLine::Figure { label: "servers", value: "  ".to_owned(), note: why.to_owned(), style: theme.dim };
     };
-    match crew.scenario().algorithm {
+    match fleet.scenario().algorithm {
         Algorithm::Herd | Algorithm::SharedHerd(_) | Algorithm::MutexParent => {
             figure(label, events.children, "  child-watch".to_owned(), theme.text)
         }

@@ -66,7 +66,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
-/// `live`, and how many of the servers told everything about themselves.
+/// `live`, and how many of the servers reported everything about themselves.
 fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     let (app, theme) = (view.app, view.theme);
     let servers = app.world().table().view();
@@ -74,17 +74,17 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
     if all == 0 {
         return (format!("{} live", theme.signs.holds), theme.good);
     }
-    let telling = all - servers.missing().count();
+    let reporting = all - servers.missing().count();
     let word = match (roomy, all) {
         (false, _) => "",
         (true, 1) => " server",
         (true, _) => " servers",
     };
-    if telling == all && servers.members_known {
-        (format!("{} live {telling}/{all}{word}", theme.signs.holds), theme.good)
+    if reporting == all && servers.members_known {
+        (format!("{} live {reporting}/{all}{word}", theme.signs.holds), theme.good)
     } else {
-        // It is as live as the others; what the missing ones could tell is not known.
-        (format!("{} live {}{telling}/{all}{word}", theme.signs.holds, theme.signs.warning), theme.wait)
+        // It is as live as the others; what the missing ones could report is not known.
+        (format!("{} live {}{reporting}/{all}{word}", theme.signs.holds, theme.signs.warning), theme.wait)
     }
 }
 

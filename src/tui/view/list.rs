@@ -34,7 +34,6 @@ pub struct ListTitle {
 
 /// How one list looks.
 pub trait ListView: ListScreen<App> {
-    /// Names the columns.
     type Column: Copy + 'static;
 
     /// The columns that it can have; none when its rows are lines of text.

@@ -18,7 +18,6 @@ use crate::text::{Keep, fit_bytes};
 use crate::tui::app::{LockOrder, Locks};
 use crate::tui::widget::table::{Cell, Column, Placed};
 
-/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LockColumn {
     Lock,
@@ -172,13 +171,13 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
-    let told = match (worst.code, lock.first_holder()) {
+    let name = match (worst.code, lock.first_holder()) {
         (Code::ExpiringHolder, Some(holder)) => {
             lifetime(world.table_at(view.app.now()).owner_of(holder)).unwrap_or_else(|| worst.code.to_string())
         }
         _ => worst.code.to_string(),
     };
-    let text = format!("{} {told}", theme.signs.severity(worst.severity));
+    let text = format!("{} {name}", theme.signs.severity(worst.severity));
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 

@@ -53,7 +53,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         return;
     };
     let buffer = frame.buffer_mut();
-    // The terminal may have changed its size since the app was told: never draw beyond what is there.
+    // The terminal may have changed its size since the app heard of it: never draw beyond what is there.
     let place = |part: Area| Rect::new(part.x, part.y, part.width, part.height).intersection(area);
     header::draw(view, place(layout.header), buffer);
     header::draw_tabs(view, place(layout.tabs), buffer);

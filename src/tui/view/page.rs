@@ -1,4 +1,4 @@
-//! Draws every text page: its box, its lines, and what tells that there are more of them.
+//! Draws every text page: its box, its lines, and whether there are more of them.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;

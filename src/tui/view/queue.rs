@@ -21,7 +21,6 @@ use crate::tui::app::{Queue, QueueRow};
 use crate::tui::widget::table::{Cell, Column, Placed, place, row};
 use crate::znode::Sequence;
 
-/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueColumn {
     Position,
@@ -56,7 +55,7 @@ const COLUMNS: &[Column<QueueColumn>] = &[
     Column::text(QueueColumn::Created, "CREATED", 26, 26, 7),
 ];
 
-/// When servers tell who is connected: the client's address says more than the session's id.
+/// Where the servers list their connections: the client's address says more than the session's id.
 const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::number(QueueColumn::Position, "#", 6, 3),
     Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
@@ -148,7 +147,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
                     let known = client(view, *id).unwrap_or(theme.signs.unknown);
                     Cell::new(view.fit(known, width, Keep::Start), plain)
                 }
-                // Since when it waits is told by nobody.
+                // Nobody knows since when it waits.
                 QueueColumn::Liveness => {
                     let (text, style) = life(view, table_at.owner_state(*id, app.now()));
                     Cell::new(view.fit(&text, width, Keep::Start), style)

@@ -14,7 +14,6 @@ use crate::text::{Keep, session, width};
 use crate::tui::app::{SessionOrder, Sessions};
 use crate::tui::widget::table::{Cell, Column, Placed};
 
-/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionColumn {
     Session,

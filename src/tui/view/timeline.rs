@@ -15,7 +15,6 @@ use crate::tui::app::{ListScreen, TimelineEntry, TimelineList};
 use crate::tui::widget::table::{Cell, Column, Placed, row};
 use crate::znode::{Sequence, Timestamp};
 
-/// Names the columns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimelineColumn {
     Time,
@@ -125,7 +124,7 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
             Cell::new(id.unwrap_or_default(), theme.text)
         }
         TimelineColumn::Waited => Cell::new(span(happening.waited_ms), theme.wait),
-        // Who gets the lock as soon as it comes has held it for no time: that tells nothing.
+        // Who gets the lock as soon as it comes has held it for no time: not worth a figure.
         TimelineColumn::Held if happening.event != LockEvent::Enqueued => {
             Cell::new(span(happening.held_ms), theme.good)
         }

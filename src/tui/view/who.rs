@@ -13,7 +13,7 @@ use crate::znode::SessionId;
 /// Columns of a session's id that follows an address.
 const SHORT: usize = 9;
 
-/// The client's address and the session's id, as far as they fit; the id alone where no server told the address.
+/// The client's address and the session's id, as far as they fit; the id alone where no server reported the address.
 pub fn who(view: View<'_>, id: SessionId, columns: usize) -> String {
     let charset = view.theme.signs.charset;
     let Some(client) = client(view, id) else { return session(id, columns.min(18), charset) };
@@ -24,7 +24,7 @@ pub fn who(view: View<'_>, id: SessionId, columns: usize) -> String {
     if room >= SHORT { format!("{shown}  {}", session(id, SHORT, charset)) } else { shown }
 }
 
-/// The client's address, with as much of its port as fits; `None` where no server told it.
+/// The client's address, with as much of its port as fits; `None` where no server reported it.
 pub fn client(view: View<'_>, id: SessionId) -> Option<&str> {
     let (_, connection) = view.app.world().table().view().connection_of(id)?;
     Some(connection.client.as_str())

@@ -9,7 +9,6 @@ use ratatui::widgets::{Block, Widget};
 use crate::text::width;
 use crate::tui::theme::Theme;
 
-/// A box.
 #[derive(Clone, Debug, Default)]
 pub struct Panel {
     /// Parts of the title on the left, in harmless text; the last ones give way when there is no room.

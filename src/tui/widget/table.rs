@@ -9,9 +9,7 @@ use crate::text::width;
 /// A column of a table, known by a key of its own.
 #[derive(Clone, Copy, Debug)]
 pub struct Column<K> {
-    /// Which column.
     pub key: K,
-    /// Its title.
     pub title: &'static str,
     /// Columns of the terminal that it needs.
     pub least: u16,
@@ -24,12 +22,10 @@ pub struct Column<K> {
 }
 
 impl<K> Column<K> {
-    /// A column of text.
     pub const fn text(key: K, title: &'static str, least: u16, most: u16, rank: u8) -> Self {
         Self { key, title, least, most, right: false, rank }
     }
 
-    /// A column of numbers.
     pub const fn number(key: K, title: &'static str, width: u16, rank: u8) -> Self {
         Self { key, title, least: width, most: width, right: true, rank }
     }
@@ -38,13 +34,10 @@ impl<K> Column<K> {
 /// A column that has its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed<K> {
-    /// Which column.
     pub key: K,
-    /// Its title.
     pub title: &'static str,
     /// Its first column in the terminal, from the left end of the table.
     pub x: u16,
-    /// Its width.
     pub width: u16,
     /// Whether it stands at its right end.
     pub right: bool,
@@ -100,14 +93,11 @@ pub fn place<K: Copy>(columns: &[Column<K>], mark: u16, width: u16) -> Vec<Place
 /// What stands in one cell: text that is harmless and fits.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// The text.
     pub text: String,
-    /// Its style.
     pub style: Style,
 }
 
 impl Cell {
-    /// A cell.
     pub fn new(text: impl Into<String>, style: Style) -> Self {
         Self { text: text.into(), style }
     }

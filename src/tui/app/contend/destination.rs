@@ -13,11 +13,8 @@ const READ_PERCENT: u8 = 50;
 /// How test clients stand in a queue that is there: in its own place, naming and algorithm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// How they contend.
     pub algorithm: Algorithm,
-    /// Where.
     pub path: ZnodePath,
-    /// How their nodes are called.
     pub naming: Naming,
     /// Percent of the requests that are for reading.
     pub reads: u8,

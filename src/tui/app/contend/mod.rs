@@ -2,18 +2,16 @@
 
 mod destination;
 mod orders;
-mod rates;
 mod reports;
 mod start;
 
 use std::sync::Arc;
 
 pub use destination::{CannotJoin, Destination};
-pub use rates::{FleetRates, RATE_SECONDS};
 pub use start::{ClientsWanted, DEFAULT_CLIENTS};
 
 use super::Rows;
-use crate::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, Scenario};
+use crate::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, Scenario};
 use crate::znode::Zxid;
 
 /// Where a fleet stands on the screen.
@@ -30,7 +28,6 @@ impl FleetSide {
     /// Both, from left to right.
     pub const BOTH: [Self; 2] = [Self::Left, Self::Right];
 
-    /// The other one.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -40,20 +37,17 @@ impl FleetSide {
     }
 }
 
-/// How far a fleet is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
     /// Its clients connect or contend.
     Running,
     /// It was asked to stop.
     Stopping,
-    /// It has ended.
     Ended(Box<FleetOutcome>),
     /// It could not run: why, and what to do.
     Failed(String),
 }
 
-/// One fleet.
 #[derive(Clone, Debug)]
 pub struct FleetView {
     scenario: Arc<Scenario>,
@@ -70,12 +64,10 @@ impl FleetView {
         Self { scenario, phase: Phase::Running, status: None, rates: FleetRates::default(), living, holder: None }
     }
 
-    /// What it plays.
     pub fn scenario(&self) -> &Scenario {
         &self.scenario
     }
 
-    /// How far it is.
     pub fn phase(&self) -> &Phase {
         &self.phase
     }
@@ -85,7 +77,6 @@ impl FleetView {
         self.status.as_deref()
     }
 
-    /// Figures over time.
     pub fn rates(&self) -> &FleetRates {
         &self.rates
     }
@@ -159,7 +150,6 @@ pub struct Fleets {
 }
 
 impl Fleets {
-    /// The fleet on that side.
     pub fn fleet(&self, side: FleetSide) -> Option<&FleetView> {
         match side {
             FleetSide::Left => self.left.as_ref(),
@@ -174,7 +164,6 @@ impl Fleets {
         }
     }
 
-    /// The clients on that side.
     pub fn clients(&self, side: FleetSide) -> &[ClientStatus] {
         self.fleet(side).map_or(&[], FleetView::clients)
     }
@@ -191,12 +180,11 @@ impl Fleets {
 
     /// Whether any runs or is being stopped.
     pub fn is_active(&self) -> bool {
-        self.each().any(|(_, crew)| crew.is_active())
+        self.each().any(|(_, fleet)| fleet.is_active())
     }
 
-    /// How many clients live.
     pub fn living(&self) -> usize {
-        self.each().map(|(_, crew)| crew.living()).sum()
+        self.each().map(|(_, fleet)| fleet.living()).sum()
     }
 
     pub(in crate::tui::app) fn replace(&mut self, left: Scenario, right: Option<Scenario>) {

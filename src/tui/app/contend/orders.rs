@@ -55,12 +55,10 @@ impl App {
         self.test_clients.side
     }
 
-    /// The selection among the clients of the chosen side.
     pub fn client_cursor(&self) -> &Cursor<ClientId> {
         &self.cursors.clients[self.test_clients.side as usize]
     }
 
-    /// The selected client.
     pub fn selected_client(&self) -> Option<&ClientStatus> {
         self.fleets().clients(self.test_clients.side).get(self.client_cursor().rank())
     }
@@ -73,7 +71,8 @@ impl App {
 
     /// Does to the fleet of the chosen side what the command says.
     pub(in crate::tui::app) fn order(&mut self, command: Command, argument: Option<&str>) -> Update {
-        if !self.test_clients.fleets.fleet(self.test_clients.side).is_some_and(|crew| *crew.phase() == Phase::Running) {
+        if !self.test_clients.fleets.fleet(self.test_clients.side).is_some_and(|fleet| *fleet.phase() == Phase::Running)
+        {
             return self.refuse("No test clients run here: c starts some.".to_owned());
         }
         let order = match command {
@@ -123,24 +122,23 @@ impl App {
 
     /// The client that was meant: by its number, as the holder, or the selected one.
     fn meant(&self, word: Option<&str>) -> Result<&ClientStatus, String> {
-        let crew = self.test_clients.fleets.fleet(self.test_clients.side);
+        let fleet = self.test_clients.fleets.fleet(self.test_clients.side);
         match word {
             None => {
                 let selected = self.selected_client().map(|client| client.id);
-                let client = selected.and_then(|id| crew?.client(id));
+                let client = selected.and_then(|id| fleet?.client(id));
                 client.ok_or_else(|| "There is no client to do that to.".to_owned())
             }
-            Some(HOLDER) => crew
-                .and_then(|crew| crew.client(crew.holder()?.0))
+            Some(HOLDER) => fleet
+                .and_then(|fleet| fleet.client(fleet.holder()?.0))
                 .ok_or_else(|| "Nobody holds the lock right now.".to_owned()),
             Some(word) => {
                 let id = word.parse().map_err(|_| format!("`{word}` is no client: give its number, or `{HOLDER}`."))?;
-                crew.and_then(|crew| crew.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
+                fleet.and_then(|fleet| fleet.client(ClientId(id))).ok_or_else(|| format!("There is no client {id}."))
             }
         }
     }
 
-    /// Selects whoever holds the lock.
     pub(in crate::tui::app) fn select_holder(&mut self) {
         let Some((id, _)) = self.fleets().fleet(self.test_clients.side).and_then(FleetView::holder) else {
             return self.show_failure("Nobody holds the lock right now.".to_owned());
@@ -148,13 +146,13 @@ impl App {
         self.cursors.clients[self.test_clients.side as usize] = Cursor::on(id);
     }
 
-    /// Stops all fleets.
     pub(in crate::tui::app) fn stop_fleets(&mut self) -> Update {
         let mut effects = Vec::new();
         for side in FleetSide::BOTH {
-            if let Some(crew) = self.test_clients.fleets.fleet_mut(side).filter(|crew| *crew.phase() == Phase::Running)
+            if let Some(fleet) =
+                self.test_clients.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)
             {
-                crew.phase = Phase::Stopping;
+                fleet.phase = Phase::Stopping;
                 effects.push(Effect::StopFleet(side));
             }
         }

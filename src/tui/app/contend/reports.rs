@@ -9,8 +9,8 @@ use crate::tui::app::{App, Effect, Key, Screen, Update};
 impl App {
     pub(in crate::tui::app) fn fleet_reported(&mut self, side: FleetSide, status: Arc<FleetStatus>) -> Update {
         let before = self.test_clients.fleets.living();
-        if let Some(crew) = self.test_clients.fleets.fleet_mut(side).filter(|crew| crew.is_active()) {
-            crew.take(status);
+        if let Some(fleet) = self.test_clients.fleets.fleet_mut(side).filter(|fleet| fleet.is_active()) {
+            fleet.take(status);
         }
         let shows = self.navigation.screen == Screen::Contend && self.paused.is_none();
         Update { redraw: shows || self.test_clients.fleets.living() != before, effects: Vec::new() }
@@ -35,8 +35,8 @@ impl App {
     }
 
     fn end(&mut self, side: FleetSide, phase: Phase) -> Update {
-        if let Some(crew) = self.test_clients.fleets.fleet_mut(side) {
-            crew.phase = phase;
+        if let Some(fleet) = self.test_clients.fleets.fleet_mut(side) {
+            fleet.phase = phase;
         }
         // A pause keeps the figures of its moment, but there is nobody left to give orders to.
         self.footer.asks_to_quit &= self.test_clients.fleets.is_active();
@@ -48,13 +48,13 @@ impl App {
             .test_clients
             .fleets
             .fleet(side)
-            .map_or_else(String::new, |crew| format!(" of {}", crew.scenario().path));
+            .map_or_else(String::new, |fleet| format!(" of {}", fleet.scenario().path));
         self.refuse(format!("The test clients{at} have too much to do: that was not done."))
     }
 
     /// Ends the program; asks first while test clients run.
     pub(in crate::tui::app) fn quit(&mut self) -> Update {
-        if self.test_clients.fleets.each().any(|(_, crew)| *crew.phase() == Phase::Running) {
+        if self.test_clients.fleets.each().any(|(_, fleet)| *fleet.phase() == Phase::Running) {
             self.footer.asks_to_quit = true;
             return Update::redraw();
         }

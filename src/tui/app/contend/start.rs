@@ -20,7 +20,6 @@ const READ_ONLY: &str = "Test clients need `lockscope --write` (or `lockscope co
 pub struct ClientsWanted {
     /// How many; of a pair, on each side.
     pub clients: u32,
-    /// How long.
     pub hold: Duration,
 }
 
@@ -107,9 +106,9 @@ impl App {
             Ok(wanted) => wanted,
             Err(why) => return self.refuse(why),
         };
-        let ground = self.own_node();
+        let parent = self.own_node();
         let scenario = |algorithm: Algorithm| {
-            let plain = Scenario::new(algorithm, ground.child(algorithm.name()), wanted.clients);
+            let plain = Scenario::new(algorithm, parent.child(algorithm.name()), wanted.clients);
             Scenario { hold: wanted.hold, ..plain }
         };
         self.launch(scenario(Algorithm::Herd), Some(scenario(Algorithm::Chain)))

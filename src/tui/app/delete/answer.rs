@@ -62,7 +62,6 @@ impl Deletion {
 }
 
 impl App {
-    /// Takes a key while a plan is open.
     pub(in crate::tui::app) fn answer_plan(&mut self, key: Key) -> Update {
         // What cannot be seen cannot be confirmed.
         let seen = self.layout().is_some();

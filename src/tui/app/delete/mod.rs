@@ -17,11 +17,9 @@ use crate::admin::{Action, Confirmation, DeletePlan, NoPlan, OwnerLiveness, Targ
 use crate::diagnose::TableAt;
 use crate::queue::{ContenderState, LockQueue, LockTable};
 use crate::tui::page::Scroll;
-use crate::znode::{Sequence, Timestamp, ZnodePath, Zxid};
+use crate::znode::{Timestamp, ZnodePath, Zxid};
 
-/// Why nothing is deleted.
 const READ_ONLY: &str = "To delete, start `lockscope --write`, or use `lockscope delete`.";
-/// Why nothing is deleted.
 const NO_LOG: &str = "Nothing is deleted without an audit log: start the console with --audit-log FILE.";
 
 /// What is left to do when nothing can be confirmed.
@@ -75,7 +73,7 @@ impl Deletion {
         let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
             format!(
                 "{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {ESC_LEAVES}",
-                called(path)
+                path
             )
         });
         self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
@@ -86,7 +84,6 @@ impl Deletion {
         !self.plan.is_guarded()
     }
 
-    /// Whether it can be answered.
     fn is_open(&self) -> bool {
         !self.is_finding_out() && self.obstacle().is_none()
     }
@@ -107,7 +104,6 @@ impl Deletion {
         wanted.then_some(&self.typed)
     }
 
-    /// How far the plan is scrolled.
     pub fn scroll(&self) -> Scroll {
         self.scroll
     }
@@ -117,16 +113,16 @@ impl Deletion {
         let paths: Vec<ZnodePath> = self.plan.nodes().iter().map(|node| node.path.clone()).collect();
         match DeletePlan::of(&TableAt::new(table, now), &paths) {
             Ok(plan) => {
-                let other = other_node(&self.plan, &plan).map(called);
+                let other = other_node(&self.plan, &plan);
                 self.obstacle =
-                    other.map(|name| format!("{name} changed hands: another node has that name now. {ESC_LEAVES}"));
+                    other.map(|name| format!("{name} was made again: another node has that name now. {ESC_LEAVES}"));
                 if self.obstacle.is_none() {
                     self.take(plan, now);
                 }
             }
             Err(NoPlan::NotFound(path)) => {
                 let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { ESC_LEAVES };
-                self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", called(&path)));
+                self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", path));
             }
             Err(why) => self.obstacle = Some(format!("{} {ESC_LEAVES}", sentence(&why.to_string()))),
         }
@@ -172,15 +168,7 @@ fn facts_that_count(plan: &DeletePlan) -> Vec<(&'static str, Option<ContenderSta
     plan.nodes().iter().map(|node| (gist(node.liveness), node.state, node.confirmation.clone())).collect()
 }
 
-/// How a node is called in a sentence: by its number and its parent, else by its path.
-pub(super) fn called(path: &ZnodePath) -> String {
-    match (Sequence::split(path.name()), path.parent()) {
-        (Some((_, Sequence(number))), Some(parent)) => format!("{number} of {parent}"),
-        _ => path.to_string(),
-    }
-}
-
-/// Words of another room as a sentence of this one.
+/// An error's words as a sentence: with a capital letter and a full stop.
 pub(super) fn sentence(words: &str) -> String {
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
@@ -188,7 +176,6 @@ pub(super) fn sentence(words: &str) -> String {
 }
 
 impl App {
-    /// The plan that somebody is asked about.
     pub fn deletion(&self) -> Option<&Deletion> {
         self.deletions.open.as_ref()
     }
@@ -254,7 +241,6 @@ impl App {
         }
     }
 
-    /// A second passed.
     pub(super) fn tick_deletion(&mut self) {
         if let Some(deletion) = &mut self.deletions.open {
             deletion.look_again(self.live.table(), self.now);

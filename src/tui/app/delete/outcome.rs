@@ -1,6 +1,5 @@
 //! A confirmed deletion while it is carried out, and what came of it.
 
-use super::{called, sentence};
 use crate::admin::{Action, DeletePlan, Ending, NodeOutcome};
 use crate::queue::{LockName, LockTable};
 use crate::tui::app::{App, TimelineEntry, Update};
@@ -22,39 +21,74 @@ impl Working {
         Self { action: plan.action(), nodes: nodes.collect() }
     }
 
-    /// What is being done.
+    /// The only node that is deleted, with its lock.
+    fn freed(self) -> Option<(ZnodePath, LockName)> {
+        match <[_; 1]>::try_from(self.nodes) {
+            Ok([(path, lock, _)]) if self.action == Action::Delete => Some((path, lock?)),
+            _ => None,
+        }
+    }
+
     pub fn action(&self) -> Action {
         self.action
     }
 
-    /// To how many nodes.
     pub fn count(&self) -> usize {
         self.nodes.len()
     }
 }
 
 impl App {
-    /// What was confirmed and is being carried out.
     pub fn working(&self) -> Option<&Working> {
         self.deletions.working.as_ref()
     }
 
-    /// Tells what came of it, on every screen and in the timeline. The table shows the truth by itself.
+    /// Says what came of it, on every screen and in the timeline. The table shows the truth by itself.
     pub(in crate::tui::app) fn deletion_done(&mut self, done: Result<Vec<NodeOutcome>, String>) -> Update {
         let working = self.deletions.working.take();
         match done {
             Err(why) => self.show_failure(why),
             Ok(outcomes) => {
                 for outcome in &outcomes {
-                    let moment = self.timeline_entry(outcome, working.as_ref());
-                    self.live.push(moment);
+                    let entry = self.timeline_entry(outcome, working.as_ref());
+                    self.live.push(entry);
                 }
                 let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
                 let text = summary(&outcomes);
-                if failed { self.show_failure(text) } else { self.show_notice(text) }
+                if failed {
+                    self.show_failure(text);
+                } else {
+                    self.show_notice(text);
+                    self.deletions.done = working.and_then(Working::freed);
+                    self.name_new_holder();
+                }
             }
         }
         self.read_audit_again()
+    }
+
+    /// Adds to the notice of a deletion who holds the lock now, as soon as the deletion was seen.
+    pub(in crate::tui::app) fn name_new_holder(&mut self) {
+        let table = self.live.table();
+        let Some((node, lock)) = &self.deletions.done else { return };
+        if table.position(node).is_some() {
+            return;
+        }
+        let holder = table.find(&lock.path, lock.name.as_deref()).and_then(|id| table.lock(id)).map(|lock| {
+            let node = lock.first_holder().map(|holder| (lock.path_of(holder), holder.session));
+            node.map_or_else(
+                || "Nobody holds the lock now.".to_owned(),
+                |(node, session)| match session {
+                    Some(session) => format!("Session {session} holds it now, by {node}."),
+                    None => format!("{node} holds it now."),
+                },
+            )
+        });
+        self.deletions.done = None;
+        if let Some((holder, notice)) = holder.zip(self.footer.notice.as_ref()) {
+            let text = format!("{} {holder}", notice.text);
+            self.show_notice(text);
+        }
     }
 
     fn timeline_entry(&self, outcome: &NodeOutcome, working: Option<&Working>) -> TimelineEntry {
@@ -88,7 +122,6 @@ fn summary(outcomes: &[NodeOutcome]) -> String {
     text
 }
 
-/// `4711 of /locks/billing is deleted.`
 fn sentence_of(outcome: &NodeOutcome) -> String {
-    sentence(&format!("{} {}", called(&outcome.path), outcome.predicate()))
+    format!("{} {}.", outcome.path, outcome.predicate())
 }

@@ -11,22 +11,18 @@ use crate::znode::{ZnodePath, Zxid};
 pub struct Tags(Vec<(ZnodePath, Zxid)>);
 
 impl Tags {
-    /// How many.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether that contender is tagged.
     pub fn has(&self, path: &ZnodePath) -> bool {
         self.0.iter().any(|(tagged, _)| tagged == path)
     }
 
-    /// Their nodes.
     pub fn paths(&self) -> impl Iterator<Item = &ZnodePath> {
         self.0.iter().map(|(path, _)| path)
     }
@@ -42,7 +38,6 @@ impl Tags {
 }
 
 impl App {
-    /// What is tagged.
     pub fn tags(&self) -> &Tags {
         &self.deletions.tags
     }

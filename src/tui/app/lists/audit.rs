@@ -4,7 +4,6 @@ use crate::admin::audit::AuditEntry;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows};
 
-/// The list of Audit.
 pub struct AuditEntries;
 
 impl ListScreen<App> for AuditEntries {

@@ -6,7 +6,6 @@ use crate::contend::{ClientId, ClientStatus, FleetOutcome};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Cursor, FleetSide, Rows};
 
-/// The list of Contend.
 pub struct Clients;
 
 /// The figures of the test clients, each fleet as `lockscope contend` prints it.

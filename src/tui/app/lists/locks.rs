@@ -5,7 +5,6 @@ use crate::tui::app::list::{ListOrder, ListScreen};
 use crate::tui::app::{App, Filter, LockOrder, Rows};
 use crate::znode::ZnodePath;
 
-/// The list of Locks.
 pub struct Locks;
 
 impl ListOrder for LockOrder {

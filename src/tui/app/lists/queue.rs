@@ -6,12 +6,10 @@ use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows};
 use crate::znode::ZnodePath;
 
-/// The list of Queue.
 pub struct Queue;
 
 /// A contender of the open lock, with what is known of it.
 pub struct QueueRow<'a> {
-    /// The lock.
     pub lock: &'a LockQueue,
     /// The contender, and where it stands.
     pub row: ContenderRow<'a>,

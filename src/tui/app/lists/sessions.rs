@@ -8,7 +8,6 @@ use crate::tui::app::list::{ListOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, SessionOrder};
 use crate::znode::SessionId;
 
-/// The list of Sessions.
 pub struct Sessions;
 
 impl ListOrder for SessionOrder {

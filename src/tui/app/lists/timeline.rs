@@ -6,10 +6,8 @@ use crate::report::{FindingLine, HappeningLine, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, TimelineEntry};
 
-/// The list of Timeline.
 pub struct TimelineList;
 
-/// An entry of the timeline.
 #[derive(Serialize)]
 #[serde(untagged)]
 enum TimelineLine<'a> {

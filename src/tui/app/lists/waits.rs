@@ -4,7 +4,6 @@ use crate::report::WaitFacts;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Rows, WaitId, WaitKind, WaitRow};
 
-/// The list of Waits.
 pub struct Waits;
 
 impl ListScreen<App> for Waits {

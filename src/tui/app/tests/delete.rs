@@ -305,7 +305,7 @@ fn nothing_is_deleted_beside_a_deletion() {
 }
 
 #[test]
-fn what_came_of_it_is_told_in_the_footer_and_in_the_timeline() {
+fn what_came_of_it_is_said_in_the_footer_and_in_the_timeline() {
     for (ending, event, failed) in [
         (Ending::Deleted { window: false }, "deleted", false),
         (Ending::Gone, "not-deleted", true),
@@ -334,7 +334,7 @@ fn a_deletion_that_was_not_even_tried_says_why() {
 }
 
 #[test]
-fn several_are_told_together_and_the_first_that_failed_by_name() {
+fn several_are_named_together_and_the_first_that_failed_by_name() {
     let mut app = deleting(SIZE);
     press(&mut app, ":lock /locks/billing\njj  x");
     let update = press(&mut app, "y");
@@ -342,11 +342,25 @@ fn several_are_told_together_and_the_first_that_failed_by_name() {
     let Event::DeletionDone(Ok(mut outcomes)) = done(&plan, &Ending::Deleted { window: false }) else { panic!() };
     outcomes[1].ending = Ending::Gone;
     app.update(Event::DeletionDone(Ok(outcomes)), NOW);
-    let told = notice(&app);
+    let said = notice(&app);
+    assert!(said.starts_with("1 of 2 nodes are deleted. /locks/billing/") && said.contains("4714 was gone"), "{said}");
+}
+
+#[test]
+fn after_a_deletion_the_footer_names_the_node_and_who_holds_the_lock_now() {
+    let mut app = deleting(SIZE);
+    press(&mut app, ":lock /locks/billing\nx");
+    let plan = confirmed(&press(&mut app, "4711\n")).expect("a plan").clone();
+    app.update(done(&plan, &Ending::Deleted { window: false }), later(2));
+    assert!(notice(&app).ends_with("4711 is deleted."), "{}", notice(&app));
+    app.update(at(later(2), vec![gone("/locks/billing", 4711, 0x1b)]), later(2));
+    let said = notice(&app);
     assert!(
-        told.starts_with("1 of 2 nodes are deleted.") && told.contains("4714 of /locks/billing was gone"),
-        "{told}"
+        said.contains("4711 is deleted. Session 0x") && said.contains(" holds it now, by /locks/billing/"),
+        "{said}"
     );
+    app.update(at(later(3), vec![gone("/locks/billing", 4712, 0x1c)]), later(3));
+    assert!(notice(&app).matches("holds it now").count() == 1, "{}", notice(&app));
 }
 
 #[test]

@@ -57,7 +57,7 @@ fn a_lock_moves_in_the_list_while_it_is_looked_at_and_keeps_the_selection() {
     app.update(at(NOW, crowd.collect()), NOW);
     assert_eq!(lock_paths(&app)[0], "/locks/orders");
     assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
-    assert_eq!(app.lock_cursor().rank(), 0);
+    assert_eq!(app.cursors.locks.rank(), 0);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn an_untouched_list_stays_on_its_first_row() {
     let mut app = live(SIZE);
     let crowd = (0..200).map(|at| seen(&format!("/locks/orders/{at:032x}__lock__{:010}", 100 + at), 1, NOW, b""));
     app.update(at(NOW, crowd.collect()), NOW);
-    assert_eq!(app.lock_cursor().rank(), 0);
+    assert_eq!(app.cursors.locks.rank(), 0);
     assert_eq!(selected_lock(&app).as_deref(), Some("/locks/orders"));
 }
 

@@ -31,7 +31,7 @@ fn lock_paths(app: &App) -> Vec<String> {
 }
 
 fn selected_lock(app: &App) -> Option<String> {
-    let id = app.lock_cursor().selected(app.world().locks())?;
+    let id = app.cursors.locks.selected(app.world().locks())?;
     app.world().table().lock(id).map(|lock| lock.path().to_string())
 }
 

@@ -10,13 +10,13 @@ fn the_timeline_follows_the_newest_until_one_looks_back() {
     let mut app = live(SIZE);
     press(&mut app, "6");
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
-    let newest = |app: &App| app.timeline_cursor().rank() + 1 == app.world().timeline_rows().len();
+    let newest = |app: &App| app.cursors.timeline.rank() + 1 == app.world().timeline_rows().len();
     assert!(newest(&app));
     press(&mut app, "k");
-    let looked_at = app.timeline_cursor().selected(&app.world().timeline_rows());
+    let looked_at = app.cursors.timeline.selected(&app.world().timeline_rows());
     app.update(at(later(2), vec![gone("/locks/billing", 4712, 0x1c)]), later(2));
     assert!(!newest(&app));
-    assert_eq!(app.timeline_cursor().selected(&app.world().timeline_rows()), looked_at);
+    assert_eq!(app.cursors.timeline.selected(&app.world().timeline_rows()), looked_at);
     press(&mut app, "G");
     app.update(at(later(3), vec![gone("/locks/billing", 4713, 0x1d)]), later(3));
     assert!(newest(&app));

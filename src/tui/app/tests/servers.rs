@@ -7,7 +7,7 @@ use crate::tui::testing::servers::{clients, told, trouble};
 use crate::tui::testing::{at, live, press, session};
 
 fn selected_session(app: &App) -> i64 {
-    let session = app.session_cursor().selected(app.world().sessions()).expect("a session is selected");
+    let session = app.cursors.sessions.selected(app.world().sessions()).expect("a session is selected");
     session.0 - crate::tui::testing::session(0).0
 }
 
@@ -150,7 +150,7 @@ fn the_selected_session_stays_selected_while_others_come() {
     app.update(at(later(6), vec![more]), later(6));
     app.update(Event::Tick, later(6));
     assert_eq!(selected_session(&app), before);
-    assert_eq!(app.session_cursor().rank(), 2, "one more stands before it");
+    assert_eq!(app.cursors.sessions.rank(), 2, "one more stands before it");
 }
 
 #[test]

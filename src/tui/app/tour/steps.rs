@@ -11,7 +11,6 @@ use crate::tui::app::{App, Cursor, Effect, FleetSide, FleetView, Fleets, Key, Sc
 const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
 
 impl App {
-    /// The guided tour, if there is one.
     pub fn tour(&self) -> Option<&Tour> {
         self.tour.as_deref()
     }
@@ -124,7 +123,7 @@ impl App {
         if self.tour.is_none() {
             return update;
         }
-        update.redraw |= self.look_where_told();
+        update.redraw |= self.look_where_the_step_says();
         if let Some(orders) = self.act_when_possible() {
             update.redraw = true;
             update.effects.extend(orders);
@@ -138,7 +137,7 @@ impl App {
     }
 
     /// Goes to the screen of the step once what it shows is there; gives whether it went.
-    fn look_where_told(&mut self) -> bool {
+    fn look_where_the_step_says(&mut self) -> bool {
         let Some((tour, look)) = self.tour.as_ref().and_then(|tour| Some((tour, tour.look?))) else { return false };
         match look {
             TourScreen::Queue => {
@@ -167,11 +166,11 @@ impl App {
             tour.act = None;
         }
         let act = tour.act?;
-        let crew = self.test_clients.fleets.fleet(FleetSide::Left)?;
+        let fleet = self.test_clients.fleets.fleet(FleetSide::Left)?;
         let orders: Vec<FleetCommand> = match act {
-            SceneAction::CrashHolder => vec![FleetCommand::Crash(recent_holder(crew.clients(), crew)?)],
-            SceneAction::FreezeHolder => vec![FleetCommand::Freeze(recent_holder(crew.clients(), crew)?)],
-            _ => crew
+            SceneAction::CrashHolder => vec![FleetCommand::Crash(recent_holder(fleet.clients(), fleet)?)],
+            SceneAction::FreezeHolder => vec![FleetCommand::Freeze(recent_holder(fleet.clients(), fleet)?)],
+            _ => fleet
                 .clients()
                 .iter()
                 .filter(|client| client.frozen)
@@ -225,9 +224,9 @@ impl App {
 }
 
 /// Who holds, and will for a while: what is known of it is a moment old.
-fn recent_holder(clients: &[ClientStatus], crew: &FleetView) -> Option<ClientId> {
-    let age = crew.status()?.age;
-    let half = crew.scenario().hold / 2;
+fn recent_holder(clients: &[ClientStatus], fleet: &FleetView) -> Option<ClientId> {
+    let age = fleet.status()?.age;
+    let half = fleet.scenario().hold / 2;
     let holds = |client: &&ClientStatus| client.state == ClientState::Holding && !client.frozen;
     clients.iter().filter(holds).find(|client| age.saturating_sub(client.since) <= half).map(|client| client.id)
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::contend::FleetStatus;
+use super::status::FleetStatus;
 
 /// Seconds of watch events that are kept.
 pub const RATE_SECONDS: usize = 60;
@@ -32,7 +32,7 @@ pub struct FleetRates {
 
 impl FleetRates {
     /// Takes a status in. Work does not follow the number of clients.
-    pub(super) fn take(&mut self, status: &FleetStatus) {
+    pub fn take(&mut self, status: &FleetStatus) {
         let totals = &status.totals;
         let now = Sample { age: status.age, acquisitions: totals.acquisitions, events: totals.events };
         let last = self.recent.back().copied();

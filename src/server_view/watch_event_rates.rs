@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
-use crate::server_view::{Load, ServerView, WatchEventTotals};
+use super::monitor::WatchEventTotals;
+use super::view::{Load, ServerView};
 use crate::znode::Timestamp;
 
 /// Seconds that are kept.
@@ -12,15 +13,15 @@ const KEPT: i64 = 60;
 
 /// The watch events that the servers say they sent in the last minute, and what asking them costs.
 ///
-/// A server tells only how many it sent since it started, and is asked every few seconds: what it sent in between is spread over
+/// A server reports only how many it sent since it started, and is asked every few seconds: what it sent in between is spread over
 /// them.
 #[derive(Clone, Debug, Default)]
 pub struct WatchEventRates {
     last: FxHashMap<String, (Timestamp, WatchEventTotals)>,
     /// Events by the second.
     sent: BTreeMap<i64, f64>,
-    /// The newest second of which every server told.
-    told: Option<i64>,
+    /// The newest second of which every server reported.
+    reported: Option<i64>,
     /// What asking had cost at each view of the last minute.
     loads: VecDeque<(Timestamp, Load)>,
 }
@@ -45,7 +46,7 @@ impl WatchEventRates {
         }
         let known = |address: &String| view.members.iter().any(|member| member.address == *address);
         self.last.retain(|address, _| known(address));
-        self.told = view.fired().and_then(|_| {
+        self.reported = view.fired().and_then(|_| {
             let counted = view.members.iter().filter_map(|member| member.counted_at);
             counted.min().map(second)
         });
@@ -56,7 +57,7 @@ impl WatchEventRates {
     #[expect(clippy::cast_precision_loss, reason = "a figure of a sparkline is rounded anyway")]
     fn spread(&mut self, from: Timestamp, to: Timestamp, events: u64) {
         let (first, last) = (second(from), second(to));
-        // Longer ago than is kept is nobody's business.
+        // What is older than that is not kept.
         let first = first.max(last - KEPT);
         let seconds = (last - first).max(1);
         for at in last - seconds..last {
@@ -64,9 +65,9 @@ impl WatchEventRates {
         }
     }
 
-    /// The events of each of the last seconds of which all servers told, oldest first; `None` when not all tell.
+    /// The events of each of the last seconds of which all servers reported, oldest first; `None` when not all report.
     pub fn seconds(&self) -> Option<Vec<f64>> {
-        let end = self.told?;
+        let end = self.reported?;
         Some((end - KEPT..end).map(|at| self.sent.get(&at).copied().unwrap_or(0.0)).collect())
     }
 
@@ -106,7 +107,7 @@ mod tests {
 
     /// The events of the last minute.
     fn sum(fired: &WatchEventRates) -> i64 {
-        let seconds = fired.seconds().expect("all tell");
+        let seconds = fired.seconds().expect("all report");
         seconds.iter().map(|events| format!("{events:.0}").parse::<i64>().expect("a number")).sum()
     }
 
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_does_not_tell_makes_the_sum_unknown() {
+    fn a_server_that_does_not_report_makes_the_sum_unknown() {
         let mut fired = WatchEventRates::default();
         assert_eq!(fired.seconds(), None);
         fired.take(&view(100, None));
