@@ -110,8 +110,8 @@ pub(super) enum Command {
     Demo(DemoOptions),
     /// Delete a contender or an empty lock parent, if it is still the one that was seen
     ///
-    /// Shows the node, who owns it and whether the owner is alive, who acquires next, what may go wrong, how the deletion is
-    /// guarded and who sees that; then asks, unless --yes is given. Right before the deletion it looks again: if the node
+    /// Shows the node, who owns it and whether the owner is alive, who acquires next, what may go wrong, and how the deletion
+    /// is guarded; then asks, unless --yes is given. Right before the deletion it looks again: if the node
     /// changed hands or acquired meanwhile, or its owner came back, nothing is deleted. Intent and outcome are written to the
     /// audit log; without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was, and with 2
     /// when it could not be done or the outcome is not known.

@@ -200,7 +200,7 @@ impl ValueEnum for ViewBy {
 
     fn to_possible_value(&self) -> Option<PossibleValue> {
         let (name, help) = match self {
-            Self::Auto => ("auto", "By four-letter words, and by AdminServer where those do not tell everything"),
+            Self::Auto => ("auto", "By four-letter words, and by AdminServer where those do not say everything"),
             Self::FourLetter => ("words", "By four-letter words only"),
             Self::Http => ("http", "By AdminServer only"),
             Self::Off => ("off", "Not at all: what only the servers know stays unknown"),

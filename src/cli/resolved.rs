@@ -119,8 +119,8 @@ impl ResolvedOptions {
             session_timeout: ensemble.session_timeout,
             auth,
             tls: tls(ensemble.tls_ca, ensemble.tls_cert, ensemble.tls_key)?,
-            roots: once_each(locks.root.filter(|roots| !roots.is_empty()).or_else(|| Some(vec![ZnodePath::root()]))),
-            locks: once_each(locks.lock),
+            roots: once_each(locks.root.filter(|roots| !roots.is_empty()).unwrap_or_else(|| vec![ZnodePath::root()])),
+            locks: once_each(locks.lock.unwrap_or_default()),
             thresholds: Thresholds { stuck_after: locks.stuck_after.unwrap_or(thresholds.stuck_after), ..thresholds },
             server_view: ensemble.server_view.unwrap_or_default(),
             admin_url: ensemble.admin_url.unwrap_or_default(),
@@ -186,10 +186,11 @@ fn tls(ca: Option<PathBuf>, cert: Option<PathBuf>, key: Option<PathBuf>) -> Resu
     }
 }
 
-/// The paths without repetitions, in their order.
-fn once_each(paths: Option<Vec<ZnodePath>>) -> Vec<ZnodePath> {
+/// The values without repetitions, in their order.
+pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
     let mut seen = BTreeSet::new();
-    paths.unwrap_or_default().into_iter().filter(|path| seen.insert(path.clone())).collect()
+    values.retain(|value| seen.insert(value.clone()));
+    values
 }
 
 #[cfg(test)]

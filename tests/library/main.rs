@@ -2,7 +2,7 @@
 
 #[expect(dead_code, reason = "its `main` is for the program")]
 mod guarded_counter;
-#[allow(dead_code, unused_imports, reason = "these tests need little of it")]
+#[expect(dead_code, unused_imports, reason = "these tests need little of it")]
 mod harness;
 
 use std::time::Duration;

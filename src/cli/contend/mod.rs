@@ -113,7 +113,7 @@ async fn play(
     line.end("the clients leave");
     let mut outcome = fleet.stop().await;
     if gave_up {
-        note_servers_lost(&mut outcome, timeout.limit());
+        note_servers_lost(&mut outcome, settings.timeout);
     }
     tracing::info!(acquisitions = outcome.acquisitions, left_behind = outcome.left_behind, "test clients are gone");
     ended.map(|()| outcome)
@@ -151,7 +151,7 @@ async fn play_all(
     let mut comparison = comparison?;
     let last = comparison.runs.last_mut().map(|run| &mut run.chain);
     if let Some(outcome) = comparison.unpaired.as_mut().or(last) {
-        note_servers_lost(outcome, timeout.limit());
+        note_servers_lost(outcome, settings.timeout);
     }
     Ok(comparison)
 }

@@ -1,8 +1,8 @@
 //! The scenario that the options of `contend` and `compare` describe.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::super::resolved::once_each;
 use super::options::{CompareOptions, ContendOptions, RunOptions};
 use crate::contend::{Scenario, ScenarioError};
 use crate::lock::Algorithm;
@@ -65,8 +65,7 @@ impl CompareOptions {
 
     /// The sizes, each once, in the order given.
     pub(super) fn sizes(&self) -> Vec<u32> {
-        let mut seen = BTreeSet::new();
-        self.clients.iter().copied().filter(|size| seen.insert(*size)).collect()
+        once_each(self.clients.clone())
     }
 }
 

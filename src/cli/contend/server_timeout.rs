@@ -80,11 +80,6 @@ impl ServerTimeout {
         self.state.borrow().has_begun
     }
 
-    /// How long it waits.
-    pub(super) fn limit(&self) -> Duration {
-        self.limit
-    }
-
     /// That the servers did not answer, and why.
     pub(super) fn no_answer(&self, connect: &str) -> anyhow::Error {
         let FleetState { connected, wanted, trouble, .. } = self.state.borrow().clone();

@@ -67,14 +67,14 @@ pub(super) async fn plan(
 async fn look(settings: &ResolvedOptions, path: &ZnodePath) -> anyhow::Result<LockTable> {
     let options = settings.survey_options()?;
     let near = ResolvedOptions { roots: near(path), ..settings.clone() };
-    // The servers' lists have to be younger than the node to tell anything about its owner, and both are.
+    // The servers' lists have to be younger than the node to say anything about its owner, and both are.
     let (table, view) = tokio::join!(read(&near), survey(&options));
     let mut table = table?;
     table.apply(Change::Surveyed { view: view.into() }, now());
     Ok(table)
 }
 
-/// The node that may not be read, of those that tell what a contender is: the node itself and its parent.
+/// The node that may not be read, of those that show what a contender is: the node itself and its parent.
 async fn unreadable(client: &Client, settings: &ResolvedOptions, path: &ZnodePath) -> Option<ZnodePath> {
     let data = timeout(settings.timeout, client.get_data(path.as_str())).await;
     if matches!(data, Ok(Err(Error::NoAuth))) {

@@ -34,7 +34,7 @@ pub(in crate::cli) struct DeleteOptions {
     /// The node: a contender, or an empty lock parent
     #[arg(value_name = "PATH", help_heading = None::<&'static str>)]
     pub path: ZnodePath,
-    /// Delete it only if this session owns it, as 0x10000a2b3c40001; `none`: only if no session does
+    /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no session does
     #[arg(long, value_name = "SESSION", value_parser = owner)]
     pub session: Option<Owner>,
     /// Delete it only if this transaction created it
@@ -46,10 +46,10 @@ pub(in crate::cli) struct DeleteOptions {
     /// Show what would be done, and change nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Delete it even if it holds and its owner is connected, or may be
+    /// Delete it even if it holds the lock and its owner is connected, or may be
     #[arg(long)]
     pub even_if_live: bool,
-    /// Delete it even if the deletion cannot be guarded: an owner who takes its name at that moment may lose the node instead
+    /// Delete it even if the deletion cannot be guarded: another owner who takes its name at that moment may lose its node instead
     #[arg(long)]
     pub even_if_unguarded: bool,
     /// Ask the owner to release instead, as Curator does it: works if the application made the lock revocable

@@ -17,19 +17,15 @@ pub(super) fn plan(out: &mut impl Write, plan: &DeletePlan) -> io::Result<()> {
         writeln!(out, "{verb}: {}", escaped(node.path.as_str()))?;
         let mut line = |name: &str, text: &str| writeln!(out, "  {name:<9} {}", escaped(text));
         let recipe = node.recipe.map_or("no known recipe", Recipe::title);
-        match &node.lock_name {
-            Some(name) => line("lock", &format!("{} {name}   {recipe}", node.lock))?,
-            None => line("lock", &format!("{}   {recipe}", node.lock))?,
-        }
+        let name = node.lock_name.as_ref().map_or_else(String::new, |name| format!(" {name}"));
+        line("lock", &format!("{}{name}   {recipe}", node.lock))?;
         if let Some(sequence) = node.sequence {
             line("number", &sequence.0.to_string())?;
         }
         line("state", node.state.map_or("nobody contends", ContenderState::id))?;
         let session = node.session.map_or_else(|| "none".to_owned(), |session| session.to_string());
-        match &node.client {
-            Some(client) => line("session", &format!("{session}   {client}"))?,
-            None => line("session", &session)?,
-        }
+        let client = node.client.as_ref().map_or_else(String::new, |client| format!("   {client}"));
+        line("session", &format!("{session}{client}"))?;
         line("czxid", &format!("{}   version {}", node.czxid, node.version))?;
         line("owner", node.liveness.id())?;
         line("evidence", &node.evidence)?;
