@@ -235,7 +235,10 @@ mod tests {
                 assert!(caption.is_ascii() && !caption.contains('\n') && !caption.is_empty(), "{caption:?}");
                 assert!(step.lock.as_deref().is_none_or(|lock| locks.contains(&lock)), "{caption:?}");
                 assert!(step.screen != TourScreen::Queue || step.lock.is_some(), "{caption:?}");
-                assert!(step.action.is_none_or(|act| act.is_of_clients() == scene.scripted.is_none()), "{caption:?}");
+                assert!(
+                    step.action.is_none_or(|action| action.is_of_clients() == scene.scripted.is_none()),
+                    "{caption:?}"
+                );
                 assert!(step.lasts >= Duration::from_secs(2), "{caption:?}");
                 assert!(step.types.iter().all(|typed| typed.after < step.lasts), "{caption:?}");
             }

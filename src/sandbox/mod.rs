@@ -4,7 +4,7 @@
 //! Any ZooKeeper client can connect: sessions, the tree with ephemeral, sequential, container and TTL nodes, ACLs, all kinds
 //! of watches, multi, and the four-letter words behave as those of ZooKeeper 3.8.0 as Debian ships it, with extended types
 //! enabled. It keeps nothing on disk, has no other members, no TLS, no SASL, no quotas, no reconfiguration and no
-//! AdminServer, and never stands in for a real ensemble.
+//! AdminServer, and is no replacement for a real ensemble.
 //!
 //! Where it differs on purpose: it is bounded ([`SandboxConfig`], and at most 128 ACLs a node) where a real server takes what
 //! comes; a `check` outside of a multi is answered, which 3.8.0 never does; lists of children, and the nodes that go with a

@@ -16,7 +16,7 @@ use crate::znode::ZnodePath;
 const HOLD: Duration = Duration::from_secs(1);
 
 /// Each holds one lock until [`SceneAction::Cross`]; then each waits for the other until [`SceneAction::Break`] ends one of them.
-pub(super) async fn play(
+pub(super) async fn run(
     sessions: &mut SceneSessions,
     [first, second]: [&ZnodePath; 2],
     behind: u32,
@@ -34,7 +34,7 @@ pub(super) async fn play(
     let workers = async {
         until(&mut actions, SceneAction::Cross).await;
         let wanted = lock(&two, first, 2)?;
-        let survivor = async {
+        let second_worker = async {
             let both = wanted.acquire().await;
             sleep(HOLD).await;
             for guard in both.into_iter().chain([held_too]) {
@@ -42,7 +42,7 @@ pub(super) async fn play(
                 let _ = guard.release().await;
             }
         };
-        let victim = async {
+        let first_worker = async {
             let wanted = lock(&one, second, 1)?;
             tokio::select! {
                 _got = wanted.acquire() => pending::<()>().await,
@@ -52,7 +52,7 @@ pub(super) async fn play(
             sessions.close_session(one).await;
             Ok::<(), String>(())
         };
-        tokio::join!(survivor, victim).1
+        tokio::join!(second_worker, first_worker).1
     };
     tokio::join!(waiting, workers).1
 }
@@ -65,7 +65,7 @@ async fn once(lock: &Lock) {
     }
 }
 
-/// Waits for that act; for ever, when no more will come.
+/// Waits for that action; for ever, when no more will come.
 async fn until(actions: &mut mpsc::Receiver<SceneAction>, wanted: SceneAction) {
     while let Some(action) = actions.recv().await {
         if action == wanted {

@@ -23,7 +23,7 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 const MAX_ATTEMPTS: u32 = 30;
 
 /// Workers that take turns at a lock until they are stopped.
-pub(super) async fn play(
+pub(super) async fn run(
     sessions: &mut SceneSessions,
     setup_session: &Client,
     lock: &ZnodePath,
@@ -42,9 +42,9 @@ pub(super) async fn play(
         };
         workers_at_work.push(Worker { session, lock: lock.clone(), number, hold, slip });
     }
-    let obeying = async {
-        while let Some(act) = actions.recv().await {
-            match act {
+    let acting = async {
+        while let Some(action) = actions.recv().await {
+            match action {
                 SceneAction::LoseReply => slips.store(true, Ordering::Relaxed),
                 SceneAction::CleanUp => clean_up(setup_session, lock).await.map_err(|error| error.to_string())?,
                 _ => {}
@@ -54,7 +54,7 @@ pub(super) async fn play(
     };
     let working = try_join_all(workers_at_work.iter().map(Worker::work));
     tokio::select! {
-        obeyed = obeying => obeyed,
+        acted = acting => acted,
         worked = working => worked.map(drop).map_err(|error| format!("a worker of {lock} ended: {error}")),
     }
 }

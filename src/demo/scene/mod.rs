@@ -28,7 +28,7 @@ pub enum SceneCommand {
     /// A scene begins; the one before is over.
     Start {
         /// What its sessions do.
-        play: ScriptedClients,
+        clients: ScriptedClients,
         /// Its locks, in the order of [`ScriptedClients::locks`](crate::demo::ScriptedClients::locks).
         locks: Vec<ZnodePath>,
     },
@@ -71,17 +71,17 @@ impl SceneRunner {
     /// Outside of a Tokio runtime.
     pub fn send(&mut self, command: SceneCommand) {
         match command {
-            SceneCommand::Start { play, locks } => {
+            SceneCommand::Start { clients, locks } => {
                 self.clear();
                 let (actions, received) = mpsc::channel(MAX_QUEUED_ACTIONS);
                 let stop = CancellationToken::new();
                 let scene =
-                    run_scene(self.connection.clone(), play, locks, received, stop.clone(), self.failed.clone());
+                    run_scene(self.connection.clone(), clients, locks, received, stop.clone(), self.failed.clone());
                 self.running = Some(RunningScene { actions, stop, task: tokio::spawn(scene) });
             }
-            SceneCommand::Act(act) => {
-                // A scene that could not be played has said so; nothing else lets eight actions wait.
-                let _ = self.running.as_ref().map(|running| running.actions.try_send(act));
+            SceneCommand::Act(action) => {
+                // A scene that failed has reported so; nothing else lets eight actions wait.
+                let _ = self.running.as_ref().map(|running| running.actions.try_send(action));
             }
             SceneCommand::End => self.clear(),
         }
@@ -95,7 +95,7 @@ impl SceneRunner {
         }
     }
 
-    /// Why a scene cannot be played, as a sentence without a full stop; never comes as long as all goes well. Cancel safe.
+    /// Why a scene failed, as a sentence without a full stop; never comes as long as all goes well. Cancel safe.
     pub async fn failure(&mut self) -> String {
         match self.failures.recv().await {
             Some(why) => why,
@@ -120,15 +120,15 @@ impl Drop for SceneRunner {
 /// One scene, from its first session to the end of the last.
 async fn run_scene(
     connection: ConnectOptions,
-    play: ScriptedClients,
+    clients: ScriptedClients,
     locks: Vec<ZnodePath>,
     actions: mpsc::Receiver<SceneAction>,
     stop: CancellationToken,
     failed: mpsc::Sender<String>,
 ) {
     let mut sessions = SceneSessions { connection, sessions: Vec::new(), transports: Vec::new() };
-    let played = stop.run_until_cancelled(sessions.run(play, &locks, actions)).await;
-    if let Some(Err(why)) = played {
+    let outcome = stop.run_until_cancelled(sessions.run(clients, &locks, actions)).await;
+    if let Some(Err(why)) = outcome {
         let _ = failed.try_send(why);
         // Its nodes stay until the scene is over, so that one can look at them.
         stop.cancelled().await;
@@ -147,7 +147,7 @@ struct SceneSessions {
 impl SceneSessions {
     async fn run(
         &mut self,
-        play: ScriptedClients,
+        clients: ScriptedClients,
         locks: &[ZnodePath],
         actions: mpsc::Receiver<SceneAction>,
     ) -> Result<(), String> {
@@ -155,12 +155,12 @@ impl SceneSessions {
         for lock in locks {
             make(&setup_session, lock).await.map_err(|error| format!("{lock} cannot be made: {error}"))?;
         }
-        match (play, locks) {
+        match (clients, locks) {
             (ScriptedClients::LostReply { workers, hold, .. }, [lock]) => {
-                lost_reply::play(self, &setup_session, lock, workers, hold, actions).await
+                lost_reply::run(self, &setup_session, lock, workers, hold, actions).await
             }
             (ScriptedClients::Cycle { behind, .. }, [first, second]) => {
-                cycle::play(self, [first, second], behind, actions).await
+                cycle::run(self, [first, second], behind, actions).await
             }
             _ => Err("the scene does not have the locks that it needs".to_owned()),
         }

@@ -65,7 +65,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..300)
 }
 
-fn play(model: &mut Model, steps: &[Step]) {
+fn run_steps(model: &mut Model, steps: &[Step]) {
     let pool = pool();
     for step in steps {
         match *step {
@@ -91,7 +91,7 @@ proptest! {
         roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b/lock", "/b/q"])],
     ) {
         let mut model = Model::new(&roots, WatchStyle::Recursive);
-        play(&mut model, &steps);
+        run_steps(&mut model, &steps);
         if steps.iter().rev().any(|step| matches!(step, Step::Cut)) {
             model.reconnect();
         }
@@ -106,7 +106,7 @@ proptest! {
         roots in prop_oneof![Just(vec!["/"]), Just(vec!["/a", "/b"])],
     ) {
         let mut model = Model::new(&roots, WatchStyle::OneShot);
-        play(&mut model, &steps);
+        run_steps(&mut model, &steps);
         if steps.iter().rev().any(|step| matches!(step, Step::Cut)) {
             model.reconnect();
         }
@@ -129,7 +129,7 @@ proptest! {
         watching in prop_oneof![3 => Just(WatchStyle::Recursive), 1 => Just(WatchStyle::OneShot)],
     ) {
         let mut model = Model::new(&roots, watching);
-        play(&mut model, &steps);
+        run_steps(&mut model, &steps);
         model.reconnect();
         model.settle();
         let mut table = LockTable::new([]);

@@ -22,14 +22,14 @@ impl Machine {
         } else {
             self.resume(id, &connect, timeout, now)
         };
-        let greeting = match session {
-            Some(session) => Greeting { timeout, session, password: self.sessions.password(session) },
-            None => Greeting { timeout: 0, session: 0, password: [0; PASSWORD_LENGTH] },
+        let answer = match session {
+            Some(session) => HandshakeAnswer { timeout, session, password: self.sessions.password(session) },
+            None => HandshakeAnswer { timeout: 0, session: 0, password: [0; PASSWORD_LENGTH] },
         };
         let says_read_only = connect.says_read_only.then_some(false);
-        self.push(id, |out| greeting.write(out, says_read_only));
+        self.push(id, |out| answer.write(out, says_read_only));
         match session {
-            Some(session) => self.welcome(id, session, timeout, now),
+            Some(session) => self.enter_session(id, session, timeout, now),
             None => self.end(id, CloseReason::NoSession),
         }
     }
@@ -50,7 +50,7 @@ impl Machine {
         Some(session)
     }
 
-    fn welcome(&mut self, id: usize, session: i64, timeout: i64, now: i64) {
+    fn enter_session(&mut self, id: usize, session: i64, timeout: i64, now: i64) {
         let zxid = self.zxid;
         if let Some(connection) = self.connections.get_mut(id) {
             connection.session = Some((session, timeout));
@@ -61,13 +61,13 @@ impl Machine {
 }
 
 /// The answer to a handshake.
-struct Greeting {
+struct HandshakeAnswer {
     timeout: i64,
     session: i64,
     password: [u8; PASSWORD_LENGTH],
 }
 
-impl Greeting {
+impl HandshakeAnswer {
     fn write(&self, out: &mut Vec<u8>, read_only: Option<bool>) {
         frame(out, |out| {
             out.put_int(0); // the protocol's version

@@ -140,17 +140,17 @@ fn a_lost_connection_leaves_the_session_but_not_its_watches() {
 fn what_waits_unread_beyond_the_bound_ends_the_connection() {
     let mut machine =
         Machine::new(SandboxConfig { max_unread: 1000, ..SandboxConfig::default() }, [7; PASSWORD_LENGTH], NOW);
-    let (deaf, other) = (session(&mut machine, 5000), session(&mut machine, 5000));
+    let (unread, other) = (session(&mut machine, 5000), session(&mut machine, 5000));
     let watch = request(1, op::ADD_WATCH, |out| {
         out.put_text("/");
         out.put_int(1);
     });
-    send(&mut machine, deaf, &watch, NOW);
+    send(&mut machine, unread, &watch, NOW);
     for n in 0..50 {
         send(&mut machine, other, &create(n, &format!("/n{n}"), 0), NOW);
     }
     let mut buffer = Vec::new();
-    assert_eq!(machine.take(deaf, &mut buffer), Some(CloseReason::Unread));
+    assert_eq!(machine.take(unread, &mut buffer), Some(CloseReason::Unread));
     assert!(buffer.is_empty());
 }
 

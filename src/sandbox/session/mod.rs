@@ -15,7 +15,7 @@ const SERVER_ID: i64 = 1;
 pub struct SessionEntry {
     /// The connection that it is on, if any.
     pub connection: Option<usize>,
-    /// When it expires, unless it is heard of.
+    /// When it expires unless its client sends something, in milliseconds since 1970.
     pub expires: i64,
 }
 
@@ -69,7 +69,7 @@ impl SessionTable {
         password
     }
 
-    /// Puts a session's end off, for it was heard of; `false` when there is none.
+    /// Postpones a session's expiry, since its client sent something; `false` when there is no such session.
     pub fn touch(&mut self, id: i64, timeout: i64, now: i64) -> bool {
         let expires = self.round(now, timeout);
         let Some(session) = self.known.get_mut(&id) else { return false };
@@ -93,7 +93,7 @@ impl SessionTable {
         self.by_expiry.first().filter(|(expires, _)| *expires <= now).map(|(_, id)| *id)
     }
 
-    /// When the next session expires, unless it is heard of.
+    /// When the next session expires unless its client sends something.
     pub fn next_expiry(&self) -> Option<i64> {
         self.by_expiry.first().map(|(expires, _)| *expires)
     }

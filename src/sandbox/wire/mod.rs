@@ -1,4 +1,4 @@
-//! What is on the wire: frames, jute, requests, replies, events. Bounded: nothing here believes a length.
+//! What is on the wire: frames, jute, requests, replies, events. Bounded: no length is trusted.
 
 mod code;
 mod event;

@@ -115,7 +115,7 @@ impl Tour {
         match &self.scene().scripted {
             Some(play) => {
                 let locks = ScriptedClients::locks(play).into_iter().map(|lock| self.path(lock)).collect();
-                SceneCommand::Start { play: play.clone(), locks }
+                SceneCommand::Start { clients: play.clone(), locks }
             }
             None => SceneCommand::End,
         }

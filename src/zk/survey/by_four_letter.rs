@@ -93,7 +93,7 @@ impl ByFourLetter<'_> {
 
     /// The server lists only the connections of the port on which it is asked, but counts those of all its ports. Between the
     /// two answers connections come and go, above all those of everybody's words: where it counts more than it lists, it is
-    /// asked again before that is believed.
+    /// asked again before it is taken to list only a part.
     async fn take_connections(&mut self, asked: WordReply) {
         let Ok(mut answer) = self.take_or_note(asked) else { return };
         let mut counted = self.answers.server.connections;

@@ -75,7 +75,7 @@ pub(super) async fn find_members(target: &ConnectString, config: &EnsembleConfig
         }
     }
     let of_string = members.len();
-    let mut known = futures::future::join_all(members.iter().map(|seat| resolve(seat.label.clone()))).await;
+    let mut known = futures::future::join_all(members.iter().map(|member| resolve(member.label.clone()))).await;
     let clients = configured.iter().map(|server| resolve(client_address(server, target).unwrap_or_default()));
     let clients = futures::future::join_all(clients).await;
     let mut taken = vec![false; of_string];
@@ -146,7 +146,7 @@ fn configured_member(
 }
 
 fn forget_shared_hosts(members: &mut [MemberAddress]) {
-    let hosts: Vec<String> = members.iter().map(|seat| seat.host.clone()).collect();
+    let hosts: Vec<String> = members.iter().map(|member| member.host.clone()).collect();
     for member in members {
         if hosts.iter().filter(|host| **host == member.host).count() > 1 {
             member.admin_host = None;
@@ -170,8 +170,8 @@ mod tests {
     use crate::zk::admin::AdminUrl;
     async fn addresses(connect: &str, config: &str) -> Vec<String> {
         let target = ConnectString::parse(connect, false).expect("a connect string");
-        let seats = find_members(&target, &EnsembleConfig::read(config.as_bytes())).await.members;
-        seats.into_iter().map(|seat| seat.four_letter.unwrap_or(format!("? {}", seat.label))).collect()
+        let members = find_members(&target, &EnsembleConfig::read(config.as_bytes())).await.members;
+        members.into_iter().map(|member| member.four_letter.unwrap_or(format!("? {}", member.label))).collect()
     }
 
     #[tokio::test]
@@ -255,17 +255,17 @@ mod tests {
             let config = EnsembleConfig::read(config.replace("evil.example", "10.0.0.9").as_bytes());
             let target = ConnectString::parse("10.0.0.1:2181,10.0.0.2:2181", false).expect("a connect string");
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-            let seats = runtime.block_on(find_members(&target, &config)).members;
-            prop_assert!(seats.len() <= MAX_MEMBERS);
-            for seat in seats {
-                prop_assert!(seat.four_letter.as_deref().is_none_or(is_member_address), "{:?}", seat);
-                prop_assert!(seat.admin_host.as_deref().is_none_or(is_host), "{:?}", seat);
-                if let Some(host) = &seat.admin_host {
+            let members = runtime.block_on(find_members(&target, &config)).members;
+            prop_assert!(members.len() <= MAX_MEMBERS);
+            for member in members {
+                prop_assert!(member.four_letter.as_deref().is_none_or(is_member_address), "{:?}", member);
+                prop_assert!(member.admin_host.as_deref().is_none_or(is_host), "{:?}", member);
+                if let Some(host) = &member.admin_host {
                     let url = AdminUrl::default().at(host).parse::<hyper::Uri>().expect("a URL");
                     prop_assert_eq!((url.path(), url.port_u16(), url.query()), ("/commands", Some(8080), None));
                 }
-                let named = ["10.0.0.1:2181", "10.0.0.2:2181"].contains(&&*seat.label);
-                prop_assert_eq!(seat.named_by == NamedBy::User, named, "{:?}", seat);
+                let named = ["10.0.0.1:2181", "10.0.0.2:2181"].contains(&&*member.label);
+                prop_assert_eq!(member.named_by == NamedBy::User, named, "{:?}", member);
             }
         }
     }

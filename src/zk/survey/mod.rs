@@ -135,8 +135,8 @@ pub async fn survey_once(options: &SurveyOptions, watchers: bool) -> Result<Serv
     }
     let own = OwnSession::once(&options.connection, &target, options.limits.within).await;
     let MemberList { members: addresses, incomplete } = find_members(&target, &own.configured).await;
-    let asked = addresses.into_iter().map(|seat| async {
-        let mut member = Member::new(seat, options, &target);
+    let asked = addresses.into_iter().map(|address| async {
+        let mut member = Member::new(address, options, &target);
         let load = member.ask(&own, watchers).await;
         (member.into_view(), load)
     });

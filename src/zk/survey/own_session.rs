@@ -24,10 +24,10 @@ const REQUEST_TIMEOUT: Duration = Duration::from_millis(500);
 /// How long it waits before it asks for a session again: at first, and at most.
 const RETRY_PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(30));
 
-/// After so long the leader may not know that our session was heard since: followers report it with their pings.
+/// After this time without a request, the leader may not know at once of a new one: followers report it with their pings.
 const FRESH_AT_LEADER_FOR: Duration = Duration::from_secs(3);
 
-/// How long a follower takes to report to the leader who was heard, with a tick of two seconds.
+/// How long a follower takes to report to the leader which sessions sent something, with a tick of two seconds.
 const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 
 /// Our own session and what it found out.
@@ -46,7 +46,7 @@ impl OwnSession {
     pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
         let mut own = Self::default();
         if let Ok(Ok(client)) = timeout(within, connect(&above_chroot(options, target))).await {
-            own.welcome(client).await;
+            own.adopt(client).await;
         }
         own
     }
@@ -58,7 +58,7 @@ impl OwnSession {
         while !found.is_closed() {
             match connect(&options).await {
                 Ok(client) => {
-                    own.welcome(client.clone()).await;
+                    own.adopt(client.clone()).await;
                     found.send_replace(own.clone());
                     backoff.reset();
                     own.stay(&client, &found).await;
@@ -86,7 +86,7 @@ impl OwnSession {
         }
     }
 
-    async fn welcome(&mut self, client: Client) {
+    async fn adopt(&mut self, client: Client) {
         self.read_config(&client).await;
         *self.touched.lock().await = Some(Instant::now());
         self.client = Some(client);
@@ -114,8 +114,8 @@ impl OwnSession {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }
 
-    /// Makes our session heard, so that its expiry and its last response show what the time is at the servers. Waits a short while
-    /// when it was silent before, until the leader knows.
+    /// Sends a request on our session, so that its expiry and its last response show what the time is at the servers. When it had sent
+    /// none for some time, waits a short while until the leader knows; `None` when there is no session or no answer.
     pub(super) async fn touch(&self, load: &mut Load) -> Option<Anchor> {
         let client = self.client.as_ref()?;
         let began = Instant::now();

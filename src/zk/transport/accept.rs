@@ -17,10 +17,10 @@ use super::{Flow, TransportShared, relay};
 /// How long a connection may take to show the secret. The library does it at once.
 const PROOF_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many connections may be about to show it. One more throws out the oldest.
+/// How many connections may be about to show the secret. One more closes the oldest.
 const MAX_UNPROVEN: usize = 16;
 
-/// How long it rests after it could not accept: there is no socket left, or the like.
+/// The pause after a connection could not be accepted, for want of a socket or the like.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// How long the connection before may take to see its end and report why, when the library has made a new one.

@@ -24,7 +24,7 @@ impl Exchange {
     }
 }
 
-/// What the client says.
+/// What the client sends.
 pub(super) struct ClientToServer<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,
@@ -66,7 +66,7 @@ impl Direction for ClientToServer<'_> {
     }
 }
 
-/// What the server says.
+/// What the server sends.
 pub(super) struct ServerToClient<'a> {
     shared: &'a TransportShared,
     exchange: &'a Exchange,

@@ -1,4 +1,4 @@
-//! What is done to what passes, and what is counted of it.
+//! How a transport delays, pauses, loses or cuts what passes, and what it counts.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 /// How a transport treats what passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Flow {
-    /// How long everything is kept, each way.
+    /// By how much everything is delayed, each way.
     pub(crate) delay: Duration,
     /// Whether nothing passes, while the connection stays.
     pub(crate) paused: bool,
     /// Whether there is no connection.
     pub(crate) cut: bool,
-    /// Whether what the server says is lost. The connection ends soon after the first byte of that.
+    /// Whether what the server sends is lost. The connection ends soon after the first lost byte.
     pub(crate) loses_replies: bool,
 }
 
@@ -104,8 +104,8 @@ impl LastHeard {
     }
 }
 
-/// Lets connections write only while the transport is not cut. A cut takes effect with the call that makes it: of a connection that
-/// was there before, not one byte more is handed to the system, also when the cut is mended at once.
+/// Lets connections write only while the transport is not cut. A cut takes effect with the call that makes it: not one byte more of
+/// an older connection is handed to the system, even when the cut is healed at once.
 #[derive(Debug, Default)]
 pub(super) struct Gate(Mutex<Cuts>);
 
@@ -120,7 +120,7 @@ struct Cuts {
 pub(super) struct Admission(u64);
 
 impl Gate {
-    /// Cuts, or mends.
+    /// Cuts, or heals.
     pub(super) fn set(&self, is_cut: bool) {
         let mut cuts = self.lock();
         if is_cut && !cuts.is_cut {

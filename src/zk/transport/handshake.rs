@@ -33,8 +33,8 @@ impl ConnectRequest {
         let (head, rest) = frame.split_at_checked(REQUEST_HEAD)?;
         let (password, read_only) = rest.split_first_chunk::<PASSWORD_LENGTH>()?;
         let length = int(head, 24)?;
-        let is_right = int(head, 0)? == 0 && length == i32::try_from(PASSWORD_LENGTH).ok()? && read_only.len() <= 1;
-        is_right.then_some(Self {
+        let is_valid = int(head, 0)? == 0 && length == i32::try_from(PASSWORD_LENGTH).ok()? && read_only.len() <= 1;
+        is_valid.then_some(Self {
             last_zxid: long(head, 4)?,
             timeout: int(head, 12)?,
             session: long(head, 16)?,

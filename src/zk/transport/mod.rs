@@ -1,4 +1,4 @@
-//! What stands between the client library and the servers: all sessions of this program go through it.
+//! The transport between the client library and the servers: all sessions of this program go through one.
 //!
 //! A [`Transport`] is a port on loopback that serves one client of this very process ([`secret`]). The library connects to it in
 //! plain text; the transport connects to a member of the ensemble, over TLS where that is wanted, and so knows the cause of
@@ -44,8 +44,8 @@ use self::secret::Secret;
 use super::dial::Dialer;
 use super::fault::{ServerFault, Unreachable};
 
-/// The way of one client to the servers. It ends with this value: what passed through it is cut, and its port stays taken until the
-/// client's session is over, so that nobody else can take it and be shown what the library shows.
+/// The connection of one client to the servers. It ends with this value: its connections are cut, and its port stays taken until the
+/// client's session is over, so that nobody else can take the port and receive the secret from the library.
 #[derive(Debug)]
 pub(crate) struct Transport {
     address: SocketAddr,
@@ -102,7 +102,7 @@ impl Transport {
         self.address
     }
 
-    /// What the client must go on with.
+    /// The session with which the client must begin: it carries the secret.
     pub(super) fn session(&self) -> SessionInfo {
         self.secret.session()
     }
@@ -145,7 +145,7 @@ impl Transport {
 }
 
 impl TransportState {
-    /// Whether the last client takes itself for connected.
+    /// Whether the last client reports that it is connected.
     fn client_believes_connected(&self) -> bool {
         self.clients.last().is_some_and(|client| client.peek_state() == SessionState::SyncConnected)
     }

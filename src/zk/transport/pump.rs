@@ -1,4 +1,4 @@
-//! Moves what one side says to the other.
+//! Passes on what one side of a connection sends to the other.
 
 use std::collections::VecDeque;
 use std::future::poll_fn;
@@ -26,11 +26,11 @@ const CUT_AFTER_LOSS_DELAY: Duration = Duration::from_millis(300);
 /// How a direction ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// Who is read has nothing more to say.
+    /// The side that is read has closed.
     Closed,
     /// Nothing can be written any more.
     Unwritable,
-    /// This side of it: a cut, a loss, or a fault in what was read.
+    /// The transport stopped it: a cut, a loss, or a fault in what was read.
     Stopped,
 }
 

@@ -1,4 +1,4 @@
-//! How a transport knows its own process.
+//! The secret by which a transport recognizes its own process.
 //!
 //! Whoever connects to a transport must show, as the password of the session that it asks for, a secret that only this process
 //! knows. The client library can show it from its first frame on, since it can be asked to go on with a session; but such a
@@ -107,7 +107,7 @@ async fn pair_once() -> io::Result<Secret> {
     let mut serving = std::pin::pin!(serving);
     let client = tokio::select! {
         served = &mut serving => match served {
-            // Whoever was served has closed: the library would not have.
+            // The other side has closed, which the library would not have done: it was a stranger.
             Ok(()) => return Err(io::ErrorKind::PermissionDenied.into()),
             Err(error) => return Err(error),
         },
@@ -119,7 +119,7 @@ async fn pair_once() -> io::Result<Secret> {
     Ok(Secret { bytes, session })
 }
 
-/// Gives a session with the secret, and answers heartbeats until the other side has enough.
+/// Gives a session with the secret, and answers heartbeats until the other side closes.
 async fn serve(mut stream: TcpStream, bytes: [u8; PASSWORD_LENGTH]) -> io::Result<()> {
     let Some(_) = read_asked(&mut stream).await? else { return Err(io::ErrorKind::InvalidData.into()) };
     let timeout = i32::try_from(PAIRING_TIMEOUT.as_millis()).unwrap_or(i32::MAX);

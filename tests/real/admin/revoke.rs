@@ -10,7 +10,7 @@ use crate::harness::zk;
 use crate::headless::program::{lockscope, run};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_that_listens_hears_the_question_and_the_next_one_acquires() {
+async fn a_holder_that_listens_releases_when_it_is_asked_and_the_next_one_acquires() {
     let (client, root) = place("revoke").await;
     let lock = format!("{root}/lock");
     let mut curator = Foreign::java(&Server::shared().connect_string());
@@ -32,7 +32,7 @@ async fn a_holder_that_listens_hears_the_question_and_the_next_one_acquires() {
     let (_folder, audit) = log();
     let outcomes = carry_out(zk::connect(&Server::shared().connect_string()).await, question, &audit).await;
     assert_eq!(outcomes[0].ending, Ending::Asked);
-    eventually("a holder that heard it", async || if curator.holds("first").await { Err("holds") } else { Ok(()) })
+    eventually("a holder that releases", async || if curator.holds("first").await { Err("holds") } else { Ok(()) })
         .await;
     curator.release("first").await;
     let next = curator.held("second").await;

@@ -59,7 +59,7 @@ async fn when_the_holder_crashes_the_next_has_the_lock_when_its_session_has_expi
     // The last heartbeat may be a third of the timeout old.
     let after = client(&status, next).since.saturating_sub(crashed_at);
     assert!(after >= SESSION / 2, "{after:?}");
-    assert_eq!((status.totals.violations, status.totals.outlived), (0, 0), "a dead process believes nothing");
+    assert_eq!((status.totals.violations, status.totals.outlived), (0, 0), "a dead process claims nothing");
     assert_eq!(fixture.fleet.stop().await.left_behind, Some(0));
 }
 
@@ -68,7 +68,7 @@ async fn when_a_waiter_crashes_its_place_falls_to_nobody_and_the_holder_keeps_th
     let server = Server::start();
     let (mut fixture, holder, middle) = one_holds_two_wait(&server, "/crash-waiter").await;
     fixture.order(FleetCommand::Crash(middle));
-    // When its node is gone, the one behind it hears of it, and finds that it is still not its turn.
+    // When its node is gone, the one behind it gets an event, and finds that it is still not its turn.
     let status = fixture.until_client(ClientId(3), "woken", |client| client.events == 1).await;
     assert_eq!(holders(&status), [holder]);
     fixture.order(FleetCommand::Leave(holder));
@@ -86,7 +86,7 @@ async fn a_frozen_holder_outlives_its_session_and_the_tokens_distinguish_the_two
         (client(&frozen, holder).state, client(&frozen, holder).link),
         (ClientState::Holding, LinkState::Paused)
     );
-    let status = fixture.until("two believers", |status| holders(status) == [holder, next]).await;
+    let status = fixture.until("two holders", |status| holders(status) == [holder, next]).await;
     assert_eq!((status.totals.outlived, status.totals.violations), (1, 0), "{status:#?}");
     let [overlap] = status.overlaps.as_slice() else { panic!("{status:#?}") };
     assert_eq!((overlap.first, overlap.second, overlap.outlived), (holder, next, true));

@@ -40,13 +40,13 @@ async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expire
     let (holder, mut waiter, node) = kazoo_holds_and_waits(&server, TIMEOUT).await;
     fixture.until_contenders(2).await;
     let path = format!("/lock/{node}");
-    fixture.until("a live owner", |fixture| fixture.life(&path) == OwnerState::Live).await;
+    fixture.until("a live owner", |fixture| fixture.owner_state(&path) == OwnerState::Live).await;
     assert!(fixture.suspicions(&path).is_empty());
     signal(&holder, "KILL");
     let found = fixture.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), Some(&*node));
     assert!(found.summary.contains("expires in "), "{}", found.summary);
-    assert_eq!(fixture.life(&path), OwnerState::Expiring);
+    assert_eq!(fixture.owner_state(&path), OwnerState::Expiring);
     fixture.until_contenders(1).await;
     fixture.clears(Code::ExpiringHolder).await;
     waiter.held("second").await;

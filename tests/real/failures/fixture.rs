@@ -232,7 +232,7 @@ impl ConsoleFixture {
     }
 
     /// Whether the owner of a node lives.
-    pub fn life(&self, node: &str) -> OwnerState {
+    pub fn owner_state(&self, node: &str) -> OwnerState {
         let path = ZnodePath::new(node).expect("a path");
         let (id, position) = self.table.position(&path).expect("it contends");
         let row = self.table.lock(id).and_then(|lock| lock.row(position)).expect("it is there");

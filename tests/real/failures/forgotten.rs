@@ -10,7 +10,7 @@ use crate::harness::relay::{Fault, Place, Relay, Then};
 use crate::harness::server::Server;
 use crate::harness::zk;
 
-/// A session that is heard of often.
+/// The timeout of a session whose client sends often.
 const TIMEOUT: Duration = Duration::from_secs(6);
 
 /// The first part of a name of Curator's mutex.

@@ -29,7 +29,7 @@ async fn turns(lock: &Lock, rounds: usize) -> usize {
 }
 
 /// As many sessions, each of which takes its turns.
-async fn crowd(at: &str, path: &str, algorithm: Algorithm, clients: usize, rounds: usize) -> usize {
+async fn contend_as_clients(at: &str, path: &str, algorithm: Algorithm, clients: usize, rounds: usize) -> usize {
     let turns = (0..clients).map(|_| async {
         let client = zk::connect(at).await;
         turns(&Lock::new(&client, path, algorithm).expect("a good path"), rounds).await
@@ -55,7 +55,7 @@ async fn visitors(at: &str, path: &str, algorithm: Algorithm, visits: usize) -> 
     count
 }
 
-/// A process with threads of a foreign library: recipe, path, threads and rounds of each crowd.
+/// A process with threads of a foreign library: recipe, path, number of threads and rounds.
 async fn foreign(mut process: Foreign, crowds: &[(&str, &str, usize, usize)]) -> usize {
     for (recipe, path, threads, rounds) in crowds {
         process.churn(&format!("{recipe}{path}"), recipe, path, *threads, *rounds).await;
@@ -81,7 +81,7 @@ impl Crowds {
 
     fn spawn(&mut self, path: &'static str, algorithm: Algorithm, clients: usize, rounds: usize) {
         let at = self.at.clone();
-        self.tasks.spawn(async move { crowd(&at, path, algorithm, clients, rounds).await });
+        self.tasks.spawn(async move { contend_as_clients(&at, path, algorithm, clients, rounds).await });
     }
 }
 

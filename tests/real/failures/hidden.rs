@@ -90,11 +90,11 @@ async fn a_node_whose_session_is_in_no_list_is_a_ghost_until_it_is_deleted() {
     let _watch = watch_node(&waiter, &head).await;
     drop(owner);
     fixture.until_contenders(2).await;
-    fixture.until("an end of its connection", |fixture| fixture.life(&head) == OwnerState::Expiring).await;
+    fixture.until("an end of its connection", |fixture| fixture.owner_state(&head) == OwnerState::Expiring).await;
     mask.hidden.send_replace(Some(session));
     let found = fixture.finds_within(&[2, 4], Code::Ghost, Severity::Critical).await;
     assert_eq!(found.node.as_deref(), head.strip_prefix("/lock/"));
-    assert_eq!(fixture.life(&head), OwnerState::Ghost);
+    assert_eq!(fixture.owner_state(&head), OwnerState::Ghost);
     waiter.delete(&head, None).await.expect("it is there");
     fixture.clears(Code::Ghost).await;
 }

@@ -46,7 +46,7 @@ async fn clients_that_move_from_a_stopped_member_to_another_are_not_accused() {
         ensemble.start_again(stopped);
         fixture.looks_on(&[0, 0]).await;
     }
-    let alive = |fixture: &ConsoleFixture| nodes.iter().all(|node| fixture.life(node) == OwnerState::Live);
+    let alive = |fixture: &ConsoleFixture| nodes.iter().all(|node| fixture.owner_state(node) == OwnerState::Live);
     fixture.until("all clients alive", |fixture| fixture.table.is_live() && alive(fixture)).await;
     assert_eq!(fixture.raised_at_least(Severity::Warning), [""; 0]);
 }

@@ -60,7 +60,7 @@ async fn a_persistent_contender_is_reported_until_it_is_deleted() {
     let node = format!("{prefix}{}", made.1);
     let found = fixture.finds_within(&[0], Code::PersistentContender, Severity::Warning).await;
     assert_eq!(found.node.as_deref(), node.strip_prefix("/lock/"));
-    assert_eq!(fixture.life(&node), OwnerState::Ownerless);
+    assert_eq!(fixture.owner_state(&node), OwnerState::Ownerless);
     client.delete(&node, None).await.expect("it is there");
     fixture.clears(Code::PersistentContender).await;
 }

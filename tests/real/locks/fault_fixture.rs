@@ -21,7 +21,7 @@ pub struct FaultFixture {
     pub recipe: Recipe,
     pub relay: Relay,
     /// Connected through the relay.
-    pub victim: Client,
+    pub faulty: Client,
     /// Connected directly, as are `third` and whoever looks.
     pub other: Client,
     pub third: Client,
@@ -34,8 +34,8 @@ impl FaultFixture {
         let server = Server::shared().connect_string();
         let path = zk::own_root("locks").await.split_off(server.len()) + "/lock";
         let relay = Relay::start(&server).await;
-        let victim = zk::connect(&relay.connect_string()).await;
-        Self { recipe, relay, victim, other: zk::connect(&server).await, third: zk::connect(&server).await, path }
+        let faulty = zk::connect(&relay.connect_string()).await;
+        Self { recipe, relay, faulty, other: zk::connect(&server).await, third: zk::connect(&server).await, path }
     }
 
     /// The ephemeral nodes of the lock that a session owns; of all sessions without one.

@@ -57,14 +57,14 @@ async fn under(faults: &[Fault], work: Work, recipe: Recipe) -> bool {
 
 async fn acquire(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     fixture.relay.arm(faults);
-    let acquired = within("an acquire", fixture.recipe.acquire(&fixture.victim, &fixture.path)).await;
+    let acquired = within("an acquire", fixture.recipe.acquire(&fixture.faulty, &fixture.path)).await;
     let struck = fixture.relay.disarm();
     let token = ended(fixture, faults, struck, acquired).await;
     fixture.assert_free(token).await;
     struck
 }
 
-/// Holds the outcome of the victim's acquire against the faults that struck, and ends what it got. Gives its token, or 0.
+/// Checks the outcome of the faulty client's acquire against the faults that struck, and releases what it got. Gives its token, or 0.
 async fn ended(fixture: &FaultFixture, faults: &[Fault], struck: bool, acquired: Result<Held, LockError>) -> i64 {
     let recipe = fixture.recipe;
     let expires = struck && faults.iter().any(|fault| fault.then == Then::Expire);
@@ -79,10 +79,10 @@ async fn ended(fixture: &FaultFixture, faults: &[Fault], struck: bool, acquired:
     if expires {
         assert_eq!(within("the loss", held.lost()).await, Loss::Expired, "{recipe:?} {faults:?}");
     } else {
-        fixture.assert_holds(&held, &fixture.victim).await;
+        fixture.assert_holds(&held, &fixture.faulty).await;
         let released = within("a release", held.release()).await;
         released.unwrap_or_else(|error| panic!("{recipe:?} {faults:?}: {error}"));
-        assert!(fixture.nodes_of(Some(&fixture.victim)).await.is_empty(), "{recipe:?} {faults:?}");
+        assert!(fixture.nodes_of(Some(&fixture.faulty)).await.is_empty(), "{recipe:?} {faults:?}");
     }
     token
 }
@@ -96,10 +96,10 @@ async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     let first = contend(recipe.rival(), &fixture.other).await.expect("no panic").expect("nobody holds");
     fixture.relay.record();
     fixture.relay.arm(faults);
-    let victim = contend(recipe, &fixture.victim);
+    let faulty = contend(recipe, &fixture.faulty);
     eventually("a waiter", async || {
         let log = fixture.relay.recorded();
-        if victim.is_finished() || log.iter().any(|passed| passed.is_watch_set()) { Ok(()) } else { Err(log) }
+        if faulty.is_finished() || log.iter().any(|passed| passed.is_watch_set()) { Ok(()) } else { Err(log) }
     })
     .await;
     fixture.assert_holds(&first, &fixture.other).await;
@@ -107,13 +107,13 @@ async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     let (mut last, mut struck) = (first.token(), false);
     first.release().await.expect("its connection is sound");
 
-    let mut contenders: FuturesUnordered<_> = [(true, victim), (false, third)]
-        .map(|(is_victim, task)| async move { (is_victim, task.await) })
+    let mut contenders: FuturesUnordered<_> = [(true, faulty), (false, third)]
+        .map(|(is_faulty, task)| async move { (is_faulty, task.await) })
         .into_iter()
         .collect();
-    while let Some((is_victim, outcome)) = contenders.next().await {
+    while let Some((is_faulty, outcome)) = contenders.next().await {
         let outcome = outcome.expect("no panic");
-        let token = if is_victim {
+        let token = if is_faulty {
             struck = fixture.relay.disarm();
             ended(fixture, faults, struck, outcome).await
         } else {
@@ -132,7 +132,7 @@ async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
 
 async fn release(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     let recipe = fixture.recipe;
-    let held = fixture.recipe.acquire(&fixture.victim, &fixture.path).await.expect("nobody holds");
+    let held = fixture.recipe.acquire(&fixture.faulty, &fixture.path).await.expect("nobody holds");
     let token = held.token();
     fixture.relay.arm(faults);
     let released = within("a release", held.release()).await;
@@ -198,7 +198,7 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
     fixture.relay.arm(&[Fault { place, then: Then::Stall }]);
     let (mut token, mut stopped) = (0, true);
     {
-        let mut acquiring = Box::pin(recipe.acquire(&fixture.victim, &fixture.path));
+        let mut acquiring = Box::pin(recipe.acquire(&fixture.faulty, &fixture.path));
         let stalled = eventually("a stop", async || {
             let waits = fixture.relay.recorded().iter().any(|passed| passed.is_watch_set());
             if fixture.relay.stalled() || waits { Ok(()) } else { Err(fixture.relay.recorded()) }
@@ -218,8 +218,8 @@ async fn given_up(recipe: Recipe, place: Place, contended: bool) -> bool {
     stopped &= fixture.relay.disarm();
     fixture.relay.resume();
     // What was held up has arrived when a later request is answered; until then there may be no node yet.
-    fixture.victim.check_stat("/").await.expect("its connection is sound");
-    eventually("the end of the node of who gave up", async || match fixture.nodes_of(Some(&fixture.victim)).await {
+    fixture.faulty.check_stat("/").await.expect("its connection is sound");
+    eventually("the end of the node of who gave up", async || match fixture.nodes_of(Some(&fixture.faulty)).await {
         nodes if nodes.is_empty() => Ok(()),
         nodes => Err(nodes),
     })

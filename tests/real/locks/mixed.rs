@@ -32,7 +32,7 @@ async fn turns(at: &str, recipe: Recipe, path: &str, rounds: usize) -> Vec<Strin
 }
 
 /// As many sessions as said, all at once, from the moment when somebody else has held the lock.
-async fn crowd(at: &str, recipe: Recipe, path: &str, clients: usize) -> Vec<String> {
+async fn contend_as_clients(at: &str, recipe: Recipe, path: &str, clients: usize) -> Vec<String> {
     let witness = zk::connect(at).await;
     eventually("a foreign holder", async || {
         if inside::records(&witness, path).await.is_empty() { Err("nobody has held") } else { Ok(()) }
@@ -76,7 +76,7 @@ async fn mixed_with(mut foreign: Foreign, at: &str, recipe: &str, called: Called
     let client = zk::connect(at).await;
     inside::prepare(&client, "/lock").await;
     foreign.churn_checked("theirs", recipe, "/lock", CLIENTS, ROUNDS).await;
-    let ours = crowd(at, Recipe::CHAIN.called(called), "/lock", CLIENTS).await;
+    let ours = contend_as_clients(at, Recipe::CHAIN.called(called), "/lock", CLIENTS).await;
     assert_eq!(foreign.churned("theirs").await, CLIENTS * ROUNDS);
     let records = inside::records(&client, "/lock").await;
     assert_in_order(&records, 2 * CLIENTS * ROUNDS);
@@ -111,7 +111,8 @@ async fn shared_chain_and_curators_readers_and_writers_stand_in_one_queue() {
     foreign.churn_checked("readers", "read", "/lock", 2, ROUNDS).await;
     foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
     let (reads, writes) = (Recipe::shared_chain(Access::Read), Recipe::shared_chain(Access::Write));
-    let (ours, more) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    let (ours, more) =
+        futures::join!(contend_as_clients(&at, reads, "/lock", 2), contend_as_clients(&at, writes, "/lock", 2));
     foreign.churned("readers").await;
     foreign.churned("writers").await;
     let records = inside::records(&client, "/lock").await;
@@ -130,7 +131,8 @@ async fn shared_chain_and_kazoos_writers_stand_in_one_queue() {
     foreign.churn_checked("writers", "write", "/lock", 2, ROUNDS).await;
     let [reads, writes] =
         [Access::Read, Access::Write].map(|access| Recipe::shared_chain(access).called(Called::AsKazoos));
-    let (ours, more) = futures::join!(crowd(&at, reads, "/lock", 2), crowd(&at, writes, "/lock", 2));
+    let (ours, more) =
+        futures::join!(contend_as_clients(&at, reads, "/lock", 2), contend_as_clients(&at, writes, "/lock", 2));
     foreign.churned("writers").await;
     let records = inside::records(&client, "/lock").await;
     assert_writers_in_order(&records, 6 * ROUNDS);

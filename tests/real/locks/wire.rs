@@ -198,20 +198,20 @@ async fn all_have_looked(queue: &[Counted]) {
 async fn events_of_a_release(recipe: Recipe, waiters: usize) -> usize {
     let (holder, path) = (Counted::new().await, path().await);
     let held = recipe.acquire(&holder.client, &path).await.expect("nobody holds");
-    let crowd = join_all((0..waiters).map(|_| Counted::new())).await;
+    let waiting = join_all((0..waiters).map(|_| Counted::new())).await;
     let mut tasks = Vec::new();
-    for (at, waiter) in crowd.iter().enumerate() {
+    for (at, waiter) in waiting.iter().enumerate() {
         tasks.push(waiter.queue(recipe, &path).await);
         if recipe == Recipe::HERD {
-            all_have_looked(&crowd[..=at]).await;
+            all_have_looked(&waiting[..=at]).await;
         }
     }
-    let before: u64 = crowd.iter().map(|waiter| waiter.relay.events()).sum();
+    let before: u64 = waiting.iter().map(|waiter| waiter.relay.events()).sum();
     // The first holds on until all events have been counted.
     let first = tasks.remove(0);
     held.release().await.expect("the connection is sound");
     let next = first.await.expect("no panic");
-    let events = async || crowd.iter().map(|waiter| waiter.relay.events()).sum::<u64>() - before;
+    let events = async || waiting.iter().map(|waiter| waiter.relay.events()).sum::<u64>() - before;
     let expected = if recipe == Recipe::HERD { waiters as u64 } else { 1 };
     eventually("the events", async || match events().await {
         seen if seen >= expected => Ok(()),

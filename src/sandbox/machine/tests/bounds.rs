@@ -94,14 +94,14 @@ fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first
     let options = SandboxConfig { max_buffered: 1_000_000, max_unread: 400_000, ..SandboxConfig::default() };
     let mut machine = with(options);
     let (writer, quiet) = (session(&mut machine, 5000), session(&mut machine, 5000));
-    let deaf: Vec<usize> = (0..20).map(|_| session(&mut machine, 5000)).collect();
-    for id in &deaf {
+    let unread: Vec<usize> = (0..20).map(|_| session(&mut machine, 5000)).collect();
+    for id in &unread {
         send(&mut machine, *id, &watch(1, "/"), NOW);
     }
     let long = format!("/{}", "n".repeat(9_000));
     send(&mut machine, writer, &create(1, &long, 0), NOW);
     // The first of them already has more to read than the others.
-    push(&mut machine, deaf[0], &(0..20).flat_map(|n| list(n, "/", false)).collect::<Vec<_>>());
+    push(&mut machine, unread[0], &(0..20).flat_map(|n| list(n, "/", false)).collect::<Vec<_>>());
     for n in 0..100 {
         let (replies, end) = send(&mut machine, writer, &data(n, &long, b"x"), NOW);
         assert_eq!((outcomes(&replies), end), (vec![(n, 0)], None), "who reads goes on");
@@ -109,9 +109,9 @@ fn all_clients_together_take_no_more_than_they_may_and_who_takes_most_goes_first
         assert_eq!(machine.buffered(), sum(&machine));
     }
     let ended = |id: &usize| machine.connections[*id].end;
-    assert_eq!(ended(&deaf[0]), Some(CloseReason::Crowded));
+    assert_eq!(ended(&unread[0]), Some(CloseReason::Crowded));
     assert_eq!((ended(&writer), ended(&quiet)), (None, None));
-    for id in deaf.into_iter().chain([writer, quiet]) {
+    for id in unread.into_iter().chain([writer, quiet]) {
         machine.forget(id);
     }
     assert_eq!(machine.buffered(), 0);
