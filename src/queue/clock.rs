@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn delays_alone_are_no_difference_and_old_nodes_tell_nothing() {
+    fn delays_alone_are_no_difference_and_old_nodes_show_nothing() {
         let mut clock = Clock::default();
         clock.found(Timestamp(0), Timestamp(1_000_000));
         assert_eq!(clock.ahead_ms(), 0);
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_node_from_the_future_tells_that_the_server_is_ahead() {
+    fn a_node_from_the_future_shows_that_the_server_is_ahead() {
         let mut clock = Clock::default();
         clock.found(Timestamp(95_000), Timestamp(90_000));
         assert_eq!(clock.ahead_ms(), -5_000);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_was_set_right_is_believed_after_some_creations() {
+    fn a_clock_that_was_set_right_counts_after_some_creations() {
         let mut clock = Clock::default();
         clock.created(Timestamp(0), Timestamp(-60_000));
         for _ in 0..SAMPLES {

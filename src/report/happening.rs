@@ -57,7 +57,7 @@ mod tests {
     use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     #[test]
-    fn an_acquisition_is_told_with_every_field_of_the_contract() {
+    fn an_acquisition_has_every_field_of_the_contract() {
         let path = ZnodePath::new("/locks/billing").unwrap();
         let happening = Happening {
             at: Timestamp(1_714_574_467_250),

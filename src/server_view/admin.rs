@@ -176,7 +176,7 @@ mod tests {
     use crate::server_view::WatchEventTotals;
 
     #[test]
-    fn a_real_server_tells_who_is_connected() {
+    fn a_real_servers_answer_says_who_is_connected() {
         let found = connections(include_bytes!("captures/standalone-connections.json")).expect("an answer");
         assert_eq!(found.len(), 4);
         let first = found.iter().find(|one| one.session == SessionId(72_058_362_343_522_313)).expect("listed");
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_server_tells_when_sessions_expire_and_who_watches_what() {
+    fn a_real_servers_answer_says_when_sessions_expire_and_who_watches_what() {
         let sessions = dump(include_bytes!("captures/standalone-dump.json")).expect("an answer");
         assert_eq!(sessions.len(), 4);
         assert!(dump(include_bytes!("captures/follower-dump.json")).expect("an answer").is_empty());
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_real_server_tells_its_figures() {
+    fn a_real_servers_answer_has_its_figures() {
         let found = monitor(include_bytes!("captures/standalone-monitor.json")).expect("an answer");
         assert_eq!(found.fired, Some(WatchEventTotals::default()));
         assert_eq!((found.watches, found.connections), (Some(6), Some(4)));

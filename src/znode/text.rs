@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escape_that_stands_in_the_name_itself_is_told_from_one_that_was_made() {
+    fn an_escape_that_stands_in_the_name_itself_looks_unlike_one_that_was_made() {
         assert_ne!(escaped("\n"), escaped("\\n"));
         assert_ne!(escaped_bytes(b"\xff"), escaped_bytes(b"\\xff"));
     }

@@ -43,7 +43,7 @@ fn a_deleted_node_that_is_no_contenders_gives_no_number() {
 }
 
 #[test]
-fn a_release_passes_the_lock_on_and_tells_waits_holds_and_costs() {
+fn a_release_passes_the_lock_on_and_reports_waits_holds_and_costs() {
     let mut fixture = TableFixture::new();
     let first = fixture.create("/a/lock-", 1);
     for session in 2..=5 {

@@ -21,7 +21,7 @@ fn what_was_there_at_the_start_is_found_and_did_not_just_happen() {
 }
 
 #[test]
-fn what_was_missed_is_told_after_a_reconnect_without_inventing_times_or_costs() {
+fn what_was_missed_is_reported_after_a_reconnect_without_inventing_times_or_costs() {
     let mut fixture = TableFixture::new();
     let first = fixture.create("/a/lock-", 1);
     fixture.create("/a/lock-", 2);
@@ -60,7 +60,7 @@ fn a_cut_off_table_is_not_live_and_says_until_when_it_was() {
 }
 
 #[test]
-fn what_is_shown_is_as_of_the_last_sign_of_life_and_not_of_when_its_end_was_noticed() {
+fn what_is_shown_is_as_of_the_servers_last_message_and_not_of_when_its_silence_was_noticed() {
     let live = || {
         let mut table = LockTable::new([]);
         let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
@@ -90,7 +90,7 @@ fn what_is_shown_is_as_of_the_last_sign_of_life_and_not_of_when_its_end_was_noti
 }
 
 #[test]
-fn a_connection_that_is_cut_during_the_first_reading_is_told_to_be_back() {
+fn a_connection_that_is_cut_during_the_first_reading_is_reported_when_it_is_back() {
     let mut table = LockTable::new([]);
     let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
     let lost = || Change::Connection(ConnectionState::Lost { reason: "cut".into() });
@@ -177,7 +177,7 @@ fn free_single_nodes_are_forgotten_when_there_are_too_many() {
 }
 
 #[test]
-fn whoever_keeps_locks_sorted_is_told_which_changed() {
+fn the_table_lists_which_locks_changed_for_whoever_keeps_them_sorted() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/lock-", 1);
     let at = fixture.table.find(&path("/a"), None).expect("the lock");

@@ -86,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn a_single_node_is_told_by_its_last_word(
+    fn a_single_node_is_known_by_its_last_word(
         before in "([a-z0-9é]{1,9}[-_.])?",
         word in "(lock|Lock|mutex|MUTEX|leader|leadeR|master|Master|active|ACTIVE|controller|Controller)",
     ) {

@@ -41,7 +41,7 @@ fn a_kazoo_lease_whose_id_ends_in_digits_is_still_a_lease() {
 }
 
 #[test]
-fn only_nodes_that_tell_of_their_neighbours_are_hints() {
+fn only_nodes_that_show_what_their_neighbours_are_are_hints() {
     for hint in ["/leases", "/a/leases", "/a-__lock__", "/a/b-__lock__"] {
         assert!(Classifier::is_hint(&path(hint)), "{hint}");
         assert_eq!(Classifier::regrouped_by(&path(hint)).len(), 2, "{hint}");

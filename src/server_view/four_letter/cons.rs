@@ -69,7 +69,7 @@ mod tests {
     const REAL: &str = include_str!("../captures/standalone-cons.txt");
 
     #[test]
-    fn a_real_server_tells_who_is_connected() {
+    fn a_real_servers_answer_says_who_is_connected() {
         let found = cons(REAL);
         assert!(found.whole);
         assert_eq!((found.with_session.len(), found.without_session), (4, 1));
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ipv6_client_is_told_from_what_follows_its_address() {
+    fn an_ipv6_address_ends_where_the_next_field_begins() {
         let line = " /[0:0:0:0:0:0:0:1]:7[1](queued=0,recved=1,sent=1,sid=0xff00000000000001,lop=PING,est=1,to=2,\
              lcxid=0x1,lzxid=0xffffffffffffffff,lresp=5)\n\n";
         let found = cons(line);

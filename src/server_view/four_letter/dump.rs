@@ -55,7 +55,7 @@ mod tests {
     const REAL: &str = include_str!("../captures/standalone-dump.txt");
 
     #[test]
-    fn a_real_server_tells_when_sessions_expire() {
+    fn a_real_servers_answer_says_when_sessions_expire() {
         let (found, whole) = dump(REAL).expect("a standalone server knows");
         assert!(whole);
         assert_eq!(found.len(), 4);

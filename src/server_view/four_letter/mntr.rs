@@ -36,14 +36,14 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_may_be_cut_is_not_believed() {
+    fn a_number_that_may_be_cut_does_not_count() {
         let cut = ANSWER.trim_end();
         assert_eq!(mntr(cut).fired, None);
         assert_eq!(mntr(cut).watches, Some(7));
     }
 
     #[test]
-    fn a_real_server_tells_its_figures() {
+    fn a_real_servers_answer_has_its_figures() {
         let monitor = mntr(include_str!("../captures/standalone-mntr.txt"));
         assert_eq!(monitor.fired, Some(WatchEventTotals::default()));
         assert_eq!((monitor.watches, monitor.connections), (Some(6), Some(5)));

@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_real_server_tells_what_it_is() {
+    fn a_real_servers_answer_says_what_it_is() {
         let found = srvr(include_str!("../captures/leader-srvr.txt"));
         assert_eq!(found.mode.as_deref(), Some("leader"));
         assert!(found.version.expect("a version").starts_with("3.8.0"));

@@ -44,7 +44,7 @@ mod tests {
     const REAL: &str = include_str!("../captures/standalone-wchp.txt");
 
     #[test]
-    fn a_real_server_tells_who_watches_what() {
+    fn a_real_servers_answer_says_who_watches_what() {
         let (found, whole) = wchp(REAL);
         assert!(whole);
         let shown: Vec<String> = found.iter().map(|one| format!("{} {:?}", one.path, one.sessions)).collect();
