@@ -99,23 +99,12 @@ fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{Happening, LockEvent, WatchEvents};
+    use crate::queue::{Happening, LockEvent};
     use crate::znode::Timestamp;
 
     #[test]
     fn a_line_of_json_is_one_line() {
-        let disconnected = Happening {
-            at: Timestamp(1_714_574_467_250),
-            event: LockEvent::Disconnected,
-            lock: None,
-            node: None,
-            contender: None,
-            session: None,
-            waited_ms: None,
-            held_ms: None,
-            queue: 0,
-            watch_events: WatchEvents::default(),
-        };
+        let disconnected = Happening::of_connection(LockEvent::Disconnected, Timestamp(1_714_574_467_250));
         let event = TableEvent::Happening(disconnected, Some("two\nlines".to_owned()));
         let line = line(&event, Format::Json, false).unwrap();
         assert_eq!(line.matches('\n').count(), 1);

@@ -51,7 +51,8 @@ impl Happening {
         }
     }
 
-    pub(super) fn of_connection(event: LockEvent, now: Timestamp) -> Self {
+    /// What happened to the connection, and so to no lock: that it was cut, is there again, or that everything was read again.
+    pub(crate) fn of_connection(event: LockEvent, now: Timestamp) -> Self {
         Self {
             at: now,
             event,

@@ -81,18 +81,7 @@ mod tests {
 
     #[test]
     fn a_cut_connection_names_its_reason_and_no_lock() {
-        let happening = Happening {
-            at: Timestamp(0),
-            event: LockEvent::Disconnected,
-            lock: None,
-            node: None,
-            contender: None,
-            session: None,
-            waited_ms: None,
-            held_ms: None,
-            queue: 0,
-            watch_events: WatchEvents::default(),
-        };
+        let happening = Happening::of_connection(LockEvent::Disconnected, Timestamp(0));
         let line = serde_json::to_value(HappeningLine::new(&happening, Some("connection reset"))).unwrap();
         assert_eq!(line["event"], "disconnected");
         assert_eq!(line["reason"], "connection reset");

@@ -1,6 +1,6 @@
 //! Keys and the mouse, as the modules of the screen know them.
 
-/// A key. [`input`](super::input) translates the terminal library's events into these.
+/// A key. `input` translates the terminal library's events into these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Key {
     /// A character, with shift already applied.

@@ -77,24 +77,10 @@ mod tests {
         }
     }
 
-    fn disconnected() -> Happening {
-        let watch_events = WatchEvents::default();
-        Happening {
-            event: LockEvent::Disconnected,
-            lock: None,
-            node: None,
-            contender: None,
-            session: None,
-            waited_ms: None,
-            queue: 0,
-            watch_events,
-            ..acquired()
-        }
-    }
-
     #[test]
     fn a_line_for_people_holds_what_is_known_and_no_control_characters() {
-        let shown = happening(&acquired(), None, true) + &happening(&disconnected(), Some("reset by\u{7} peer"), true);
+        let disconnected = Happening::of_connection(LockEvent::Disconnected, acquired().at);
+        let shown = happening(&acquired(), None, true) + &happening(&disconnected, Some("reset by\u{7} peer"), true);
         insta::assert_snapshot!(shown, @r"
         14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  0x1b  waited 1.2s  queue 3  herd 2 chain 1
         14:41:07.250 disconnected  reset by\u{7} peer
