@@ -24,7 +24,7 @@ pub struct Who {
     pub sudo_user: Option<String>,
     /// The machine's name.
     pub host: String,
-    /// The process.
+    /// This process's id.
     pub pid: u32,
     /// `SCHEME:NAME` of each identity that the server knows us by; empty where it does not say (before 3.7).
     pub identities: Vec<String>,

@@ -64,7 +64,7 @@ pub(super) struct ClientHandle {
     pub(super) leaves: CancellationToken,
 }
 
-/// A client.
+/// A running test client.
 pub(super) struct Client {
     fleet: Arc<FleetShared>,
     handle: Arc<ClientHandle>,

@@ -39,13 +39,13 @@ pub struct FleetOutcome {
     pub schema: u32,
     /// The name of the algorithm.
     pub recipe: &'static str,
-    /// The lock.
+    /// The lock's path.
     pub path: ZnodePath,
     /// How many clients were asked for.
     pub clients: u32,
     /// How many acquisitions each was to make; `None` is endless.
     pub rounds: Option<u32>,
-    /// The seed.
+    /// The seed of the random numbers.
     pub seed: u64,
     /// How often the lock was acquired.
     pub acquisitions: u64,

@@ -16,7 +16,7 @@ use crate::lock::{Cost, CostCounter};
 use crate::zk::{Dialer, Flow};
 use crate::znode::{SessionId, ZnodePath};
 
-/// All clients.
+/// The clients of a fleet, those that have left excepted.
 #[derive(Debug)]
 pub(super) struct Roster {
     fleet: Arc<FleetShared>,

@@ -78,7 +78,7 @@ pub enum LinkState {
 /// One client.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientStatus {
-    /// Its number.
+    /// Its number, from 1.
     pub id: ClientId,
     /// Its state. A frozen client keeps the state it had.
     pub state: ClientState,
@@ -90,7 +90,7 @@ pub struct ClientStatus {
     pub session: Option<SessionId>,
     /// How many of its sessions have expired.
     pub expired: u32,
-    /// Its link.
+    /// The state of its link.
     pub link: LinkState,
     /// How long its link keeps what passes, each way.
     pub delay: Duration,

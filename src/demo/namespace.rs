@@ -25,13 +25,13 @@ pub struct Namespace {
 /// Why there is no namespace, or why it is still there. Each message is one sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum NamespaceError {
-    /// No session.
+    /// There is no session.
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The node cannot be made.
     #[error("the demo cannot create {path}: {error}; give an identity that may (--auth-file), or leave --connect out")]
     Make {
-        /// Which node.
+        /// The node.
         path: ZnodePath,
         /// What the server said.
         error: Error,
@@ -39,7 +39,7 @@ pub enum NamespaceError {
     /// Not everything could be removed.
     #[error("{path} could not be removed ({why}): remove it by hand")]
     Remove {
-        /// Which node.
+        /// The node.
         path: ZnodePath,
         /// What is the matter.
         why: String,

@@ -28,7 +28,7 @@ pub struct Script {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Scene {
-    /// A few words.
+    /// The scene's title.
     pub title: String,
     /// Test clients: none, one fleet, or two side by side.
     #[serde(default, rename = "fleet")]
@@ -49,7 +49,7 @@ pub struct SceneFleet {
     /// How they contend.
     #[serde(deserialize_with = "recipe")]
     pub recipe: Algorithm,
-    /// How many.
+    /// How many clients.
     pub clients: u32,
     /// How long each holds.
     #[serde(deserialize_with = "time")]
@@ -152,7 +152,7 @@ pub enum TourScreen {
     Waits,
     /// The test clients.
     Contend,
-    /// What happened.
+    /// The events of all locks.
     Timeline,
 }
 

@@ -16,7 +16,7 @@ pub struct ConnectOptions {
     pub tls: Option<TlsFiles>,
 }
 
-/// One identity.
+/// One identity to add to a session.
 #[derive(Clone)]
 pub struct Auth {
     /// `digest`, or another scheme that the servers know; `sasl` authenticates by DIGEST-MD5.

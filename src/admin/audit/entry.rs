@@ -22,7 +22,7 @@ pub struct Subject {
     pub czxid: Option<i64>,
     /// How often its data had been changed.
     pub version: Option<i32>,
-    /// Its number.
+    /// Its sequence number; `None` when its name has none.
     pub sequence: Option<i32>,
     /// Who owned it, as unsigned hex.
     pub owner: Option<String>,
@@ -132,9 +132,9 @@ pub struct AuditEntry {
     pub at: String,
     /// `delete` or `revoke`.
     pub action: String,
-    /// Which node.
+    /// The node, and what was known of it.
     pub subject: Subject,
-    /// Who.
+    /// Who changed it, or wanted to.
     pub who: Who,
     /// How it was confirmed.
     pub confirmed_by: Option<String>,

@@ -29,7 +29,7 @@ use crate::files::FileError;
      one with --audit-log"
 )]
 pub struct AuditError {
-    /// Which file.
+    /// The log file.
     pub path: PathBuf,
     /// What is wrong with it.
     pub error: FileError,

@@ -20,7 +20,7 @@ pub enum Ending {
     Gone,
     /// Another node has its name now. Nothing was deleted.
     ChangedHands {
-        /// That node's creation.
+        /// The transaction that created that node.
         czxid: Zxid,
     },
     /// Another owner's node was deleted: it, or its parent, was made again and written to exactly as often as the one that was
@@ -42,19 +42,19 @@ pub enum Ending {
     Busy,
     /// The intent could not be written down. Nothing was sent.
     NotAudited {
-        /// Why.
+        /// Why the audit log could not be written, as a sentence.
         why: String,
     },
     /// There was no answer in time, or the session ended, before a deletion was sent. Nothing was deleted.
     NotDone {
-        /// What happened.
+        /// What happened, as a part of a sentence.
         why: String,
     },
     /// A deletion or a question to the owner was sent, and nothing proves what came of it.
     NotKnown {
         /// What was sent.
         action: Action,
-        /// What happened.
+        /// What happened, as a part of a sentence.
         why: String,
     },
 }
@@ -140,7 +140,7 @@ impl fmt::Display for Ending {
 pub struct NodeOutcome {
     /// The node.
     pub path: ZnodePath,
-    /// Its creation.
+    /// The transaction that created it.
     pub czxid: Zxid,
     /// What became of it.
     pub ending: Ending,

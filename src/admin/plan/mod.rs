@@ -125,7 +125,7 @@ pub struct PlannedNode {
     pub lock_name: Option<String>,
     /// The lock's recipe; `None` for a parent of which nothing shows what stood there.
     pub recipe: Option<Recipe>,
-    /// Its number.
+    /// Its sequence number; `None` when its name has none.
     pub sequence: Option<Sequence>,
     /// Who owns it.
     pub session: Option<SessionId>,

@@ -11,13 +11,13 @@ pub enum AskError {
     /// Nobody listens there.
     #[error("{address} refused the connection: check the port, and that the server runs")]
     Refused {
-        /// Who.
+        /// The server's address.
         address: String,
     },
     /// Nothing came in time.
     #[error("{address} did not answer within {}: it hangs or is overloaded, or a firewall is in the way", humantime::format_duration(*.within))]
     Silent {
-        /// Who.
+        /// The server's address.
         address: String,
         /// The time limit of a question.
         within: Duration,
@@ -25,7 +25,7 @@ pub enum AskError {
     /// The operating system says something else.
     #[error("{address} cannot be asked: {why}; check the address and the network")]
     Io {
-        /// Who.
+        /// The server's address.
         address: String,
         /// What the operating system says.
         why: String,
@@ -33,7 +33,7 @@ pub enum AskError {
     /// Its address comes from the ensemble's config only, and is one to which a config must not lead.
     #[error("{address} is not asked: {NOT_FOLLOWED}")]
     NotFollowed {
-        /// Who.
+        /// The server's address.
         address: String,
     },
     /// TLS with it failed.
@@ -41,7 +41,7 @@ pub enum AskError {
         "{address} cannot be trusted: {why}; check that its certificate is signed by the given authority and names this host"
     )]
     Untrusted {
-        /// Who.
+        /// The server's address.
         address: String,
         /// What is wrong.
         why: String,
@@ -49,15 +49,15 @@ pub enum AskError {
     /// It closed the connection without a word.
     #[error("{address} closed the connection without an answer: check that it is ZooKeeper's client port")]
     Closed {
-        /// Who.
+        /// The server's address.
         address: String,
     },
     /// The word is not on its list.
     #[error("{address} does not allow {word}: put 4lw.commands.whitelist={needed} into its zoo.cfg and restart it", word = .word.as_str())]
     NotAllowed {
-        /// Who.
+        /// The server's address.
         address: String,
-        /// Which word.
+        /// The word that was asked.
         word: Word,
         /// Every word that this crate may ask for, as the option takes them.
         needed: &'static str,
@@ -65,15 +65,15 @@ pub enum AskError {
     /// It has no quorum.
     #[error("{address} serves no clients now: check that a majority of the ensemble runs")]
     NotServing {
-        /// Who.
+        /// The server's address.
         address: String,
     },
     /// The answer cannot be read as one to this word.
     #[error("{address} gave no sensible answer to {word}: check that it is a ZooKeeper server of version 3.6.0 or newer", word = .word.as_str())]
     Foreign {
-        /// Who.
+        /// The server's address.
         address: String,
-        /// Which word.
+        /// The word that was asked.
         word: Word,
     },
 }

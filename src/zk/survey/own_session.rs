@@ -109,7 +109,7 @@ impl OwnSession {
         changed
     }
 
-    /// The session.
+    /// The id of our session; `None` while there is none.
     pub(super) fn session(&self) -> Option<SessionId> {
         self.client.as_ref().map(|client| SessionId(client.session_id().0))
     }

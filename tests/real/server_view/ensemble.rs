@@ -1,3 +1,5 @@
+//! The view of an ensemble of several members: who is connected where, and what is said of one that is away.
+
 use std::time::{Duration, Instant};
 
 use lockscope::server_view::{AskedBy, Liveness, ServerMode, ServerView};

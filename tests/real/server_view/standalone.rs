@@ -1,3 +1,5 @@
+//! The view of a standalone server, by four-letter words and by AdminServer.
+
 use std::time::Duration;
 
 use lockscope::server_view::{AskedBy, Liveness, Provenance, ServerMode, ServerView};

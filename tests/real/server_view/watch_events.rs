@@ -1,3 +1,5 @@
+//! How servers count watch events, of a herd, of a chain and of recursive watches.
+
 use lockscope::server_view::WatchEventTotals;
 use lockscope::zk::survey::ViewBy;
 use lockscope::zk::watch_events;
