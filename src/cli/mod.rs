@@ -112,7 +112,9 @@ fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
     let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
     let config = options.ensemble.config.clone().or(usual);
     let settings = ResolvedOptions::resolve(options, &environment, file)?;
-    exposed_folders(config.as_deref(), &settings).iter().for_each(|sentence| output::note(sentence));
+    for sentence in exposed_folders(config.as_deref(), &settings) {
+        output::note(&sentence);
+    }
     if let Some(path) = &settings.log_file {
         log::start(path, settings.log_filter.as_deref())?;
     }
