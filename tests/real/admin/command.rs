@@ -206,7 +206,7 @@ async fn what_is_no_lock_is_not_deleted() {
     let reported = fixture.delete(&service, &["--yes", "--even-if-live"]).await.refused();
     assert!(reported.contains("--lock"), "{reported}");
     let reported = fixture.delete(&data, &["--yes"]).await.refused();
-    assert!(reported.contains("no lock parent"), "{reported}");
+    assert!(reported.contains("not a lock parent"), "{reported}");
     assert!(fixture.is_there(&service).await && fixture.is_there(&data).await);
     let reported = fixture.delete(&service, &["--yes", "--even-if-live", "--lock", &service]).await.json();
     assert_eq!(

@@ -66,7 +66,7 @@ async fn certificates_that_are_too_old_too_new_or_for_others_are_reported_with_t
             "20200101",
             "20990203",
             "DNS:zk1.example.com",
-            ["a certificate for zk1.example.com only", "connect by a name"],
+            ["a certificate for zk1.example.com only", "connect by one of these names"],
         ),
     ] {
         replace_server(server.folder(), from, until, names);
