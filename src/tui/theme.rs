@@ -15,6 +15,8 @@ pub enum ThemeName {
     Mono,
     /// Bright colours on black, nothing dim.
     Contrast,
+    /// Soft colours for a dark terminal that knows all of them (`COLORTERM=truecolor`).
+    Night,
 }
 
 /// The styles of what means something.
@@ -114,7 +116,7 @@ const UNICODE: Signs = Signs {
     dot: "·",
     order: ["▲", "▼"],
     more: ["↑", "↓"],
-    levels: ["▁", "▂", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    levels: [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
     border: border::PLAIN,
 };
 
@@ -141,7 +143,7 @@ const ASCII: Signs = Signs {
     dot: "-",
     order: ["^", "v"],
     more: ["^", "v"],
-    levels: ["_", ".", ":", "-", "=", "+", "*", "%", "#"],
+    levels: [" ", ".", ":", "-", "=", "+", "*", "%", "#"],
     border: border::Set {
         top_left: "+",
         top_right: "+",
@@ -153,6 +155,28 @@ const ASCII: Signs = Signs {
         horizontal_bottom: "-",
     },
 };
+
+/// On the terminal's own background, which is dark.
+fn night(base: Theme) -> Theme {
+    let colour = |red, green, blue| Style::new().fg(Color::Rgb(red, green, blue));
+    let faint = colour(120, 132, 170);
+    Theme {
+        text: colour(200, 208, 232),
+        strong: colour(232, 236, 255).add_modifier(Modifier::BOLD),
+        dim: faint,
+        title: colour(130, 170, 255),
+        border: colour(62, 72, 110),
+        focus: colour(130, 170, 255),
+        accent: colour(134, 225, 252).add_modifier(Modifier::BOLD),
+        good: colour(140, 215, 140),
+        wait: colour(255, 199, 119),
+        bad: colour(255, 110, 120).add_modifier(Modifier::BOLD),
+        unsure: colour(192, 153, 255),
+        selected: Style::new().bg(Color::Rgb(44, 54, 92)),
+        mark: Style::new().fg(Color::Rgb(24, 28, 48)).bg(Color::Rgb(255, 199, 119)).add_modifier(Modifier::BOLD),
+        ..base
+    }
+}
 
 impl Signs {
     pub fn severity(&self, severity: Severity) -> &'static str {
@@ -201,9 +225,12 @@ impl Theme {
                 wait: plain.fg(Color::Yellow),
                 bad: plain.fg(Color::Red).add_modifier(Modifier::BOLD),
                 unsure: plain.fg(Color::Magenta),
+                // The colours of the row stay. White, since the text's own colour may be near to that of the tint.
+                selected: plain.fg(Color::White).bg(Color::DarkGray),
                 mark: plain.fg(Color::Yellow).add_modifier(Modifier::REVERSED | Modifier::BOLD),
                 ..mono
             },
+            ThemeName::Night => night(mono),
             ThemeName::Contrast => {
                 let on_black = |colour| plain.fg(colour).bg(Color::Black);
                 let white = on_black(Color::White);
@@ -219,7 +246,7 @@ impl Theme {
                     wait: on_black(Color::LightYellow),
                     bad: on_black(Color::LightRed).add_modifier(Modifier::BOLD),
                     unsure: on_black(Color::LightMagenta).add_modifier(Modifier::BOLD),
-                    selected: plain.fg(Color::Black).bg(Color::White),
+                    selected: plain.fg(Color::White).bg(Color::Blue),
                     mark: plain.fg(Color::Black).bg(Color::LightYellow).add_modifier(Modifier::BOLD),
                     signs,
                 }

@@ -1,7 +1,5 @@
 //! Where everything stands on the terminal, as areas.
 
-use super::Screen;
-
 /// Columns and lines that the console needs at the least.
 pub const MIN_TERMINAL: (u16, u16) = (60, 16);
 
@@ -13,6 +11,29 @@ const MIN_WIDTH_OF_TWO_PANES: u16 = 118;
 
 /// Lines of a list of three rows, with its border and titles.
 const MIN_LIST_HEIGHT: u16 = 6;
+
+/// Lines around the rows of a list: its border and its titles.
+const LIST_FRAME: u16 = 3;
+
+/// From how many lines on there is room for a box below a list.
+const MIN_BODY_WITH_SIDE: u16 = 12;
+
+/// What a screen wants of the terminal.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wishes {
+    /// Lines of the banner.
+    pub banner: u16,
+    /// Lines of what the tour says.
+    pub caption: u16,
+    /// Whether the figures of fleets stand above the list.
+    pub fleets: bool,
+    /// Lines of overlaps below these.
+    pub overlaps: u16,
+    /// Rows of the list.
+    pub rows: usize,
+    /// Lines of the box below the list, with its border: at the least, and to show all of it. 0 where there is none.
+    pub side: (u16, u16),
+}
 
 /// A part of the terminal: column, line, columns, lines.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,35 +80,22 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// The layout of a screen below a banner of some lines, and on Contend with some lines of overlaps; `None` when the
-    /// terminal is too small for it.
-    pub fn of(size: (u16, u16), screen: Screen, banner: u16, overlaps: u16) -> Option<Self> {
-        let (width, height) = size;
+    /// The layout for what a screen wants; `None` when the terminal is too small.
+    pub fn of((width, height): (u16, u16), wishes: Wishes) -> Option<Self> {
         if width < MIN_TERMINAL.0 || height < MIN_TERMINAL.1 {
             return None;
         }
+        let caption = wishes.caption.min(height - MIN_TERMINAL.1);
+        let height = height - caption;
         let line = |y, height| Area { x: 0, y, width, height };
-        let banner = line(2, banner.min(MAX_BANNER_HEIGHT));
+        let banner = line(2, wishes.banner.min(MAX_BANNER_HEIGHT));
         let body = line(2 + banner.height, height - 3 - banner.height);
-        let fleets = line(
-            body.y,
-            match screen {
-                Screen::Contend => fleets_height(body.height),
-                _ => 0,
-            },
-        );
+        let fleets = line(body.y, if wishes.fleets { fleets_height(body.height) } else { 0 });
         // At least three clients show below.
         let room = body.height.saturating_sub(fleets.height + MIN_LIST_HEIGHT);
-        let overlaps = line(fleets.y + fleets.height, if screen == Screen::Contend { overlaps.min(room) } else { 0 });
+        let overlaps = line(fleets.y + fleets.height, wishes.overlaps.min(room));
         let body = line(overlaps.y + overlaps.height, body.height - fleets.height - overlaps.height);
-        let below = match screen {
-            Screen::Locks if body.height >= 13 => 5,
-            Screen::Locks if body.height == 12 => 4,
-            Screen::Queue | Screen::Audit if body.height >= 34 => 11,
-            Screen::Queue | Screen::Audit if body.height >= 18 => 9,
-            Screen::Queue | Screen::Audit if body.height >= 12 => 6,
-            _ => 0,
-        };
+        let below = side_height(body.height, wishes.rows, wishes.side);
         Some(Self {
             header: line(0, 1),
             tabs: line(1, 1),
@@ -96,22 +104,19 @@ impl Layout {
             overlaps,
             main: line(body.y, body.height - below),
             side: line(body.y + body.height - below, below),
-            caption: line(height - 1, 0),
-            footer: line(height - 1, 1),
+            caption: line(height - 1, caption),
+            footer: line(height - 1 + caption, 1),
         })
-    }
-
-    /// The same with some lines of the tour above the footer, as many as leave the rest enough.
-    pub fn with_caption(size: (u16, u16), lines: u16, rest: impl FnOnce((u16, u16)) -> Option<Self>) -> Option<Self> {
-        let lines = lines.min(size.1.saturating_sub(MIN_TERMINAL.1));
-        let layout = rest((size.0, size.1 - lines))?;
-        let caption = Area { height: lines, ..layout.footer };
-        Some(Self { caption, footer: Area { y: caption.y + lines, ..layout.footer }, ..layout })
     }
 
     /// The first line of the list's rows, and how many rows show: without the border and the line of titles.
     pub fn rows(&self) -> (u16, usize) {
         (self.main.y + 2, usize::from(self.main.height.saturating_sub(3)))
+    }
+
+    /// How wide each of some panes is that stand below the list.
+    pub fn pane_width(width: u16, panes: usize) -> u16 {
+        if panes < 2 || width < MIN_WIDTH_OF_TWO_PANES { width } else { width / 2 }
     }
 
     /// Queue's panes below the list: the details, and the diagnosis, where there is room for both.
@@ -123,6 +128,16 @@ impl Layout {
         let details = Area { width: half, ..self.side };
         Some((details, Area { x: half, width: self.side.width - half, ..self.side }))
     }
+}
+
+/// Lines of the box below a list: all that it wants where the rows leave it, else at most half.
+fn side_height(body: u16, rows: usize, (least, wanted): (u16, u16)) -> u16 {
+    if wanted == 0 || body < MIN_BODY_WITH_SIDE {
+        return 0;
+    }
+    let list = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(LIST_FRAME).max(MIN_LIST_HEIGHT);
+    let most = (body / 2).max(body.saturating_sub(list)).min(body - MIN_LIST_HEIGHT);
+    wanted.max(least).min(most)
 }
 
 fn fleets_height(body: u16) -> u16 {
@@ -137,34 +152,40 @@ fn fleets_height(body: u16) -> u16 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tui::app::SCREENS;
 
     #[test]
     fn every_line_of_the_terminal_belongs_to_one_part() {
-        for screen in SCREENS.iter().map(|entry| entry.screen) {
-            for (banner, overlaps) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
-                for height in MIN_TERMINAL.1..90 {
-                    let lines = height % 6;
-                    let layout =
-                        Layout::with_caption((80, height), lines, |size| Layout::of(size, screen, banner, overlaps));
-                    let layout = layout.unwrap();
+        for (banner, overlaps) in (0..=MAX_BANNER_HEIGHT + 1).zip([0, 1, 2, 4, 0, 9]) {
+            for (height, rows) in (MIN_TERMINAL.1..90).flat_map(|height| [0, 3, 20, 9999].map(|rows| (height, rows))) {
+                for side in [(0, 0), (5, 5), (6, 11), (6, 50)] {
+                    let (caption, fleets) = (height % 6, height % 2 == 0);
+                    let wishes = Wishes { banner, caption, fleets, overlaps, rows, side };
+                    let layout = Layout::of((80, height), wishes).unwrap();
                     let Layout { header, tabs, banner, fleets, overlaps, main, side, caption, footer } = layout;
                     let mut next = 0;
                     for part in [header, tabs, banner, fleets, overlaps, main, side, caption, footer] {
-                        assert_eq!(part.y, next, "{screen:?} {height} {part:?}");
+                        assert_eq!(part.y, next, "{wishes:?} {height} {part:?}");
                         next += part.height;
                     }
                     assert_eq!(next, height);
-                    assert!(layout.rows().1 >= 3, "{screen:?} {height}");
+                    assert!(layout.rows().1 >= 3, "{wishes:?} {height}");
                 }
             }
         }
     }
 
     #[test]
+    fn a_box_below_a_short_list_shows_all_of_its_text() {
+        let wishes = Wishes { rows: 2, side: (6, 14), ..Wishes::default() };
+        assert_eq!(Layout::of((80, 24), wishes).unwrap().side.height, 14);
+        let long = Wishes { rows: 5000, ..wishes };
+        assert_eq!(Layout::of((80, 24), long).unwrap().side.height, 10, "half of what there is");
+    }
+
+    #[test]
     fn a_terminal_that_is_too_small_has_no_layout() {
         for size in [(0, 0), (1, 1), (20, 5), (59, 50), (200, 15)] {
-            assert_eq!(Layout::of(size, Screen::Locks, 0, 0), None);
+            assert_eq!(Layout::of(size, Wishes::default()), None);
         }
     }
 }

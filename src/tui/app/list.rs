@@ -105,6 +105,8 @@ pub enum Pressed {
 
 /// A list, whatever its rows are. Every [`ListScreen`] is one.
 pub trait List<A>: Sync {
+    /// How many rows it lists.
+    fn len(&self, app: &A) -> usize;
     /// Moves the selection by some rows, and shows it: `height` rows show.
     fn step(&self, app: &mut A, by: isize, height: usize);
     /// Fastens the selection to the first or the last row.
@@ -140,6 +142,10 @@ fn sort<A, S: ListScreen<A>>(list: &S, app: &mut A, order: S::Order, reversed: b
 }
 
 impl<A, S: ListScreen<A>> List<A> for S {
+    fn len(&self, app: &A) -> usize {
+        self.rows(app).len()
+    }
+
     fn step(&self, app: &mut A, by: isize, height: usize) {
         with(self, app, |cursor, rows| {
             cursor.step(by, rows);

@@ -7,6 +7,7 @@
 //! filter, a pause, an export) may walk through everything.
 
 mod actions;
+mod arrange;
 mod audit;
 mod choices;
 mod commands;
@@ -136,6 +137,8 @@ struct Navigation {
     pane: Pane,
     /// How far the text page that has the keys is scrolled.
     scroll: Scroll,
+    /// How high the box below the list was, and what that holds for.
+    side: Option<(arrange::SideOf, u16)>,
 }
 
 /// The fleets, and which of them has the keys.
@@ -169,6 +172,8 @@ struct Footer {
 pub struct App {
     settings: Settings,
     size: (u16, u16),
+    /// Where everything stands since the last event; `None` when the terminal is too small.
+    layout: Option<Layout>,
     now: Timestamp,
     live: World,
     paused: Option<Box<Paused>>,
@@ -188,13 +193,14 @@ impl App {
     /// The console before anything is known.
     pub fn new(settings: Settings, size: (u16, u16), now: Timestamp) -> Self {
         let (screen, pane, scroll) = (Screen::Locks, Pane::List, Scroll::default());
-        Self {
+        let mut app = Self {
             live: World::new(&settings.named, settings.thresholds),
             settings,
             size,
+            layout: None,
             now,
             paused: None,
-            navigation: Navigation { screen, before: Vec::new(), open: None, pane, scroll },
+            navigation: Navigation { screen, before: Vec::new(), open: None, pane, scroll, side: None },
             cursors: Cursors::default(),
             test_clients: TestClients::default(),
             deletions: Deletions::default(),
@@ -203,7 +209,9 @@ impl App {
             observing: true,
             tour: None,
             looks: false,
-        }
+        };
+        app.arrange();
+        app
     }
 
     /// Takes one event in.
@@ -255,6 +263,8 @@ impl App {
             if looked || before != (self.navigation.screen, self.paused.is_some()) {
                 self.list_again();
             }
+            self.settle();
+            self.arrange();
             self.settle();
         }
         let looks = self.navigation.screen.entry().shows_watchers && self.paused.is_none();

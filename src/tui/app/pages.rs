@@ -47,6 +47,10 @@ impl App {
         if let Content::Text(write) = entry.content {
             return vec![self.scrolled_page(write(self, layout.main), layout.main, Focus::Alone)];
         }
+        if self.screen() == Screen::Locks {
+            let page = self.selected_lock_page(layout.side.width).filter(|_| layout.side.height > 0);
+            return page.into_iter().map(|page| self.scrolled_page(page, layout.side, Focus::Elsewhere)).collect();
+        }
         let shown = entry.panes.iter().zip(self.pane_areas(&layout)).filter(|(_, area)| area.height > 0);
         shown.map(|((pane, write), area)| self.in_pane(write(self, area), area, *pane)).collect()
     }
@@ -195,6 +199,22 @@ impl App {
             page.title.push((plural(number, "finding", "findings"), Tone::Text));
         }
         page
+    }
+
+    /// What is wrong with the lock that is selected in Locks; `None` when nothing is.
+    pub(super) fn selected_lock_page(&self, width: u16) -> Option<Page> {
+        let world = self.world();
+        let lock = world.table().lock(self.cursors.locks.selected(world.locks())?)?;
+        let found: Vec<_> = world.diagnosis().of(lock.id()).collect();
+        let worst = found.iter().map(|finding| finding.severity).max()?;
+        if worst < Severity::Warning {
+            return None;
+        }
+        let mut page = self.writer(Columns::SIGNS, Area { width, ..Area::default() });
+        findings::write(&mut page, found, None);
+        let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
+        page.title.push((lock.path().to_string(), Tone::Text));
+        Some(page)
     }
 
     pub(super) fn audit_entry_page(&self, area: Area) -> Page {

@@ -97,10 +97,6 @@ impl App {
 
     /// Where everything stands; `None` when the terminal is too small.
     pub fn layout(&self) -> Option<Layout> {
-        let lines = |lines: Vec<_>| u16::try_from(lines.len()).unwrap_or(u16::MAX);
-        let (banner, overlaps) = (lines(self.banner_lines()), lines(self.overlap_lines()));
-        Layout::with_caption(self.size, self.caption_height(), |size| {
-            Layout::of(size, self.navigation.screen, banner, overlaps)
-        })
+        self.layout
     }
 }

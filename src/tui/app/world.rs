@@ -1,12 +1,14 @@
 //! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
 
+use rustc_hash::FxHashSet;
+
 use super::TimelineEntry;
 use super::filter::Filter;
 use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
 use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
-use crate::diagnose::{Changed as Findings, Diagnosis, TableAt, Thresholds};
+use crate::diagnose::{Changed as Findings, Diagnosis, Severity, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::server_view::WatchEventRates;
@@ -29,6 +31,8 @@ pub struct World {
     timeline_matches: TimelineMatches,
     sessions: SessionRows,
     waits: WaitRows,
+    /// How many locks have a critical finding as their worst, and how many a warning.
+    troubled: (usize, usize),
 }
 
 impl World {
@@ -43,6 +47,7 @@ impl World {
             timeline_matches: TimelineMatches::default(),
             sessions: SessionRows::default(),
             waits: WaitRows::default(),
+            troubled: (0, 0),
         }
     }
 
@@ -127,6 +132,7 @@ impl World {
         let Findings { raised, cleared } = self.diagnosis.examine(&self.table, now);
         let moved: Vec<LockId> = self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id).collect();
         self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
+        self.troubled = self.count_troubled();
         if !live {
             // The connection's end stands in the timeline already, and what was wrong may well be so still.
             return;
@@ -135,6 +141,21 @@ impl World {
         for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
             self.push(entry);
         }
+    }
+
+    fn count_troubled(&self) -> (usize, usize) {
+        let locks: FxHashSet<LockId> = self.diagnosis.findings().map(|finding| finding.lock.id).collect();
+        let worst = locks.into_iter().filter_map(|lock| self.diagnosis.worst(lock)).map(|finding| finding.severity);
+        worst.fold((0, 0), |(critical, warning), severity| match severity {
+            Severity::Critical => (critical + 1, warning),
+            Severity::Warning => (critical, warning + 1),
+            Severity::Info => (critical, warning),
+        })
+    }
+
+    /// How many locks have a critical finding as their worst, and how many a warning.
+    pub fn troubled(&self) -> (usize, usize) {
+        self.troubled
     }
 
     pub fn push(&mut self, entry: TimelineEntry) {

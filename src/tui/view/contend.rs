@@ -96,7 +96,7 @@ fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns: u16) -> Pa
     if !hold.is_zero() {
         left.push((format!("hold {}", crate::text::human::latency(hold)), theme.dim));
     }
-    Panel { left, right: Some((right, style)), bottom: None, focused }
+    Panel { left, right: Some((right, style)), focused, ..Panel::default() }
 }
 
 /// How long it has run.

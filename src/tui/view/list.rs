@@ -7,10 +7,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::View;
+use crate::text::human::count;
 use crate::text::{Keep, wrap_words};
-use crate::tui::app::{App, ListOrder, ListScreen, Pane, Rows};
+use crate::tui::app::{App, Cursor, ListOrder, ListScreen, Pane, Rows};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+
+/// Lines around the rows: the border and the titles of columns.
+const FRAME: u16 = 3;
 
 /// Columns at the left end, for the sign of the selected row.
 pub const MARK_WIDTH: u16 = 1;
@@ -84,7 +88,9 @@ pub trait ListView: ListScreen<App> {
 pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let rows = list.rows(app);
-    let inner = panel(list, view, rows.len()).draw(area, buffer, theme);
+    let mut panel = panel(list, view, rows.len());
+    panel.bottom_right = position(view, list.cursor(app), rows.len(), area);
+    let inner = panel.draw(area, buffer, theme);
     if inner.height < 2 {
         return;
     }
@@ -147,7 +153,17 @@ fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
         left.push((format!("sort: {} {sign}", order.id()), theme.dim));
     }
     let focused = app.screen().panes().count() > 1 && app.pane() == Pane::List;
-    Panel { left, right: title.right, bottom: title.bottom, focused }
+    Panel { left, right: title.right, bottom: title.bottom, focused, bottom_right: None }
+}
+
+/// Where the selection is in a list that does not fit, and where the rest of it lies.
+fn position<Id>(view: View<'_>, cursor: &Cursor<Id>, rows: usize, area: Rect) -> Option<(String, Style)> {
+    let height = usize::from(area.height.saturating_sub(FRAME));
+    let [up, down] = view.theme.signs.more;
+    let above = if cursor.top() > 0 { up } else { "" };
+    let below = if cursor.top() + height < rows { down } else { "" };
+    let text = format!("{} of {} {above}{below}", count(cursor.rank() + 1), count(rows));
+    (rows > height).then_some((text, view.theme.dim))
 }
 
 /// Draws what is wrong in the last lines of an area, and returns what is left of it.

@@ -10,7 +10,7 @@ use ratatui::style::Style;
 use super::View;
 use super::list::{ListTitle, ListView};
 use super::who::{lifetime, who};
-use crate::diagnose::Code;
+use crate::diagnose::{Code, Severity};
 use crate::queue::{HeldSince, LockQueue};
 use crate::recipe::LockKind;
 use crate::text::human::{count, duration, plural, rate};
@@ -74,20 +74,30 @@ impl ListView for Locks {
 
     fn title(&self, view: View<'_>) -> ListTitle {
         let (theme, table) = (view.theme, view.app.world().table());
-        let locks = plural(table.lock_count(), "lock", "locks");
         let contenders = plural(table.contender_count(), "contender", "contenders");
+        let (critical, warning) = view.app.world().troubled();
+        let fine = table.lock_count().saturating_sub(critical + warning);
+        let mut after_filter = Vec::new();
+        if critical > 0 {
+            after_filter.push((format!("{} {} critical", theme.signs.bad, count(critical)), view.data(theme.bad)));
+        }
+        if warning > 0 {
+            let warnings = plural(warning, "warning", "warnings");
+            after_filter.push((format!("{} {warnings}", theme.signs.warning), view.data(theme.wait)));
+        }
+        if after_filter.is_empty() {
+            let locks = plural(table.lock_count(), "lock", "locks");
+            after_filter.push((format!("{locks}, {contenders}"), theme.text));
+        } else {
+            after_filter.push((format!("{} fine", count(fine)), theme.text));
+            after_filter.push((contenders, theme.dim));
+        }
         let bottom = table.unreadable().iter().next().map(|(path, why)| {
             let count = plural(table.unreadable().len(), "place", "places");
             let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
             (format!("{} (u: all)", view.fit(&text, 62, Keep::Start)), theme.wait)
         });
-        ListTitle {
-            name: "Locks".to_owned(),
-            all: table.lock_count(),
-            after_filter: vec![(format!("{locks}, {contenders}"), theme.text)],
-            bottom,
-            ..ListTitle::default()
-        }
+        ListTitle { name: "Locks".to_owned(), all: table.lock_count(), after_filter, bottom, ..ListTitle::default() }
     }
 
     fn why_empty(&self, view: View<'_>, _: usize) -> Vec<String> {
@@ -102,6 +112,13 @@ impl ListView for Locks {
 
     fn cell(&self, view: View<'_>, lock: &&LockQueue, column: Placed<LockColumn>) -> Cell {
         cell(view, lock, column)
+    }
+
+    /// The worst finding's sign: it stays in sight whatever columns give way.
+    fn mark(&self, view: View<'_>, lock: &&LockQueue) -> Option<(&'static str, Style)> {
+        let worst = view.app.world().diagnosis().worst(lock.id())?.severity;
+        let style = view.data(view.theme.severity(worst));
+        (worst >= Severity::Warning).then_some((view.theme.signs.severity(worst), style))
     }
 }
 

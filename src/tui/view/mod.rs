@@ -25,7 +25,7 @@ mod tests;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
-use ratatui::style::Style;
+use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
@@ -62,7 +62,9 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     match app.screen() {
         Screen::Locks => {
             list::draw(&Locks, view, main, buffer);
-            watch_events::draw(view, side, buffer);
+            if app.pages().is_empty() {
+                watch_events::draw(view, side, buffer);
+            }
         }
         Screen::Queue => list::draw(&Queue, view, main, buffer),
         Screen::Contend => {
@@ -109,12 +111,21 @@ impl View<'_> {
         fit(text, columns, keep, self.theme.signs.charset)
     }
 
-    /// The selected row: reversed, and marked by a sign.
+    /// The selected row: tinted, and marked by a sign. What has a colour keeps it; without colours the row is reversed.
     fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
         let line = line.intersection(buffer.area);
         if focused {
+            let selected = self.theme.selected;
             for x in line.left()..line.right() {
-                buffer[(x, line.y)].set_style(Style::reset().patch(self.theme.selected));
+                let cell = &mut buffer[(x, line.y)];
+                let own = cell.fg;
+                let keeps =
+                    selected.bg.is_some() && ![Color::Reset, self.theme.text.fg.unwrap_or_default()].contains(&own);
+                let faint = cell.modifier.contains(Modifier::DIM);
+                cell.set_style(Style::reset().patch(selected));
+                if keeps && !faint {
+                    cell.set_style(Style::new().fg(own).add_modifier(Modifier::BOLD));
+                }
             }
         }
         let style = if focused { self.theme.selected } else { self.theme.strong };

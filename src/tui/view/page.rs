@@ -19,7 +19,7 @@ pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) 
     Clear.render(area, buffer);
     buffer.set_style(area, view.theme.text);
     let left = page.title.iter().map(|(text, tone)| (text.clone(), style(view, *tone))).collect();
-    let panel = Panel { left, right: None, bottom: more(view, shown), focused: *focus == Focus::Here };
+    let panel = Panel { left, bottom: more(view, shown), focused: *focus == Focus::Here, ..Panel::default() };
     let inner = panel.draw(area, buffer, view.theme);
     let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).min(inner.height);
     let below = Rect { y: inner.bottom() - answers, height: answers, ..inner };

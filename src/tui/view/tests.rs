@@ -240,14 +240,29 @@ fn a_small_terminal_is_told_what_is_needed() {
 }
 
 #[test]
-fn the_selection_is_seen_without_colours() {
-    for name in [ThemeName::Mono, ThemeName::Terminal] {
+fn the_selection_is_tinted_or_without_colours_reversed_and_has_a_sign() {
+    for name in [ThemeName::Mono, ThemeName::Terminal, ThemeName::Contrast, ThemeName::Night] {
         let app = live((80, 24));
         let buffer = drawn(&app, (80, 24), &Theme::new(name, false));
         let row = app.layout().unwrap().rows().0;
-        assert!(buffer[(5, row)].modifier.contains(Modifier::REVERSED), "{name:?}");
-        assert!(!buffer[(5, row + 1)].modifier.contains(Modifier::REVERSED), "{name:?}");
+        let (selected, other) = (&buffer[(5, row)], &buffer[(5, row + 1)]);
+        if name == ThemeName::Mono {
+            assert!(selected.modifier.contains(Modifier::REVERSED) && !other.modifier.contains(Modifier::REVERSED));
+        } else {
+            assert_ne!(selected.bg, other.bg, "{name:?}");
+        }
         assert_eq!(buffer[(1, row)].symbol(), "▸", "and by a sign");
+    }
+}
+
+#[test]
+fn how_bad_it_is_shows_in_the_selected_row_too() {
+    for name in [ThemeName::Terminal, ThemeName::Night] {
+        let app = testing::servers::trouble((80, 24));
+        let theme = Theme::new(name, false);
+        let buffer = drawn(&app, (80, 24), &theme);
+        let row = app.layout().unwrap().rows().0;
+        assert_eq!((buffer[(2, row)].symbol(), buffer[(2, row)].fg), ("✖", theme.bad.fg.unwrap()), "{name:?}");
     }
 }
 

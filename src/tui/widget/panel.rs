@@ -17,6 +17,8 @@ pub struct Panel {
     pub right: Option<(String, Style)>,
     /// A line in the lower border.
     pub bottom: Option<(String, Style)>,
+    /// At the right end of the lower border.
+    pub bottom_right: Option<(String, Style)>,
     /// Whether the keys go here.
     pub focused: bool,
 }
@@ -51,6 +53,9 @@ impl Panel {
         }
         if let Some((text, style)) = self.bottom {
             block = block.title_bottom(Line::from(Span::styled(format!(" {text} "), style)));
+        }
+        if let Some((text, style)) = self.bottom_right {
+            block = block.title_bottom(Line::from(Span::styled(format!(" {text} "), style)).right_aligned());
         }
         let inner = block.inner(area);
         block.render(area, buffer);

@@ -147,7 +147,7 @@ fn both_sparklines_are_on_one_scale() {
     let app = running((160, 45), 50);
     let shown = texts(&drawn(&app, (160, 45), &Theme::new(ThemeName::Terminal, false)));
     assert!(shown.contains("████████"), "the herd's is full: {shown}");
-    assert!(shown.contains("▂▂▂▂▂▂▂▂"), "the chain's is low beside it: {shown}");
+    assert!(shown.contains("▁▁▁▁▁▁▁▁"), "the chain's is low beside it: {shown}");
 }
 
 #[test]

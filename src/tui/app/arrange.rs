@@ -1,0 +1,58 @@
+//! What the screen wants of the terminal: its text decides how high the box below a list is.
+
+use super::layout::Wishes;
+use super::{App, Area, Layout, Screen};
+use crate::queue::LockId;
+use crate::tui::page::Page;
+
+/// Lines of the box below Locks while no finding is shown there: three sparklines.
+const WATCH_EVENTS_HEIGHT: u16 = 5;
+/// The least lines of a text below a list.
+const MIN_TEXT_HEIGHT: u16 = 6;
+
+/// What the height of the box below a list holds for: while these stay, it only grows, so that moving in the list does not move
+/// the list.
+pub(super) type SideOf = (Screen, (u16, u16), Option<LockId>);
+
+impl App {
+    /// Gives everything its place.
+    pub(super) fn arrange(&mut self) {
+        let mut wishes = self.wishes();
+        let of = (self.screen(), self.size, self.world().open_lock().map(crate::queue::LockQueue::id));
+        if let Some((before, height)) = self.navigation.side
+            && before == of
+        {
+            wishes.side.1 = wishes.side.1.max(height);
+        }
+        self.navigation.side = Some((of, wishes.side.1));
+        self.layout = Layout::of(self.size, wishes);
+    }
+
+    fn wishes(&self) -> Wishes {
+        let lines = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
+        let contend = self.screen() == Screen::Contend;
+        Wishes {
+            banner: lines(self.banner_lines().len()),
+            caption: self.caption_height(),
+            fleets: contend,
+            overlaps: lines(self.overlap_lines().len()),
+            rows: self.screen().list().map_or(0, |list| list.len(self)),
+            side: self.side_wish(),
+        }
+    }
+
+    fn side_wish(&self) -> (u16, u16) {
+        if self.screen() == Screen::Locks {
+            let finding = self.selected_lock_page(self.size.0).map_or(0, |page| page.height());
+            return (WATCH_EVENTS_HEIGHT, WATCH_EVENTS_HEIGHT.max(finding));
+        }
+        let panes = self.screen().entry().panes;
+        if panes.is_empty() {
+            return (0, 0);
+        }
+        let width = Layout::pane_width(self.size.0, panes.len());
+        let height = |page: Page| page.height();
+        let wanted = panes.iter().map(|(_, write)| height(write(self, Area { width, ..Area::default() }))).max();
+        (MIN_TEXT_HEIGHT, wanted.unwrap_or(0).max(MIN_TEXT_HEIGHT))
+    }
+}
