@@ -17,6 +17,9 @@ use super::verdict::Verdict;
 use crate::diagnose::Severity;
 use crate::report::{Check, lines};
 
+/// How often each server is asked at the least while it is looked: what is only believed when it was seen twice must be seen.
+const VIEWS: u32 = 3;
+
 /// What `lockscope check` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct CheckOptions {
@@ -53,7 +56,7 @@ pub(super) async fn run(
     out: &mut impl Write,
 ) -> anyhow::Result<Verdict> {
     let mut live = LiveTable::start(settings)?;
-    live.survey(settings, true)?;
+    live.survey(settings, true, look_for / VIEWS)?;
     let looked = look(&mut live, look_for).await;
     let ensemble = live.ensemble();
     let (table, diagnosis, at) = live.stop().await;

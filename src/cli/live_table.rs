@@ -13,7 +13,7 @@ use crate::queue::{Change, ConnectionState, Happening, LockTable};
 use crate::report::Ensemble;
 use crate::server_view::ServerView;
 use crate::time::{now, until};
-use crate::zk::survey::{Surveyor, ViewBy};
+use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use crate::znode::{SessionId, Timestamp};
 
 /// What a change of the table means.
@@ -71,9 +71,15 @@ impl LiveTable {
     }
 
     /// Reports findings, too, from now on, and asks the servers about themselves unless the settings forbid it; who watches what,
-    /// which is expensive to answer, only with `watchers`.
-    pub(super) fn survey(&mut self, settings: &ResolvedOptions, watchers: bool) -> anyhow::Result<()> {
-        let options = settings.survey_options()?;
+    /// which is expensive to answer, only with `watchers`. Each server is asked once in `max_interval`, or once a second, whatever that
+    /// costs it.
+    pub(super) fn survey(
+        &mut self,
+        settings: &ResolvedOptions,
+        watchers: bool,
+        max_interval: Duration,
+    ) -> anyhow::Result<()> {
+        let options = SurveyOptions { max_interval, ..settings.survey_options()? };
         self.examine_at = Some(Instant::now() + DIAGNOSIS_INTERVAL);
         if options.by != ViewBy::Off {
             let surveyor = Surveyor::start(options)?;
@@ -90,7 +96,11 @@ impl LiveTable {
             tokio::select! {
                 () = until(self.examine_at) => return Ok(self.examine()),
                 batch = self.observer.next() => batch,
-                Some(view) = viewed(&mut self.surveyor) => Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }]),
+                Some(view) = viewed(&mut self.surveyor) => {
+                    // What it shows is looked at without delay.
+                    self.examine_at = self.examine_at.map(|_| Instant::now());
+                    Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
+                }
             }
         } else {
             timeout_at(self.answered + self.timeout, self.observer.next()).await.map_err(|_| self.no_answer())?

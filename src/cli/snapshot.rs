@@ -33,7 +33,7 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> any
     some_root_is_readable(&locks, &settings.roots)?;
     print(out, |out| match settings.format {
         Format::Json => write_json(out, &Snapshot::new(&ensemble, &locks, taken_at).with_diagnosis(&diagnosis)),
-        Format::Table => lines::locks(out, &locks, &settings.roots, taken_at),
+        Format::Table => lines::locks(out, &locks, &diagnosis, &settings.roots, taken_at),
     })?;
     Ok(Verdict::Yes)
 }

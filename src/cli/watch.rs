@@ -39,7 +39,7 @@ pub(super) async fn run(
     let mut terminate = signal(SignalKind::terminate())?;
     let end = stop_after.map(|time| Instant::now() + time);
     let mut live = LiveTable::start(settings)?;
-    live.survey(settings, false)?;
+    live.survey(settings, false, Duration::MAX)?;
     tracing::info!(connect = live.ensemble().connect(), "watching");
     let outcome = tokio::select! {
         _ = interrupt.recv() => Ok(()),

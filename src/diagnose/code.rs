@@ -40,10 +40,14 @@ pub(super) enum Explains {
 pub(super) enum FoundAfter {
     FirstLook,
     TwoLooks,
+    /// Longer than it may last in a sound hand-over; what the nodes prove of the time before the first look counts.
+    Lasted,
     /// Longer than it may last in a sound hand-over.
     Settled,
     GhostTime,
     StuckTime,
+    /// The same; what the nodes prove of the time before the first look counts.
+    StuckTimeAtMost,
     EmptyTime,
 }
 
@@ -86,7 +90,7 @@ codes! {
         id: "deadlock",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
-        found_after: FoundAfter::Settled,
+        found_after: FoundAfter::Lasted,
         among_returned: AmongReturned::Falls,
     }
     /// A node whose session no longer exists.
@@ -126,7 +130,7 @@ codes! {
         id: "self-blocked",
         evidence: Evidence::Znodes,
         explains: Explains::Cause,
-        found_after: FoundAfter::Settled,
+        found_after: FoundAfter::Lasted,
         among_returned: AmongReturned::Falls,
     }
     /// A waiter that watches nothing.
@@ -145,6 +149,14 @@ codes! {
         found_after: FoundAfter::TwoLooks,
         among_returned: AmongReturned::StandsOfOthers,
     }
+    /// A holder whose client is connected and misses its heartbeats.
+    SilentHolder {
+        id: "silent-holder",
+        evidence: Evidence::Servers,
+        explains: Explains::Beside,
+        found_after: FoundAfter::TwoLooks,
+        among_returned: AmongReturned::StandsOfOthers,
+    }
     /// A holder that sends heartbeats and nothing else.
     IdleHolder {
         id: "idle-holder",
@@ -158,7 +170,7 @@ codes! {
         id: "stuck",
         evidence: Evidence::Znodes,
         explains: Explains::Symptom,
-        found_after: FoundAfter::StuckTime,
+        found_after: FoundAfter::StuckTimeAtMost,
         among_returned: AmongReturned::Falls,
     }
     /// A lease that was not returned for long, though others wait.
@@ -166,7 +178,7 @@ codes! {
         id: "stuck-lease",
         evidence: Evidence::Znodes,
         explains: Explains::Symptom,
-        found_after: FoundAfter::StuckTime,
+        found_after: FoundAfter::StuckTimeAtMost,
         among_returned: AmongReturned::Falls,
     }
     /// The numbers of the queue run out.

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::round_memory::{NodeKey, RoundMemory};
 use super::suspicion::Suspicion;
 use super::{TableAt, Thresholds, Waits};
-use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
+use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp};
 
@@ -96,16 +95,15 @@ impl<'a> LockContext<'a> {
         Some(self.now().since(first.contender.contends_since(self.table_at.table().clock_ahead_ms())))
     }
 
-    /// Since when somebody holds, as far as it was seen. When a lock was taken that was held at the first look, nobody knows: then
-    /// since that look, which `first_seen` remembers.
-    pub fn held_since(&self, row: &ContenderRow<'_>, first_seen: &mut RoundMemory<NodeKey, Timestamp>) -> Timestamp {
-        match row.contender.held() {
-            HeldSince::Since(since) => since,
-            HeldSince::AtMostSince(_) | HeldSince::Free => {
-                *first_seen.see((self.lock.id(), row.contender.czxid.0), || self.now())
-            }
-        }
+    /// How long somebody has held at the least; zero for who does not hold.
+    pub fn held_at_least(&self, row: &ContenderRow<'_>) -> Duration {
+        held_at_least(self.table_at, row.contender)
     }
+}
+
+/// How long somebody has held at the least; zero for who does not hold.
+pub(super) fn held_at_least(table_at: TableAt<'_>, contender: &Contender) -> Duration {
+    table_at.table().hold_bounds(contender, table_at.now()).map(|bounds| bounds.at_least).unwrap_or_default()
 }
 
 fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {

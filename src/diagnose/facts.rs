@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};
 use crate::recipe::{self, LockKind};
-use crate::server_view::{Connection, Liveness, ServerView, Watchers};
+use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
 
 /// How long a session must have been in nobody's list before its node is a ghost: members answer one after the other, and a
@@ -16,6 +16,8 @@ const GHOSTLY: Duration = Duration::from_secs(2);
 pub enum OwnerState {
     /// A server holds a connection of it.
     Live,
+    /// A server holds a connection of it, and has not heard it for at least half of its session timeout.
+    Silent,
     /// Its session has no connection: it expires by itself, unless its client comes back.
     Expiring,
     /// It is proved that there is no such session, though its node is still there.
@@ -31,6 +33,7 @@ impl OwnerState {
     pub fn id(self) -> &'static str {
         match self {
             Self::Live => "live",
+            Self::Silent => "silent",
             Self::Expiring => "expiring",
             Self::Ghost => "ghost",
             Self::Ownerless => "ownerless",
@@ -71,8 +74,10 @@ pub struct Facts<'a> {
     pub owner: OwnerState,
     /// Its owner's connection.
     pub connection: Option<&'a Connection>,
-    /// How long its session still has, if it has no connection and that is known.
+    /// How long its session still has, if it has no connection or is silent, and that is known.
     pub expires_in: Option<Duration>,
+    /// Since when it is silent, and of what timeout, if it is: for a countdown.
+    pub silence: Option<Silence>,
     /// What its owner watches.
     pub watching: WatchTarget,
 }
@@ -111,10 +116,12 @@ impl<'a> TableAt<'a> {
         let (life, expires_in) = self.owner_of(contender);
         let connection =
             contender.session.and_then(|session| self.view().connection_of(session)).map(|(_, found)| found);
-        Facts { owner: life, connection, expires_in, watching: self.watching(lock, row) }
+        let silence = contender.session.filter(|_| life == OwnerState::Silent);
+        let silence = silence.and_then(|session| self.view().silence_of(session));
+        Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
     }
 
-    /// Whether a contender's owner lives, and how long its session still has without a connection.
+    /// Whether a contender's owner lives, and how long its session still has while it has no connection or is silent.
     pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
         let Some(session) = contender.session else { return (OwnerState::Ownerless, None) };
         self.owner_state(session, contender.contends_since(self.table.clock_ahead_ms()))
@@ -124,7 +131,10 @@ impl<'a> TableAt<'a> {
     pub fn owner_state(&self, session: SessionId, since: Timestamp) -> (OwnerState, Option<Duration>) {
         let liveness = self.view().liveness(session);
         match liveness {
-            Liveness::Connected => (OwnerState::Live, None),
+            Liveness::Connected => match self.view().silence_of(session) {
+                Some(silence) => (OwnerState::Silent, Some(silence.left(self.now))),
+                None => (OwnerState::Live, None),
+            },
             Liveness::Disconnected { .. } => (OwnerState::Expiring, liveness.expires_in(self.now)),
             // A list that is older than the node says nothing about its owner.
             Liveness::NoSession { at } if at > since.plus(GHOSTLY) && self.view().every_member_answered() => {

@@ -7,8 +7,8 @@
 //!
 //! A create whose reply was lost (`orphan`, proved where names carry an id; else `orphan-suspected` while it waits and
 //! `self-blocked` while it holds), a release that failed or two lock objects of one thread (`self-blocked`), a waiter that gave up
-//! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead owners (`expiring-holder`, `ghost`,
-//! `adopted-node`, `head-changed-by-expiry`), processes that hang (`idle-holder`, `stuck`), cycles (`deadlock`), and what is
+//! or lost its wake-up (`lost-wake-up`), leases that never come back (`stuck-lease`), dead or silent owners (`expiring-holder`,
+//! `silent-holder`, `ghost`, `adopted-node`, `head-changed-by-expiry`), processes that hang (`idle-holder`, `stuck`), cycles (`deadlock`), and what is
 //! wrong with the tree (`sequence-overflow`, `empty-parent`, `persistent-contender`, `foreign-child`) or with watches on it
 //! (`leaked-watch`), and a member that shows nodes which the ensemble deleted (`member-disagrees`).
 //!
@@ -27,6 +27,7 @@ mod diagnosis;
 mod election;
 mod facts;
 mod finding;
+mod not_seen;
 mod round_memory;
 #[cfg(test)]
 mod sentences;
@@ -42,6 +43,7 @@ pub use code::Code;
 pub use diagnosis::{Changed, Diagnosis};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
+pub use not_seen::{NotSeen, not_seen};
 pub use session_locks::{SessionLocks, WaitStyle, session_locks};
 pub use thresholds::Thresholds;
 pub use waits::{Blocker, Cycle, Wait, Waits};

@@ -38,6 +38,11 @@ impl Suspicion {
         Self { proved: true, ..Self::new(finding, now, Duration::ZERO) }
     }
 
+    /// What is seen has lasted for so long already, as the nodes' own times prove: if that is long enough, one look proves it.
+    pub fn proved_by(self, lasted: Duration) -> Self {
+        Self { proved: self.proved || lasted >= self.lasts, ..self }
+    }
+
     /// It is about the same state only as long as this number is the same.
     pub fn of_state(self, state: i64) -> Self {
         Self { state, ..self }

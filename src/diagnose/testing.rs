@@ -54,6 +54,15 @@ pub struct World {
     zxid: i64,
     counter: i32,
     nodes: BTreeMap<ZnodePath, Change>,
+    children: BTreeMap<ZnodePath, Children>,
+}
+
+/// What a parent's stat tells of its children.
+#[derive(Clone, Copy, Debug, Default)]
+struct Children {
+    made: i32,
+    deleted: i32,
+    changed: i64,
 }
 
 impl World {
@@ -84,6 +93,7 @@ impl World {
             zxid: 100,
             counter: 0,
             nodes: BTreeMap::new(),
+            children: BTreeMap::new(),
         };
         world.client(OBSERVER);
         world
@@ -126,8 +136,24 @@ impl World {
     pub fn create_at(&mut self, at: &str, session: i64) -> ZnodePath {
         self.zxid += 1;
         let at = path(at);
+        let stat = self.stat(session);
+        if let Some(parent) = at.parent() {
+            let children = self.children.entry(parent).or_default();
+            (children.made, children.changed) = (children.made + 1, self.zxid);
+        }
+        let change = if Classifier::is_hint(&at) {
+            Change::Appeared { path: at.clone() }
+        } else {
+            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } }
+        };
+        self.nodes.insert(at.clone(), change.clone());
+        self.apply(change);
+        at
+    }
+
+    fn stat(&self, session: i64) -> ZnodeStat {
         let zxid = Zxid(self.zxid);
-        let stat = ZnodeStat {
+        ZnodeStat {
             czxid: zxid,
             mzxid: zxid,
             pzxid: zxid,
@@ -139,18 +165,14 @@ impl World {
             ephemeral_owner: (session != 0).then_some(SessionId(session)),
             data_length: 0,
             num_children: 0,
-        };
-        let change = if Classifier::is_hint(&at) {
-            Change::Appeared { path: at.clone() }
-        } else {
-            Change::Seen { path: at.clone(), node: Node { stat, data: NodeData::keep(b"") } }
-        };
-        self.nodes.insert(at.clone(), change.clone());
-        self.apply(change);
-        at
+        }
     }
 
     pub fn delete(&mut self, at: &ZnodePath) {
+        self.zxid += 1;
+        if let Some(children) = at.parent().and_then(|parent| self.children.get_mut(&parent)) {
+            (children.deleted, children.changed) = (children.deleted + 1, self.zxid);
+        }
         self.nodes.remove(at);
         self.apply(Change::Deleted { path: at.clone(), zxid: None });
     }
@@ -169,7 +191,16 @@ impl World {
 
     /// Another console begins: all that is there is found at once.
     pub fn begin_anew(&mut self) {
-        let nodes: Vec<Change> = self.nodes.values().cloned().collect();
+        let parents = self.children.iter().map(|(parent, children)| Change::Listed {
+            path: parent.clone(),
+            stat: ZnodeStat {
+                pzxid: Zxid(children.changed),
+                num_children: children.made - children.deleted,
+                cversion: children.made + children.deleted,
+                ..self.stat(0)
+            },
+        });
+        let nodes: Vec<Change> = parents.chain(self.nodes.values().cloned()).collect();
         let (session, now) = (SessionId(OBSERVER), self.now);
         self.table = LockTable::new([]);
         let connected = [Change::Connection(ConnectionState::Connected { session, recursive: true }), Change::Syncing];
@@ -211,6 +242,7 @@ impl World {
                 mode: Some(ServerMode::Standalone),
                 provenance: self.provenance,
                 version: Some("3.8.0-5a02a05".to_owned()),
+                answered_at: Some(at),
                 connections: Some(Listing::new(connections, true, at)),
                 sessions: Some(Listing::new(sessions, true, at)),
                 watched: self.lists_watches.then(|| Listing::new(watched, true, at)),

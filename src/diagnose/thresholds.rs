@@ -12,7 +12,8 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Thresholds {
     /// How long a lock may be held while others wait, before it is called stuck. By default 60 s: longer than an application
-    /// waits for a lock of short work. Who holds locks for longer by design raises it.
+    /// waits for a lock of short work. Who holds locks for longer by design raises it. What is [proven](crate::queue::HoldBounds) of the
+    /// time before the first look counts.
     pub stuck_after: Duration,
     /// How long a state must last that also occurs for a moment in sound hand-overs: a waiter that watches nothing,
     /// sessions that wait for each other. By default 3 s, which is at least three rounds of asking the servers.
@@ -44,15 +45,16 @@ impl Default for Thresholds {
 }
 
 impl Thresholds {
-    /// For how long a table must be looked at before a finding of this code can come of it, when nothing was seen before.
-    /// Zero for what the first look tells. In a shorter time, that there is no such finding means nothing.
+    /// For how long a table must be looked at before every finding of this code has come of it, when nothing was seen before and the
+    /// nodes prove nothing of the time before. Zero for what the first look tells.
     pub fn least_time_to_find(&self, code: Code) -> Duration {
         match code.traits().found_after {
             FoundAfter::FirstLook => Duration::ZERO,
             FoundAfter::TwoLooks => LOOK_INTERVAL,
+            FoundAfter::Lasted => self.settled_after,
             FoundAfter::Settled => self.settled_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::GhostTime => self.ghost_after.saturating_add(LOOK_INTERVAL),
-            FoundAfter::StuckTime => self.stuck_after.saturating_add(LOOK_INTERVAL),
+            FoundAfter::StuckTime | FoundAfter::StuckTimeAtMost => self.stuck_after.saturating_add(LOOK_INTERVAL),
             FoundAfter::EmptyTime => self.empty_after.saturating_add(LOOK_INTERVAL),
         }
     }

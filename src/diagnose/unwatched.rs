@@ -90,7 +90,8 @@ fn one(
     let gathered = table_at.view().watches_as_of(session)?;
     let since = contender.contends_since(table_at.table().clock_ahead_ms());
     let unseen = table_at.view().watches(session, &lock.path_of(behind.contender)) == Some(false);
-    if !unseen || gathered < since.plus(NEW) || table_at.owner_of(contender).0 != OwnerState::Live {
+    let connected = matches!(table_at.owner_of(contender).0, OwnerState::Live | OwnerState::Silent);
+    if !unseen || gathered < since.plus(NEW) || !connected {
         return None;
     }
     let (member, connection) = table_at.view().connection_of(session)?;

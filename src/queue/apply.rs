@@ -73,6 +73,7 @@ impl LockTable {
         parent.next_sequence = Some(stat.next_sequence());
         parent.listed =
             Some(ParentNode { czxid: stat.czxid, created_at: stat.ctime, ephemeral: stat.ephemeral_owner.is_some() });
+        self.note_child_changes(path, stat);
         for id in self.ids_queueing_at(path) {
             if let Some(lock) = self.locks.get_mut(&id) {
                 lock.next_sequence = Some(stat.next_sequence());
@@ -159,6 +160,7 @@ impl LockTable {
     }
 
     fn deleted(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
+        self.note_child_deleted(path);
         self.unreadable.remove(path);
         let below = self.unreadable.range(path.child("")..).take_while(|(place, _)| place.is_within(path));
         for place in below.map(|(place, _)| place.clone()).collect::<Vec<_>>() {

@@ -7,6 +7,9 @@ use crate::znode::Timestamp;
 /// How many of the last creations the difference is taken from: enough to see one that came without delay.
 const SAMPLES: usize = 32;
 
+/// How many creations are enough to take it that one of them came without delay.
+const ENOUGH_SAMPLES: usize = 8;
+
 /// Differences below this, in milliseconds, are taken for the time that a message travels.
 const TOLERANCE_MS: i64 = 1_000;
 
@@ -46,6 +49,21 @@ impl Clock {
         self.ahead_ms
     }
 
+    /// By how much this machine's clock is ahead at the most. A node is never seen before it is created, so each difference bounds it;
+    /// without any the clocks are taken to agree.
+    pub fn ahead_at_most(&self) -> i64 {
+        self.samples.iter().min().copied().unwrap_or_else(|| self.server_is_ahead.saturating_neg())
+    }
+
+    /// By how much it is ahead at the least. A few messages may all have come late; many never do.
+    pub fn ahead_at_least(&self) -> i64 {
+        match self.ahead_at_most() {
+            1.. if self.samples.len() < ENOUGH_SAMPLES => 0,
+            ahead @ 0.. => ahead.saturating_sub(TOLERANCE_MS).max(0),
+            behind => behind.saturating_sub(TOLERANCE_MS),
+        }
+    }
+
     fn guess(&mut self) {
         let guess = self.samples.iter().min().copied().unwrap_or_else(|| self.server_is_ahead.saturating_neg());
         self.ahead_ms = if guess.saturating_abs() < TOLERANCE_MS { 0 } else { guess };
@@ -81,6 +99,19 @@ mod tests {
         assert_eq!(clock.ahead_ms(), -5_000);
         clock.found(Timestamp(i64::MAX), Timestamp(i64::MIN));
         assert_eq!(clock.ahead_ms(), -i64::MAX);
+    }
+
+    #[test]
+    fn the_difference_lies_between_its_bounds_while_messages_take_less_than_a_second() {
+        for ahead in [-90_000, 0, 700, 90_000] {
+            let mut clock = Clock::default();
+            for delay in [900, 400, 990, 800, 700, 650, 999, 870, 300] {
+                clock.created(Timestamp(1_000_000), Timestamp(1_000_000 + ahead + delay));
+                let bounds = clock.ahead_at_least()..=clock.ahead_at_most();
+                assert!(bounds.contains(&ahead), "{ahead} in {bounds:?}");
+            }
+        }
+        assert_eq!((Clock::default().ahead_at_least(), Clock::default().ahead_at_most()), (0, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::hold::FoundHolding;
 use crate::recipe::{RequestMode, Role};
 use crate::znode::{NodeData, Sequence, SessionId, Timestamp, Zxid};
 
@@ -110,6 +111,8 @@ pub struct Contender {
     pub(super) held_before_return: Option<Option<Timestamp>>,
     /// For a lease: how its owner stood in the queue, where that was seen.
     pub(super) queued: Option<Box<Queued>>,
+    /// For who held already when it was found: what is known of the time before.
+    pub(super) found_holding: Option<Box<FoundHolding>>,
 }
 
 impl Contender {

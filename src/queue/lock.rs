@@ -6,6 +6,7 @@ use std::sync::Arc;
 use slab::Slab;
 
 use super::handover::Handover;
+use super::hold::LastHandover;
 use super::lock_name::LockKey;
 use super::order::{OrderKey, RankedKeys};
 use super::rate::Activity;
@@ -53,6 +54,7 @@ pub struct LockQueue {
     pub(super) maximum: Option<u32>,
     pub(super) activity: Activity,
     pub(super) session_expired: Option<Box<SessionExpired>>,
+    pub(super) last_handover: LastHandover,
 }
 
 /// A holder that lost its lock to the end of its session.
@@ -86,6 +88,7 @@ impl LockQueue {
             maximum: None,
             activity: Activity::default(),
             session_expired: None,
+            last_handover: LastHandover::default(),
         }
     }
 

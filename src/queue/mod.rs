@@ -7,6 +7,7 @@
 //! grows at most with the logarithm of the queue's length.
 
 mod apply;
+mod bounds;
 mod chain;
 mod change;
 mod clock;
@@ -16,6 +17,7 @@ mod deleted;
 mod event;
 mod handover;
 mod happening;
+mod hold;
 mod lock;
 mod lock_name;
 mod order;
@@ -34,6 +36,7 @@ pub use connection::ConnectionState;
 pub use contender::{Contender, ContenderId, ContenderState, HeldSince};
 pub use event::{LockEvent, WatchEvents};
 pub use happening::Happening;
+pub use hold::HoldBounds;
 pub use lock::{ContenderRow, LockQueue, SessionExpired};
 pub use lock_name::{LockId, LockName};
 pub use rate::{History, Rates, Totals};

@@ -52,6 +52,7 @@ impl LockTable {
             holds: false,
             held_before_return: None,
             queued: None,
+            found_holding: None,
         };
         let is_read_live = live && place.role == Role::Lease;
         let reports = if is_read_live { self.lease_read(id, &mut contender) } else { Vec::new() };
@@ -129,6 +130,9 @@ impl LockTable {
         lock.activity.cost(cost, now);
         self.totals.cost(cost, now);
         let held = contender.holds || contender.held_before_return.is_some();
+        if live && held {
+            lock.last_handover.seen = Some(now);
+        }
         let event = match held {
             _ if expired => LockEvent::Expired,
             true => LockEvent::Released,
@@ -160,6 +164,7 @@ impl LockTable {
             }
             lock.activity.acquired(now);
             self.totals.acquired(now);
+            lock.last_handover.seen = Some(now);
             let since = contender.contends_since(ahead_ms);
             out.push(Happening::new(LockEvent::Acquired, lock, Some(&contender), now).after_waiting(since));
         }

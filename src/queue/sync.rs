@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::hold::FoundHolding;
 use super::lock_name::LockKey;
 use super::table::SyncPhase;
 use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
@@ -27,8 +28,15 @@ impl LockTable {
         for id in ids {
             let Some(lock) = self.locks.get_mut(&id) else { continue };
             let mut acquired = Vec::new();
+            let holding = lock.holding();
             // When it was missed, its time is not known: `acquired_at` stays empty.
-            lock.settle_all(|contender| acquired.extend(contender.returned_at.is_none().then(|| contender.clone())));
+            lock.settle_all(|contender| {
+                contender.found_holding = Some(Box::new(FoundHolding { at: now, proven: None }));
+                acquired.extend(contender.returned_at.is_none().then(|| contender.clone()));
+            });
+            if lock.holding() != holding {
+                self.touched.insert(id);
+            }
             if !again {
                 out.push(Happening::new(LockEvent::LockFound, lock, None, now));
                 continue;
@@ -47,6 +55,7 @@ impl LockTable {
         if again {
             out.push(Happening::of_connection(LockEvent::Resynced, now));
         }
+        self.prove_holds(now);
         self.phase = SyncPhase::Live;
         self.last_true = Some(now);
     }

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
+use super::hold::ChildChanges;
 use super::lock_name::LockKey;
 use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, Recipe};
@@ -56,6 +57,8 @@ pub(super) struct Parent {
     pub maximum: Option<u32>,
     pub epoch: u32,
     pub listed: Option<ParentNode>,
+    /// What its stat said of its children, when it was listed.
+    pub changes: Option<ChildChanges>,
 }
 
 /// A node below which a lock's contenders stand, as its last listing found it.

@@ -90,6 +90,9 @@ impl LockQueue {
                     let since = contender.acquired_at.take();
                     let displaced = self.returned > 0 && contender.returned_at.is_none();
                     contender.held_before_return = displaced.then_some(since);
+                    if !displaced {
+                        contender.found_holding = None;
+                    }
                 }
                 _ => {}
             }

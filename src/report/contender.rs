@@ -43,14 +43,20 @@ pub(super) struct ContenderFacts<'a> {
     session_timeout_ms: Option<u64>,
     expires_in_ms: Option<u64>,
     liveness: &'static str,
+    /// How long it has not been heard, while it is silent.
+    silent_ms: Option<u64>,
+    /// How long it has held at the least and at the most; the same twice where that is known.
+    held_at_least_ms: Option<u64>,
+    held_at_most_ms: Option<u64>,
 }
 
 impl<'a> ContenderFacts<'a> {
     /// Who holds is only known while the table is live.
     pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
-        let Facts { owner: liveness, connection, expires_in, watching } = table_at.facts(lock, row);
+        let Facts { owner: liveness, connection, expires_in, silence, watching } = table_at.facts(lock, row);
         let contender: &'a Contender = row.contender;
+        let held = table_at.table().hold_bounds(contender, table_at.now()).filter(|_| is_live);
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
         let (data, data_encoding) = encode(kept, data_truncated);
@@ -76,6 +82,9 @@ impl<'a> ContenderFacts<'a> {
             session_timeout_ms: connection.and_then(|connection| connection.timeout_ms),
             expires_in_ms: expires_in.map(millis),
             liveness: liveness.id(),
+            silent_ms: silence.map(|silence| millis(silence.lasted(table_at.now()))),
+            held_at_least_ms: held.map(|held| millis(held.at_least)),
+            held_at_most_ms: held.map(|held| millis(held.at_most)),
         }
     }
 }

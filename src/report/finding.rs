@@ -1,12 +1,14 @@
 //! Findings as JSON.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::contender::millis;
 use super::unreadable::Unreadable;
 use super::{Ensemble, SCHEMA, rfc3339};
-use crate::diagnose::{Code, Diagnosis, Finding, Severity};
+use crate::diagnose::{Code, Diagnosis, Finding, NotSeen, Severity, TableAt, not_seen};
 use crate::queue::LockTable;
 use crate::znode::Timestamp;
 
@@ -85,6 +87,10 @@ pub struct Check<'a> {
     unreadable: Unreadable<'a>,
     /// Codes that the time given was too short for.
     not_seen: Vec<Code>,
+    /// For how long each of these must be looked for.
+    not_seen_needs_ms: BTreeMap<&'static str, u64>,
+    #[serde(skip)]
+    needs: Vec<NotSeen>,
 }
 
 impl<'a> Check<'a> {
@@ -98,7 +104,7 @@ impl<'a> Check<'a> {
         looked: Duration,
     ) -> Self {
         let is_bad = |finding: &Finding| finding.severity >= fail_on;
-        let thresholds = diagnosis.thresholds();
+        let needs = not_seen(TableAt::new(table, at), diagnosis.thresholds(), looked);
         Self {
             schema: SCHEMA,
             checked_at: rfc3339(at),
@@ -108,7 +114,9 @@ impl<'a> Check<'a> {
             passed: table.unreadable().is_empty() && !diagnosis.findings().any(is_bad),
             findings: diagnosis.findings().map(Located::new).collect(),
             unreadable: Unreadable(table.unreadable()),
-            not_seen: Code::ALL.into_iter().filter(|code| thresholds.least_time_to_find(*code) > looked).collect(),
+            not_seen: needs.iter().map(|not_seen| not_seen.code).collect(),
+            not_seen_needs_ms: needs.iter().map(|not_seen| (not_seen.code.id(), millis(not_seen.needs))).collect(),
+            needs,
         }
     }
 
@@ -117,8 +125,8 @@ impl<'a> Check<'a> {
         self.passed
     }
 
-    /// Codes that the time given was too short for: that they are not among the findings means nothing.
-    pub fn not_seen(&self) -> &[Code] {
-        &self.not_seen
+    /// What the time given was too short for: that it is not among the findings means nothing.
+    pub fn not_seen(&self) -> &[NotSeen] {
+        &self.needs
     }
 }

@@ -4,6 +4,7 @@ use serde::ser::{Serialize, Serializer};
 
 use super::contender::ContenderFacts;
 use super::finding::FindingFacts;
+use super::rfc3339;
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, WatchEvents};
 use crate::recipe::{LockKind, Recipe};
@@ -38,6 +39,8 @@ struct Fields<'a> {
     recipe: Recipe,
     kind: LockKind,
     next_sequence: Option<i64>,
+    /// The earliest time since which it is proven that nobody was given it and nobody gave it back; by the servers' clock.
+    no_handover_since: Option<String>,
     contenders: Contenders<'a>,
     watch_cost: Option<WatchCost>,
     findings: Findings<'a>,
@@ -63,6 +66,10 @@ impl Serialize for LockFacts<'_> {
             recipe: self.lock.recipe(),
             kind: self.lock.kind(),
             next_sequence: self.lock.next_sequence(),
+            no_handover_since: Some(self.table_at.table())
+                .filter(|table| table.is_live())
+                .and_then(|table| table.no_handover_since(self.lock))
+                .and_then(rfc3339),
             contenders: Contenders(*self),
             watch_cost: self.lock.watch_cost().map(WatchCost::from),
             findings: Findings(*self),

@@ -157,7 +157,8 @@ mod tests {
                 "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
                 "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
                 "waits_for": [], "watches": "unknown", "client": null, "session_timeout_ms": null,
-                "expires_in_ms": null, "liveness": "unknown",
+                "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
+                "held_at_least_ms": 90_000, "held_at_most_ms": 90_000,
             })
         };
         let mut waiter = contender(1, 11, "0x7");
@@ -168,6 +169,8 @@ mod tests {
         waiter["data_encoding"] = "base64".into();
         waiter["data_length"] = 2.into();
         waiter["waits_for"] = json!(["lock-0000000000"]);
+        waiter["held_at_least_ms"] = Value::Null;
+        waiter["held_at_most_ms"] = Value::Null;
         let server = |address: &str| json!({ "address": address, "mode": null, "version": null, "view": "none", "plain_beside_tls": false, "error": null });
         let expected = json!({
             "schema": 1,
@@ -178,6 +181,7 @@ mod tests {
             },
             "locks": [{
                 "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "next_sequence": 2,
+                "no_handover_since": "2024-05-01T14:39:37.250Z",
                 "contenders": [contender(0, 10, "0xffffffffffffffff"), waiter],
                 "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },
                 "findings": [],
@@ -234,7 +238,9 @@ mod tests {
     fn while_the_connection_is_lost_nobody_is_said_to_hold() {
         let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b"")]);
         table.apply(Change::Connection(ConnectionState::Lost { reason: "reset".to_owned() }), NOW);
-        assert_eq!(reported(&table)["locks"][0]["contenders"][0]["state"], "unknown");
+        let lock = &reported(&table)["locks"][0];
+        assert_eq!(lock["contenders"][0]["state"], "unknown");
+        assert!(lock["contenders"][0]["held_at_least_ms"].is_null() && lock["no_handover_since"].is_null());
     }
 
     #[test]

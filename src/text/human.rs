@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use chrono::{DateTime, Local, Utc};
 
+use super::Charset;
 use crate::znode::Timestamp;
 
 /// A number of things that are counted.
@@ -136,6 +137,66 @@ pub fn countdown(left: Duration) -> String {
     }
 }
 
+/// How long something has lasted that is known by two bounds, in at most seven columns (eight in ASCII): the duration itself where they are
+/// equal; `≥13m`, rounded down, where the lower one says enough; else `≤16s`, rounded up.
+///
+/// The lower one says enough from a minute on, or from half of the upper one on.
+///
+/// ```
+/// use std::time::Duration;
+/// use lockscope::text::{Charset, human::bounded};
+///
+/// let shown = |least, most| bounded(Duration::from_secs(least), Duration::from_secs(most), Charset::Unicode);
+/// assert_eq!(shown(842, 842), "14m02s");
+/// assert_eq!(shown(842, 7_000), "≥14m");
+/// assert_eq!(shown(2, 16), "≤16s");
+/// ```
+pub fn bounded(at_least: Duration, at_most: Duration, charset: Charset) -> String {
+    if at_least >= at_most {
+        return duration(at_least);
+    }
+    let (least, most) = match charset {
+        Charset::Unicode => ("≥", "≤"),
+        Charset::Ascii => (">=", "<="),
+    };
+    if at_least >= Duration::from_secs(60) || at_least >= at_most / 2 {
+        return format!("{least}{}", coarse(at_least));
+    }
+    let up = at_most.as_millis().div_ceil(1000).min(u64::MAX.into());
+    let up = Duration::from_secs(u64::try_from(up).unwrap_or(u64::MAX));
+    // Below ten seconds as exact as it is, above a minute in whole minutes.
+    let up = match at_most.as_secs() {
+        0..10 => at_most.saturating_add(Duration::from_millis(99)),
+        600..86_400 => Duration::from_secs(up.as_secs().div_ceil(60).saturating_mul(60)),
+        86_400.. => Duration::from_secs(up.as_secs().div_ceil(3600).saturating_mul(3600)),
+        _ => up,
+    };
+    format!("{most}{}", coarse(up))
+}
+
+/// As [`duration`], from ten minutes to an hour in whole minutes: a bound needs no more.
+fn coarse(time: Duration) -> String {
+    match time.as_secs() {
+        600..3600 => format!("{}m", time.as_secs() / 60),
+        _ => duration(time),
+    }
+}
+
+/// How long a client has been silent, and of what timeout: `silent 9.4s of 10s`.
+///
+/// ```
+/// use std::time::Duration;
+/// use lockscope::text::human::silent;
+///
+/// assert_eq!(silent(Duration::from_millis(9_400), Duration::from_secs(10)), "silent 9.4s of 10s");
+/// assert_eq!(silent(Duration::from_secs(2), Duration::from_secs(4)), "silent 2.0s of 4s");
+/// ```
+pub fn silent(lasted: Duration, timeout: Duration) -> String {
+    let whole = timeout.subsec_millis() < 100 && timeout.as_secs() < 10;
+    let timeout = if whole { format!("{}s", timeout.as_secs()) } else { duration(timeout) };
+    format!("silent {} of {timeout}", duration(lasted))
+}
+
 /// The time of day to the second, in local time or UTC.
 pub fn time_of_day(time: Timestamp, utc: bool) -> String {
     format(time, utc, "%H:%M:%S", "??:??:??")
@@ -186,6 +247,32 @@ mod tests {
         {
             assert_eq!(countdown(Duration::from_millis(millis)), shown);
         }
+    }
+
+    #[test]
+    fn a_bound_never_says_more_than_it_is() {
+        let shown = |least, most| bounded(Duration::from_millis(least), Duration::from_millis(most), Charset::Unicode);
+        for ((least, most), text) in [
+            ((0, 15_001), "≤16s"),
+            ((0, 9_310), "≤9.4s"),
+            ((0, 9_950), "≤10s"),
+            ((0, 59_500), "≤1m00s"),
+            ((0, 601_000), "≤11m"),
+            ((5_000, 3_541_000), "≤1h00m"),
+            ((0, 3_600_001), "≤1h01m"),
+            ((0, 90_000_000), "≤1d01h"),
+            ((9_000, 16_000), "≥9.0s"),
+            ((60_000, 86_400_000), "≥1m00s"),
+            ((839_999, 5_000_000), "≥13m"),
+            ((11_159_000, 20_000_000), "≥3h05m"),
+            ((842_000, 842_000), "14m02s"),
+            ((u64::MAX / 2, u64::MAX), "≥ages"),
+        ] {
+            assert_eq!(shown(least, most), text);
+            assert!(text.chars().count() <= 7);
+        }
+        assert_eq!(bounded(Duration::from_secs(90), Duration::MAX, Charset::Ascii), ">=1m30s");
+        assert_eq!(bounded(Duration::ZERO, Duration::MAX, Charset::Ascii), "<=ages");
     }
 
     #[test]

@@ -59,10 +59,10 @@ pub fn seen(node: &str, owner: i64, created: Timestamp, data: &[u8]) -> Change {
     Change::Seen { path: path(node), node: Node { stat, data: NodeData::keep(data) } }
 }
 
-/// A lock parent was listed; `next` is the number of its next child.
+/// A lock parent was listed; `next` is the number of its next child. A child was deleted just before, so that its stat proves nothing.
 pub fn listed(parent: &str, next: i32) -> Change {
     let Change::Seen { node, .. } = seen(parent, 0, ago(90_000), b"") else { unreachable!("seen makes Seen") };
-    let stat = ZnodeStat { ephemeral_owner: None, cversion: next * 2, ..node.stat };
+    let stat = ZnodeStat { ephemeral_owner: None, cversion: next * 2, pzxid: Zxid(i64::MAX), ..node.stat };
     Change::Listed { path: path(parent), stat }
 }
 

@@ -6,6 +6,7 @@ mod harness;
 mod terminal;
 
 mod admin;
+mod bounds;
 mod contend;
 mod failures;
 mod foreign_clients;

@@ -52,7 +52,7 @@ fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLivenes
         (diagnose::OwnerState::Ghost, _) => OwnerLiveness::Ghost,
         (diagnose::OwnerState::Ownerless, _) => OwnerLiveness::Ownerless,
         (diagnose::OwnerState::Expiring, within) => OwnerLiveness::Expiring { within },
-        (diagnose::OwnerState::Live, _) => OwnerLiveness::Live,
+        (diagnose::OwnerState::Live | diagnose::OwnerState::Silent, _) => OwnerLiveness::Live,
         (diagnose::OwnerState::Unknown, _) => {
             let liveness = contender.session.map(|session| table_at.view().liveness(session));
             match liveness {

@@ -1,13 +1,14 @@
 //! Sessions that wait for each other in a cycle, across locks.
 
 use std::hash::{Hash, Hasher};
+use std::time::Duration;
 
 use rustc_hash::FxHasher;
 
-use crate::diagnose::context::{Check, TableContext};
+use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::suspicion::{Suspicion, finding};
-use crate::diagnose::waits::Cycle;
-use crate::diagnose::{Code, Severity, election};
+use crate::diagnose::waits::{Cycle, Wait};
+use crate::diagnose::{Code, Severity, TableAt, election};
 use crate::queue::LockQueue;
 use crate::znode::escaped;
 
@@ -34,13 +35,26 @@ impl Check for Deadlock {
             let elections = locks.iter().any(|lock| election::is_likely(lock));
             let severity = if elections { Severity::Info } else { Severity::Critical };
             let (summary, state) = (describe(cycle, &locks), state(cycle));
+            let each = cycle.iter().zip(&locks).map(|(wait, lock)| lasts(*table_at, lock, wait));
+            let lasted = each.min().unwrap_or_default();
             for (wait, lock) in cycle.iter().zip(&locks) {
                 let finding =
                     finding(Code::Deadlock, severity, lock, Some(&wait.held)).because(summary.clone(), REMEDY);
-                found.push(Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state));
+                let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state);
+                found.push(suspicion.proved_by(lasted));
             }
         }
     }
+}
+
+/// For how long this one has waited while that one held, at the least. Nobody knows since when a single node is watched.
+fn lasts(table_at: TableAt<'_>, lock: &LockQueue, wait: &Wait) -> Duration {
+    let waiter = table_at.table().position(&lock.queue_path().child(&wait.node));
+    let waiter = waiter.filter(|(id, _)| *id == lock.id()).and_then(|(_, position)| lock.row(position));
+    let holder = lock.rows(0..lock.holding()).find(|row| row.contender.node == wait.held);
+    let (Some(waiter), Some(holder)) = (waiter, holder) else { return Duration::ZERO };
+    let waits = table_at.now().since(waiter.contender.contends_since(table_at.table().clock_ahead_ms()));
+    waits.min(held_at_least(table_at, holder.contender))
 }
 
 /// The same as long as the same nodes are part of it.
@@ -109,6 +123,15 @@ pub(super) mod tests {
         assert_eq!(finding.summary, "0x1 holds /a, waits for /b; 0x2 holds /b, waits for /a");
         world.delete(&victim);
         assert_eq!(world.pass(1).1, [Code::Deadlock, Code::Deadlock]);
+    }
+
+    #[test]
+    fn a_deadlock_that_was_there_before_is_told_at_the_first_look() {
+        let (mut world, _) = crossed("/a", "/b");
+        world.now = world.now.plus(Duration::from_secs(60));
+        world.begin_anew();
+        let raised = world.diagnosis.examine(&world.table, world.now).raised;
+        assert_eq!(raised.len(), 2, "{raised:?}");
     }
 
     #[test]

@@ -16,7 +16,8 @@ mod orphan_suspected;
 mod overflow;
 mod persistent;
 mod self_blocked;
-mod stuck;
+mod silent;
+pub(super) mod stuck;
 
 use super::context::{Check, LockContext, TableContext};
 use super::suspicion::Suspicion;
@@ -55,6 +56,7 @@ checks! {
     orphan_suspected: OrphanSuspected,
     lost_wake_up: LostWakeUp,
     expiring: ExpiringHolder,
+    silent: SilentHolder,
     adopted: AdoptedNode,
     head_expired: HeadChangedByExpiry,
     idle: IdleHolder,

@@ -2,62 +2,36 @@
 
 use std::time::Duration;
 
-use crate::diagnose::context::{Check, LockContext, TableContext};
-use crate::diagnose::round_memory::{NodeKey, RoundMemory};
+use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::Wait;
 use crate::diagnose::{Code, Severity, election};
-use crate::queue::{ContenderState, HeldSince, LockQueue};
 use crate::text::human;
-use crate::znode::{Timestamp, escaped};
+use crate::znode::escaped;
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
 /// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
-#[derive(Clone, Debug, Default)]
-pub(super) struct SelfBlocked {
-    /// When the first holder of a lock was first seen to hold, where it held already.
-    first_seen: RoundMemory<NodeKey, Timestamp>,
-}
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct SelfBlocked;
 
 impl Check for SelfBlocked {
-    fn begin(&mut self) {
-        self.first_seen.begin();
-    }
-
-    fn look_at_lock(&mut self, context: &LockContext<'_>, _: &mut Vec<Suspicion>) {
-        if context.waiting() > 0
-            && !election::is_registry(context.lock)
-            && let Some(row) = context.lock.row(0).filter(|row| row.state == ContenderState::Holds)
-        {
-            context.held_since(&row, &mut self.first_seen);
-        }
-    }
-
     fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
         let TableContext { table_at, thresholds, waits } = context;
         for wait in waits.self_blocked() {
             let Some(lock) = table_at.table().lock(wait.lock) else { continue };
             let Some((_, position)) = table_at.table().position(&lock.queue_path().child(&wait.node)) else { continue };
             let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };
-            let since = waiter.contends_since(table_at.table().clock_ahead_ms());
-            let lasts = table_at.now().since(since.max(held_since(lock, table_at.now(), &mut self.first_seen)));
+            let waits = table_at.now().since(waiter.contends_since(table_at.table().clock_ahead_ms()));
+            let held = lock.first_holder().map(|holder| held_at_least(*table_at, holder)).unwrap_or_default();
+            let lasts = waits.min(held);
             let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
             let severity = if stuck { Severity::Warning } else { Severity::Info };
             let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
                 .because(describe(wait, lasts), REMEDY);
             let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
-            found.push(suspicion.of_state(waiter.czxid.0));
+            found.push(suspicion.of_state(waiter.czxid.0).proved_by(lasts));
         }
-    }
-}
-
-/// Since when the lock is held, as far as it was seen.
-fn held_since(lock: &LockQueue, now: Timestamp, first_seen: &mut RoundMemory<NodeKey, Timestamp>) -> Timestamp {
-    match (lock.held(), lock.first_holder()) {
-        (HeldSince::Since(since), _) => since,
-        (_, Some(holder)) => first_seen.recall(&(lock.id(), holder.czxid.0)).map_or(now, |since| *since),
-        (_, None) => now,
     }
 }
 
@@ -96,12 +70,25 @@ pub(super) mod tests {
     #[test]
     fn what_was_there_before_the_first_look_is_not_known_to_stand_still() {
         let mut world = World::new();
+        let earlier = world.create(&curator("/l", 9), 2);
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
-        world.now = world.now.plus(std::time::Duration::from_secs(600));
+        world.now = world.now.plus(Duration::from_secs(600));
+        world.delete(&earlier);
         world.begin_anew();
         world.pass(50);
         assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Info));
+    }
+
+    #[test]
+    fn what_is_proven_to_have_stood_still_before_the_first_look_is_warned_of_at_once() {
+        let mut world = World::new();
+        world.create(&curator("/l", 1), 1);
+        world.create(&curator("/l", 2), 1);
+        world.now = world.now.plus(Duration::from_secs(600));
+        world.begin_anew();
+        world.diagnosis.examine(&world.table, world.now);
+        assert_eq!(world.severity(Code::SelfBlocked), Some(Severity::Warning));
     }
 
     #[test]

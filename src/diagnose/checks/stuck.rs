@@ -1,60 +1,78 @@
 //! A lock, or a lease of a semaphore, that is not handed on for long though others wait.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use crate::diagnose::context::{Check, LockContext};
-use crate::diagnose::round_memory::{NodeKey, RoundMemory};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity, election};
 use crate::queue::ContenderRow;
 use crate::recipe::LockKind;
 use crate::text::human;
-use crate::znode::{Timestamp, escaped};
+use crate::znode::escaped;
 
 const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
-/// One finding for each lock, about who has held longest.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Stuck {
-    /// When a node was first seen to hold, where it held already.
-    first_seen: RoundMemory<NodeKey, Timestamp>,
-}
+/// One finding for each lock, about who has held longest: what is proven of the time before the first look counts.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Stuck;
 
 impl Check for Stuck {
-    fn begin(&mut self) {
-        self.first_seen.begin();
-    }
-
     fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
-        let lock = context.lock;
-        if context.waiting() == 0 || election::is_registry(lock) {
+        let stuck_after = context.thresholds.stuck_after;
+        if !waits_for_long(context) {
             return;
         }
-        // Holders that are no lease took the lock together, or nearly so.
-        let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
-        let since =
-            lock.rows(0..holders).map(|row| (context.held_since(&row, &mut self.first_seen), row.position)).min();
-        let Some((since, position)) = since else { return };
-        let held = context.now().since(since);
-        let (waiting, Some(waits)) = (context.waiting(), context.first_waits()) else { return };
-        if held < context.thresholds.stuck_after || waits < context.thresholds.stuck_after {
-            return;
+        let longest = longest_holders(context).max_by_key(|row| (context.held_at_least(row), Reverse(row.position)));
+        if let Some(row) = longest.filter(|row| context.held_at_least(row) >= stuck_after) {
+            // Who was seen to acquire is looked at once more: by then it may be known why it is stuck. Who holds an election does so by
+            // design: what it did before it was watched is nothing to tell.
+            let (found_holding, elected) = (row.contender.acquired_at.is_none(), election::is_likely(context.lock));
+            let lasts = if found_holding && elected { stuck_after } else { Duration::ZERO };
+            let suspicion = Suspicion::new(describe(context, &row), context.now(), lasts);
+            let suspicion = Suspicion { proved: found_holding && !elected, ..suspicion };
+            found.push(suspicion.of_state(row.contender.czxid.0));
         }
-        let Some(row) = lock.row(position) else { return };
-        let finding = describe(context, &row, held, waiting);
-        found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(row.contender.czxid.0));
     }
 }
 
-fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, held: Duration, waiting: usize) -> Finding {
+/// Whether somebody has waited for so long that the lock is stuck if it has not been handed on meanwhile.
+fn waits_for_long(context: &LockContext<'_>) -> bool {
+    context.waiting() > 0
+        && !election::is_registry(context.lock)
+        && context.first_waits().is_some_and(|waits| waits >= context.thresholds.stuck_after)
+}
+
+/// Holders that are no lease took the lock together, or nearly so.
+fn longest_holders<'a>(context: &LockContext<'a>) -> impl Iterator<Item = ContenderRow<'a>> {
     let lock = context.lock;
+    let holders = if lock.kind() == LockKind::Semaphore { lock.holding() } else { lock.holding().min(1) };
+    lock.rows(0..holders)
+}
+
+/// Whether a lock may be stuck, and was not looked at for long enough to say: the evidence allows either.
+pub(in crate::diagnose) fn is_undecided(context: &LockContext<'_>) -> bool {
+    let bounds = |row: ContenderRow<'_>| context.table_at.table().hold_bounds(row.contender, context.now());
+    let stuck_after = context.thresholds.stuck_after;
+    waits_for_long(context)
+        && !election::is_likely(context.lock)
+        && longest_holders(context).filter_map(bounds).any(|held| held.at_most >= stuck_after)
+        && !longest_holders(context).filter_map(bounds).any(|held| held.at_least >= stuck_after)
+}
+
+fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
+    let (lock, waiting) = (context.lock, context.waiting());
     let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
     let what = if code == Code::StuckLease { "is a lease that has not been returned" } else { "has held" };
     let wait = if waiting == 1 { "waits" } else { "wait" };
-    let summary =
-        format!("{} {what} for {}, and {waiting} {wait}", escaped(&row.contender.node), human::duration(held));
+    let bounds = context.table_at.table().hold_bounds(row.contender, context.now());
+    let held = match bounds {
+        Some(held) if held.is_exact() => human::duration(held.at_least),
+        held => format!("at least {}", human::duration(held.map(|held| held.at_least).unwrap_or_default())),
+    };
+    let summary = format!("{} {what} for {held}, and {waiting} {wait}", escaped(&row.contender.node));
     finding(code, severity, lock, Some(&row.contender.node)).because(summary, REMEDY)
 }
 
@@ -64,12 +82,25 @@ pub(super) mod tests {
     use crate::diagnose::testing::{Example, World, curator, path, queue, uuid, work};
 
     pub fn examples() -> Vec<Example> {
-        vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), (Code::StuckLease, stuck_lease())]
+        let found = |world: World| (Code::Stuck, at_the_first_look(world));
+        vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::StuckLease, stuck_lease())]
     }
 
     fn stuck(waiters: i64) -> World {
         let mut world = queue(&(1..=waiters + 1).collect::<Vec<_>>());
         work(&mut world, 65);
+        world
+    }
+
+    /// Another console begins after a quarter of an hour, and looks once.
+    fn at_the_first_look(mut world: World) -> World {
+        let last = world.lock("/l").rows(0..9).last().expect("a waiter").contender;
+        let at = world.lock("/l").path_of(last);
+        world.delete(&at);
+        world.create(&curator("/l", 9), 9);
+        world.now = world.now.plus(Duration::from_secs(900));
+        world.begin_anew();
+        world.diagnosis.examine(&world.table, world.now);
         world
     }
 
@@ -97,12 +128,51 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn a_lock_that_has_stood_for_long_is_stuck_at_the_first_look() {
+        let world = at_the_first_look(stuck(1));
+        let finding = world.found(Code::Stuck).expect("it stands");
+        assert!(finding.summary.ends_with("has held for at least 15m00s, and 1 waits"), "{}", finding.summary);
+    }
+
+    #[test]
+    fn a_lock_that_was_handed_on_at_some_time_is_not_called_stuck_before_it_was_watched_for_so_long() {
+        let mut world = queue(&[1, 2, 3]);
+        let head = world.lock("/l").path_of(world.lock("/l").first_holder().expect("a holder"));
+        world.now = world.now.plus(Duration::from_secs(890));
+        world.delete(&head);
+        world.now = world.now.plus(Duration::from_secs(10));
+        world.begin_anew();
+        let undecided = |world: &World| {
+            let table_at = crate::diagnose::TableAt::new(&world.table, world.now);
+            is_undecided(&LockContext::new(table_at, world.diagnosis.thresholds(), world.lock("/l")))
+        };
+        work(&mut world, 59);
+        assert!(undecided(&world) && world.found(Code::Stuck).is_none());
+        work(&mut world, 1);
+        assert!(!undecided(&world) && world.found(Code::Stuck).is_some());
+    }
+
+    #[test]
     fn an_election_is_held_for_long_by_design() {
         let mut world = World::new();
         for number in 1..=2 {
             world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
         }
         work(&mut world, 100);
+        assert_eq!(world.severity(Code::Stuck), Some(Severity::Info));
+    }
+
+    #[test]
+    fn an_election_is_not_news_at_the_first_look() {
+        let mut world = World::new();
+        for number in 1..=2 {
+            world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
+        }
+        world.now = world.now.plus(Duration::from_secs(900));
+        world.begin_anew();
+        work(&mut world, 60);
+        assert_eq!(world.codes(Severity::Info), []);
+        work(&mut world, 3);
         assert_eq!(world.severity(Code::Stuck), Some(Severity::Info));
     }
 

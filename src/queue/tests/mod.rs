@@ -1,5 +1,6 @@
 //! What the table says of trees that come and go.
 
+mod bounds;
 mod exclusive;
 mod fixture;
 mod handover;

@@ -3,12 +3,12 @@
 use std::io::{self, Write};
 
 use super::shorten::{short_lock, short_sentence};
-use crate::diagnose::{Code, Finding};
+use crate::diagnose::{Finding, NotSeen};
 use crate::queue::LockTable;
-use crate::text::human::plural;
+use crate::text::human::{duration, plural};
 use crate::znode::escaped;
 
-/// Writes the findings, in this order, and below them what could not be seen; `not_seen` are the codes that there was no time for.
+/// Writes the findings, in this order, and below them what could not be seen; `not_seen` is what there was no time for.
 ///
 /// # Errors
 ///
@@ -17,7 +17,7 @@ pub fn check<'a>(
     out: &mut impl Write,
     table: &LockTable,
     findings: impl IntoIterator<Item = &'a Finding>,
-    not_seen: &[Code],
+    not_seen: &[NotSeen],
 ) -> io::Result<()> {
     let mut findings = findings.into_iter().peekable();
     if findings.peek().is_none() {
@@ -36,15 +36,18 @@ pub fn check<'a>(
         writeln!(out, "No answer from {}: {}", escaped(server), escaped(why))?;
     }
     if !not_seen.is_empty() {
-        let codes: Vec<&str> = not_seen.iter().map(|code| code.id()).collect();
-        writeln!(out, "Not looked for, in so short a time: {}", codes.join(", "))?;
+        let each = not_seen.iter().map(|not_seen| format!("{} (needs {})", not_seen.code, duration(not_seen.needs)));
+        writeln!(out, "Could not be seen in so short a time: {}", each.collect::<Vec<_>>().join(", "))?;
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::diagnose::Code;
     use crate::queue::{Change, ConnectionState};
     use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -76,14 +79,15 @@ mod tests {
 
     #[test]
     fn one_lock_is_one_lock_and_what_had_no_time_is_named() {
-        let printed = |locks: &[&str], not_seen: &[Code]| {
+        let printed = |locks: &[&str], not_seen: &[NotSeen]| {
             let mut out = Vec::new();
             check(&mut out, &table(locks), [], not_seen).expect("memory takes it");
             String::from_utf8(out).expect("text")
         };
         assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");
-        let two = printed(&["/a/lock-0000000000", "/b/lock-0000000000"], &Code::ALL[..1]);
-        let code = Code::ALL[0].id();
-        assert_eq!(two, format!("Nothing is wrong with 2 locks.\nNot looked for, in so short a time: {code}\n"));
+        let not_seen = NotSeen { code: Code::Ghost, needs: Duration::from_secs(11) };
+        let two = printed(&["/a/lock-0000000000", "/b/lock-0000000000"], &[not_seen]);
+        let expected = "Nothing is wrong with 2 locks.\nCould not be seen in so short a time: ghost (needs 11s)\n";
+        assert_eq!(two, expected);
     }
 }

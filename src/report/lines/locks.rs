@@ -4,33 +4,39 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::shorten::{short_lock, short_name};
-use crate::queue::{Contender, HeldSince, LockQueue, LockTable};
-use crate::text::human::duration;
-use crate::text::{Align, columns, width};
-use crate::znode::{Timestamp, ZnodePath, escaped, escaped_bytes};
+use crate::diagnose::Diagnosis;
+use crate::queue::{Contender, HoldBounds, LockQueue, LockTable};
+use crate::text::human::{bounded, duration};
+use crate::text::{Align, Charset, columns, fit_bytes};
+use crate::znode::{Timestamp, ZnodePath, escaped};
 
-/// Columns of a holder's data that are shown before its session.
+/// Columns of what an owner wrote into its node.
 const DATA_COLUMNS: usize = 24;
 
-const HEADINGS: [&str; 7] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT"];
+const HEADINGS: [&str; 8] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT", "FINDING"];
 
 /// Text stands at the left; numbers and times stand at the right.
 const ALIGN: [Align; HEADINGS.len()] =
-    [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right];
+    [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left];
 
-/// Writes a line for each lock below the roots, and what could not be read.
+/// Writes a line for each lock below the roots, with the worst that is wrong with it, and what could not be read.
 ///
 /// # Errors
 ///
 /// Those of `out`.
-pub fn locks(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath], now: Timestamp) -> io::Result<()> {
+pub fn locks(
+    out: &mut impl Write,
+    table: &LockTable,
+    diagnosis: &Diagnosis,
+    roots: &[ZnodePath],
+    now: Timestamp,
+) -> io::Result<()> {
     if table.lock_count() == 0 {
         let roots: Vec<_> = roots.iter().map(|root| escaped(root.as_str())).collect();
         writeln!(out, "No locks below {}.", roots.join(", "))?;
     } else {
-        let server_now = table.server_time(now);
         let mut rows = vec![HEADINGS.map(Cow::Borrowed)];
-        rows.extend(table.locks().map(|lock| row(lock, now, server_now)));
+        rows.extend(table.locks().map(|lock| row(table, lock, diagnosis, now)));
         write!(out, "{}", columns(&rows, ALIGN))?;
     }
     for (path, why) in table.unreadable() {
@@ -39,16 +45,30 @@ pub fn locks(out: &mut impl Write, table: &LockTable, roots: &[ZnodePath], now: 
     Ok(())
 }
 
-fn row(lock: &LockQueue, now: Timestamp, server_now: Timestamp) -> [Cow<'static, str>; HEADINGS.len()] {
+fn row(
+    table: &LockTable,
+    lock: &LockQueue,
+    diagnosis: &Diagnosis,
+    now: Timestamp,
+) -> [Cow<'static, str>; HEADINGS.len()] {
     let path = short_lock(lock.path(), lock.name());
-    let held = match lock.held() {
-        HeldSince::Free => "-".into(),
-        HeldSince::Since(since) => duration(now.since(since)).into(),
-        HeldSince::AtMostSince(since) => format!("<{}", duration(server_now.since(since))).into(),
+    let held = match lock.first_holder().map(|holder| table.hold_bounds(holder, now)) {
+        None => "-".into(),
+        Some(None) => "?".into(),
+        Some(Some(HoldBounds { at_least, at_most })) => bounded(at_least, at_most, Charset::Unicode).into(),
     };
-    let oldest = lock.first_waiter().map_or("-".into(), |waiter| duration(server_now.since(waiter.created_at)).into());
+    let oldest = |waiter: &Contender| duration(table.server_time(now).since(waiter.created_at)).into();
     let next = lock.next_sequence().map_or("-".into(), |next| next.to_string().into());
-    [path.into(), lock.recipe().title().into(), holders(lock), held, lock.waiting().to_string().into(), oldest, next]
+    [
+        path.into(),
+        lock.recipe().title().into(),
+        holders(lock),
+        held,
+        lock.waiting().to_string().into(),
+        lock.first_waiter().map_or("-".into(), oldest),
+        next,
+        diagnosis.worst(lock.id()).map_or("".into(), |finding| finding.code.id().into()),
+    ]
 }
 
 /// The first holder, and how many more there are.
@@ -60,19 +80,21 @@ fn holders(lock: &LockQueue) -> Cow<'static, str> {
     }
 }
 
-/// What its owner wrote into the node, when that is short, and the session.
+/// What its owner wrote into the node, which loses its end when it is long, and the session.
 fn holder(contender: &Contender) -> String {
     let session = contender.session.map_or_else(|| "no session".to_owned(), |session| session.to_string());
-    let data = contender.data.bytes();
-    // Longer bytes cannot be fewer columns: not worth escaping.
-    let shown = if data.len() > 4 * DATA_COLUMNS { String::new() } else { escaped_bytes(data) };
-    if shown.is_empty() || width(&shown) > DATA_COLUMNS { session } else { format!("{shown} {session}") }
+    match fit_bytes(contender.data.bytes(), DATA_COLUMNS, Charset::Unicode) {
+        shown if shown.is_empty() => session,
+        shown => format!("{shown} {session}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnose::Thresholds;
     use crate::queue::{Change, ConnectionState};
+    use crate::text::width;
     use crate::znode::{Node, NodeData, SessionId, ZnodeStat, Zxid};
 
     const NOW: Timestamp = Timestamp(1_000_000);
@@ -108,7 +130,9 @@ mod tests {
             table.apply(change, NOW);
         }
         let mut out = Vec::new();
-        locks(&mut out, &table, &[path("/")], NOW).unwrap();
+        let mut diagnosis = Diagnosis::new(Thresholds::default());
+        diagnosis.examine(&table, NOW);
+        locks(&mut out, &table, &diagnosis, &[path("/")], NOW).unwrap();
         String::from_utf8(out).unwrap()
     }
 
@@ -118,16 +142,16 @@ mod tests {
             Change::Listed { path: path("/locks/billing"), stat: stat(1, 0) },
             node("/locks/billing/lock-0000000000", 0x10, 842_000, "10.0.4.17"),
             node("/locks/billing/lock-0000000001", 0x11, 38_000, ""),
-            node("/锁/r-0000000000", 0x20, 5_000, &"long".repeat(20)),
+            node("/锁/r-0000000000", 0x20, 5_000, &"long".repeat(1_000)),
             node("/shared/read-0000000003", 0x30, 1_000, "\u{1b}[2J\n"),
             node("/shared/read-0000000004", 0x31, 900, ""),
             Change::Unreadable { path: path("/se\u{7}cret"), why: "no READ\u{1b}".to_owned() },
         ]);
         insta::assert_snapshot!(shown, @r"
-        LOCK            RECIPE         HOLDER                  HELD  WAIT  OLDEST  NEXT
-        /locks/billing  queue          10.0.4.17 0x10       <14m02s     1     38s     3
-        /shared         shared lock    \u{1b}[2J\n 0x30 +1    <1.0s     0       -     5
-        /锁             unknown queue  0x20                   <5.0s     0       -     1
+        LOCK            RECIPE         HOLDER                           HELD  WAIT  OLDEST  NEXT  FINDING
+        /locks/billing  queue          10.0.4.17 0x10                 14m02s     1     38s     3
+        /shared         shared lock    \u{1b}[2J\n 0x30 +1             ≤1.0s     0       -     5
+        /锁             unknown queue  longlonglonglonglonglon… 0x20   ≤5.0s     0       -     1
         Not readable: /se\u{7}cret: no READ\u{1b}
         ");
     }

@@ -123,7 +123,7 @@ fn key(by: SessionOrder, row: &SessionLocks, table_at: TableAt<'_>) -> SessionSo
         SessionOrder::Liveness => {
             let danger = match table_at.owner_state(row.session, row.since).0 {
                 OwnerState::Ghost => 0,
-                OwnerState::Expiring => 1,
+                OwnerState::Expiring | OwnerState::Silent => 1,
                 OwnerState::Ownerless | OwnerState::Unknown | OwnerState::Live => 2,
             };
             SessionSortKey(danger, Some(Reverse(row.holds.len() + row.awaits.len())), String::new())

@@ -100,9 +100,9 @@ impl Selected<'_> {
             connection.last_heard.map(|heard| format!("heard {} ago{of}", duration(self.now.since(heard))))
         };
         match (self.facts.owner, self.facts.connection, self.facts.expires_in) {
-            (OwnerState::Live, Some(connection), _) => match heard(connection) {
-                Some(heard) => format!("{session}, live: {heard}"),
-                None => format!("{session}, live"),
+            (owner @ (OwnerState::Live | OwnerState::Silent), Some(connection), _) => match heard(connection) {
+                Some(heard) => format!("{session}, {}: {heard}", owner.id()),
+                None => format!("{session}, {}", owner.id()),
             },
             (OwnerState::Expiring, _, Some(left)) => {
                 format!("{session}, not connected: expires in {}", countdown(left))

@@ -50,7 +50,9 @@ pub fn life(view: View<'_>, known: (OwnerState, Option<Duration>)) -> (String, S
     match known.0 {
         OwnerState::Live => ("live".to_owned(), view.data(theme.good)),
         OwnerState::Unknown => (theme.signs.unknown.to_owned(), theme.dim),
-        OwnerState::Expiring | OwnerState::Ownerless => (lifetime(known).unwrap_or_default(), view.data(theme.wait)),
+        OwnerState::Silent | OwnerState::Expiring | OwnerState::Ownerless => {
+            (lifetime(known).unwrap_or_default(), view.data(theme.wait))
+        }
         OwnerState::Ghost => (lifetime(known).unwrap_or_default(), view.data(theme.bad)),
     }
 }

@@ -2,8 +2,8 @@
 //! healthy clients are not accused.
 
 mod dead;
-mod fixture;
-mod forgotten;
+pub mod fixture;
+pub mod forgotten;
 mod healthy;
 mod hidden;
 mod members;

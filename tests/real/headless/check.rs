@@ -55,11 +55,15 @@ async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
     let reported = run(lockscope(&["check", "--connect", &at, "--for", "2s"])).await.json();
     let not_seen: Vec<&str> =
         reported["not_seen"].as_array().expect("a list").iter().filter_map(Value::as_str).collect();
-    assert!(not_seen.contains(&"deadlock") && not_seen.contains(&"stuck"), "{reported}");
+    assert!(not_seen.contains(&"deadlock") && not_seen.contains(&"idle-holder"), "{reported}");
     assert!(!not_seen.contains(&"persistent-contender"), "{reported}");
+    assert!(!not_seen.contains(&"stuck"), "there is no lock that may be: {reported}");
+    assert_eq!(reported["not_seen_needs_ms"]["ghost"], 11_000, "{reported}");
     let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
     assert!(
-        table.contains("Not looked for, in so short a time: ghost, member-disagrees, idle-holder, stuck, "),
+        table.contains(
+            "Could not be seen in so short a time: ghost (needs 11s), member-disagrees (needs 11s), idle-holder (needs 1m01s), "
+        ),
         "{table}"
     );
     assert!(!table.contains("deadlock"), "{table}");

@@ -81,8 +81,16 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
         "created_at": time(node.stat.ctime), "age_ms": taken_at - node.stat.ctime, "czxid": node.stat.czxid,
         "version": 0, "data": data, "data_encoding": "utf8", "data_length": data.len(), "data_truncated": false,
         "waits_for": waits_for, "watches": "unknown", "client": null, "session_timeout_ms": null,
-        "expires_in_ms": null, "liveness": "unknown",
+        "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
+        "held_at_least_ms": null, "held_at_most_ms": null,
     })
+}
+
+/// The same, which has held since the one time or longer, and since the other at most.
+fn held(mut contender: Value, taken_at: i64, at_least: i64, at_most: i64) -> Value {
+    contender["held_at_least_ms"] = (taken_at - at_least).into();
+    contender["held_at_most_ms"] = (taken_at - at_most).into();
+    contender
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,7 +112,10 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
             let holds = at == 0;
             let waits_for = if holds { vec![] } else { vec![names[at - 1].as_str()] };
             let sequence = i32::try_from(at).ok();
-            contender(&nodes[&names[at]], taken_at, sequence, "exclusive", &waits_for, holds)
+            let node = &nodes[&names[at]];
+            let shown = contender(node, taken_at, sequence, "exclusive", &waits_for, holds);
+            // No child of the parent was ever deleted: who holds has done so since it came.
+            if holds { held(shown, taken_at, node.stat.ctime, node.stat.ctime) } else { shown }
         })
         .collect();
     let session = shot["ensemble"]["session"].clone();
@@ -119,6 +130,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
         },
         "locks": [{
             "path": "/locks/billing", "name": null, "recipe": "curator-mutex", "kind": "exclusive", "next_sequence": 3,
+            "no_handover_since": time(nodes[&names[0]].stat.ctime),
             "contenders": contenders, "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
         }],
         "unreadable": [],
@@ -149,11 +161,16 @@ async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
     let reported = |at: usize, sequence, mode, waits_for: &[&str], holds| {
         contender(&nodes[&names[at]], taken_at, sequence, mode, waits_for, holds)
     };
+    // Nobody left the queue since the last came to it, and by the time of the second lease the first was taken.
+    let [second, last] = [1, 3].map(|at| nodes[&names[at]].stat.ctime);
+    let leased =
+        |at: usize, by: i64| held(reported(at, None, "lease", &[], true), taken_at, by, nodes[&names[at]].stat.ctime);
     let expected = json!({
         "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "next_sequence": 4,
+        "no_handover_since": time(last),
         "contenders": [
-            reported(0, None, "lease", &[], true),
-            reported(1, None, "lease", &[], true),
+            leased(0, second),
+            leased(1, last),
             reported(2, Some(2), "lease", &[&names[0], &names[1]], false),
             reported(3, Some(3), "lease", &[&names[2]], false),
         ],
@@ -176,13 +193,14 @@ async fn a_table_has_a_line_for_each_lock() {
     let out = run(lockscope(&["snapshot", "--connect", &at, "--format", "table"])).await.done();
     let cells: Vec<Vec<&str>> =
         out.lines().map(|line| line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect()).collect();
-    assert_eq!(cells[0], ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT"]);
+    assert_eq!(cells[0], ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT", "FINDING"]);
     let data = String::from_utf8_lossy(&of_lock[0].data);
     let holder = format!("{data} {:#x}", of_lock[0].stat.ephemeral_owner);
     let [path, recipe, held_by, held, waiting, oldest, next] = cells[1][..] else { panic!("{out}") };
     assert_eq!([path, recipe, held_by, waiting, next], ["/locks/billing", "Curator mutex", &holder, "2", "3"]);
-    // Nobody saw the acquisition: it is not older than the node.
-    assert!(held.starts_with('<') && held.ends_with('s') && oldest.ends_with('s'), "{out}");
+    // Nobody saw the acquisition; but no child of the parent was ever deleted.
+    assert!(held.starts_with(|first: char| first.is_ascii_digit()) && held.ends_with('s'), "{out}");
+    assert!(oldest.ends_with('s'), "{out}");
     let holder = format!("worker-3 {:#x}", nodes["leader"].stat.ephemeral_owner);
     assert_eq!(cells[2][..3], ["/locks/leader", "single node", &holder]);
     assert_eq!(cells.len(), 3, "{out}");

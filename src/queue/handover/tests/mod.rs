@@ -61,6 +61,7 @@ fn contender(role: Role, session: i64, czxid: i64) -> Contender {
         epoch: 0,
         holds: false,
         held_before_return: None,
+        found_holding: None,
         queued: None,
     }
 }
