@@ -3,16 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::output;
 use super::resolved::ResolvedOptions;
 use crate::diagnose::{Changed, Diagnosis, Finding};
-use crate::observe::{Observed, Observer};
+use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockTable};
 use crate::report::Ensemble;
 use crate::server_view::ServerView;
-use crate::time::{now, until};
+use crate::time::{self, now};
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use crate::znode::{SessionId, Timestamp};
 
@@ -27,6 +27,9 @@ pub(super) enum TableEvent {
 /// How often the locks are examined for findings.
 const DIAGNOSIS_INTERVAL: Duration = Duration::from_secs(1);
 
+/// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
+const QUIET_START: Duration = Duration::from_secs(1);
+
 /// A table, the observer that feeds it, and what else is known of the ensemble.
 pub(super) struct LiveTable {
     observer: Observer,
@@ -37,6 +40,11 @@ pub(super) struct LiveTable {
     synced: Option<Timestamp>,
     /// Why there is no connection.
     trouble: Option<String>,
+    /// What of that was said on standard error, before everything was read once.
+    said: Option<String>,
+    started: Instant,
+    /// Whether the connect string is the default one, which nobody chose.
+    is_default: bool,
     /// Why the ensemble refused the session.
     refused: Option<String>,
     /// How long to wait for an answer until everything was read once.
@@ -51,16 +59,31 @@ pub(super) struct LiveTable {
 }
 
 impl LiveTable {
-    /// Starts to observe. Until everything was read once, the ensemble must give an answer every `timeout`.
+    /// Starts to observe, to read everything once. Until that is done, the ensemble must give an answer every `timeout`; where no
+    /// server listens at all, it is not waited so long unless somebody gave that time.
     pub(super) fn start(settings: &ResolvedOptions) -> anyhow::Result<Self> {
+        let start =
+            if settings.timeout_is_given { Observer::start_for_command } else { Observer::start_for_one_reading };
+        Self::start_by(start, settings)
+    }
+
+    /// Starts to observe for as long as somebody watches: waits for a server also where none listens.
+    pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
+        Self::start_by(Observer::start_for_command, settings)
+    }
+
+    fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
         let options = settings.observe_options()?;
         Ok(Self {
             table: LockTable::new(options.named.iter().cloned()),
-            observer: Observer::start_for_command(options),
+            observer: start(options),
             connect: settings.connect.clone(),
             session: None,
             synced: None,
             trouble: None,
+            said: None,
+            started: Instant::now(),
+            is_default: !settings.connect_is_given,
             refused: None,
             timeout: settings.timeout,
             answered: Instant::now(),
@@ -94,7 +117,7 @@ impl LiveTable {
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
         let batch = if self.synced.is_some() {
             tokio::select! {
-                () = until(self.examine_at) => return Ok(self.examine()),
+                () = time::until(self.examine_at) => return Ok(self.examine()),
                 batch = self.observer.next() => batch,
                 Some(view) = viewed(&mut self.surveyor) => {
                     // What it shows is looked at without delay.
@@ -103,10 +126,32 @@ impl LiveTable {
                 }
             }
         } else {
-            timeout_at(self.answered + self.timeout, self.observer.next()).await.map_err(|_| self.no_answer())?
+            self.first_batches().await?
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
+    }
+
+    /// The next changes while not everything was read yet. Says on standard error why that takes so long. Cancel safe.
+    async fn first_batches(&mut self) -> anyhow::Result<Option<Vec<Observed>>> {
+        let until = self.answered + self.timeout;
+        loop {
+            let says_at = (self.trouble != self.said).then_some(self.started + QUIET_START);
+            tokio::select! {
+                biased;
+                batch = self.observer.next() => return Ok(batch),
+                () = sleep_until(until) => return Err(self.no_answer()),
+                () = time::until(says_at) => self.say_trouble(until),
+            }
+        }
+    }
+
+    /// Says why there is no answer, and for how long one is still waited for.
+    fn say_trouble(&mut self, until: Instant) {
+        self.said.clone_from(&self.trouble);
+        let Some(trouble) = &self.said else { return };
+        let left = until.saturating_duration_since(Instant::now()).as_secs().max(1);
+        output::note(&format!("{trouble}; trying again for another {left} s (--timeout)"));
     }
 
     /// Applies what the servers say about themselves.
@@ -209,6 +254,7 @@ impl LiveTable {
             (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
             (None, None) => format!("{connect} gave no session"),
         };
+        let reason = reason + self.how_to_name_servers();
         // Nobody reads more of it than tenths of a second.
         let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
         let waited = Duration::from_millis(tenths.saturating_mul(100));
@@ -216,7 +262,18 @@ impl LiveTable {
     }
 
     fn ended(&self) -> anyhow::Error {
-        self.refused.clone().map_or_else(|| self.no_answer(), anyhow::Error::msg)
+        let refused = |reason: String| anyhow::Error::msg(reason + self.how_to_name_servers());
+        self.refused.clone().map_or_else(|| self.no_answer(), refused)
+    }
+
+    /// What follows the reason where nobody named the servers that gave no session.
+    fn how_to_name_servers(&self) -> &'static str {
+        let is_meant = self.is_default && self.session.is_none();
+        if is_meant {
+            "; no server was named: name one with --connect or ZOOKEEPER_CONNECT, or try `lockscope demo`, which needs none"
+        } else {
+            ""
+        }
     }
 }
 

@@ -82,7 +82,7 @@ merge_fields!(LockOptions: root, lock, stuck_after);
 #[command(next_help_heading = "Screen")]
 #[serde(default, rename_all = "kebab-case")]
 pub(super) struct DisplayOptions {
-    /// Draw with ASCII characters only
+    /// Draw with ASCII characters only [default: where the locale has no UTF-8]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
     /// Colours of the screen [default: terminal]

@@ -36,7 +36,7 @@ pub(super) enum OptionsError {
 }
 
 /// What the environment sets; an empty variable sets nothing.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(super) struct Environment {
     /// What there are options for, too.
     pub options: SharedOptions,
@@ -44,6 +44,15 @@ pub(super) struct Environment {
     pub auth_lines: Option<Vec<u8>>,
     /// Which events go into the log file.
     pub log_filter: Option<String>,
+    /// Whether the locale's characters are those of UTF-8.
+    pub has_utf8: bool,
+}
+
+impl Default for Environment {
+    /// One that sets nothing, on a terminal that shows all characters.
+    fn default() -> Self {
+        Self { options: SharedOptions::default(), auth_lines: None, log_filter: None, has_utf8: true }
+    }
 }
 
 impl Environment {
@@ -56,10 +65,14 @@ impl Environment {
             auth_file: filled("LOCKSCOPE_AUTH_FILE").map(PathBuf::from),
             ..EnsembleOptions::default()
         };
+        // As the C library chooses the locale of characters; without any it is that of ASCII.
+        let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(filled).unwrap_or_default();
+        let locale = locale.to_string_lossy().to_lowercase();
         Ok(Self {
             options: SharedOptions { ensemble, ..SharedOptions::default() },
             auth_lines: filled("LOCKSCOPE_AUTH").map(OsString::into_vec),
             log_filter: text("LOCKSCOPE_LOG")?,
+            has_utf8: ["utf-8", "utf8"].iter().any(|name| locale.contains(name)),
         })
     }
 }
@@ -92,6 +105,10 @@ pub(super) struct ResolvedOptions {
     pub format: Format,
     /// How long to wait for an answer of the ensemble.
     pub timeout: Duration,
+    /// Whether somebody said how long to wait, so that it is waited for a server that is not there yet.
+    pub timeout_is_given: bool,
+    /// Whether somebody named the servers.
+    pub connect_is_given: bool,
 }
 
 impl ResolvedOptions {
@@ -110,6 +127,7 @@ impl ResolvedOptions {
             (None, Some(file)) => AuthSource::File(file),
             (None, None) => AuthSource::Absent,
         };
+        let connect_is_given = ensemble.connect.is_some();
         let connect = ensemble.connect.unwrap_or_else(|| DEFAULT_CONNECT.to_owned());
         // Refused now, not by a screen that has just been opened.
         zk::servers(&connect)?;
@@ -127,13 +145,15 @@ impl ResolvedOptions {
             log_file: ensemble.log_file,
             log_filter: environment.log_filter.clone(),
             utc: ensemble.utc.unwrap_or(false),
-            ascii: display.ascii.unwrap_or(false),
+            ascii: display.ascii.unwrap_or(!environment.has_utf8),
             theme: display.theme.unwrap_or_default(),
             mouse: display.mouse.unwrap_or(false),
             write: changes.write.unwrap_or(false),
             audit_log: changes.audit_log.or_else(audit::usual_path),
             format: output.format.unwrap_or_else(Format::of_stdout),
             timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
+            timeout_is_given: output.timeout.is_some(),
+            connect_is_given,
         })
     }
 
@@ -170,6 +190,7 @@ impl ResolvedOptions {
             utc: self.utc,
             write: self.write,
             audit_log: self.audit_log.clone(),
+            connect_is_given: self.connect_is_given,
             tour: None,
         }
     }
@@ -327,8 +348,29 @@ mod tests {
     #[test]
     fn an_empty_variable_says_nothing_and_one_that_is_no_text_is_refused() {
         let empty = Environment::read(|_| Some(OsString::new())).unwrap();
-        assert!(empty == Environment::default());
+        assert!(empty == Environment { has_utf8: false, ..Environment::default() });
         let broken = Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| OsString::from_vec(vec![0xff])));
         assert!(matches!(broken, Err(OptionsError::NotText("ZOOKEEPER_CONNECT"))));
+    }
+
+    #[test]
+    fn only_ascii_is_drawn_where_the_locale_has_no_other_characters_unless_it_is_said() {
+        let ascii = |variables: &[(&str, &str)], said: Option<bool>| {
+            let of = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
+            let environment = Environment::read(of).unwrap();
+            let options = options(|set| set.display.ascii = said);
+            ResolvedOptions::resolve(options, &environment, SharedOptions::default()).unwrap().ascii
+        };
+        for locale in ["en_US.UTF-8", "C.utf8", "de_DE.UTF-8@euro"] {
+            assert!(!ascii(&[("LANG", locale)], None), "{locale}");
+        }
+        for locale in ["C", "POSIX", "de_DE.ISO-8859-1", "de_DE", ""] {
+            assert!(ascii(&[("LANG", locale)], None), "{locale}");
+            assert!(!ascii(&[("LANG", locale)], Some(false)), "{locale}");
+        }
+        assert!(ascii(&[], None), "the locale of no variable is C");
+        assert!(ascii(&[("LANG", "C.UTF-8"), ("LC_CTYPE", "C")], None));
+        assert!(!ascii(&[("LANG", "C"), ("LC_CTYPE", "C.UTF-8")], None));
+        assert!(ascii(&[("LANG", "C.UTF-8"), ("LC_CTYPE", "C.UTF-8"), ("LC_ALL", "C")], None));
     }
 }

@@ -38,7 +38,7 @@ pub(super) async fn run(
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     let end = stop_after.map(|time| Instant::now() + time);
-    let mut live = LiveTable::start(settings)?;
+    let mut live = LiveTable::start_to_watch(settings)?;
     live.survey(settings, false, Duration::MAX)?;
     tracing::info!(connect = live.ensemble().connect(), "watching");
     let outcome = tokio::select! {

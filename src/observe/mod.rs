@@ -52,6 +52,8 @@ enum RetryPolicy {
     UntilStopped,
     /// Only after those that may pass by themselves.
     ForCommand,
+    /// As [`ForCommand`](Self::ForCommand), and only a few times while there is no server at all.
+    ForOneReading,
 }
 
 /// A change, and when it was seen.
@@ -90,6 +92,17 @@ impl Observer {
     /// Outside of a Tokio runtime.
     pub fn start_for_command(options: ObserveOptions) -> Self {
         Self::run(options, RetryPolicy::ForCommand)
+    }
+
+    /// As [`start_for_command`](Self::start_for_command), for a command that reads once: it is refused, too, when a few tries in a
+    /// row find no server at all ([`ConnectError::nobody_listens`](crate::zk::ConnectError::nobody_listens)), which takes about a
+    /// second.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a Tokio runtime.
+    pub fn start_for_one_reading(options: ObserveOptions) -> Self {
+        Self::run(options, RetryPolicy::ForOneReading)
     }
 
     fn run(options: ObserveOptions, waits: RetryPolicy) -> Self {

@@ -19,6 +19,9 @@ use crate::znode::{Timestamp, ZnodePath};
 /// that do not know a request may close the connection instead of saying so.
 const CUTS_BEFORE_FALLBACK: u32 = 3;
 
+/// Tries in a row that find no server at all before a command that reads once ends.
+const MAX_TRIES_WITHOUT_SERVER: u32 = 3;
+
 /// A connection that lasted this long was good, and one that is back within it needs no explanation.
 const STABLE_AFTER: Duration = Duration::from_secs(1);
 
@@ -95,6 +98,7 @@ impl ObserverTask {
         backoff: &mut Backoff,
         mut reason: Option<String>,
     ) -> Result<Option<(Client, TransportStatus)>, Gone> {
+        let mut tries_without_server = 0;
         for attempt in 1_u32.. {
             self.report(ConnectionState::Connecting { attempt, reason: reason.take(), next_try: None });
             let error = match self.outbox.send_while(connect_with_status(&self.connection)).await? {
@@ -106,8 +110,14 @@ impl ObserverTask {
                 Err(error) => error,
             };
             tracing::info!(attempt, error = error.to_string(), "no session");
-            if error.is_permanent() || self.retry == RetryPolicy::ForCommand && error.ends_a_command() {
+            let is_command = self.retry != RetryPolicy::UntilStopped;
+            if error.is_permanent() || is_command && error.ends_a_command() {
                 self.report(ConnectionState::Refused { reason: error.to_string() });
+                break;
+            }
+            tries_without_server = if error.nobody_listens() { tries_without_server + 1 } else { 0 };
+            if self.retry == RetryPolicy::ForOneReading && tries_without_server == MAX_TRIES_WITHOUT_SERVER {
+                self.report(ConnectionState::Refused { reason: error.after_tries(tries_without_server) });
                 break;
             }
             // A command that ends says why, and waits no more.

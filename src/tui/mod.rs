@@ -97,6 +97,8 @@ pub struct TuiOptions {
     pub write: bool,
     /// Where changes are written down; `None` when there is no place for it, and then nothing is changed.
     pub audit_log: Option<PathBuf>,
+    /// Whether somebody named the servers; else those of the connect string are a default.
+    pub connect_is_given: bool,
     /// A guided tour.
     pub tour: Option<Tour>,
 }
@@ -140,6 +142,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
     let settings = Settings {
         connect: options.observe.connection.connect.clone(),
+        connect_is_default: !options.connect_is_given,
         roots: options.observe.roots.clone(),
         named: options.observe.named.clone(),
         write: options.write,

@@ -96,6 +96,16 @@ impl ConnectError {
         self.is_permanent() || matches!(self, Self::NoChroot { .. })
     }
 
+    /// Whether no server can be there: every one refused the connection, or its name is not known.
+    pub fn nobody_listens(&self) -> bool {
+        matches!(self, Self::Unreachable(servers) if servers.nobody_listens())
+    }
+
+    /// The message for a caller that gives up after some tries, which could wait for longer.
+    pub(crate) fn after_tries(&self, tries: u32) -> String {
+        format!("gave up after {tries} tries: {self}; to wait until a server is there, give a --timeout")
+    }
+
     /// The message for a caller that goes on trying: this error, and what is waited for.
     pub(crate) fn while_waiting(&self) -> String {
         match self {
@@ -123,6 +133,8 @@ mod tests {
             ConnectError::Unreachable(Unreachable { servers })
         };
         assert!(of(&[ServerFault::WantsTls, ServerFault::UnknownIssuer]).is_permanent());
+        assert!(of(&[ServerFault::Refused, ServerFault::NotFound]).nobody_listens());
+        assert!(!of(&[ServerFault::Refused, ServerFault::TimedOut]).nobody_listens(), "one may be slow");
         let some = of(&[ServerFault::WantsTls, ServerFault::Refused]);
         assert!(!some.is_permanent() && !some.ends_a_command());
     }

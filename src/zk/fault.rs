@@ -154,6 +154,12 @@ impl Unreachable {
         !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| fault.is_permanent())
     }
 
+    /// Whether each server refused the connection, or its name is not known.
+    pub(super) fn nobody_listens(&self) -> bool {
+        let is_absent = |fault: &ServerFault| matches!(fault, ServerFault::Refused | ServerFault::NotFound);
+        !self.servers.is_empty() && self.servers.iter().all(|(_, fault)| is_absent(fault))
+    }
+
     /// Whether a server waits for a majority of its ensemble.
     pub(super) fn lacks_majority(&self) -> bool {
         self.servers.iter().any(|(_, fault)| matches!(fault, ServerFault::ReadOnly | ServerFault::NotServing))

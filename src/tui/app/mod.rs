@@ -87,6 +87,8 @@ const ROWS_PER_WHEEL_TURN: isize = 3;
 pub struct Settings {
     /// The connect string.
     pub connect: String,
+    /// Whether nobody named these servers.
+    pub connect_is_default: bool,
     /// Below which nodes locks are looked for; none is the whole chroot.
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks though their names do not show it.

@@ -144,13 +144,15 @@ impl App {
         if screen == self.navigation.screen {
             return;
         }
-        // Going where one has been goes back there, so the way back never grows beyond the number of screens.
-        if let Some(at) = self.navigation.before.iter().position(|before| *before == screen) {
-            self.navigation.before.truncate(at);
+        // Each screen stands there once, as where one was last, so the way back never grows beyond the number of screens. Locks is
+        // where every way back ends.
+        let left = std::mem::replace(&mut self.navigation.screen, screen);
+        if screen == Screen::Locks {
+            self.navigation.before.clear();
         } else {
-            self.navigation.before.push(self.navigation.screen);
+            self.navigation.before.retain(|before| ![screen, left].contains(before));
+            self.navigation.before.push(left);
         }
-        self.navigation.screen = screen;
     }
 
     pub(super) fn toggle(&mut self, screen: Screen) {

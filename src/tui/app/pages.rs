@@ -90,7 +90,8 @@ impl App {
             return Vec::new();
         }
         let table = self.live.table();
-        let of = banner::Connection { table, observing: self.observing, clock: self.now, utc: self.settings.utc };
+        let (clock, utc, is_default) = (self.now, self.settings.utc, self.settings.connect_is_default);
+        let of = banner::Connection { table, observing: self.observing, is_default, clock, utc };
         banner::lines(of, self.size.0, self.charset())
     }
 

@@ -122,6 +122,23 @@ fn going_around_in_cycles_does_not_lengthen_the_way_back() {
 }
 
 #[test]
+fn back_returns_to_the_screen_from_which_a_lock_was_opened() {
+    for (key, screen) in [("3", Screen::Sessions), ("4", Screen::Waits), ("6", Screen::Timeline)] {
+        let mut app = live(SIZE);
+        // Queue is on the way back already, as where one was before.
+        press(&mut app, "\n");
+        app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
+        press(&mut app, key);
+        press(&mut app, "\n");
+        assert_eq!(app.screen(), Screen::Queue, "{screen:?}");
+        press(&mut app, "\u{1b}");
+        assert_eq!(app.screen(), screen);
+        press(&mut app, "\u{1b}");
+        assert_eq!(app.screen(), Screen::Locks, "{screen:?}");
+    }
+}
+
+#[test]
 fn in_a_terminal_that_is_too_small_one_can_still_quit() {
     let mut app = live((20, 5));
     press(&mut app, "jkG/x");
