@@ -1,8 +1,8 @@
 //! Moving in lists and texts, and going from screen to screen.
 
 use super::list::List;
-use super::{App, Cursor, Filter, Pane, Rows, Screen};
-use crate::queue::LockId;
+use super::{App, Cursor, Filter, Pane, Rows, Screen, TimelineEntry};
+use crate::queue::{LockId, LockName, LockQueue};
 use crate::tui::page::Scroll;
 use crate::znode::{SessionId, ZnodePath};
 
@@ -94,11 +94,33 @@ impl App {
         }
     }
 
-    /// Selects a contender of the open lock, when it is listed.
+    /// Selects a contender of the open lock. A filter that hides it is cleared.
     pub(super) fn select_contender(&mut self, node: ZnodePath) {
-        if self.world().queue_rows().rank(&node).is_some() {
-            self.cursors.contenders = Cursor::on(node);
+        let world = self.world();
+        let is_hidden = world.queue_rows().rank(&node).is_none();
+        if is_hidden && world.table().position(&node).map(|(lock, _)| lock) == world.open_lock().map(LockQueue::id) {
+            self.each_world(|world| world.filter_queue(Filter::default()));
         }
+        self.cursors.contenders = Cursor::on(node);
+    }
+
+    /// The lock of that name: the same one, or one that came in its place.
+    pub(super) fn known_lock(&self, name: &LockName) -> Option<LockId> {
+        let table = self.world().table();
+        table.lock(name.id).map(LockQueue::id).or_else(|| table.find(&name.path, name.name.as_deref()))
+    }
+
+    /// The node by which the contender of a timeline entry stands in its lock now: a semaphore's contender comes by one node and
+    /// holds by another. Work follows the length of the queue.
+    pub(super) fn standing_node(&self, entry: &TimelineEntry) -> Option<ZnodePath> {
+        let queue = self.world().table().lock(self.known_lock(entry.lock()?)?)?;
+        let rows = || queue.rows(0..queue.len()).map(|row| row.contender);
+        let same = entry.contender().and_then(|id| rows().find(|contender| contender.id() == *id));
+        let found = match entry.contender() {
+            Some(_) => same,
+            None => rows().find(|contender| Some(&contender.node) == entry.node()),
+        };
+        found.map(|contender| queue.path_of(contender))
     }
 
     pub(super) fn open_path(&mut self, path: Option<&str>) {
@@ -117,7 +139,7 @@ impl App {
     }
 
     pub(super) fn open_lock(&mut self, id: LockId) {
-        let Some(name) = self.world().table().lock(id).map(crate::queue::LockQueue::lock_name) else { return };
+        let Some(name) = self.world().table().lock(id).map(LockQueue::lock_name) else { return };
         if self.navigation.open.as_ref() != Some(&name) {
             self.cursors.contenders = Cursor::first();
             self.deletions.tags.clear();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::admin::Ending;
 use crate::diagnose::Finding;
-use crate::queue::{Happening, LockName};
+use crate::queue::{ContenderId, Happening, LockName};
 use crate::znode::{SessionId, Timestamp};
 
 /// One line of the timeline.
@@ -71,6 +71,13 @@ impl TimelineEntry {
             Self::Happening(happening) => happening.node.as_ref(),
             Self::Finding { finding, .. } => finding.node.as_ref(),
             Self::Deletion { node, .. } => Some(node),
+        }
+    }
+    /// The contender that it is about, whichever node it stands by now; `None` where only the node is known.
+    pub fn contender(&self) -> Option<&ContenderId> {
+        match self {
+            Self::Happening(happening) => happening.contender.as_ref(),
+            Self::Finding { .. } | Self::Deletion { .. } => None,
         }
     }
 }

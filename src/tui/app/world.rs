@@ -100,13 +100,15 @@ impl World {
 
     pub fn apply(&mut self, changes: Vec<Observed>) {
         let mut newest = None;
-        let mut surveyed = false;
+        let mut looked = false;
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
                 self.watch_event_rates.take(view);
-                surveyed = true;
+                looked = true;
             }
+            // What the nodes prove by themselves is known as soon as they are read.
+            looked |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
             for happening in self.table.apply(change, at) {
                 self.push(TimelineEntry::Happening(happening));
@@ -116,7 +118,7 @@ impl World {
         if let Some(now) = newest {
             let touched = self.table.take_touched();
             self.locks.touch(&touched, &self.table, &self.diagnosis, now);
-            if surveyed || !self.table.is_live() {
+            if looked || !self.table.is_live() {
                 self.examine(now);
             }
         }

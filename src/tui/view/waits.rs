@@ -15,10 +15,10 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use super::who::{lifetime, who};
+use super::who::{life, lifetime, who};
 use crate::queue::LockId;
-use crate::text::Keep;
 use crate::text::human::{count, plural};
+use crate::text::{Keep, width};
 use crate::tui::app::{WaitKind, WaitRow, Waits};
 use crate::tui::widget::table::{Cell, Column, Placed};
 use crate::znode::{SessionId, Timestamp};
@@ -63,9 +63,15 @@ impl ListView for Waits {
     }
 
     fn draw_row(&self, view: View<'_>, row: &&WaitRow, line: Rect, _: &[Placed<()>], buffer: &mut Buffer) {
-        let (text, style) = sentence(view, row, usize::from(line.width.saturating_sub(3)));
-        let lead = Span::styled(format!("  {}", branches(view, &row.follows)), view.theme.dim);
-        Line::from(vec![lead, Span::styled(text, style)]).render(line, buffer);
+        let mut room = usize::from(line.width.saturating_sub(3));
+        room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
+        let mut spans = vec![Span::styled(format!("  {}", branches(view, &row.follows)), view.theme.dim)];
+        for (text, style) in sentence(view, row, room) {
+            let text = view.fit(&text, room, Keep::Start);
+            room = room.saturating_sub(width(&text));
+            spans.push(Span::styled(text, view.data(style)));
+        }
+        Line::from(spans).render(line, buffer);
     }
 }
 
@@ -81,47 +87,64 @@ fn branches(view: View<'_>, follows: &[bool]) -> String {
     drawn
 }
 
-fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> (String, Style) {
+/// What a row says, in parts: who or what blocks is strong, what is wrong has the style of its severity, all else is plain.
+fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
-    let room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
     let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, CLIENT_WIDTH));
-    let (text, style) = match row.kind {
+    let plain = |text: String| vec![(text, theme.text)];
+    match row.kind {
         WaitKind::Cycle(sessions) => {
-            (format!("{} cycle: {sessions} sessions wait for each other", signs.bad), theme.bad)
+            vec![(format!("{} cycle: {sessions} sessions wait for each other", signs.bad), theme.bad)]
         }
         WaitKind::InCircle(next) => {
             // The next row is about the one who holds it.
             let held =
                 if room < MIN_WIDTH_WITH_HOLDER { String::new() } else { format!(", held by {}", short(view, next)) };
             let lock = path(view, row.lock, room.saturating_sub(CLIENT_WIDTH + 13 + held.len()).max(12));
-            (format!("{} {}  waits for {lock}{held}", signs.waits, someone()), theme.text)
+            vec![
+                (format!("{} {}", signs.waits, someone()), theme.strong),
+                (format!("  waits for {lock}{held}"), theme.text),
+            ]
         }
         WaitKind::SelfBlocked => {
             let lock = path(view, row.lock, room / 2);
-            (format!("{} {}  waits for {lock}, which it holds itself", signs.bad, someone()), theme.bad)
+            vec![
+                (format!("{} {}", signs.bad, someone()), theme.bad),
+                (format!("  waits for {lock}, which it holds itself"), theme.text),
+            ]
         }
         WaitKind::Blocker(count, at_least) => {
             let least = if at_least { "at least " } else { "" };
             let sessions = plural(count, "session", "sessions");
-            let life =
-                row.session.and_then(|session| alive(view, session)).map_or(String::new(), |life| format!(", {life}"));
-            let cycle = if view.app.world().waits().is_in_cycle(row.session) { ", in a cycle" } else { "" };
-            (format!("{} {}  holds up {least}{sessions}{life}{cycle}", signs.holds, someone()), theme.strong)
+            let mut parts = vec![
+                (format!("{} {}", signs.holds, someone()), theme.strong),
+                (format!("  holds up {least}{sessions}"), theme.text),
+            ];
+            let endangered = row.session.and_then(|session| alive(view, session));
+            parts.extend(endangered.map(|(life, style)| (format!(", {life}"), style)));
+            if view.app.world().waits().is_in_cycle(row.session) {
+                parts.push((", in a cycle".to_owned(), theme.bad));
+            }
+            parts
         }
         WaitKind::Lock(waiting) => {
             let count = format!("  {} {}", count(waiting), if waiting == 1 { "waits" } else { "wait" });
+            let lock = path(view, row.lock, room.saturating_sub(30).max(12));
+            let mut parts = plain(format!("{lock}{count}"));
             let finding = row.lock.and_then(|lock| view.app.world().diagnosis().worst(lock));
-            let finding = finding
-                .map_or(String::new(), |finding| format!("  {} {}", signs.severity(finding.severity), finding.code));
-            (format!("{}{count}{finding}", path(view, row.lock, room.saturating_sub(30).max(12))), theme.good)
+            parts.extend(finding.map(|finding| {
+                (format!("  {} {}", signs.severity(finding.severity), finding.code), theme.severity(finding.severity))
+            }));
+            parts
         }
-        WaitKind::Through(true) => (format!("{} {}  holds up others itself", signs.waits, someone()), theme.wait),
-        WaitKind::Through(false) => (format!("{} {}  holds up others: see above", signs.waits, someone()), theme.wait),
-        WaitKind::Waiter => (format!("{} {}", signs.waits, someone()), theme.text),
-        WaitKind::More(number) => (format!("and {} more", count(number)), theme.dim),
-        WaitKind::Cut => ("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim),
-    };
-    (view.fit(&text, room, Keep::Start), view.data(style))
+        WaitKind::Through(fresh) => vec![
+            (format!("{} {}", signs.waits, someone()), theme.strong),
+            (if fresh { "  holds up others itself" } else { "  holds up others: see above" }.to_owned(), theme.text),
+        ],
+        WaitKind::Waiter => plain(format!("{} {}", signs.waits, someone())),
+        WaitKind::More(number) => vec![(format!("and {} more", count(number)), theme.dim)],
+        WaitKind::Cut => vec![("The graph goes on: open a lock to see who waits for it.".to_owned(), theme.dim)],
+    }
 }
 
 fn short(view: View<'_>, session: SessionId) -> String {
@@ -129,10 +152,11 @@ fn short(view: View<'_>, session: SessionId) -> String {
 }
 
 /// That a session is about to end, or has ended.
-fn alive(view: View<'_>, session: SessionId) -> Option<String> {
+fn alive(view: View<'_>, session: SessionId) -> Option<(String, Style)> {
     let now = view.app.now();
     // It holds a lock, so it was there at some time; when, does not matter for who is about to end.
-    lifetime(view.app.world().table_at(now).owner_state(session, Timestamp(0)))
+    let known = view.app.world().table_at(now).owner_state(session, Timestamp(0));
+    lifetime(known).map(|text| (text, life(view, known).1))
 }
 
 fn path(view: View<'_>, lock: Option<LockId>, columns: usize) -> String {

@@ -75,16 +75,18 @@ impl ListScreen<App> for TimelineList {
     /// Opens the lock of the entry, on the contender that it is about when that is still there.
     fn open(&self, app: &mut App) {
         let Some(entry) = self.row(app, self.cursor(app).rank()) else { return };
-        let node = entry.node().cloned();
-        match entry.lock().map(|lock| (lock.id, app.world().table().lock(lock.id).is_some(), lock.path.clone())) {
-            Some((id, true, path)) => {
-                app.open_lock(id);
-                if let Some(node) = node {
-                    app.select_contender(path.child(&node));
-                }
-            }
-            Some((_, false, path)) => app.show_failure(format!("The lock {path} is gone.")),
-            None => app.show_failure("This concerns the connection, not a lock.".to_owned()),
+        let Some(name) = entry.lock().cloned() else {
+            return app.show_failure("This concerns the connection, not a lock.".to_owned());
+        };
+        let (node, standing) = (entry.node().cloned(), app.standing_node(entry));
+        let Some(lock) = app.known_lock(&name) else {
+            return app.show_failure(format!("The lock {} is gone.", name.path));
+        };
+        app.open_lock(lock);
+        match (node, standing) {
+            (_, Some(path)) => app.select_contender(path),
+            (Some(node), None) => app.show_failure(format!("{node} is not in the queue any more.")),
+            (None, None) => {}
         }
     }
 

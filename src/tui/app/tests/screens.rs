@@ -3,7 +3,7 @@
 use super::{SIZE, later, lock_paths, number, selected_contender};
 use crate::queue::{Change, LockEvent as Kind};
 use crate::tui::app::{App, Effect, Event, Key, Rows, SCREENS, Screen};
-use crate::tui::testing::{NOW, app, at, connected, gone, live, press};
+use crate::tui::testing::{NOW, app, at, connected, gone, live, path, press, seen};
 
 #[test]
 fn the_timeline_follows_the_newest_until_one_looks_back() {
@@ -35,6 +35,66 @@ fn a_filtered_timeline_takes_in_what_matches_later() {
     press(&mut app, "\n");
     assert_eq!(app.screen(), Screen::Queue);
     assert_eq!(number(selected_contender(&app)), 4712, "opened on the contender that it was about");
+}
+
+#[test]
+fn an_event_opens_its_node_also_where_a_filter_hid_it() {
+    let mut app = live(SIZE);
+    app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
+    press(&mut app, ":lock /locks/billing\n/4800\n");
+    assert_eq!(app.world().queue_rows().len(), 1);
+    press(&mut app, "6/acquired\n\n");
+    assert_eq!(number(selected_contender(&app)), 4712);
+}
+
+#[test]
+fn an_event_whose_node_is_gone_opens_its_lock_and_says_so() {
+    let mut app = live(SIZE);
+    app.update(at(later(1), vec![gone("/locks/billing", 4712, 0x1c)]), later(1));
+    press(&mut app, "6/left\n\n");
+    assert_eq!(app.screen(), Screen::Queue);
+    let notice = app.notice().unwrap();
+    assert!(notice.failed && notice.text.ends_with("4712 is not in the queue any more."), "{}", notice.text);
+}
+
+#[test]
+fn an_event_of_a_semaphore_opens_the_lease_by_which_its_contender_holds_now() {
+    let mut app = live(SIZE);
+    let node = |parent: &str, owner: i64, number: i64| {
+        let kind = if parent == "locks" { "lock" } else { "lease" };
+        let id = if parent == "locks" { owner } else { owner + 1000 };
+        format!("/s/{parent}/_c_{id:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-{kind}-{number:010}")
+    };
+    app.update(at(NOW, vec![Change::Appeared { path: path("/s/leases") }]), NOW);
+    for owner in [80, 81] {
+        let came = seen(&node("locks", owner, owner), owner, NOW, b"");
+        let lease = seen(&node("leases", owner, owner), owner, later(1), b"");
+        let left = Change::Deleted { path: path(&node("locks", owner, owner)), zxid: None };
+        app.update(at(later(1), vec![came]), later(1));
+        app.update(at(later(2), vec![lease, left]), later(2));
+    }
+    press(&mut app, "6/00000051-5c1d\ng\n");
+    let entry = app.world().timeline().get(app.cursors.timeline.selected(&app.world().timeline_rows()).unwrap());
+    assert_eq!(entry.map(crate::tui::app::TimelineEntry::event), Some("enqueued"));
+    assert_eq!(
+        selected_contender(&app).map(|path| path.to_string()),
+        Some(node("leases", 81, 81)),
+        "{:?}",
+        app.notice()
+    );
+}
+
+#[test]
+fn an_event_of_a_lock_that_came_again_opens_that() {
+    let mut app = live(SIZE);
+    let orders = |number: i32, owner: i64| format!("/locks/new/{owner:032x}__lock__{number:010}");
+    app.update(at(later(1), vec![seen(&orders(1, 90), 90, later(1), b"")]), later(1));
+    let deleted = |node: &str| Change::Deleted { path: path(node), zxid: None };
+    app.update(at(later(2), vec![deleted(&orders(1, 90)), deleted("/locks/new")]), later(2));
+    app.update(at(later(3), vec![seen(&orders(1, 91), 91, later(3), b"")]), later(3));
+    press(&mut app, "6/released\n\n");
+    assert_eq!((app.screen(), app.opened().unwrap().path.as_str()), (Screen::Queue, "/locks/new"));
+    assert!(app.world().open_lock().is_some());
 }
 
 #[test]

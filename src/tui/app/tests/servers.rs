@@ -2,9 +2,10 @@
 
 use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::diagnose::{Code, WaitStyle};
+use crate::queue::Change;
 use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
 use crate::tui::testing::servers::{clients, told, trouble};
-use crate::tui::testing::{at, live, press, session};
+use crate::tui::testing::{NOW, ago, at, curator, live, press, seen, session};
 
 fn selected_session(app: &App) -> i64 {
     let session = app.cursors.sessions.selected(app.world().sessions()).expect("a session is selected");
@@ -43,6 +44,28 @@ fn the_lock_with_the_worst_finding_comes_first() {
     assert_eq!(worst("/locks/billing"), Some(Code::Deadlock));
     assert_eq!(worst("/apps/catalogue/index-rebuild"), Some(Code::ExpiringHolder));
     assert_eq!(worst("/controller"), None);
+}
+
+#[test]
+fn what_the_nodes_prove_stands_in_locks_as_soon_as_they_are_read() {
+    let mut app = crate::tui::testing::app(SIZE);
+    let mut changes = crate::tui::testing::ensemble();
+    changes.insert(changes.len() - 1, curator("/locks/billing", 4900, 7, 30));
+    let knot = format!("/locks/orders/{:032x}__lock__0000000031", 0x1b);
+    changes.insert(changes.len() - 1, seen(&knot, 0x1b, ago(20), b"worker-27"));
+    for change in &mut changes {
+        if let Change::Listed { path, stat } = change
+            && path.as_str() != "/locks/empty"
+        {
+            // Nothing was deleted since the first of them came.
+            stat.pzxid = crate::znode::Zxid(0);
+        }
+    }
+    app.update(at(NOW, changes), NOW);
+    let id = app.world().table().find(&crate::tui::testing::path("/locks/orders"), None).unwrap();
+    assert_eq!(app.world().diagnosis().worst(id).map(|finding| finding.code), Some(Code::Deadlock));
+    press(&mut app, "4");
+    assert!(matches!(app.world().waits().row(0).unwrap().kind, WaitKind::Cycle(2)), "as Waits says");
 }
 
 #[test]

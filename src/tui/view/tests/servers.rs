@@ -1,5 +1,7 @@
 //! What the servers tell, and what is wrong, as it looks.
 
+use ratatui::style::{Color, Modifier};
+
 use super::{SIZES, after, drawn, picture, second, show};
 use crate::queue::Change;
 use crate::server_view::{Provenance, ServerView};
@@ -84,4 +86,21 @@ fn all_of_it_can_be_shown_in_ascii_and_without_colours() {
             assert!(buffer.content.iter().all(|cell| cell.fg == grey && cell.bg == grey), "{keys:?}");
         }
     }
+}
+
+#[test]
+fn in_waits_only_what_blocks_or_is_wrong_stands_out() {
+    let app = after(trouble((160, 45)), "4");
+    let theme = Theme::new(ThemeName::Terminal, false);
+    let buffer = drawn(&app, (160, 45), &theme);
+    let row = |y: u16| (0..160).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    let find = |text: &str| {
+        let line = (0..45).find(|y| row(*y).contains(text)).unwrap_or_else(|| panic!("{text}"));
+        let column = row(line).split(text).next().unwrap().chars().count();
+        buffer[(u16::try_from(column).unwrap(), line)].clone()
+    };
+    assert_eq!(find("/locks/billing  129 wait").fg, Color::Reset, "a lock is plain text");
+    assert_eq!(Some(find("✖ deadlock").fg), theme.bad.fg, "its finding is as bad as it is");
+    assert!(find("● 10.0.4.7:").modifier.contains(Modifier::BOLD), "who blocks is strong");
+    assert_eq!(Some(find(", in a cycle").fg), theme.bad.fg);
 }
