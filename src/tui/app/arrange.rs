@@ -12,13 +12,14 @@ const MIN_TEXT_HEIGHT: u16 = 6;
 
 /// What the height of the box below a list holds for: while these stay, it only grows, so that moving in the list does not move
 /// the list.
-pub(super) type SideOf = (Screen, (u16, u16), Option<LockId>);
+pub(super) type SideOf = (Screen, (u16, u16), Option<LockId>, Option<usize>);
 
 impl App {
     /// Gives everything its place.
     pub(super) fn arrange(&mut self) {
         let mut wishes = self.wishes();
-        let of = (self.screen(), self.size, self.world().open_lock().map(crate::queue::LockQueue::id));
+        let lock = self.world().open_lock().map(crate::queue::LockQueue::id);
+        let of = (self.screen(), self.size, lock, self.only_pane(self.size.0));
         if let Some((before, height)) = self.navigation.side
             && before == of
         {
@@ -51,8 +52,9 @@ impl App {
             return (0, 0);
         }
         let width = Layout::pane_width(self.size.0, panes.len());
+        let shown = self.only_pane(width).map_or(panes, |only| &panes[only..=only]);
         let height = |page: Page| page.height();
-        let wanted = panes.iter().map(|(_, write)| height(write(self, Area { width, ..Area::default() }))).max();
+        let wanted = shown.iter().map(|(_, write)| height(write(self, Area { width, ..Area::default() }))).max();
         (MIN_TEXT_HEIGHT, wanted.unwrap_or(0).max(MIN_TEXT_HEIGHT))
     }
 }

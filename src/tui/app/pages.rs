@@ -124,24 +124,33 @@ impl App {
         })
     }
 
-    /// Where the pages below the list stand. Of two only one has lines where there is no room for both: then what is wrong
-    /// comes first, unless the details are asked for.
-    fn pane_areas(&self, layout: &Layout) -> [Area; 2] {
-        let nothing = Area { height: 0, ..layout.side };
-        if self.navigation.screen.entry().panes.len() < 2 {
-            return [layout.side, nothing];
-        }
-        if let Some((left, right)) = layout.panes() {
-            return [left, right];
+    /// Which of the pages below the list shows, where there is no room for two of them: what is wrong, unless the details are
+    /// asked for. `None` when all show.
+    pub(super) fn only_pane(&self, width: u16) -> Option<usize> {
+        let panes = self.screen().entry().panes;
+        if panes.len() < 2 || Layout::pane_width(width, panes.len()) < width {
+            return None;
         }
         let wrong = || {
             let worst = self.world().open_lock().and_then(|lock| self.world().diagnosis().worst(lock.id()));
             worst.is_some_and(|finding| finding.severity >= Severity::Warning)
         };
-        match self.navigation.pane {
-            Pane::Findings => [nothing, layout.side],
-            Pane::List if wrong() => [nothing, layout.side],
-            Pane::List | Pane::Details => [layout.side, nothing],
+        let shown = match self.navigation.pane {
+            Pane::List if wrong() => Pane::Findings,
+            Pane::List => Pane::Details,
+            pane => pane,
+        };
+        panes.iter().position(|(pane, _)| *pane == shown)
+    }
+
+    /// Where the pages below the list stand. One that does not show has no lines.
+    fn pane_areas(&self, layout: &Layout) -> [Area; 2] {
+        let nothing = Area { height: 0, ..layout.side };
+        match (self.only_pane(layout.side.width), layout.panes()) {
+            (Some(0), _) => [layout.side, nothing],
+            (Some(_), _) => [nothing, layout.side],
+            (None, Some((left, right))) if self.screen().entry().panes.len() > 1 => [left, right],
+            (None, _) => [layout.side, nothing],
         }
     }
 

@@ -22,6 +22,8 @@ use crate::tui::theme::{Theme, ThemeName};
 use crate::znode::Timestamp;
 
 const SIZES: [(u16, u16); 2] = [(80, 24), (160, 45)];
+/// Sizes at which the screens are looked at besides.
+const MORE_SIZES: [(u16, u16); 2] = [(60, 18), (120, 35)];
 
 fn drawn(app: &App, size: (u16, u16), theme: &Theme) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
@@ -50,6 +52,28 @@ fn show(name: &str, scene: impl Fn((u16, u16)) -> App) {
     for size in SIZES {
         let app = scene(size);
         insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), picture(&app, size));
+    }
+}
+
+#[test]
+fn every_screen_looks_right_in_small_and_in_middling_terminals() {
+    for (name, keys) in [
+        ("locks", ""),
+        ("queue", "\n"),
+        ("queue-details", "\n\t"),
+        ("sessions", "3"),
+        ("waits", "4"),
+        ("contend", "5"),
+        ("timeline", "6"),
+        ("audit", "7"),
+        ("help", "?"),
+        ("servers", "v"),
+        ("unreadable", "u"),
+    ] {
+        for size in MORE_SIZES {
+            let app = after(testing::servers::trouble(size), keys);
+            insta::assert_snapshot!(format!("size-{}x{}-{name}", size.0, size.1), picture(&app, size));
+        }
     }
 }
 
