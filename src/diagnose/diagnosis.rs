@@ -69,6 +69,13 @@ impl Diagnosis {
         self.replace(explained(standing_now))
     }
 
+    /// Forgets every finding and every suspicion: nobody knows how long something has been wrong that was not looked at.
+    pub fn start_over(&mut self) {
+        self.checks = Checks::default();
+        self.ledger.forget_all();
+        self.replace(StandingFindings::default());
+    }
+
     /// All findings, the most severe first.
     pub fn findings(&self) -> impl ExactSizeIterator<Item = &Finding> {
         self.findings.iter().map(|finding| &**finding)

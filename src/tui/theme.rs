@@ -81,7 +81,8 @@ pub struct Signs {
     pub branch: &'static str,
     /// To the last.
     pub last_branch: &'static str,
-    pub at_most: &'static str,
+    /// A cell of a bar: full, and drained.
+    pub bar: [&'static str; 2],
     /// Between two words of a line.
     pub dot: &'static str,
     /// Sorted with small ones first, and with large ones first.
@@ -112,7 +113,7 @@ const UNICODE: Signs = Signs {
     trunk: "│  ",
     branch: "├─ ",
     last_branch: "╰─ ",
-    at_most: "≤",
+    bar: ["█", "░"],
     dot: "·",
     order: ["▲", "▼"],
     more: ["↑", "↓"],
@@ -139,7 +140,7 @@ const ASCII: Signs = Signs {
     trunk: "|  ",
     branch: "|- ",
     last_branch: "`- ",
-    at_most: "<",
+    bar: ["#", "-"],
     dot: "-",
     order: ["^", "v"],
     more: ["^", "v"],
@@ -157,7 +158,7 @@ const ASCII: Signs = Signs {
 };
 
 /// On the terminal's own background, which is dark.
-fn night(base: Theme) -> Theme {
+fn night(base: &Theme) -> Theme {
     let colour = |red, green, blue| Style::new().fg(Color::Rgb(red, green, blue));
     let faint = colour(120, 132, 170);
     Theme {
@@ -174,7 +175,7 @@ fn night(base: Theme) -> Theme {
         unsure: colour(192, 153, 255),
         selected: Style::new().bg(Color::Rgb(44, 54, 92)),
         mark: Style::new().fg(Color::Rgb(24, 28, 48)).bg(Color::Rgb(255, 199, 119)).add_modifier(Modifier::BOLD),
-        ..base
+        ..*base
     }
 }
 
@@ -230,7 +231,7 @@ impl Theme {
                 mark: plain.fg(Color::Yellow).add_modifier(Modifier::REVERSED | Modifier::BOLD),
                 ..mono
             },
-            ThemeName::Night => night(mono),
+            ThemeName::Night => night(&mono),
             ThemeName::Contrast => {
                 let on_black = |colour| plain.fg(colour).bg(Color::Black);
                 let white = on_black(Color::White);

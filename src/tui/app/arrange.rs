@@ -52,7 +52,7 @@ impl App {
             return (0, 0);
         }
         let width = Layout::pane_width(self.size.0, panes.len());
-        let shown = self.only_pane(width).map_or(panes, |only| &panes[only..=only]);
+        let shown = self.only_pane(self.size.0).map_or(panes, |only| &panes[only..=only]);
         let height = |page: Page| page.height();
         let wanted = shown.iter().map(|(_, write)| height(write(self, Area { width, ..Area::default() }))).max();
         (MIN_TEXT_HEIGHT, wanted.unwrap_or(0).max(MIN_TEXT_HEIGHT))

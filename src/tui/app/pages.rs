@@ -5,7 +5,7 @@ use super::screens::Content;
 use super::{App, Area, Layout, Pane, PromptPurpose, Screen};
 use crate::diagnose::Severity;
 use crate::text::Charset;
-use crate::text::human::{count, plural};
+use crate::text::human::{count, plural, time_of_day};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
     details, findings, help, overlaps, servers, unreadable,
@@ -208,7 +208,14 @@ impl App {
         if number > 0 {
             page.title.push((plural(number, "finding", "findings"), Tone::Text));
         }
+        page.title.extend(self.as_of());
         page
+    }
+
+    /// When what is shown was true, unless it is true now.
+    fn as_of(&self) -> Option<(String, Tone)> {
+        let then = !self.shows_truth() && !self.knows_nothing();
+        then.then(|| (format!("as of {}", time_of_day(self.now(), self.settings.utc)), Tone::Unsure))
     }
 
     /// What is wrong with the lock that is selected in Locks; `None` when nothing is.
@@ -224,6 +231,7 @@ impl App {
         findings::write(&mut page, found, None);
         let mut page = Page { stale: !self.shows_truth(), ..Page::new("Diagnosis", Columns::SIGNS, page.lines()) };
         page.title.push((lock.path().to_string(), Tone::Text));
+        page.title.extend(self.as_of());
         Some(page)
     }
 

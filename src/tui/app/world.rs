@@ -33,6 +33,7 @@ pub struct World {
     waits: WaitRows,
     /// How many locks have a critical finding as their worst, and how many a warning.
     troubled: (usize, usize),
+    was_cut_off: bool,
 }
 
 impl World {
@@ -48,6 +49,7 @@ impl World {
             sessions: SessionRows::default(),
             waits: WaitRows::default(),
             troubled: (0, 0),
+            was_cut_off: false,
         }
     }
 
@@ -128,17 +130,22 @@ impl World {
         self.locks.fade(&self.table, &self.diagnosis, now);
     }
 
-    /// Looks what is wrong with the locks. Work follows the number of contenders.
+    /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
+    /// contenders.
     pub fn examine(&mut self, now: Timestamp) {
-        let live = self.table.is_live();
-        let Findings { raised, cleared } = self.diagnosis.examine(&self.table, now);
-        let moved: Vec<LockId> = self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id).collect();
-        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
-        self.troubled = self.count_troubled();
-        if !live {
-            // The connection's end stands in the timeline already, and what was wrong may well be so still.
+        if !self.table.is_live() {
+            self.was_cut_off = true;
             return;
         }
+        let mut moved: Vec<LockId> = Vec::new();
+        if std::mem::take(&mut self.was_cut_off) {
+            moved.extend(self.diagnosis.findings().map(|finding| finding.lock.id));
+            self.diagnosis.start_over();
+        }
+        let Findings { raised, cleared } = self.diagnosis.examine(&self.table, now);
+        moved.extend(self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id));
+        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
+        self.troubled = self.count_troubled();
         let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding: Box::new(finding), raised };
         for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
             self.push(entry);

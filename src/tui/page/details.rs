@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::{Tone, Writer};
 use crate::diagnose::{Facts, OwnerState, WatchTarget};
-use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, LockQueue, LockTable};
+use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, HoldBounds, LockQueue, LockTable};
 use crate::recipe::{RequestMode, Role};
 use crate::server_view::{Connection, Liveness};
 use crate::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
@@ -43,19 +43,30 @@ pub fn title(contender: &Contender, charset: Charset) -> String {
 pub fn write(page: &mut Writer, of: Selected<'_>) {
     let path = of.lock.path_of(of.row.contender);
     page.line("path", path.as_str(), Keep::Ends, Tone::Text);
-    page.line("state", &of.state(), Keep::Start, Tone::Text);
+    page.fact("state", &of.state(), Tone::Text);
     of.session(page);
     if let Some(client) = of.client() {
-        page.line("client", &client, Keep::Start, Tone::Text);
+        page.fact("client", &client, Tone::Text);
     }
     of.waits_for(page);
     of.data(page);
-    page.line("release", &of.release(), Keep::Start, Tone::Text);
-    page.line("created", &of.created(), Keep::Start, Tone::Text);
+    page.fact("release", &of.release(), Tone::Text);
+    page.fact("created", &of.created(), Tone::Text);
 }
 
 impl Selected<'_> {
+    /// Its state; cut off from the servers, as it was the last time that it was known.
     fn state(&self) -> String {
+        if self.live {
+            return self.state_then();
+        }
+        if self.table.last_true().is_none() {
+            return "not known: not everything was read yet".to_owned();
+        }
+        format!("as of {}: {}", time_of_day(self.now, self.utc), self.state_then())
+    }
+
+    fn state_then(&self) -> String {
         let (now, contender) = (self.now, self.row.contender);
         let asks = match (self.row.mode, contender.role) {
             (RequestMode::Exclusive, Role::SingleNode) => "the lock itself",
@@ -65,27 +76,28 @@ impl Selected<'_> {
             (RequestMode::Lease, _) => "asks for a lease",
         };
         let since = |time| format!("{}, since {}", duration(now.since(time)), time_of_day(time, self.utc));
-        match (self.live, self.row.state, contender.held()) {
-            (false, ..) => format!("not known: not in step with the ensemble; {asks}"),
-            (_, ContenderState::Unknown, _) => {
-                "holds if its thread also holds the write before it; else waits".to_owned()
-            }
-            (_, ContenderState::Waits, _) => {
+        match (self.row.state, contender.held()) {
+            (ContenderState::Unknown, _) => "holds if its thread also holds the write before it; else waits".to_owned(),
+            (ContenderState::Waits, _) => {
                 format!("waits for {}; {asks}", since(contender.contends_since(self.table.clock_ahead_ms())))
             }
-            (_, ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
-            (_, ContenderState::Holds, HeldSince::AtMostSince(time)) => {
-                let held = duration(self.table.server_time(self.now).since(time));
-                format!("holds for {held}, at most: it held when this console came")
-            }
-            (_, ContenderState::Holds, HeldSince::Free) => "holds".to_owned(),
+            (ContenderState::Holds, HeldSince::Since(time)) => format!("holds for {}; {asks}", since(time)),
+            (ContenderState::Holds, _) => match self.table.hold_bounds(contender, now) {
+                Some(HoldBounds { at_least, at_most }) if at_least < at_most => format!(
+                    "holds, for {} at least and {} at most: it held when this console came; {asks}",
+                    duration(at_least),
+                    duration(at_most)
+                ),
+                Some(HoldBounds { at_least, .. }) => format!("holds for {}; {asks}", duration(at_least)),
+                None => format!("holds; {asks}"),
+            },
         }
     }
 
     fn session(&self, page: &mut Writer) {
         match self.row.contender.session {
-            Some(session) => page.line("session", &self.life(session), Keep::Start, careful(self.in_danger())),
-            None => page.line("session", "none: this node stays until somebody deletes it", Keep::Start, Tone::Careful),
+            Some(session) => page.fact("session", &self.life(session), careful(self.in_danger())),
+            None => page.fact("session", "none: this node stays until somebody deletes it", Tone::Careful),
         }
     }
 

@@ -18,6 +18,8 @@ use crate::tui::app::{SCREENS, Screen};
 const SESSION: usize = 9;
 /// From how many columns on there is room for more than the bare facts.
 const ROOMY: u16 = 100;
+/// From how many columns on there is room for the own session.
+const WITH_SESSION: u16 = 76;
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
 
@@ -36,11 +38,14 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         _ => (format!("{} cut off", signs.bad), theme.bad),
     };
     let roomy = area.width >= ROOMY;
+    // The own session says least: it gives way first.
     let own = match app.link() {
         ConnectionState::Connected { session: id, .. } if roomy => {
             format!("session {}", session(*id, 18, signs.charset))
         }
-        ConnectionState::Connected { session: id, .. } => session(*id, SESSION, signs.charset),
+        ConnectionState::Connected { session: id, .. } if area.width >= WITH_SESSION => {
+            session(*id, SESSION, signs.charset)
+        }
         _ => String::new(),
     };
     let gap = if roomy { "   " } else { "  " };

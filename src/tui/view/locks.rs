@@ -11,9 +11,9 @@ use super::View;
 use super::list::{ListTitle, ListView};
 use super::who::{lifetime, who};
 use crate::diagnose::{Code, Severity};
-use crate::queue::{HeldSince, LockQueue};
+use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
-use crate::text::human::{count, duration, plural, rate};
+use crate::text::human::{bounded, count, duration, plural, rate};
 use crate::text::{Keep, fit_bytes};
 use crate::tui::app::{LockOrder, Locks};
 use crate::tui::widget::table::{Cell, Column, Placed};
@@ -35,7 +35,7 @@ pub enum LockColumn {
 }
 
 const COLUMNS: &[Column<LockColumn>] = &[
-    Column::text(LockColumn::Lock, "LOCK", 16, 48, 0),
+    Column::text(LockColumn::Lock, "LOCK", 13, 48, 0),
     Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
     Column::text(LockColumn::Holder, "HOLDER", 15, 33, 1),
     Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
@@ -46,7 +46,7 @@ const COLUMNS: &[Column<LockColumn>] = &[
     Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
     Column::number(LockColumn::Herd, "HERD/s", 7, 6),
     Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
-    Column::text(LockColumn::Finding, "FINDING", 13, 24, 0),
+    Column::text(LockColumn::Finding, "FINDING", 10, 24, 0),
 ];
 
 impl ListView for Locks {
@@ -95,7 +95,8 @@ impl ListView for Locks {
         let bottom = table.unreadable().iter().next().map(|(path, why)| {
             let count = plural(table.unreadable().len(), "place", "places");
             let text = format!("{} {count} cannot be read: {path}: {why}", theme.signs.warning);
-            (format!("{} (u: all)", view.fit(&text, 62, Keep::Start)), theme.wait)
+            let room = view.app.layout().map_or(0, |layout| usize::from(layout.main.width)).saturating_sub(14);
+            (format!("{} (u: all)", view.fit(&text, room.min(62), Keep::Start)), theme.wait)
         });
         ListTitle { name: "Locks".to_owned(), all: table.lock_count(), after_filter, bottom, ..ListTitle::default() }
     }
@@ -162,12 +163,9 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             let data = lock.first_holder().map(|holder| fit_bytes(holder.data.bytes(), width, signs.charset));
             Cell::new(data.unwrap_or_default(), plain)
         }
-        LockColumn::Held => match lock.held() {
-            HeldSince::Free => Cell::new("-", theme.dim),
-            HeldSince::Since(time) => Cell::new(duration(now.since(time)), plain),
-            HeldSince::AtMostSince(time) => {
-                Cell::new(format!("{}{}", signs.at_most, duration(server_now.since(time))), plain)
-            }
+        LockColumn::Held => match held(view, lock) {
+            None => Cell::new("-", theme.dim),
+            Some(held) => Cell::new(held, plain),
         },
         LockColumn::Holding => Cell::new(count(lock.holding()), faint(lock.holding(), theme.dim, plain)),
         LockColumn::Waiting => {
@@ -182,6 +180,13 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         LockColumn::Chain => figure(lock.rates(now).chain),
         LockColumn::Finding => finding(view, lock, width),
     }
+}
+
+/// How long the first holder has held it, as far as that can be proven; `None` when nobody holds it.
+pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
+    let (holder, table) = (lock.first_holder()?, view.app.world().table());
+    let HoldBounds { at_least, at_most } = table.hold_bounds(holder, view.app.now())?;
+    Some(bounded(at_least, at_most, view.theme.signs.charset))
 }
 
 /// The worst that is wrong with a lock, in a word.

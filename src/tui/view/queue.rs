@@ -1,8 +1,8 @@
 //! ```text
 //! ┌ /locks/billing ── Curator mutex ────── 128 waiting · held ≤14m02s · next number 4840 ┐
-//! │     #     SEQUENCE    STATE    SESSION    DATA          AGE   WAITS FOR              │
-//! │▸    0         4711    ● holds  0x1…0001b  10.0.4.17  14m02s                          │
-//! │     1         4712 R  ○ waits  0x1…0001c  10.0.4.18  13m58s   ╰─▶ 4711               │
+//! │     #    SEQ    STATE    SESSION    DATA          AGE   WAITS FOR                    │
+//! │▸    0   4711    ● holds  0x1…0001b  10.0.4.17  14m02s   held ≥14m                    │
+//! │     1   4712 R  ○ waits  0x1…0001c  10.0.4.18  13m58s   ╰─▶ 4711                     │
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -11,11 +11,12 @@ use ratatui::style::Style;
 
 use super::View;
 use super::list::{ListTitle, ListView, MARK_WIDTH};
-use super::who::{client, life};
+use super::locks::held;
+use super::who::{client, countdown_of, life};
 use crate::diagnose::{Facts, WatchTarget};
-use crate::queue::{ContenderRow, ContenderState, HeldSince, LockQueue};
+use crate::queue::{ContenderRow, ContenderState, HoldBounds, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
-use crate::text::human::{count, date_and_time, duration, plural};
+use crate::text::human::{bounded, count, date_and_time, duration, plural};
 use crate::text::{Keep, fit_bytes, session};
 use crate::tui::app::{Queue, QueueRow};
 use crate::tui::widget::table::{Cell, Column, Placed, place, row};
@@ -43,7 +44,7 @@ pub enum QueueColumn {
 
 const COLUMNS: &[Column<QueueColumn>] = &[
     Column::number(QueueColumn::Position, "#", 6, 3),
-    Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
+    Column::number(QueueColumn::Sequence, "SEQ", 10, 0),
     Column::text(QueueColumn::Mode, "", 1, 1, 0),
     Column::text(QueueColumn::State, "STATE", 9, 9, 0),
     Column::text(QueueColumn::Session, "SESSION", 9, 18, 1),
@@ -58,12 +59,12 @@ const COLUMNS: &[Column<QueueColumn>] = &[
 /// Where the servers list their connections: the client's address says more than the session's id.
 const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::number(QueueColumn::Position, "#", 6, 3),
-    Column::number(QueueColumn::Sequence, "SEQUENCE", 10, 0),
+    Column::number(QueueColumn::Sequence, "SEQ", 10, 0),
     Column::text(QueueColumn::Mode, "", 1, 1, 0),
     Column::text(QueueColumn::State, "STATE", 9, 9, 0),
     Column::text(QueueColumn::Session, "SESSION", 9, 18, 5),
     Column::text(QueueColumn::Client, "CLIENT", 15, 21, 1),
-    Column::text(QueueColumn::Liveness, "LIVENESS", 12, 13, 0),
+    Column::text(QueueColumn::Liveness, "LIVENESS", 12, 24, 0),
     Column::number(QueueColumn::Age, "AGE", 6, 0),
     Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
     Column::text(QueueColumn::Watches, "WATCHES", 17, 24, 4),
@@ -72,6 +73,9 @@ const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::number(QueueColumn::Czxid, "CZXID", 14, 8),
     Column::text(QueueColumn::Created, "CREATED", 26, 26, 9),
 ];
+
+/// Columns of a sequence number at the least.
+const MIN_SEQUENCE_WIDTH: u16 = 4;
 
 impl ListView for Queue {
     type Column = QueueColumn;
@@ -82,10 +86,18 @@ impl ListView for Queue {
         if known { COLUMNS_WITH_CLIENTS } else { COLUMNS }
     }
 
-    /// Without room for what each watches, a sign behind whom it waits for says so.
+    /// The numbers take the room that they need. Without room for what each watches, a sign behind whom it waits for says so.
     fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<QueueColumn>> {
-        let columns = self.columns(view);
-        let mut placed = place(columns, MARK_WIDTH, width);
+        let mut columns = self.columns(view).to_vec();
+        let lock = view.app.world().open_lock();
+        let digits = lock
+            .and_then(|lock| lock.row(lock.len().checked_sub(1)?))
+            .map_or(0, |last| number(last.contender.sequence).len());
+        for column in columns.iter_mut().filter(|column| column.key == QueueColumn::Sequence) {
+            let room = u16::try_from(digits).unwrap_or(u16::MAX).clamp(MIN_SEQUENCE_WIDTH, column.most);
+            (column.least, column.most) = (room, room);
+        }
+        let mut placed = place(&columns, MARK_WIDTH, width);
         let is_watches = |key: QueueColumn| key == QueueColumn::Watches;
         if columns.iter().any(|column| is_watches(column.key)) && !placed.iter().any(|column| is_watches(column.key)) {
             for column in placed.iter_mut().filter(|column| column.key == QueueColumn::WaitsFor) {
@@ -181,13 +193,7 @@ fn title(view: View<'_>) -> ListTitle {
     let before_filter =
         (!tags.is_empty()).then(|| (format!("{} tagged", count(tags.len())), theme.wait)).into_iter().collect();
     let mut after_filter = vec![(lock.recipe().title().to_owned(), theme.text)];
-    let held = match lock.held() {
-        HeldSince::Free => "free".to_owned(),
-        HeldSince::Since(time) => format!("held {}", duration(app.now().since(time))),
-        HeldSince::AtMostSince(time) => {
-            format!("held {}{}", theme.signs.at_most, duration(app.server_now().since(time)))
-        }
-    };
+    let held = held(view, lock).map_or_else(|| "free".to_owned(), |held| format!("held {held}"));
     let dot = theme.signs.dot;
     let waiting = match lock.kind() {
         LockKind::SingleNode => match app.world().table_at(app.now()).waiters(lock) {
@@ -220,9 +226,9 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
         QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
         QueueColumn::State => match row.state {
-            _ if !view.app.shows_truth() => Cell::new(format!("{} {}", signs.unknown, "unknown"), theme.unsure),
-            ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), theme.good),
-            ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), theme.wait),
+            _ if view.app.knows_nothing() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+            ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), view.data(theme.good)),
+            ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
             ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
         },
         QueueColumn::Session => match contender.session {
@@ -235,6 +241,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         },
         QueueColumn::Liveness => {
             let (text, style) = life(view, (facts.owner, facts.expires_in));
+            let text = countdown_of(view, facts, width).unwrap_or(text);
             Cell::new(view.fit(&text, width, Keep::Start), style)
         }
         QueueColumn::Watches => match watches(view, row, facts) {
@@ -243,6 +250,17 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         },
         QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
         QueueColumn::Age => Cell::new(duration(view.app.server_now().since(contender.created_at)), plain),
+        QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if row.state == ContenderState::Holds => {
+            let bounds = view.app.world().table().hold_bounds(contender, view.app.now());
+            let held = bounds
+                .filter(|_| !view.app.knows_nothing())
+                .map(|HoldBounds { at_least, at_most }| format!("held {}", bounded(at_least, at_most, signs.charset)));
+            Cell::new(view.fit(&held.unwrap_or_default(), width, Keep::Start), view.data(theme.good))
+        }
+        QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches if facts.watching == WatchTarget::Parent => {
+            let text = format!("{} the parent", signs.herd);
+            Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.wait))
+        }
         QueueColumn::WaitsFor | QueueColumn::WaitsForAndWatches => {
             let sign = watches(view, row, facts).filter(|_| column.key == QueueColumn::WaitsForAndWatches);
             let room = if sign.is_some() { width.saturating_sub(2) } else { width };

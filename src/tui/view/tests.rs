@@ -299,13 +299,15 @@ fn without_colours_there_is_none_anywhere() {
 }
 
 #[test]
-fn data_that_is_not_true_any_more_is_dim_and_no_state_is_claimed() {
+fn data_that_is_not_true_any_more_stays_dim_and_says_as_of_when() {
     let mut app = after(live((80, 24)), "\n");
     app.update(link(ConnectionState::Lost { reason: "gone".to_owned() }), second(4));
     let buffer = drawn(&app, (80, 24), &Theme::new(ThemeName::Terminal, false));
     let row = app.layout().unwrap().rows().0 + 1;
     let shown: String = (0..80).map(|x| buffer[(x, row)].symbol()).collect();
-    assert!(shown.contains("? unknown") && !shown.contains("waits"), "{shown}");
+    let state = u16::try_from(shown.chars().take_while(|letter| *letter != '○').count()).unwrap();
+    assert!(buffer[(state, row)].modifier.contains(Modifier::DIM), "{shown}");
+    assert!(picture(&app, (80, 24)).contains("as of 14:41:"), "{shown}");
     let data = u16::try_from(shown.chars().take_while(|letter| *letter != '4').count()).unwrap();
     assert!(buffer[(data, row)].modifier.contains(Modifier::DIM), "{shown}");
 }

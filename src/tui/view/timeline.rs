@@ -34,7 +34,7 @@ const COLUMNS: &[Column<TimelineColumn>] = &[
     Column::text(TimelineColumn::Time, "TIME", 12, 12, 0),
     Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
     Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
-    Column::number(TimelineColumn::Sequence, "NUMBER", 7, 4),
+    Column::number(TimelineColumn::Sequence, "SEQ", 7, 4),
     Column::text(TimelineColumn::Session, "SESSION", 9, 18, 3),
     Column::number(TimelineColumn::Waited, "WAITED", 6, 1),
     Column::number(TimelineColumn::Held, "HELD", 6, 1),

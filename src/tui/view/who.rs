@@ -5,10 +5,13 @@ use std::time::Duration;
 use ratatui::style::Style;
 
 use super::View;
-use crate::diagnose::OwnerState;
-use crate::text::human::countdown;
+use crate::diagnose::{Facts, OwnerState};
+use crate::text::human::{countdown, silent};
 use crate::text::{Keep, session, width};
 use crate::znode::SessionId;
+
+/// Columns of a bar.
+const BAR: usize = 8;
 
 /// Columns of a session's id that follows an address.
 const SHORT: usize = 9;
@@ -42,6 +45,29 @@ pub fn lifetime((life, expires_in): (OwnerState, Option<Duration>)) -> Option<St
         (OwnerState::Expiring, Some(left)) => Some(format!("expiring {}", countdown(left))),
         (life, _) => Some(life.id().to_owned()),
     }
+}
+
+/// The countdown of a contender's owner in so many columns: in words, with a bar that drains where there is room.
+pub fn countdown_of(view: View<'_>, facts: &Facts<'_>, columns: usize) -> Option<String> {
+    let text = match (facts.owner, facts.silence) {
+        (OwnerState::Silent, Some(silence)) => {
+            let whole = silent(silence.lasted(view.app.now()), silence.timeout);
+            if width(&whole) <= columns { whole } else { whole.split(" of ").next().unwrap_or_default().to_owned() }
+        }
+        (OwnerState::Silent | OwnerState::Expiring, _) => lifetime((facts.owner, facts.expires_in))?,
+        _ => return None,
+    };
+    let timeout = facts.silence.map(|silence| silence.timeout);
+    let bar = facts.expires_in.zip(timeout).filter(|_| width(&text) + 1 + BAR <= columns);
+    Some(bar.map_or_else(|| text.clone(), |(left, timeout)| format!("{text} {}", drained(view, left, timeout))))
+}
+
+/// A bar that is as full as there is time left.
+fn drained(view: View<'_>, left: Duration, timeout: Duration) -> String {
+    let [full, empty] = view.theme.signs.bar;
+    let cells = left.as_millis() * BAR as u128 / timeout.as_millis().max(1);
+    let cells = usize::try_from(cells).unwrap_or(BAR).min(BAR);
+    full.repeat(cells) + &empty.repeat(BAR - cells)
 }
 
 /// How somebody's life looks: with a sign where it is in danger.

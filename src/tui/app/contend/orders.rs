@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use super::{FleetSide, FleetView, Phase};
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
+use crate::diagnose::WatchTarget;
+use crate::lock::Algorithm;
+use crate::queue::{ContenderRow, ContenderState, LockQueue};
 use crate::tui::app::{App, Cursor, Effect, Fleets, Update};
 use crate::tui::keymap::Command;
 
@@ -38,6 +41,22 @@ impl App {
     /// What the screen shows of the fleets: as they are, or as they were when the screen was paused.
     pub fn fleets(&self) -> &Fleets {
         self.paused.as_ref().map_or(&self.test_clients.fleets, |paused| &paused.fleets)
+    }
+
+    /// What a waiter watches that is one of this console's test clients; `None` of others. No server need be asked.
+    pub(in crate::tui::app) fn watched_by_own_clients(
+        &self,
+        lock: &LockQueue,
+        row: &ContenderRow<'_>,
+    ) -> Option<WatchTarget> {
+        let session = row.contender.session.filter(|_| row.state == ContenderState::Waits)?;
+        let fleets = self.fleets().each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
+        let mut own = fleets.filter(|(_, fleet)| fleet.clients().iter().any(|client| client.session == Some(session)));
+        Some(match own.next()?.1.scenario().algorithm {
+            Algorithm::Herd => WatchTarget::Parent,
+            Algorithm::Chain => WatchTarget::Predecessor,
+            _ => return None,
+        })
     }
 
     /// How many test clients live, paused or not.

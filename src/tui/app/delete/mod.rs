@@ -72,8 +72,7 @@ impl Deletion {
     pub fn obstacle(&self) -> Option<String> {
         let lacks = self.plan.lacks().filter(|_| !self.revokes).map(|(path, lacks)| {
             format!(
-                "{} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {ESC_LEAVES}",
-                path
+                "{path} cannot be deleted: the server wants {lacks}: give an identity with --auth-file. {ESC_LEAVES}"
             )
         });
         self.obstacle.clone().or_else(|| self.not_found_out.clone()).or(lacks)
@@ -122,7 +121,7 @@ impl Deletion {
             }
             Err(NoPlan::NotFound(path)) => {
                 let leave = if paths.len() > 1 { "Esc, then x makes a plan without it." } else { ESC_LEAVES };
-                self.obstacle = Some(format!("{} is gone meanwhile: nothing can be confirmed. {leave}", path));
+                self.obstacle = Some(format!("{path} is gone meanwhile: nothing can be confirmed. {leave}"));
             }
             Err(why) => self.obstacle = Some(format!("{} {ESC_LEAVES}", sentence(&why.to_string()))),
         }

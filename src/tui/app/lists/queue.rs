@@ -1,6 +1,6 @@
 //! Queue: the contenders of the open lock.
 
-use crate::diagnose::Facts;
+use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{ContenderRow, LockQueue};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows};
@@ -28,7 +28,10 @@ impl ListScreen<App> for Queue {
 
     fn row<'a>(&self, app: &'a App, rank: usize) -> Option<QueueRow<'a>> {
         let (lock, row) = app.world().open_lock().zip(app.world().queue_rows().row(rank))?;
-        let facts = app.world().table_at(app.now()).facts(lock, &row);
+        let mut facts = app.world().table_at(app.now()).facts(lock, &row);
+        if facts.watching == WatchTarget::Unknown {
+            facts.watching = app.watched_by_own_clients(lock, &row).unwrap_or(WatchTarget::Unknown);
+        }
         Some(QueueRow { lock, row, facts })
     }
 

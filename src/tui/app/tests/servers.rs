@@ -92,10 +92,15 @@ fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
 fn a_lost_connection_mends_nothing() {
     let mut app = trouble(SIZE);
     let before = app.world().timeline().len();
+    let found = app.world().diagnosis().findings().len();
+    assert!(found > 0);
     app.update(at(later(6), vec![lost()]), later(6));
+    app.update(Event::Tick, later(60));
+    let true_at = app.last_true().expect("it was true once");
     let told: Vec<_> = app.world().timeline().iter().skip(before).map(TimelineEntry::event).collect();
     assert_eq!(told, ["disconnected"]);
-    assert_eq!(app.world().diagnosis().findings().len(), 0, "but nothing is claimed either");
+    assert_eq!(app.world().diagnosis().findings().len(), found, "what was known stays as it was");
+    assert_eq!(app.now(), true_at, "as of then");
 }
 
 #[test]
