@@ -96,6 +96,18 @@ impl History {
         }
     }
 
+    /// The session at the head of a semaphore's queue, if it has no lease.
+    fn without_lease(&self, queue: &str, leases: &str) -> Option<i64> {
+        let below = |parent: &str| {
+            let parent = path(parent);
+            self.nodes.iter().filter(move |(at, _)| at.parent().is_some_and(|above| above == parent))
+        };
+        let (_, head) = below(queue).min_by_key(|(_, stat)| stat.czxid)?;
+        let owner = head.ephemeral_owner?;
+        let has_one = below(leases).any(|(_, lease)| lease.ephemeral_owner == Some(owner));
+        (!has_one).then_some(owner.0)
+    }
+
     fn observed(&self, at: &ZnodePath) -> Change {
         match self.nodes[at] {
             stat if Classifier::is_hint(at) && stat.ephemeral_owner.is_none() => Change::Appeared { path: at.clone() },
@@ -222,6 +234,15 @@ fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
 
 fn create(history: &mut History, place: usize, session: i64, serial: u32) -> Vec<Change> {
     let (hex, uuid) = (format!("{serial:032x}"), uuid(serial));
+    // Of two threads of one session only history tells whose a lease is: each has a session of its own here. Who makes a lease
+    // heads the queue.
+    let session = match place {
+        6 | 8 => Some(1_000 + i64::from(serial)),
+        7 => history.without_lease("/s/locks", "/s/leases"),
+        12 => history.without_lease("/p-__lock__", "/p"),
+        _ => Some(session),
+    };
+    let Some(session) = session else { return Vec::new() };
     let prefix = match place {
         0 => format!("/c/_c_{uuid}-lock-"),
         1 => format!("/rw/_c_{uuid}-__READ__"),
