@@ -163,14 +163,14 @@ async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
     };
     // Nobody left the queue since the last came to it, and by the time of the second lease the first was taken.
     let [second, last] = [1, 3].map(|at| nodes[&names[at]].stat.ctime);
-    let leased =
+    let taken =
         |at: usize, by: i64| held(reported(at, None, "lease", &[], true), taken_at, by, nodes[&names[at]].stat.ctime);
     let expected = json!({
         "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "next_sequence": 4,
         "no_handover_since": time(last),
         "contenders": [
-            leased(0, second),
-            leased(1, last),
+            taken(0, second),
+            taken(1, last),
             reported(2, Some(2), "lease", &[&names[0], &names[1]], false),
             reported(3, Some(3), "lease", &[&names[2]], false),
         ],
