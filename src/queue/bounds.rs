@@ -20,9 +20,9 @@
 //! to agree.
 
 use super::clock::Clock;
-use super::hold::{ChildChanges, HoldBounds, TransactionTimes};
+use super::hold::{ChildChanges, HoldBounds, LastHandover, TransactionTimes};
 use super::{Contender, LockId, LockQueue, LockTable};
-use crate::recipe::LockKind;
+use crate::recipe::{LockKind, Recipe};
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat};
 
 /// After these times, by the servers' clock, nothing of a lock was deleted before it was read; `None` where that is not proven.
@@ -70,7 +70,7 @@ impl LockTable {
             return Some(latest);
         }
         // One of several holders may have gone since.
-        let last = lock.last_handover;
+        let last = lock.last_handover.as_deref()?;
         let gone = match (last.seen, last.proven, last.read) {
             (Some(seen), ..) => self.clock.server_at_most(seen),
             (None, Some(proven), _) => proven,
@@ -121,8 +121,9 @@ impl LockTable {
             held.map(|lock| (lock.id(), self.undisturbed(lock, &times))).collect();
         for (id, undisturbed) in evidence {
             if let Some(lock) = self.locks.get_mut(&id) {
-                lock.last_handover.read = Some(now);
-                lock.last_handover.proven = undisturbed.holders;
+                if let Some(last) = lock.last_handover() {
+                    (last.read, last.proven) = (Some(now), undisturbed.holders);
+                }
                 lock.prove_holds(undisturbed);
             }
         }
@@ -161,6 +162,21 @@ impl LockTable {
 }
 
 impl LockQueue {
+    /// Somebody was seen to acquire it or to give it back.
+    pub(super) fn handed_over(&mut self, now: Timestamp) {
+        if let Some(last) = self.last_handover() {
+            last.seen = Some(now);
+        }
+    }
+
+    /// What is kept of its last hand-over, where several may hold it at once.
+    fn last_handover(&mut self) -> Option<&mut LastHandover> {
+        // Of kazoo's locks only a reader tells that there may be several.
+        let several = matches!(self.family().kind(), LockKind::ReadWrite | LockKind::Semaphore)
+            || self.family() == Recipe::KazooLock;
+        several.then(|| &mut **self.last_handover.get_or_insert_default())
+    }
+
     fn prove_holds(&mut self, undisturbed: Undisturbed) {
         let kind = self.kind();
         let head = self.semaphore_head().map(|head| (head.session, head.czxid));

@@ -54,7 +54,8 @@ pub struct LockQueue {
     pub(super) maximum: Option<u32>,
     pub(super) activity: Activity,
     pub(super) session_expired: Option<Box<SessionExpired>>,
-    pub(super) last_handover: LastHandover,
+    /// Where several may hold at once: else the holder itself tells.
+    pub(super) last_handover: Option<Box<LastHandover>>,
 }
 
 /// A holder that lost its lock to the end of its session.
@@ -88,7 +89,7 @@ impl LockQueue {
             maximum: None,
             activity: Activity::default(),
             session_expired: None,
-            last_handover: LastHandover::default(),
+            last_handover: None,
         }
     }
 

@@ -131,7 +131,7 @@ impl LockTable {
         self.totals.cost(cost, now);
         let held = contender.holds || contender.held_before_return.is_some();
         if live && held {
-            lock.last_handover.seen = Some(now);
+            lock.handed_over(now);
         }
         let event = match held {
             _ if expired => LockEvent::Expired,
@@ -164,7 +164,7 @@ impl LockTable {
             }
             lock.activity.acquired(now);
             self.totals.acquired(now);
-            lock.last_handover.seen = Some(now);
+            lock.handed_over(now);
             let since = contender.contends_since(ahead_ms);
             out.push(Happening::new(LockEvent::Acquired, lock, Some(&contender), now).after_waiting(since));
         }
