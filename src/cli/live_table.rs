@@ -9,8 +9,8 @@ use super::output;
 use super::resolved::ResolvedOptions;
 use crate::diagnose::{Changed, Diagnosis, Finding};
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{Change, ConnectionState, Happening, LockTable};
-use crate::report::Ensemble;
+use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockTable};
+use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
@@ -20,6 +20,8 @@ use crate::znode::{SessionId, Timestamp};
 pub(super) enum TableEvent {
     /// What happened to a lock or to the connection, and why, where that is known.
     Happening(Happening, Option<String>),
+    /// What was there already when everything was read the first time.
+    Initial(Initial),
     /// A finding was raised, or cleared.
     Finding { finding: Finding, raised: bool, at: Timestamp },
 }
@@ -43,6 +45,8 @@ pub(super) struct LiveTable {
     /// What of that was said on standard error, before everything was read once.
     said: Option<String>,
     started: Instant,
+    /// Whether what is there at the start is reported, contender by contender.
+    reports_initial: bool,
     /// Whether the connect string is the default one, which nobody chose.
     is_default: bool,
     /// Why the ensemble refused the session.
@@ -67,9 +71,10 @@ impl LiveTable {
         Self::start_by(start, settings)
     }
 
-    /// Starts to observe for as long as somebody watches: waits for a server also where none listens.
+    /// Starts to observe for as long as somebody watches: waits for a server also where none listens, and reports what is there at
+    /// the start.
     pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
-        Self::start_by(Observer::start_for_command, settings)
+        Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
     }
 
     fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
@@ -83,6 +88,7 @@ impl LiveTable {
             trouble: None,
             said: None,
             started: Instant::now(),
+            reports_initial: false,
             is_default: !settings.connect_is_given,
             refused: None,
             timeout: settings.timeout,
@@ -182,7 +188,14 @@ impl LiveTable {
             let is_synced = change == Change::Synced;
             let reason = self.note(&change);
             let happenings = self.table.apply(change, at);
-            events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, reason.clone())));
+            let is_initial = self.reports_initial && is_synced && self.synced.is_none();
+            for happening in happenings {
+                if is_initial && happening.event == LockEvent::LockFound {
+                    events.extend(Initial::of_lock(happening, &self.table).into_iter().map(TableEvent::Initial));
+                } else {
+                    events.push(TableEvent::Happening(happening, reason.clone()));
+                }
+            }
             if is_synced {
                 self.synced = Some(at);
             }

@@ -15,8 +15,11 @@ use super::output::{json, send};
 use super::resolved::ResolvedOptions;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use super::verdict::Verdict;
-use crate::report::{FindingLine, HappeningLine, lines};
+use crate::report::{FindingLine, HappeningLine, InitialLine, lines};
 use crate::time::until;
+
+/// Events of which the lines are written together.
+const MAX_EVENTS_AT_ONCE: usize = 1024;
 
 /// What `lockscope watch` takes.
 #[derive(Args, Clone, Debug, PartialEq)]
@@ -61,11 +64,10 @@ async fn print(
     let mut notices = UnreadableNotices::default();
     let mut checked = false;
     loop {
-        // The first reading only yields which locks there are: the members of their queues did not just come.
-        let events = live.next().await?;
-        let lines: String =
-            events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
-        if !lines.is_empty() {
+        // The first reading yields everything that there is, which may be much.
+        for events in live.next().await?.chunks(MAX_EVENTS_AT_ONCE) {
+            let lines: String =
+                events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
             send(out, &lines).await?;
         }
         if live.synced().is_none() {
@@ -91,6 +93,8 @@ fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
         (TableEvent::Happening(happening, reason), Format::Json) => {
             json(&HappeningLine::new(happening, reason.as_deref()))?
         }
+        (TableEvent::Initial(initial), Format::Table) => initial.for_people(utc),
+        (TableEvent::Initial(initial), Format::Json) => json(&InitialLine::from(initial))?,
         (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
         (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at))?,
     })

@@ -23,6 +23,8 @@ const LOCK: &str = "/locks/billing";
 struct WatchFixture {
     running: Running,
     reported: Vec<Value>,
+    /// The contenders that were there when it began.
+    initial: Vec<Value>,
     /// How many lines of `reported` were asked for.
     taken: usize,
 }
@@ -42,7 +44,7 @@ impl WatchFixture {
         let arguments =
             ["watch", "--connect", at, "--format", "json", "--session-timeout", "10s", "--server-view", view];
         let running = Running::start(lockscope(&arguments));
-        let mut fixture = Self { running, reported: Vec::new(), taken: 0 };
+        let mut fixture = Self { running, reported: Vec::new(), initial: Vec::new(), taken: 0 };
         fixture.until_seen(client).await;
         fixture
     }
@@ -60,6 +62,10 @@ impl WatchFixture {
 
     fn keep(&mut self, line: &str) -> Option<Value> {
         let line: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}"));
+        if line["lock"] == LOCK && line["initial"] == true && !line["node"].is_null() {
+            self.initial.push(line);
+            return None;
+        }
         if line["lock"] == LOCK || line["lock"].is_null() {
             self.reported.push(line);
             return None;
@@ -202,6 +208,40 @@ async fn a_mutex_of_curator_is_followed_from_line_to_line() {
     fixture.expect_line("released", as_str(&d), 0, 0, 0).await;
     fixture.running.signal("TERM");
     fixture.running.ended().await.done();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_begins_with_who_holds_and_who_waits() {
+    let at = zk::own_root("watch-initial").await;
+    let mut clients = Clients::new(&at, Foreign::kazoo(&at), "lock").await;
+    let a = clients.contend("a").await;
+    clients.foreign.held("a").await;
+    let b = clients.contend("b").await;
+    let c = clients.contend("c").await;
+    let mut fixture = WatchFixture::start(&at, &clients.client).await;
+    let found = fixture.next().await;
+    assert_eq!((&found["event"], &found["initial"], &found["queue"]), (&json!("lock-found"), &json!(true), &json!(3)));
+    let initial = std::mem::take(&mut fixture.initial);
+    let expected = [format!("acquired {}", a.0), format!("enqueued {}", b.0), format!("enqueued {}", c.0)];
+    assert_eq!(events(&initial), expected);
+    for (line, (node, session)) in initial.iter().zip([&a, &b, &c]) {
+        assert_eq!((&line["session"], &line["at"]), (&json!(session), &found["at"]));
+        assert!(line["contender"].as_str().is_some_and(|contender| contender.starts_with(node.as_str())), "{line}");
+        assert!(DateTime::parse_from_rfc3339(line["created_at"].as_str().expect("a time")).is_ok(), "{line}");
+        assert!(line["held_ms"].is_null() && line["waited_ms"].is_null(), "no end of it was seen: {line}");
+    }
+    let bounds = (initial[0]["held_at_least_ms"].as_u64(), initial[0]["held_at_most_ms"].as_u64());
+    assert!(bounds.0.is_some() && bounds.0 <= bounds.1, "{bounds:?}");
+    assert!(initial[1]["held_at_most_ms"].is_null());
+
+    // What comes later is told by the same contender, and is not there at the start.
+    clients.release("a").await;
+    let lines = fixture.until("acquired").await;
+    assert_eq!(events(&lines), [format!("released {}", a.0), format!("acquired {}", b.0)]);
+    assert_eq!((&lines[0]["contender"], &lines[1]["contender"]), (&initial[0]["contender"], &initial[1]["contender"]));
+    assert!(lines.iter().all(|line| line["initial"].is_null()), "{lines:?}");
+    // Every lock is named with its contenders before anything else is said of it.
+    assert_eq!(fixture.initial, Vec::<Value>::new());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,0 +1,79 @@
+//! What was there already when watching began, as lines of JSON and for people.
+
+use serde::Serialize;
+
+use super::contender::millis;
+use super::lines;
+use super::{HappeningLine, rfc3339};
+use crate::queue::{ContenderRow, ContenderState, Happening, HoldBounds, LockEvent, LockTable, WatchEvents};
+use crate::text::human::duration;
+use crate::znode::Timestamp;
+
+/// A lock that was there when watching began, or one of its contenders.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Initial {
+    happening: Happening,
+    /// When the contender's node was created, by the server's clock; `None` for a lock.
+    created_at: Option<Timestamp>,
+    /// How long a holder has held; `None` for others, and where nothing is known.
+    held: Option<HoldBounds>,
+}
+
+/// One of them as a line of `lockscope watch`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct InitialLine<'a> {
+    #[serde(flatten)]
+    line: HappeningLine<'a>,
+    initial: bool,
+    created_at: Option<String>,
+    held_at_least_ms: Option<u64>,
+    held_at_most_ms: Option<u64>,
+}
+
+impl Initial {
+    /// A lock, from what was reported when it was found, and each of its contenders in queue order: who holds has `acquired` it, and
+    /// the others have `enqueued`. Work follows the length of the queue.
+    pub fn of_lock(found: Happening, table: &LockTable) -> Vec<Self> {
+        let lock = found.lock.as_ref().and_then(|name| table.lock(name.id));
+        let rows = lock.into_iter().flat_map(|lock| lock.rows(0..lock.len()));
+        let contenders: Vec<Self> = rows.map(|row| Self::of_contender(&found, row, table)).collect();
+        [Self { happening: found, created_at: None, held: None }].into_iter().chain(contenders).collect()
+    }
+
+    fn of_contender(found: &Happening, row: ContenderRow<'_>, table: &LockTable) -> Self {
+        let contender = row.contender;
+        let holds = row.state == ContenderState::Holds;
+        let happening = Happening {
+            event: if holds { LockEvent::Acquired } else { LockEvent::Enqueued },
+            node: Some(contender.node.clone()),
+            contender: Some(contender.id()),
+            session: contender.session,
+            watch_events: WatchEvents::default(),
+            ..found.clone()
+        };
+        let held = table.hold_bounds(contender, found.at);
+        Self { happening, created_at: Some(contender.created_at), held }
+    }
+
+    /// A line with its end, for people. Times are local ones unless `utc` is set.
+    pub fn for_people(&self, utc: bool) -> String {
+        let held = self.held.map(|held| match held.is_exact() {
+            true => format!(", held for {}", duration(held.at_least)),
+            false => format!(", held for {} or longer", duration(held.at_least)),
+        });
+        let reason = format!("there at the start{}", held.unwrap_or_default());
+        lines::happening(&self.happening, Some(&reason), utc)
+    }
+}
+
+impl<'a> From<&'a Initial> for InitialLine<'a> {
+    fn from(initial: &'a Initial) -> Self {
+        Self {
+            line: HappeningLine::new(&initial.happening, None),
+            initial: true,
+            created_at: initial.created_at.and_then(rfc3339),
+            held_at_least_ms: initial.held.map(|held| millis(held.at_least)),
+            held_at_most_ms: initial.held.map(|held| millis(held.at_most)),
+        }
+    }
+}
