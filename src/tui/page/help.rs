@@ -1,12 +1,14 @@
 //! What the keys do, and words of the screens that need a sentence.
 
 use super::{Columns, Line, Tone, Writer};
-use crate::text::{Keep, fit, width};
+use crate::text::{Charset, Keep, fit, width};
 
 /// The columns of Help: labels are keys and words.
 pub const COLUMNS: Columns = Columns { signs: false, label: 17, label_tone: Tone::Ask };
 /// Columns of the names of commands.
 const NAME_WIDTH: usize = 18;
+/// From how many columns on there is room for the names.
+const MIN_WIDTH_WITH_NAMES: usize = 58;
 
 /// A command as Help lists it.
 #[derive(Clone, Debug)]
@@ -20,9 +22,10 @@ pub struct CommandHelp {
 
 /// Words of the screens that need a sentence.
 const WORDS: &[(&str, &str)] = &[
-    ("at most", "It was held already when this console came: not longer than"),
-    ("", "since its node was created"),
-    ("unknown", "Not in step with the ensemble: nobody can say who holds"),
+    ("at least", "Before a time: it is proven that it was held for so long"),
+    ("at most", "Before a time: it was not held for longer than that"),
+    ("unknown", "Not everything was read yet: nobody can say who holds"),
+    ("silent", "Not heard for half of its timeout: it may be about to expire"),
     ("waits for", "Its predecessor: whom it stands behind directly"),
     ("expiring", "Its session has no connection: the node goes with it"),
     ("ghost", "Its session is gone, and its node is still there"),
@@ -39,6 +42,10 @@ pub fn write<'a>(page: &mut Writer, groups: impl IntoIterator<Item = (&'a str, V
     for (title, commands) in groups {
         page.sentence(title, Tone::Strong);
         for CommandHelp { keys, name, help } in commands {
+            if page.text_columns() < MIN_WIDTH_WITH_NAMES {
+                page.fact(&format!("  {keys}"), help, Tone::Text);
+                continue;
+            }
             let name = format!("{name:<NAME_WIDTH$}");
             let help = fit(help, page.text_columns().saturating_sub(width(&name)), Keep::Start, page.charset());
             let rest = Some((help, Tone::Text));
@@ -47,7 +54,16 @@ pub fn write<'a>(page: &mut Writer, groups: impl IntoIterator<Item = (&'a str, V
         page.blank();
     }
     page.sentence("Words", Tone::Strong);
+    let [at_least, at_most] = match page.charset() {
+        Charset::Unicode => ["≥", "≤"],
+        Charset::Ascii => [">=", "<="],
+    };
     for (word, meaning) in WORDS {
-        page.line(&format!("  {word}"), meaning, Keep::Start, Tone::Text);
+        let word = match *word {
+            "at least" => at_least,
+            "at most" => at_most,
+            word => word,
+        };
+        page.fact(&format!("  {word}"), meaning, Tone::Text);
     }
 }

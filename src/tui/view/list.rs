@@ -128,6 +128,7 @@ pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buff
 fn draw_titles<L: ListView>(list: &L, view: View<'_>, area: Rect, placed: &[Placed<L::Column>], buffer: &mut Buffer) {
     let theme = view.theme;
     if let Some(heading) = list.heading() {
+        let heading = view.fit(heading, usize::from(area.width).saturating_sub(3), Keep::Start);
         let line = Line::from(Span::styled(format!("  {heading}"), theme.title));
         return line.render(Rect { height: 1, ..area }, buffer);
     }

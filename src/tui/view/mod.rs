@@ -34,7 +34,7 @@ use super::app::{
 };
 use super::page::Columns;
 use super::theme::Theme;
-use crate::text::{Keep, fit};
+use crate::text::{Keep, fit, wrap_words};
 
 /// What every part of a screen is drawn from.
 #[derive(Clone, Copy)]
@@ -134,7 +134,12 @@ impl View<'_> {
 
     /// A few words in the middle of an area that has nothing else to show.
     fn placeholder(self, lines: &[String], area: Rect, buffer: &mut Buffer) {
-        let lines: Vec<_> = lines.iter().map(|line| Line::from(line.as_str())).collect();
+        let columns = usize::from(area.width).saturating_sub(2).max(1);
+        let wrapped = lines.iter().flat_map(|line| match line.as_str() {
+            "" => vec![String::new()],
+            text => wrap_words(text, columns, self.theme.signs.charset),
+        });
+        let lines: Vec<_> = wrapped.map(Line::from).collect();
         let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
         let area = Rect { y: area.y + (area.height - height) / 2, height, ..area };
         Paragraph::new(Text::from(lines)).alignment(Alignment::Center).style(self.theme.dim).render(area, buffer);

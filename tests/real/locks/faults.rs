@@ -96,10 +96,10 @@ async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     let first = contend(recipe.rival(), &fixture.other).await.expect("no panic").expect("nobody holds");
     fixture.relay.record();
     fixture.relay.arm(faults);
-    let faulty = contend(recipe, &fixture.faulty);
+    let waiter = contend(recipe, &fixture.faulty);
     eventually("a waiter", async || {
         let log = fixture.relay.recorded();
-        if faulty.is_finished() || log.iter().any(|passed| passed.is_watch_set()) { Ok(()) } else { Err(log) }
+        if waiter.is_finished() || log.iter().any(|passed| passed.is_watch_set()) { Ok(()) } else { Err(log) }
     })
     .await;
     fixture.assert_holds(&first, &fixture.other).await;
@@ -107,7 +107,7 @@ async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     let (mut last, mut struck) = (first.token(), false);
     first.release().await.expect("its connection is sound");
 
-    let mut contenders: FuturesUnordered<_> = [(true, faulty), (false, third)]
+    let mut contenders: FuturesUnordered<_> = [(true, waiter), (false, third)]
         .map(|(is_faulty, task)| async move { (is_faulty, task.await) })
         .into_iter()
         .collect();
