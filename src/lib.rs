@@ -69,7 +69,7 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`text`] | Numbers, durations and times in words, and text that is safe to show in so many columns. Pure. | `znode` |
 | [`recipe`] | What a child's name means: which library made it, which kind of lock, whom it waits for. Pure. | `znode` |
 | [`server_view`] | What the servers say about themselves: connections, sessions, watches, watch events. Pure. | `znode` |
-| [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `znode` |
+| [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `text`, `znode` |
 | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `text`, `znode` |
 | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `text`, `znode` |
 | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |

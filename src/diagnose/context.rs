@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::suspicion::Suspicion;
-use super::{TableAt, Thresholds, Waits};
+use super::suspicion::{Suspicion, finding};
+use super::{Code, Finding, Severity, TableAt, Thresholds, Waits};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp};
@@ -99,6 +99,16 @@ impl<'a> LockContext<'a> {
     pub fn held_at_least(&self, row: &ContenderRow<'_>) -> Duration {
         held_at_least(self.table_at, row.contender)
     }
+}
+
+/// How a finding about a contender is begun.
+pub(super) fn of_contender(
+    code: Code,
+    severity: Severity,
+    context: &LockContext<'_>,
+    contender: &Contender,
+) -> Finding {
+    finding(code, severity, context.lock, Some(&contender.node)).of_client(context.table_at.identity(contender))
 }
 
 /// How long somebody has held at the least; zero for who does not hold.

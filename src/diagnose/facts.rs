@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};
+use crate::queue::{ClientIdentity, ConnectionState, Contender, ContenderRow, ContenderState, LockQueue, LockTable};
 use crate::recipe::{self, LockKind};
 use crate::server_view::{Connection, Liveness, ServerView, Silence, Watchers};
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
@@ -121,6 +121,22 @@ impl<'a> TableAt<'a> {
         Facts { owner: life, connection, expires_in, silence, watching: self.watching(lock, row) }
     }
 
+    /// Who a contender is.
+    pub fn identity(&self, contender: &Contender) -> ClientIdentity {
+        self.table.identity_of(contender)
+    }
+
+    /// Who a contender is, in a sentence; of who has no session and no name, how its node is called.
+    pub(super) fn who(&self, contender: &Contender) -> String {
+        let client = self.identity(contender);
+        if client == ClientIdentity::default() { short_node(&contender.node) } else { client.in_sentence(self.now) }
+    }
+
+    /// Who a session is, in a sentence.
+    pub(super) fn who_is(&self, session: SessionId) -> String {
+        self.table.identity(session).in_sentence(self.now)
+    }
+
     /// Whether a contender's owner lives, and how long its session still has while it has no connection or is silent.
     pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
         let Some(session) = contender.session else { return (OwnerState::Ownerless, None) };
@@ -221,6 +237,14 @@ impl<'a> TableAt<'a> {
             found.push(format!("its session does not watch what it waits for{doubt}"));
         }
         found
+    }
+}
+
+/// How a node is called in a sentence: by its number, which tells the nodes of a queue apart, else by its name.
+pub(super) fn short_node(node: &str) -> String {
+    match Sequence::split(node) {
+        Some((_, Sequence(number))) => format!("node {number}"),
+        None => format!("node {}", escaped(node)),
     }
 }
 

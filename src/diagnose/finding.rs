@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::Code;
-use crate::queue::LockName;
+use crate::queue::{ClientIdentity, LockName};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub struct Finding {
     pub lock: LockName,
     /// With which of its nodes, where it is about one.
     pub node: Option<Arc<str>>,
+    /// Who made that node, as far as that was known at the last look; of a `deadlock`, who holds it.
+    pub client: Option<ClientIdentity>,
     /// The evidence in one sentence. Names that come from the tree are escaped in it ([`escaped`](crate::znode::escaped)).
     pub summary: String,
     /// What is safe to do, in one sentence.

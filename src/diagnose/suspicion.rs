@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::code::Evidence;
 use super::facts::BY_PLAIN_TEXT;
 use super::{Code, Finding, Severity};
-use crate::queue::{LockId, LockQueue};
+use crate::queue::{ClientIdentity, LockId, LockQueue};
 use crate::znode::Timestamp;
 
 /// What a check sees at one moment. It becomes a finding when it was seen often and long enough.
@@ -73,12 +73,17 @@ type SuspicionKey = (LockId, Code, Option<Arc<str>>, i64);
 /// How a finding about a lock is begun.
 pub(super) fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
     let (summary, remedy) = (String::new(), String::new());
-    Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), summary, remedy }
+    Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), client: None, summary, remedy }
 }
 
 impl Finding {
     pub(super) fn because(self, summary: String, remedy: impl Into<String>) -> Self {
         Self { summary, remedy: remedy.into(), ..self }
+    }
+
+    /// It is about a node of this client.
+    pub(super) fn of_client(self, client: ClientIdentity) -> Self {
+        Self { client: Some(client), ..self }
     }
 }
 

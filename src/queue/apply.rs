@@ -31,7 +31,10 @@ impl LockTable {
             Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
-            Change::Surveyed { view } => self.view = view,
+            Change::Surveyed { view } => {
+                self.sessions.surveyed(&self.view, &view);
+                self.view = view;
+            }
             Change::Unreadable { path, why } => {
                 self.lease_unreadable(&path, now, &mut out);
                 self.refused = true;
@@ -42,6 +45,7 @@ impl LockTable {
             Change::Syncing => self.begin_sync(),
             Change::Synced => self.end_sync(now, &mut out),
         }
+        self.name_clients(&mut out);
         out
     }
 
@@ -123,6 +127,7 @@ impl LockTable {
                     contender.version = node.stat.version;
                     contender.data = node.data;
                     contender.data_length = node.stat.data_length;
+                    self.sessions.changed(contender);
                     self.touched.insert(id);
                 }
                 self.mark_parent(path);

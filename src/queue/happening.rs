@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Contender, ContenderId, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
+use super::{ClientIdentity, Contender, ContenderId, HeldSince, LockEvent, LockName, LockQueue, WatchEvents};
 use crate::znode::{SessionId, Timestamp};
 
 /// What happened to a lock, at what price.
@@ -20,6 +20,8 @@ pub struct Happening {
     pub contender: Option<ContenderId>,
     /// The session that owns the node; `None` when none does.
     pub session: Option<SessionId>,
+    /// Who the contender is or was, as far as that was known then.
+    pub client: ClientIdentity,
     /// How long it waited, in milliseconds, where both ends were seen or the server's clock shows it; `None` otherwise.
     pub waited_ms: Option<u64>,
     /// How long it held, in milliseconds, where both ends were seen; `None` otherwise.
@@ -41,6 +43,7 @@ impl Happening {
             node: contender.map(|contender| Arc::clone(&contender.node)),
             contender: contender.map(Contender::id),
             session: contender.and_then(|contender| contender.session),
+            client: contender.map(ClientIdentity::of_node).unwrap_or_default(),
             waited_ms: None,
             held_ms: match held {
                 HeldSince::Since(since) if ends_holding => Some(Self::milliseconds(now, since)),
@@ -60,6 +63,7 @@ impl Happening {
             node: None,
             contender: None,
             session: None,
+            client: ClientIdentity::default(),
             waited_ms: None,
             held_ms: None,
             queue: 0,

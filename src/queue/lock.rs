@@ -10,7 +10,7 @@ use super::hold::LastHandover;
 use super::lock_name::LockKey;
 use super::order::{OrderKey, RankedKeys};
 use super::rate::Activity;
-use super::{Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
+use super::{ClientIdentity, Contender, ContenderState, HeldSince, LockId, LockName, Rates, WatchEvents};
 use crate::recipe::{LockKind, Recipe, RequestMode, Role};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -67,6 +67,8 @@ pub struct SessionExpired {
     pub node: Arc<str>,
     /// Its session.
     pub session: SessionId,
+    /// Who it was.
+    pub client: ClientIdentity,
 }
 
 impl LockQueue {

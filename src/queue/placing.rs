@@ -92,6 +92,7 @@ impl LockTable {
     pub(super) fn place_contender(&mut self, path: &ZnodePath, id: LockId, contender: Contender) -> usize {
         let (name, sequence) = (Arc::clone(&contender.node), contender.sequence);
         let lock = self.locks.get_mut(&id).expect("a contender is placed in a lock that was just found or made");
+        self.sessions.came(&contender);
         let slot = lock.insert(contender);
         self.contenders += 1;
         self.touched.insert(id);
@@ -117,6 +118,7 @@ impl LockTable {
         let (slot, live) = (slot as usize, self.is_live());
         let session = self.locks.get(&id).and_then(|lock| lock.contender(slot)).and_then(|contender| contender.session);
         let expired = self.session_expired(session, now);
+        let client = session.filter(|_| expired).map(|session| self.identity(session));
         let Some(lock) = self.locks.get_mut(&id) else { return };
         let stood = lock.stands(slot);
         let cost = match lock.position_of_slot(slot) {
@@ -126,6 +128,7 @@ impl LockTable {
         };
         let Some(contender) = lock.remove(slot) else { return };
         self.contenders -= 1;
+        self.sessions.went(&contender);
         self.touched.insert(id);
         lock.activity.cost(cost, now);
         self.totals.cost(cost, now);
@@ -138,9 +141,9 @@ impl LockTable {
             true => LockEvent::Released,
             false => LockEvent::Left,
         };
-        if let (true, true, Some(session)) = (expired && contender.returned_at.is_none(), held, session) {
-            lock.session_expired =
-                Some(Box::new(SessionExpired { at: now, node: Arc::clone(&contender.node), session }));
+        if let (true, true, Some(client), Some(session)) = (contender.returned_at.is_none(), held, client, session) {
+            let node = Arc::clone(&contender.node);
+            lock.session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
         self.node_gone(id, (slot, stood), Gone { contender, event, cost }, now, out);
         if live {

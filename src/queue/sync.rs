@@ -163,6 +163,7 @@ impl LockTable {
     fn move_contender(&mut self, path: &ZnodePath, from: LockId, slot: u32, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(mut contender) = self.locks.get_mut(&from).and_then(|lock| lock.remove(slot as usize)) else { return };
         self.contenders -= 1;
+        self.sessions.went(&contender);
         self.touched.insert(from);
         if let Some(parent) = path.parent_str().and_then(|parent| self.parents.get_mut(parent)) {
             parent.nodes.remove(path.name());

@@ -11,6 +11,7 @@ use super::deleted::DeletedNodes;
 use super::handover::Handover;
 use super::hold::ChildChanges;
 use super::lock_name::LockKey;
+use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, Recipe};
 use crate::server_view::ServerView;
@@ -39,6 +40,7 @@ pub struct LockTable {
     pub(super) unreadable: BTreeMap<ZnodePath, String>,
     pub(super) touched: FxHashSet<LockId>,
     pub(super) view: Arc<ServerView>,
+    pub(super) sessions: Sessions,
     pub(super) clock: Clock,
     pub(super) free_listed: std::collections::VecDeque<LockId>,
     /// Semaphores of which nothing is known but that leases were created, which are about to be read.
@@ -105,6 +107,7 @@ impl LockTable {
             unreadable: BTreeMap::new(),
             touched: FxHashSet::default(),
             view: Arc::default(),
+            sessions: Sessions::default(),
             clock: Clock::default(),
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),

@@ -6,6 +6,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::Serialize;
 
+use super::client::{ClientFacts, ConnectionFacts};
 use super::rfc3339;
 use crate::diagnose::{Facts, TableAt};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
@@ -39,8 +40,10 @@ pub(super) struct ContenderFacts<'a> {
     data_truncated: bool,
     waits_for: Vec<&'a str>,
     watches: &'static str,
-    client: Option<&'a str>,
-    session_timeout_ms: Option<u64>,
+    #[serde(flatten)]
+    client: ClientFacts,
+    #[serde(flatten)]
+    connection: ConnectionFacts<'a>,
     expires_in_ms: Option<u64>,
     liveness: &'static str,
     /// How long it has not been heard, while it is silent.
@@ -54,7 +57,7 @@ impl<'a> ContenderFacts<'a> {
     /// Who holds is only known while the table is live.
     pub(super) fn new(lock: &'a LockQueue, row: &ContenderRow<'a>, table_at: TableAt<'a>, now: Timestamp) -> Self {
         let is_live = table_at.table().is_live();
-        let Facts { owner: liveness, connection, expires_in, silence, watching } = table_at.facts(lock, row);
+        let Facts { owner: liveness, expires_in, silence, watching, .. } = table_at.facts(lock, row);
         let contender: &'a Contender = row.contender;
         let held = table_at.table().hold_bounds(contender, table_at.now()).filter(|_| is_live);
         let kept = contender.data.bytes();
@@ -78,8 +81,8 @@ impl<'a> ContenderFacts<'a> {
             data_truncated,
             waits_for: lock.waits_for(row.position, MAX_WAITS_FOR),
             watches: watching.id(),
-            client: connection.map(|connection| connection.client.as_str()),
-            session_timeout_ms: connection.and_then(|connection| connection.timeout_ms),
+            client: (&table_at.table().identity_of(contender)).into(),
+            connection: contender.session.and_then(|session| table_at.table().last_connection(session)).into(),
             expires_in_ms: expires_in.map(millis),
             liveness: liveness.id(),
             silent_ms: silence.map(|silence| millis(silence.lasted(table_at.now()))),

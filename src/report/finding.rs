@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::client::ClientFacts;
 use super::contender::millis;
 use super::unreadable::Unreadable;
 use super::{Ensemble, SCHEMA, rfc3339};
@@ -18,6 +19,10 @@ pub(super) struct FindingFacts<'a> {
     code: Code,
     severity: Severity,
     node: Option<&'a str>,
+    /// The session that owns the node.
+    session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
     summary: &'a str,
     remedy: &'a str,
 }
@@ -28,6 +33,8 @@ impl<'a> FindingFacts<'a> {
             code: finding.code,
             severity: finding.severity,
             node: finding.node.as_deref(),
+            session: finding.client.as_ref().and_then(|client| Some(client.session?.to_string())),
+            client: finding.client.as_ref().map(ClientFacts::from).unwrap_or_default(),
             summary: &finding.summary,
             remedy: &finding.remedy,
         }

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::client::ClientFacts;
 use super::rfc3339;
 use crate::queue::{Happening, LockEvent, WatchEvents};
 
@@ -18,6 +19,8 @@ pub struct HappeningLine<'a> {
     /// The same in all lines of one contender, also where its node changes.
     contender: Option<String>,
     session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
     waited_ms: Option<u64>,
     held_ms: Option<u64>,
     /// Contenders in the queue afterwards.
@@ -39,6 +42,7 @@ impl<'a> HappeningLine<'a> {
             node: happening.node.as_deref(),
             contender: happening.contender.as_ref().map(ToString::to_string),
             session: happening.session.map(|session| session.to_string()),
+            client: (&happening.client).into(),
             waited_ms: happening.waited_ms,
             held_ms: happening.held_ms,
             queue: lock.map(|_| happening.queue),
@@ -53,7 +57,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::queue::{ContenderId, LockId, LockName};
+    use crate::queue::{ClientIdentity, ContenderId, LockId, LockName};
     use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     #[test]
@@ -66,6 +70,7 @@ mod tests {
             node: Some("db_lock_0000000042".into()),
             contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
             session: Some(SessionId(-2)),
+            client: ClientIdentity { address: Some("10.0.4.17:51586".into()), ..ClientIdentity::default() },
             waited_ms: Some(1250),
             held_ms: None,
             queue: 3,
@@ -73,7 +78,8 @@ mod tests {
         };
         let expected = json!({
             "at": "2024-05-01T14:41:07.250Z", "event": "acquired", "lock": "/locks/billing", "name": "db",
-            "node": "db_lock_0000000042", "contender": "db_lock_0000000042@77", "session": "0xfffffffffffffffe", "waited_ms": 1250, "held_ms": null,
+            "node": "db_lock_0000000042", "contender": "db_lock_0000000042@77", "session": "0xfffffffffffffffe",
+            "client": "10.0.4.17:51586", "client_name": null, "was_client": null, "client_last_seen_at": null, "waited_ms": 1250, "held_ms": null,
             "queue": 3, "watch_events": { "herd": 2, "chain": 1 }, "reason": null,
         });
         assert_eq!(serde_json::to_value(HappeningLine::new(&happening, None)).unwrap(), expected);

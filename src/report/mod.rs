@@ -8,6 +8,7 @@
 //! contender at a time, so that a large ensemble is not held in memory twice. Times are RFC 3339 in UTC with
 //! milliseconds, durations milliseconds, sessions unsigned hex, zxids decimal numbers.
 
+mod client;
 mod contender;
 mod ensemble;
 mod finding;

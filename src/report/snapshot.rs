@@ -156,7 +156,8 @@ mod tests {
                 "sequence": number, "mode": "exclusive", "state": "holds", "session": session, "ephemeral": true,
                 "created_at": "2024-05-01T14:39:37.250Z", "age_ms": 90_000, "czxid": czxid, "version": 2,
                 "data": "10.0.4.17", "data_encoding": "utf8", "data_length": 9, "data_truncated": false,
-                "waits_for": [], "watches": "unknown", "client": null, "session_timeout_ms": null,
+                "waits_for": [], "watches": "unknown", "client": null, "client_name": "10.0.4.17", "was_client": null,
+                "client_last_seen_at": null, "client_connected_at": null, "client_last_request": null, "session_timeout_ms": null,
                 "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
                 "held_at_least_ms": 90_000, "held_at_most_ms": 90_000,
             })
@@ -166,6 +167,7 @@ mod tests {
         waiter["created_at"] = "2024-05-01T14:39:38.250Z".into();
         waiter["age_ms"] = 89_000.into();
         waiter["data"] = "rO0=".into();
+        waiter["client_name"] = Value::Null;
         waiter["data_encoding"] = "base64".into();
         waiter["data_length"] = 2.into();
         waiter["waits_for"] = json!(["lock-0000000000"]);

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::client::{ClientFacts, ConnectionFacts};
 use super::rfc3339;
 use crate::diagnose::{SessionLocks, TableAt, Wait, WaitStyle, Waits};
 use crate::queue::{LockId, LockTable};
@@ -10,9 +11,11 @@ use crate::queue::{LockId, LockTable};
 #[derive(Serialize)]
 pub struct SessionFacts<'a> {
     session: String,
-    client: Option<&'a str>,
+    #[serde(flatten)]
+    client: ClientFacts,
     server: Option<&'a str>,
-    session_timeout_ms: Option<u64>,
+    #[serde(flatten)]
+    connection: ConnectionFacts<'a>,
     last_heard_at: Option<String>,
     expires_in_ms: Option<u64>,
     liveness: &'static str,
@@ -31,9 +34,9 @@ impl<'a> SessionFacts<'a> {
         let path = |lock: &LockId| path(*lock, table_at.table());
         Self {
             session: row.session.to_string(),
-            client: connection.map(|connection| connection.client.as_str()),
+            client: (&table_at.table().identity(row.session)).into(),
             server: found.map(|(server, _)| server.address.as_str()),
-            session_timeout_ms: connection.and_then(|connection| connection.timeout_ms),
+            connection: table_at.table().last_connection(row.session).into(),
             last_heard_at: connection.and_then(|connection| rfc3339(connection.last_heard?)),
             expires_in_ms: expires_in.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
             liveness: life.id(),
@@ -55,6 +58,8 @@ pub struct WaitFacts<'a> {
 #[derive(Serialize)]
 struct BlockerFacts<'a> {
     session: String,
+    #[serde(flatten)]
+    client: ClientFacts,
     holds_up: usize,
     /// Whether there are more, which nobody counted.
     at_least: bool,
@@ -64,6 +69,8 @@ struct BlockerFacts<'a> {
 #[derive(Serialize)]
 struct OneWait<'a> {
     session: String,
+    #[serde(flatten)]
+    client: ClientFacts,
     node: &'a str,
     waits_for: Option<&'a str>,
     held_by: String,
@@ -75,6 +82,7 @@ impl<'a> WaitFacts<'a> {
     pub fn new(waits: &'a Waits, table: &'a LockTable) -> Self {
         let one = |wait: &'a Wait| OneWait {
             session: wait.waiter.to_string(),
+            client: (&table.identity(wait.waiter)).into(),
             node: &wait.node,
             waits_for: path(wait.lock, table),
             held_by: wait.blocker.to_string(),
@@ -82,6 +90,7 @@ impl<'a> WaitFacts<'a> {
         };
         let blockers = waits.blockers().iter().map(|blocker| BlockerFacts {
             session: blocker.session.to_string(),
+            client: (&table.identity(blocker.session)).into(),
             holds_up: blocker.holds_up,
             at_least: blocker.at_least,
             locks: blocker.locks.iter().filter_map(|lock| path(*lock, table)).collect(),

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::RoundMemory;
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, OwnerState, Severity};
 use crate::queue::{Contender, LockId};
 use crate::server_view::{Connection, Listing, ServerView};
-use crate::znode::{SessionId, Timestamp, escaped};
+use crate::znode::{SessionId, Timestamp};
 
 const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
 
@@ -52,24 +52,18 @@ impl Check for AdoptedNode {
         if lock.rows(0..lock.len()).any(|row| row.contender.session == Some(newer.session)) {
             return;
         }
-        found.push(suspicion(context, holder, session, newer, gathered));
+        found.push(suspicion(context, holder, newer, gathered));
     }
 }
 
-fn suspicion(
-    context: &LockContext<'_>,
-    holder: &Contender,
-    session: SessionId,
-    newer: &Connection,
-    gathered: Timestamp,
-) -> Suspicion {
+fn suspicion(context: &LockContext<'_>, holder: &Contender, newer: &Connection, gathered: Timestamp) -> Suspicion {
     let summary = format!(
-        "{} belongs to session {session}, which has no connection any more, while {} goes on with the newer session {}",
-        escaped(&holder.node),
+        "{} holds, but its session has no connection any more, while {} goes on with the newer session {}",
+        context.table_at.who(holder),
         host(&newer.client),
         newer.session
     );
-    let finding = finding(Code::AdoptedNode, Severity::Info, context.lock, Some(&holder.node)).because(summary, REMEDY);
+    let finding = of_contender(Code::AdoptedNode, Severity::Info, context, holder).because(summary, REMEDY);
     Suspicion::new(finding, gathered, Duration::ZERO).of_state(holder.czxid.0)
 }
 

@@ -34,12 +34,13 @@ impl Check for Deadlock {
             // Who is elected in one place and stands by in another waits for nothing.
             let elections = locks.iter().any(|lock| election::is_likely(lock));
             let severity = if elections { Severity::Info } else { Severity::Critical };
-            let (summary, state) = (describe(cycle, &locks), state(cycle));
+            let (summary, state) = (describe(*table_at, cycle, &locks), state(cycle));
             let each = cycle.iter().zip(&locks).map(|(wait, lock)| lasts(*table_at, lock, wait));
             let lasted = each.min().unwrap_or_default();
             for (wait, lock) in cycle.iter().zip(&locks) {
-                let finding =
-                    finding(Code::Deadlock, severity, lock, Some(&wait.held)).because(summary.clone(), REMEDY);
+                let finding = finding(Code::Deadlock, severity, lock, Some(&wait.held))
+                    .of_client(table_at.table().identity(wait.blocker))
+                    .because(summary.clone(), REMEDY);
                 let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after).of_state(state);
                 found.push(suspicion.proved_by(lasted));
             }
@@ -67,11 +68,12 @@ fn state(cycle: &Cycle) -> i64 {
 }
 
 /// Each waits for the lock that the next holds.
-fn describe(cycle: &Cycle, locks: &[&LockQueue]) -> String {
+fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> String {
     let before = locks.iter().cycle().skip(locks.len().saturating_sub(1));
     let named = cycle.iter().zip(locks).zip(before).take(MOST_NAMED);
     let each = named.map(|((wait, lock), holds)| {
-        format!("{} holds {}, waits for {}", wait.waiter, escaped(holds.path().as_str()), escaped(lock.path().as_str()))
+        let [held, awaited] = [holds, lock].map(|lock| escaped(lock.path().as_str()));
+        format!("{} holds {held}, waits for {awaited}", table_at.who_is(wait.waiter))
     });
     let text = each.collect::<Vec<_>>().join("; ");
     match cycle.len().checked_sub(MOST_NAMED) {
@@ -120,7 +122,7 @@ pub(super) mod tests {
         assert_eq!(world.pass(5).0, [Code::Deadlock, Code::Deadlock]);
         assert_eq!(world.codes(Severity::Critical), [Code::Deadlock, Code::Deadlock]);
         let finding = world.diagnosis.worst(world.id("/a")).expect("it stands");
-        assert_eq!(finding.summary, "0x1 holds /a, waits for /b; 0x2 holds /b, waits for /a");
+        assert_eq!(finding.summary, "10.0.0.1:4000 holds /a, waits for /b; 10.0.0.2:4000 holds /b, waits for /a");
         world.delete(&victim);
         assert_eq!(world.pass(1).1, [Code::Deadlock, Code::Deadlock]);
     }

@@ -1,10 +1,11 @@
 //! A node that was deleted and is there again: the member that is read shows what the others have not.
 
 use crate::diagnose::code::AmongReturned;
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity, TableAt};
-use crate::queue::{ConnectionState, ContenderRow, ContenderState, LockQueue};
+use crate::queue::{ConnectionState, Contender, ContenderRow, ContenderState, LockQueue};
 use crate::znode::escaped;
 
 const REMEDY: &str =
@@ -32,11 +33,15 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
     let severity = if row.state == ContenderState::Holds { Severity::Critical } else { Severity::Warning };
     let summary = format!(
         "{} was deleted and is back with the same czxid {}, though none is given twice: {} shows a node that the ensemble has deleted",
-        escaped(&row.contender.node),
+        of_whom(context.table_at, row.contender),
         row.contender.czxid,
         member(context.table_at)
     );
-    finding(Code::MemberDisagrees, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    of_contender(Code::MemberDisagrees, severity, context, row.contender).because(summary, REMEDY)
+}
+
+fn of_whom(table_at: TableAt<'_>, contender: &Contender) -> String {
+    format!("{} of {}", short_node(&contender.node), table_at.who(contender))
 }
 
 /// The member that is read.

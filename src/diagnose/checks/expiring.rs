@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, OwnerState, Severity, election};
 use crate::queue::ContenderRow;
 use crate::text::human;
-use crate::znode::escaped;
 
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
@@ -30,13 +29,10 @@ impl Check for ExpiringHolder {
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Option<Duration>) -> Finding {
     let severity =
         if context.waiting() > 0 && !election::is_registry(context.lock) { Severity::Warning } else { Severity::Info };
-    let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let when = left.map_or_else(String::new, |left| format!(" and expires in {}", human::countdown(left)));
-    let summary = format!(
-        "{} holds, but its session {session} has no connection to any server{when}",
-        escaped(&row.contender.node)
-    );
-    finding(Code::ExpiringHolder, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    let who = context.table_at.who(row.contender);
+    let summary = format!("{who} holds, but has no connection to any server{when}");
+    of_contender(Code::ExpiringHolder, severity, context, row.contender).because(summary, REMEDY)
 }
 
 #[cfg(test)]

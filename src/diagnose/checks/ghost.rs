@@ -1,10 +1,10 @@
 //! A node whose session no longer exists.
 
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, OwnerState, Severity};
 use crate::queue::{ContenderRow, ContenderState};
-use crate::znode::escaped;
 
 const REMEDY: &str = "compare the node on each server, since one may lag behind; then delete it, guarded by its czxid";
 
@@ -29,9 +29,9 @@ impl Check for Ghost {
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
     let blocks = row.state == ContenderState::Holds && context.waiting() > 0;
     let severity = if blocks { Severity::Critical } else { Severity::Warning };
-    let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
-    let summary = format!("{} belongs to session {session}, which no server knows", escaped(&row.contender.node));
-    finding(Code::Ghost, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    let (node, who) = (short_node(&row.contender.node), context.table_at.who(row.contender));
+    let summary = format!("{node} of {who} outlived its session, which no server knows");
+    of_contender(Code::Ghost, severity, context, row.contender).because(summary, REMEDY)
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity};
 use crate::queue::HeldSince;
-use crate::znode::escaped;
 
 /// Nothing in the tree is wrong: a paused process believes for a while that it still holds. It matters as long as its successor
 /// holds.
@@ -18,13 +17,13 @@ impl Check for HeadChangedByExpiry {
             return;
         }
         let summary = format!(
-            "{} lost the lock when its session {} expired; if its process was only paused, it may think that it still holds",
-            escaped(&expiry.node),
-            expiry.session
+            "{} lost the lock when its session expired; if its process was only paused, it may think that it still holds",
+            expiry.client.in_sentence(context.now())
         );
         let remedy =
             format!("delete nothing; make what the lock protects refuse fencing tokens below {}", holder.czxid);
         let finding = finding(Code::HeadChangedByExpiry, Severity::Info, context.lock, Some(&holder.node))
+            .of_client(expiry.client.clone())
             .because(summary, remedy);
         found.push(Suspicion::proved(finding, context.now()).of_state(holder.czxid.0));
     }

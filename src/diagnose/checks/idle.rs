@@ -1,12 +1,12 @@
 //! A holder that sends heartbeats and nothing else.
 
-use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::{NodeKey, RoundMemory};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity, election};
 use crate::queue::ContenderRow;
 use crate::text::human;
-use crate::znode::{Timestamp, escaped};
+use crate::znode::Timestamp;
 
 /// How many holders of a lock are looked at: readers hold together by the thousand.
 const MAX_HOLDERS: usize = 16;
@@ -68,12 +68,11 @@ fn suspicion(
         return None;
     }
     let summary = format!(
-        "{} holds, and its session {session} has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
-        escaped(&row.contender.node),
+        "{} holds, and its client has sent only heartbeats for {}: normal while it works outside ZooKeeper, or it hangs",
+        context.table_at.who(row.contender),
         human::duration(silent)
     );
-    let finding =
-        finding(Code::IdleHolder, Severity::Warning, context.lock, Some(&row.contender.node)).because(summary, REMEDY);
+    let finding = of_contender(Code::IdleHolder, Severity::Warning, context, row.contender).because(summary, REMEDY);
     Some(Suspicion::proved(finding, gathered).of_state(row.contender.czxid.0))
 }
 

@@ -3,13 +3,14 @@
 use rustc_hash::FxHashMap;
 
 use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::facts::short_node;
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity, WatchTarget};
 use crate::queue::{ContenderState, LockId};
 use crate::recipe::LockKind;
 use crate::text::human::plural;
-use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath, escaped};
+use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 
 /// Paths remembered at most of one lock.
 const MOST_PATHS: usize = 10_000;
@@ -73,11 +74,12 @@ impl Check for LeakedWatch {
             let severity =
                 if leaked.len() >= context.thresholds.leaked_watches { Severity::Warning } else { Severity::Info };
             let summary = format!(
-                "{} of this queue {} gone for good{} {}, watched by session {session}",
+                "{} of this queue {} gone for good{} {}, watched by {}",
                 plural(leaked.len(), "watched node", "watched nodes"),
                 if leaked.len() == 1 { "is" } else { "are" },
                 if leaked.len() == 1 { ":" } else { ", among them" },
-                escaped(path.name())
+                short_node(path.name()),
+                context.table_at.who_is(session)
             );
             let finding = finding(Code::LeakedWatch, severity, lock, None).because(summary, REMEDY);
             found.push(Suspicion::proved(finding, gathered));

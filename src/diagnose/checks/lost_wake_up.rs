@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched, of_contender};
+use crate::diagnose::facts::short_node;
 use crate::diagnose::round_memory::{NodeKey, RoundMemory};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderRow, ContenderState};
-use crate::znode::{Timestamp, escaped};
+use crate::znode::Timestamp;
 
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
 
@@ -56,13 +57,13 @@ impl Check for LostWakeUp {
 }
 
 fn suspicion(context: &LockContext<'_>, row: &ContenderRow<'_>, seen: &Unwatched) -> Suspicion {
-    let [node, behind] = [&row.contender.node, &seen.behind].map(|name| escaped(name));
     let summary = format!(
-        "{node} waits for {behind}, but its session {} watches nothing here: it lost its wake-up, or gave up and left its node",
-        seen.session
+        "{} waits for {}, but watches nothing here: it lost its wake-up, or gave up and left {}",
+        context.table_at.who(row.contender),
+        short_node(&seen.behind),
+        short_node(&row.contender.node)
     );
-    let finding =
-        finding(Code::LostWakeUp, Severity::Warning, context.lock, Some(&row.contender.node)).because(summary, REMEDY);
+    let finding = of_contender(Code::LostWakeUp, Severity::Warning, context, row.contender).because(summary, REMEDY);
     let suspicion = Suspicion::new(finding, seen.gathered, context.thresholds.settled_after);
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }
@@ -78,11 +79,10 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
     if !lasted || seen.cxid.is_none() || connection.last_cxid != seen.cxid {
         return None;
     }
-    let node = escaped(&row.contender.node);
-    let summary =
-        format!("it is the turn of {node}, but its session {session} watched nothing and has sent no request since");
+    let who = context.table_at.who(row.contender);
+    let summary = format!("it is the turn of {who}, but it watched nothing and has sent no request since");
     let severity = if context.lock.waiting() > 0 { Severity::Critical } else { Severity::Warning };
-    let finding = finding(Code::LostWakeUp, severity, context.lock, Some(&row.contender.node))
+    let finding = of_contender(Code::LostWakeUp, severity, context, row.contender)
         .because(summary, "restart that client, or delete its node: it does not know that it holds");
     let suspicion = Suspicion::new(finding, gathered, Duration::ZERO).of_state(row.contender.czxid.0);
     Some(suspicion.of_client_heard(connection.last_heard))

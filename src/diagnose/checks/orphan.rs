@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::facts::attempt;
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderRow, ContenderState};
-use crate::znode::escaped;
 
 const REMEDY: &str =
     "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
@@ -31,13 +31,12 @@ impl Check for Orphan {
                 left -= 1;
                 let blocks = earlier.state == ContenderState::Holds && lock.waiting() > 0;
                 let severity = if blocks { Severity::Critical } else { Severity::Warning };
-                let [first, second] = [&earlier.contender.node, &later.contender.node].map(|node| escaped(node));
+                let [first, second] = [&earlier.contender.node, &later.contender.node].map(|node| short_node(node));
                 let summary = format!(
-                    "{first} and {second} come from one attempt of session {}: the reply to the first create was lost",
-                    session(earlier.contender.session)
+                    "{first} and {second} come from one attempt of {}: the reply to the first create was lost",
+                    context.table_at.who(earlier.contender)
                 );
-                let finding =
-                    finding(Code::Orphan, severity, lock, Some(&earlier.contender.node)).because(summary, REMEDY);
+                let finding = of_contender(Code::Orphan, severity, context, earlier.contender).because(summary, REMEDY);
                 found.push(Suspicion::new(finding, context.now(), Duration::ZERO).of_state(earlier.contender.czxid.0));
             }
         }
@@ -55,10 +54,6 @@ fn of_one_attempt<'a, 'r>(rows: &'r [ContenderRow<'a>]) -> Vec<(&'r ContenderRow
     }
     pairs.sort_unstable();
     pairs.into_iter().map(|(before, at)| (&rows[before], &rows[at])).collect()
-}
-
-fn session(session: Option<crate::znode::SessionId>) -> String {
-    session.map(|session| session.to_string()).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
 
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched, of_contender};
+use crate::diagnose::facts::short_node;
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Severity};
 use crate::queue::ContenderRow;
-use crate::znode::escaped;
 
 const REMEDY: &str =
     "ask the owner; if it no longer waits with the earlier node, delete that node, guarded by its czxid";
@@ -35,13 +35,13 @@ fn suspicion(
     last: &ContenderRow<'_>,
     seen: &Unwatched,
 ) -> Suspicion {
-    let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| escaped(name));
+    let [node, behind, last] = [&row.contender.node, &seen.behind, &last.contender.node].map(|name| short_node(name));
     let summary = format!(
-        "session {} queues a second time as {last}, and does not watch {behind}, which its earlier node {node} waits for",
-        seen.session
+        "{} queues a second time by {last}, and does not watch {behind}, which its earlier {node} waits for",
+        context.table_at.who(row.contender)
     );
-    let finding = finding(Code::OrphanSuspected, Severity::Warning, context.lock, Some(&row.contender.node))
-        .because(summary, REMEDY);
+    let finding =
+        of_contender(Code::OrphanSuspected, Severity::Warning, context, row.contender).because(summary, REMEDY);
     let suspicion = Suspicion::new(finding, seen.gathered, context.thresholds.settled_after);
     suspicion.of_state(seen.state).of_client_heard(seen.heard)
 }

@@ -1,11 +1,11 @@
 //! Contenders that no session's end deletes.
 
 use crate::diagnose::context::{Check, LockContext};
+use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Finding, Severity};
 use crate::queue::{ContenderRow, ContenderState, LockQueue};
 use crate::recipe::Recipe;
-use crate::znode::escaped;
 
 const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
@@ -36,7 +36,7 @@ fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding
             Recipe::TextbookQueue | Recipe::TextbookNamedQueue | Recipe::TextbookShared | Recipe::ZookeeperElection
         );
     let severity = if sure { Severity::Warning } else { Severity::Info };
-    let node = escaped(&first.contender.node);
+    let node = short_node(&first.contender.node);
     let others = match count {
         1 => String::new(),
         2 => format!("; nor does 1 more of {} contenders", lock.len()),

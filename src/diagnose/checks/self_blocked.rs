@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::diagnose::context::{Check, TableContext, held_at_least};
+use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::Wait;
-use crate::diagnose::{Code, Severity, election};
+use crate::diagnose::{Code, Severity, TableAt, election};
 use crate::text::human;
-use crate::znode::escaped;
 
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
@@ -28,18 +28,19 @@ impl Check for SelfBlocked {
             let stuck = lasts >= thresholds.stuck_after && !election::is_likely(lock);
             let severity = if stuck { Severity::Warning } else { Severity::Info };
             let finding = finding(Code::SelfBlocked, severity, lock, lock.first_holder().map(|holder| &holder.node))
-                .because(describe(wait, lasts), REMEDY);
+                .of_client(table_at.table().identity(wait.waiter))
+                .because(describe(*table_at, wait, lasts), REMEDY);
             let suspicion = Suspicion::new(finding, table_at.now(), thresholds.settled_after);
             found.push(suspicion.of_state(waiter.czxid.0).proved_by(lasts));
         }
     }
 }
 
-fn describe(wait: &Wait, lasts: Duration) -> String {
-    let [held, node] = [&wait.held, &wait.node].map(|name| escaped(name));
+fn describe(table_at: TableAt<'_>, wait: &Wait, lasts: Duration) -> String {
+    let [held, node] = [&wait.held, &wait.node].map(|name| short_node(name));
     format!(
-        "session {} holds by {held} and has waited as {node} for {}: it waits for itself, unless these are two of its threads",
-        wait.waiter,
+        "{} holds by {held} and has waited by {node} for {}: it waits for itself, unless these are two of its threads",
+        table_at.who_is(wait.waiter),
         human::duration(lasts)
     )
 }

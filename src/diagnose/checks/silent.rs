@@ -2,13 +2,12 @@
 
 use std::time::Duration;
 
-use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity, election};
 use crate::queue::ContenderRow;
 use crate::server_view::Silence;
 use crate::text::human;
-use crate::znode::escaped;
 
 const REMEDY: &str = "look at that process and its network: it may be paused or cut off; if it stays silent, the servers delete the node when the session expires";
 
@@ -33,14 +32,13 @@ impl Check for SilentHolder {
 fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, silence: Silence) -> Finding {
     let severity =
         if context.waiting() > 0 && !election::is_registry(context.lock) { Severity::Warning } else { Severity::Info };
-    let session = row.contender.session.map(|session| session.to_string()).unwrap_or_default();
     let summary = format!(
-        "{} holds, and its client has sent no heartbeat for {}: unless it is heard, its session {session} expires in {}",
-        escaped(&row.contender.node),
+        "{} holds, and its client has sent no heartbeat for {}: unless it is heard, its session expires in {}",
+        context.table_at.who(row.contender),
         human::duration(silence.lasted(context.now())),
         human::countdown(silence.left(context.now()))
     );
-    finding(Code::SilentHolder, severity, context.lock, Some(&row.contender.node)).because(summary, REMEDY)
+    of_contender(Code::SilentHolder, severity, context, row.contender).because(summary, REMEDY)
 }
 
 #[cfg(test)]

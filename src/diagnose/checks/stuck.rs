@@ -3,13 +3,12 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use crate::diagnose::context::{Check, LockContext};
-use crate::diagnose::suspicion::{Suspicion, finding};
+use crate::diagnose::context::{Check, LockContext, of_contender};
+use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity, election};
 use crate::queue::ContenderRow;
 use crate::recipe::LockKind;
 use crate::text::human;
-use crate::znode::escaped;
 
 const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
@@ -65,15 +64,15 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
     let (lock, waiting) = (context.lock, context.waiting());
     let code = if lock.kind() == LockKind::Semaphore { Code::StuckLease } else { Code::Stuck };
     let severity = if election::is_likely(lock) { Severity::Info } else { Severity::Warning };
-    let what = if code == Code::StuckLease { "is a lease that has not been returned" } else { "has held" };
+    let what = if code == Code::StuckLease { "has not returned its lease" } else { "has held" };
     let wait = if waiting == 1 { "waits" } else { "wait" };
     let bounds = context.table_at.table().hold_bounds(row.contender, context.now());
     let held = match bounds {
         Some(held) if held.is_exact() => human::duration(held.at_least),
         held => format!("at least {}", human::duration(held.map(|held| held.at_least).unwrap_or_default())),
     };
-    let summary = format!("{} {what} for {held}, and {waiting} {wait}", escaped(&row.contender.node));
-    finding(code, severity, lock, Some(&row.contender.node)).because(summary, REMEDY)
+    let summary = format!("{} {what} for {held}, and {waiting} {wait}", context.table_at.who(row.contender));
+    of_contender(code, severity, context, row.contender).because(summary, REMEDY)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod bounds;
 mod exclusive;
 mod fixture;
 mod handover;
+mod identity;
 mod lifecycle;
 mod property;
 mod returned;

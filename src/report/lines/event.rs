@@ -29,9 +29,9 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
         add(format_args!("  {}", short_lock(&lock.path, lock.name.as_deref())));
     }
     if let Some(node) = &happening.node {
-        add(format_args!("  {}", short_name(node)));
+        add(format_args!("  {}  {}", short_name(node), happening.client.in_sentence(happening.at)));
     }
-    if let Some(session) = happening.session {
+    if let Some(session) = happening.session.filter(|_| happening.client.address.is_some()) {
         add(format_args!("  {session}"));
     }
     if let Some(waited) = happening.waited_ms {
@@ -58,7 +58,7 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{ContenderId, LockEvent, LockId, LockName};
+    use crate::queue::{ClientIdentity, ContenderId, LockEvent, LockId, LockName};
     use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     fn acquired() -> Happening {
@@ -70,6 +70,12 @@ mod tests {
             node: Some("db_lock_0000000042".into()),
             contender: Some(ContenderId { node: "db_lock_0000000042".into(), czxid: Zxid(77) }),
             session: Some(SessionId(0x1b)),
+            client: ClientIdentity {
+                name: Some("worker\u{1b}-3".into()),
+                address: Some("10.0.4.17:51586".into()),
+                last_listed: Some(Timestamp(1_714_574_457_250)),
+                session: Some(SessionId(0x1b)),
+            },
             waited_ms: Some(1250),
             held_ms: None,
             queue: 3,
@@ -82,7 +88,7 @@ mod tests {
         let disconnected = Happening::of_connection(LockEvent::Disconnected, acquired().at);
         let shown = happening(&acquired(), None, true) + &happening(&disconnected, Some("reset by\u{7} peer"), true);
         insta::assert_snapshot!(shown, @r"
-        14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  0x1b  waited 1.2s  queue 3  herd 2 chain 1
+        14:41:07.250 acquired      /locks/bill\u{1b}ing db  db_lock_0000000042  worker\u{1b}-3 (was 10.0.4.17:51586 until 10s ago)  0x1b  waited 1.2s  queue 3  herd 2 chain 1
         14:41:07.250 disconnected  reset by\u{7} peer
         ");
     }

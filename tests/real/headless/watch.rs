@@ -104,6 +104,7 @@ impl WatchFixture {
         let expected = json!({
             "at": line["at"], "event": event, "lock": LOCK, "name": null, "node": node,
             "contender": line["contender"], "session": session,
+            "client": line["client"], "client_name": line["client_name"], "was_client": null, "client_last_seen_at": null,
             "waited_ms": line["waited_ms"], "held_ms": line["held_ms"], "queue": queue,
             "watch_events": { "herd": herd, "chain": chain }, "reason": null,
         });

@@ -1,0 +1,135 @@
+//! The memory of the sessions that contend: what they call themselves, and where they were connected from when they no longer are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::{ClientIdentity, Contender};
+use crate::server_view::{Connection, MemberView, ServerView};
+use crate::znode::{SessionId, Timestamp};
+
+/// How many sessions are remembered that have no contender any more. Beyond that the one is forgotten whose last contender went first.
+pub(super) const MAX_DEPARTED: usize = 10_000;
+
+/// A session's connection, as a server lists it or last listed it.
+#[derive(Clone, Copy, Debug)]
+pub struct LastConnection<'a> {
+    /// The connection.
+    pub connection: &'a Connection,
+    /// The address of the server that holds or held it.
+    pub server: &'a str,
+    /// When it was last listed, by this machine's clock; `None` while it is.
+    pub last_listed: Option<Timestamp>,
+}
+
+/// The same for a connection that is no longer listed.
+#[derive(Clone, Debug)]
+struct Unlisted {
+    connection: Connection,
+    server: String,
+    at: Timestamp,
+}
+
+impl Unlisted {
+    fn new(member: &MemberView, connection: &Connection) -> Self {
+        let at = member.connections.as_ref().map(|listing| listing.at).unwrap_or_default();
+        Self { connection: connection.clone(), server: member.address.clone(), at }
+    }
+}
+
+#[derive(Clone, Debug, Default)]
+struct KnownSession {
+    /// How many contenders it has.
+    contenders: usize,
+    /// The last one's name of its client.
+    name: Option<Arc<str>>,
+    /// Its connection, if it had one and no server lists it any more.
+    unlisted: Option<Box<Unlisted>>,
+    /// While it has no contender: its place among those that are forgotten.
+    departed: Option<u64>,
+}
+
+/// Every session that has a contender, and at most [`MAX_DEPARTED`] that had one.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sessions {
+    known: FxHashMap<SessionId, KnownSession>,
+    departed: BTreeMap<u64, SessionId>,
+    next: u64,
+}
+
+impl Sessions {
+    /// A contender came, or its data changed.
+    fn named(&mut self, contender: &Contender) -> Option<&mut KnownSession> {
+        let known = self.known.entry(contender.session?).or_default();
+        if let Some(name) = ClientIdentity::name_in(contender.data.bytes()) {
+            if known.name.as_deref() != Some(name) {
+                known.name = Some(name.into());
+            }
+        }
+        Some(known)
+    }
+
+    /// A contender came.
+    pub fn came(&mut self, contender: &Contender) {
+        let Some(known) = self.named(contender) else { return };
+        known.contenders += 1;
+        if let Some(number) = known.departed.take() {
+            self.departed.remove(&number);
+        }
+    }
+
+    /// A contender's data changed.
+    pub fn changed(&mut self, contender: &Contender) {
+        self.named(contender);
+    }
+
+    /// A contender is gone.
+    pub fn went(&mut self, contender: &Contender) {
+        let Some(session) = contender.session else { return };
+        let Some(known) = self.known.get_mut(&session) else { return };
+        known.contenders = known.contenders.saturating_sub(1);
+        if known.contenders > 0 {
+            return;
+        }
+        known.departed = Some(self.next);
+        self.departed.insert(self.next, session);
+        self.next += 1;
+        while self.departed.len() > MAX_DEPARTED {
+            let Some((_, oldest)) = self.departed.pop_first() else { return };
+            self.known.remove(&oldest);
+        }
+    }
+
+    /// The servers answered anew: of the sessions that they list no more, the connections are remembered.
+    ///
+    /// Linear in the connections that were listed before.
+    pub fn surveyed(&mut self, before: &ServerView, view: &ServerView) {
+        for member in &before.members {
+            for connection in member.connections.iter().flat_map(|listing| listing.items()) {
+                let Some(known) = self.known.get_mut(&connection.session) else { continue };
+                if view.connection_of(connection.session).is_some() {
+                    known.unlisted = None;
+                } else if let Some((member, connection)) = before.connection_of(connection.session) {
+                    known.unlisted = Some(Box::new(Unlisted::new(member, connection)));
+                }
+            }
+        }
+    }
+
+    /// What the last contender of a session called its client.
+    pub fn name(&self, session: SessionId) -> Option<&Arc<str>> {
+        self.known.get(&session)?.name.as_ref()
+    }
+
+    /// The connection of a session that no server lists any more.
+    pub fn unlisted(&self, session: SessionId) -> Option<LastConnection<'_>> {
+        let Unlisted { connection, server, at } = self.known.get(&session)?.unlisted.as_deref()?;
+        Some(LastConnection { connection, server, last_listed: Some(*at) })
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.known.len()
+    }
+}

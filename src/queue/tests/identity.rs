@@ -1,0 +1,133 @@
+//! Who a client was is known after its connection is gone, until its node goes and in what is reported of that.
+
+use std::sync::Arc;
+
+use super::fixture::{TableFixture, path};
+use crate::queue::sessions::MAX_DEPARTED;
+use crate::queue::{Change, ClientIdentity, LockEvent};
+use crate::server_view::{Connection, Listing, MemberView, ServerView};
+use crate::znode::{SessionId, Timestamp};
+
+fn connection(session: i64) -> Connection {
+    Connection {
+        session: SessionId(session),
+        client: format!("10.0.0.{session}:4000"),
+        timeout_ms: Some(10_000),
+        established: Some(Timestamp(500)),
+        last_operation: Some("CREA".to_owned()),
+        last_cxid: Some(7),
+        last_zxid: None,
+        last_response: None,
+        last_heard: None,
+        received: 1,
+        sent: 1,
+    }
+}
+
+/// A survey that lists the connections of these sessions.
+fn survey(fixture: &mut TableFixture, sessions: impl IntoIterator<Item = i64>) -> Timestamp {
+    let at = fixture.now;
+    let connections = sessions.into_iter().map(connection).collect();
+    let member = MemberView {
+        connections: Some(Listing::new(connections, true, at)),
+        ..MemberView::unasked("zk1:2181".to_owned())
+    };
+    let view = ServerView { at, members: vec![member], members_known: true, ..ServerView::default() };
+    fixture.apply(Change::Surveyed { view: Arc::new(view) });
+    at
+}
+
+fn named(name: &str, session: i64, last_listed: Option<Timestamp>) -> ClientIdentity {
+    ClientIdentity {
+        name: Some(name.into()),
+        address: Some(format!("10.0.0.{session}:4000").into()),
+        last_listed,
+        session: Some(SessionId(session)),
+    }
+}
+
+#[test]
+fn a_client_whose_connection_is_gone_is_named_by_where_it_was_until_then() {
+    let mut fixture = TableFixture::new();
+    let node = fixture.create("/l/lock-", 7);
+    fixture.write(&node, b"worker-3");
+    fixture.apply(fixture.observed(&node));
+    let listed = survey(&mut fixture, [7, 8]);
+    assert_eq!(fixture.table.identity(SessionId(7)), named("worker-3", 7, None));
+    survey(&mut fixture, [8]);
+    survey(&mut fixture, [8]);
+    let (lock, position) = fixture.table.position(&node).expect("it stands");
+    let contender = fixture.table.lock(lock).and_then(|lock| lock.row(position)).expect("it stands").contender;
+    assert_eq!(fixture.table.identity_of(contender), named("worker-3", 7, Some(listed)));
+    let last = fixture.table.last_connection(SessionId(7)).expect("it is remembered");
+    assert_eq!((last.connection, last.server), (&connection(7), "zk1:2181"));
+
+    let gone = fixture.delete(&node);
+    assert_eq!((gone[0].event, &gone[0].client), (LockEvent::Released, &named("worker-3", 7, Some(listed))));
+    assert_eq!(
+        fixture.table.identity(SessionId(7)),
+        named("worker-3", 7, Some(listed)),
+        "it is remembered for a while"
+    );
+    assert_eq!(fixture.table.identity(SessionId(8)).name, None);
+}
+
+#[test]
+fn a_client_that_comes_back_is_named_by_where_it_is() {
+    let mut fixture = TableFixture::new();
+    fixture.create("/l/lock-", 7);
+    survey(&mut fixture, [7]);
+    survey(&mut fixture, []);
+    assert!(fixture.table.identity(SessionId(7)).last_listed.is_some());
+    survey(&mut fixture, [7]);
+    assert_eq!(fixture.table.identity(SessionId(7)).last_listed, None);
+}
+
+#[test]
+fn a_contender_is_named_by_its_own_data_before_that_of_others_of_its_session() {
+    let mut fixture = TableFixture::new();
+    for (at, name) in [("/a/lock-", "thread-1"), ("/b/lock-", "thread-2"), ("/c/lock-", "{}")] {
+        let node = fixture.put_numbered(at, 7);
+        fixture.write(&node, name.as_bytes());
+        fixture.apply(fixture.observed(&node));
+    }
+    let name = |at: &str| {
+        let lock = fixture.table.find(&path(at), None).and_then(|id| fixture.table.lock(id)).expect("it is there");
+        fixture.table.identity_of(lock.first_holder().expect("a holder")).name
+    };
+    assert_eq!(["/a", "/b", "/c"].map(name), ["thread-1", "thread-2", "thread-2"].map(|name| Some(name.into())));
+}
+
+#[test]
+fn of_sessions_without_a_contender_only_the_last_are_remembered() {
+    let mut fixture = TableFixture::new();
+    let keeps = fixture.create("/l/lock-", 1);
+    let sessions = 2..=MAX_DEPARTED as i64 + 12;
+    for session in sessions.clone() {
+        let node = fixture.create("/l/lock-", session);
+        fixture.delete(&node);
+    }
+    assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED + 1);
+    survey(&mut fixture, [1].into_iter().chain(sessions));
+    survey(&mut fixture, []);
+    let known = |session| fixture.table.last_connection(SessionId(session)).is_some();
+    assert!(known(1), "it has a contender");
+    assert_eq!([2, 12, 13, MAX_DEPARTED as i64 + 12].map(known), [false, false, true, true]);
+    fixture.delete(&keeps);
+    assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED);
+}
+
+#[test]
+fn who_contends_again_is_not_forgotten() {
+    let mut fixture = TableFixture::new();
+    let first = fixture.create("/l/lock-", 1);
+    fixture.delete(&first);
+    fixture.create("/l/lock-", 1);
+    for session in 2..=MAX_DEPARTED as i64 + 5 {
+        let node = fixture.create("/l/lock-", session);
+        fixture.delete(&node);
+    }
+    survey(&mut fixture, [1]);
+    survey(&mut fixture, []);
+    assert!(fixture.table.last_connection(SessionId(1)).is_some());
+}
