@@ -44,7 +44,9 @@ impl CommandEntry {
         self
     }
 
-    const fn takes(mut self, argument: &'static str) -> Self {
+    /// What the command line may give it.
+    #[must_use]
+    pub const fn takes(mut self, argument: &'static str) -> Self {
         self.argument = Some(argument);
         self
     }

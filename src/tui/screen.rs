@@ -7,6 +7,7 @@ pub enum Pane {
     List,
     Details,
     Findings,
+    Events,
 }
 
 /// What fills the terminal.
@@ -15,6 +16,7 @@ pub enum Screen {
     Locks,
     Queue,
     Sessions,
+    Session,
     Waits,
     Contend,
     Timeline,

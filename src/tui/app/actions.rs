@@ -133,6 +133,7 @@ impl App {
             Command::NextPane => self.next_pane(),
             Command::Go(Screen::Queue) => self.go_to_queue(),
             Command::Go(Screen::Audit) => return self.open_audit(),
+            Command::Go(Screen::Session) => self.open_session_of_row(argument),
             Command::Go(screen) if screen.list().is_none() => self.toggle(screen),
             Command::Go(screen) => self.go(screen),
             Command::Delete => return self.ask_to_delete(),

@@ -1,6 +1,7 @@
 //! The selections of all lists.
 
 use super::cursor::Cursor;
+use super::session_detail::SessionPlace;
 use super::waits::WaitId;
 use crate::contend::ClientId;
 use crate::queue::LockId;
@@ -11,6 +12,7 @@ pub struct Cursors {
     pub locks: Cursor<LockId>,
     pub contenders: Cursor<ZnodePath>,
     pub sessions: Cursor<SessionId>,
+    pub session_places: Cursor<SessionPlace>,
     pub waits: Cursor<WaitId>,
     /// Of Contend, for each side.
     pub clients: [Cursor<ClientId>; 2],
@@ -24,6 +26,7 @@ impl Default for Cursors {
             locks: Cursor::first(),
             contenders: Cursor::first(),
             sessions: Cursor::first(),
+            session_places: Cursor::first(),
             waits: Cursor::first(),
             clients: [Cursor::first(), Cursor::first()],
             timeline: Cursor::last(),

@@ -5,7 +5,7 @@
 
 use super::cursor::{Cursor, Rows};
 use super::filter::Filter;
-use crate::znode::ZnodePath;
+use crate::znode::{SessionId, ZnodePath};
 
 /// A column that a list can be sorted by.
 pub trait ListOrder: Copy + PartialEq + 'static {
@@ -82,6 +82,14 @@ pub trait ListScreen<A>: Sync {
     fn deletable(&self, _: &A) -> Vec<ZnodePath> {
         Vec::new()
     }
+    /// The session that the selected row belongs to, whose page can be opened.
+    fn session(&self, _: &A) -> Option<SessionId> {
+        None
+    }
+    /// The node that the selected row is about, which can be shown as it is.
+    fn node(&self, _: &A) -> Option<ZnodePath> {
+        None
+    }
     /// Whether something in it changes with time alone.
     fn changes_with_time(&self, _: &A) -> bool {
         false
@@ -123,6 +131,8 @@ pub trait List<A>: Sync {
     fn copied(&self, app: &A) -> Option<String>;
     fn exported(&self, app: &A) -> Result<String, String>;
     fn deletable(&self, app: &A) -> Vec<ZnodePath>;
+    fn session(&self, app: &A) -> Option<SessionId>;
+    fn node(&self, app: &A) -> Option<ZnodePath>;
     fn open(&self, app: &mut A);
     fn changes_with_time(&self, app: &A) -> bool;
     fn list_again(&self, app: &mut A);
@@ -209,6 +219,14 @@ impl<A, S: ListScreen<A>> List<A> for S {
 
     fn deletable(&self, app: &A) -> Vec<ZnodePath> {
         ListScreen::deletable(self, app)
+    }
+
+    fn session(&self, app: &A) -> Option<SessionId> {
+        ListScreen::session(self, app)
+    }
+
+    fn node(&self, app: &A) -> Option<ZnodePath> {
+        ListScreen::node(self, app)
     }
 
     fn open(&self, app: &mut A) {

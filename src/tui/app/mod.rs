@@ -26,6 +26,8 @@ mod moves;
 mod pages;
 mod prompt;
 mod screens;
+mod session_detail;
+mod session_page;
 mod sessions;
 mod shown;
 mod sorted;
@@ -52,11 +54,14 @@ pub use event::{AuditReading, Effect, Event, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{FixedOrder, ListOrder, ListScreen};
-pub use lists::{AuditEntries, Clients, Locks, Queue, QueueRow, Sessions, TimelineList, Waits};
+pub use lists::{
+    AuditEntries, Clients, Locks, Queue, QueueRow, SessionPlaceRow, SessionPlaces, Sessions, TimelineList, Waits,
+};
 pub use matches::{QueueRows, TimelineRows};
 pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
 pub use screens::SCREENS;
+pub use session_detail::{SessionDetail, SessionPlace, SessionWatches};
 pub use sessions::{SessionOrder, SessionRows};
 pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;

@@ -136,7 +136,7 @@ impl App {
             worst.is_some_and(|finding| finding.severity >= Severity::Warning)
         };
         let shown = match self.navigation.pane {
-            Pane::List if wrong() => Pane::Findings,
+            Pane::List if self.screen() == Screen::Queue && wrong() => Pane::Findings,
             Pane::List => Pane::Details,
             pane => pane,
         };
@@ -158,7 +158,7 @@ impl App {
         Charset::new(self.settings.ascii)
     }
 
-    fn writer(&self, columns: Columns, area: Area) -> Writer {
+    pub(super) fn writer(&self, columns: Columns, area: Area) -> Writer {
         Writer::in_box(columns, area.width, self.charset())
     }
 

@@ -1,7 +1,7 @@
 //! The one table of screens: what each shows, which key leads to it, and which commands work on it.
 
 use super::list::List;
-use super::lists::{AuditEntries, Clients, Locks, Queue, Sessions, TimelineList, Waits};
+use super::lists::{AuditEntries, Clients, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
 use super::{App, Area};
 use crate::tui::key::Key;
 use crate::tui::keymap::{Command, CommandEntry, go};
@@ -36,7 +36,7 @@ pub struct ScreenEntry {
 }
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 10] = [
+pub static SCREENS: [ScreenEntry; 11] = [
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",
@@ -54,6 +54,7 @@ pub static SCREENS: [ScreenEntry; 10] = [
             Command::Export,
             Command::Delete,
             Command::Start,
+            Command::Go(Screen::Session),
         ],
     },
     ScreenEntry {
@@ -73,6 +74,7 @@ pub static SCREENS: [ScreenEntry; 10] = [
             Command::Delete,
             Command::Tag,
             Command::Start,
+            Command::Go(Screen::Session),
         ],
     },
     ScreenEntry {
@@ -83,7 +85,27 @@ pub static SCREENS: [ScreenEntry; 10] = [
         shows_watchers: true,
         content: Content::List(&Sessions),
         panes: &[],
-        commands: &[Command::Open, Command::Filter, Command::Sort, Command::Reverse, Command::Copy, Command::Export],
+        commands: &[
+            Command::Open,
+            Command::Filter,
+            Command::Sort,
+            Command::Reverse,
+            Command::Copy,
+            Command::Export,
+            Command::Go(Screen::Session),
+        ],
+    },
+    ScreenEntry {
+        screen: Screen::Session,
+        title: "Session",
+        go: go(Screen::Session, "session", &[Key::Char('o')], "All about the session that owns the row")
+            .takes("[ID]")
+            .hint("session"),
+        has_tab: false,
+        shows_watchers: true,
+        content: Content::List(&SessionPlaces),
+        panes: &[(Pane::Details, App::session_page), (Pane::Events, App::session_events_page)],
+        commands: &[Command::Open, Command::NextPane, Command::Copy, Command::Export, Command::Go(Screen::Session)],
     },
     ScreenEntry {
         screen: Screen::Waits,
@@ -93,7 +115,7 @@ pub static SCREENS: [ScreenEntry; 10] = [
         shows_watchers: true,
         content: Content::List(&Waits),
         panes: &[],
-        commands: &[Command::Open, Command::Copy, Command::Export],
+        commands: &[Command::Open, Command::Copy, Command::Export, Command::Go(Screen::Session)],
     },
     ScreenEntry {
         screen: Screen::Contend,
@@ -127,7 +149,7 @@ pub static SCREENS: [ScreenEntry; 10] = [
         shows_watchers: false,
         content: Content::List(&TimelineList),
         panes: &[],
-        commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export],
+        commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export, Command::Go(Screen::Session)],
     },
     ScreenEntry {
         screen: Screen::Audit,

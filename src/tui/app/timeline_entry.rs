@@ -66,6 +66,15 @@ impl TimelineEntry {
         }
     }
 
+    /// Whose node it is about; `None` where nobody owns it or that is not known.
+    pub fn session(&self) -> Option<SessionId> {
+        match self {
+            Self::Happening(happening) => happening.session,
+            Self::Deletion { session, .. } => *session,
+            Self::Finding { .. } => None,
+        }
+    }
+
     pub fn node(&self) -> Option<&Arc<str>> {
         match self {
             Self::Happening(happening) => happening.node.as_ref(),

@@ -5,6 +5,7 @@ use rustc_hash::FxHashSet;
 use super::TimelineEntry;
 use super::filter::Filter;
 use super::matches::{Changed, QueueMatches, QueueRows, TimelineMatches, TimelineRows};
+use super::session_detail::SessionDetail;
 use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
@@ -12,7 +13,7 @@ use crate::diagnose::{Changed as Findings, Diagnosis, Severity, TableAt, Thresho
 use crate::observe::Observed;
 use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::server_view::WatchEventRates;
-use crate::znode::{Timestamp, ZnodePath};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
 const MAX_TIMELINE_ENTRIES: usize = 10_000;
@@ -30,6 +31,7 @@ pub struct World {
     matches: QueueMatches,
     timeline_matches: TimelineMatches,
     sessions: SessionRows,
+    session_detail: SessionDetail,
     waits: WaitRows,
     /// How many locks have a critical finding as their worst, and how many a warning.
     troubled: (usize, usize),
@@ -47,6 +49,7 @@ impl World {
             matches: QueueMatches::default(),
             timeline_matches: TimelineMatches::default(),
             sessions: SessionRows::default(),
+            session_detail: SessionDetail::default(),
             waits: WaitRows::default(),
             troubled: (0, 0),
             was_cut_off: false,
@@ -198,6 +201,16 @@ impl World {
     /// The sessions that hold or wait, as they were last listed.
     pub fn sessions(&self) -> &SessionRows {
         &self.sessions
+    }
+
+    /// The session whose page was opened last.
+    pub fn session_detail(&self) -> &SessionDetail {
+        &self.session_detail
+    }
+
+    /// Looks at a session for its page. Work follows the number of contenders.
+    pub fn look_at_session(&mut self, session: SessionId, now: Timestamp) {
+        self.session_detail.look(session, TableAt::new(&self.table, now), &self.timeline);
     }
 
     /// Who waits for whom, as it was last drawn.

@@ -224,7 +224,7 @@ fn careful(careful: bool) -> Tone {
 }
 
 /// The last request, as the servers abbreviate it: `CREA` is a create.
-fn last_request(abbreviation: &str) -> String {
+pub(super) fn last_request(abbreviation: &str) -> String {
     let request = match abbreviation {
         "" | "NA" => return String::new(),
         "SESS" => "session",

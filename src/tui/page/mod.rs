@@ -18,6 +18,7 @@ pub mod findings;
 pub mod help;
 pub mod overlaps;
 pub mod servers;
+pub mod session;
 pub mod unreadable;
 
 use crate::text::{Charset, Keep, fit, wrap_words};

@@ -83,7 +83,9 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
 /// The keys of this screen, as many as fit; help and quit always.
 fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     let app = view.app;
-    let entries: Vec<_> = commands().filter(|entry| applies(view, entry)).collect();
+    let mut entries: Vec<_> = commands().filter(|entry| applies(view, entry)).collect();
+    // What leads away comes behind what works here.
+    entries.sort_by_key(|entry| matches!(entry.command, Command::Go(screen) if screen != Screen::Help));
     let text = |entry: &CommandEntry| {
         let key = entry.keys.first().map_or(String::new(), |key| key.label(app.settings().ascii));
         (key, word(view, entry))
@@ -121,6 +123,7 @@ fn applies(view: View<'_>, entry: &CommandEntry) -> bool {
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
         Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
         Command::Export if app.screen() == Screen::Contend => !app.has_fleets() && app.fleets().each().next().is_some(),
+        Command::Go(screen) => screen != app.screen() || screen == Screen::Help,
         command if command.is_for_fleets() => app.has_fleets(),
         _ => true,
     };
@@ -137,6 +140,8 @@ fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
         Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Audit => "list",
+        Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Session => "events",
+        Command::NextPane if app.pane() == Pane::Events => "list",
         Command::NextPane if app.pane() == Pane::Details => "diagnosis",
         Command::NextPane if app.pane() == Pane::Findings => "queue",
         _ => entry.hint.unwrap_or_default(),

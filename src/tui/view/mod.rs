@@ -13,6 +13,7 @@ mod list;
 mod locks;
 mod page;
 mod queue;
+mod session_places;
 mod sessions;
 mod timeline;
 mod waits;
@@ -30,7 +31,8 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
-    App, Area, AuditEntries, Clients, FleetSide, Locks, MIN_TERMINAL, Queue, Screen, Sessions, TimelineList, Waits,
+    App, Area, AuditEntries, Clients, FleetSide, Locks, MIN_TERMINAL, Queue, Screen, SessionPlaces, Sessions,
+    TimelineList, Waits,
 };
 use super::page::Columns;
 use super::theme::Theme;
@@ -77,6 +79,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
                 clients::draw_nothing(view, fleets.union(main), buffer);
             }
         }
+        Screen::Session => list::draw(&SessionPlaces, view, main, buffer),
         Screen::Sessions => list::draw(&Sessions, view, main, buffer),
         Screen::Waits => list::draw(&Waits, view, main, buffer),
         Screen::Timeline => list::draw(&TimelineList, view, main, buffer),

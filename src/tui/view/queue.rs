@@ -279,7 +279,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
     }
 }
 
-fn number(sequence: Option<Sequence>) -> String {
+pub(super) fn number(sequence: Option<Sequence>) -> String {
     sequence.map_or_else(|| "-".to_owned(), |Sequence(number)| number.to_string())
 }
 
@@ -293,7 +293,11 @@ fn letter(mode: RequestMode) -> &'static str {
 }
 
 /// What a waiter watches: a sign, words, and how they look; `None` for who holds.
-fn watches(view: View<'_>, row: &ContenderRow<'_>, facts: &Facts<'_>) -> Option<(&'static str, &'static str, Style)> {
+pub(super) fn watches(
+    view: View<'_>,
+    row: &ContenderRow<'_>,
+    facts: &Facts<'_>,
+) -> Option<(&'static str, &'static str, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
     if row.state != ContenderState::Waits || !view.app.shows_truth() {
         return None;
@@ -307,7 +311,7 @@ fn watches(view: View<'_>, row: &ContenderRow<'_>, facts: &Facts<'_>) -> Option<
 }
 
 /// An arrow to whom it waits for: a short one when that is the row above.
-fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>) -> String {
+pub(super) fn waits_for(view: View<'_>, lock: &LockQueue, row: &ContenderRow<'_>) -> String {
     let signs = &view.theme.signs;
     let awaited = lock.waits_for(row.position, 2);
     let Some(first) = awaited.first() else { return String::new() };

@@ -25,7 +25,7 @@ impl ListScreen<App> for AuditEntries {
     fn copied(&self, app: &App, entry: &AuditEntry) -> Option<String> {
         match app.pane() {
             Pane::Details => entry.subject.owner.clone(),
-            Pane::List | Pane::Findings => Some(entry.subject.path.clone()),
+            Pane::List | Pane::Findings | Pane::Events => Some(entry.subject.path.clone()),
         }
     }
 

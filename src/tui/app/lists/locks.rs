@@ -3,7 +3,7 @@
 use crate::queue::{LockId, LockQueue};
 use crate::tui::app::list::{ListOrder, ListScreen};
 use crate::tui::app::{App, Filter, LockOrder, Rows};
-use crate::znode::ZnodePath;
+use crate::znode::{SessionId, ZnodePath};
 
 pub struct Locks;
 
@@ -62,6 +62,12 @@ impl ListScreen<App> for Locks {
             Some(id) => app.open_lock(id),
             None => app.show_failure("There is no lock to open.".to_owned()),
         }
+    }
+
+    /// That of its first holder.
+    fn session(&self, app: &App) -> Option<SessionId> {
+        let lock = self.cursor(app).selected(app.world().locks())?;
+        app.world().table().lock(lock)?.first_holder()?.session
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {

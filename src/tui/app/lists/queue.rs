@@ -4,7 +4,7 @@ use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{ContenderRow, LockQueue};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows};
-use crate::znode::ZnodePath;
+use crate::znode::{SessionId, ZnodePath};
 
 pub struct Queue;
 
@@ -45,6 +45,10 @@ impl ListScreen<App> for Queue {
 
     fn open(&self, app: &mut App) {
         app.go_to_pane(Pane::Details);
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        self.row(app, self.cursor(app).rank())?.row.contender.session
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {

@@ -50,13 +50,16 @@ impl ListScreen<App> for Sessions {
         Some(row.session.to_string())
     }
 
-    /// Opens the lock that the session waits for, else the first that it holds, on its own node.
+    /// Opens the session's page.
     fn open(&self, app: &mut App) {
-        let Some(row) = self.row(app, self.cursor(app).rank()) else {
-            return app.show_failure("There is no session to open.".to_owned());
-        };
-        let (session, lock) = (row.session, row.awaits.first().map(|(lock, _)| *lock).or(row.holds.first().copied()));
-        app.open_for(lock, Some(session));
+        match ListScreen::session(self, app) {
+            Some(session) => app.open_session(session),
+            None => app.show_failure("There is no session to open.".to_owned()),
+        }
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        self.row(app, self.cursor(app).rank()).map(|row| row.session)
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {

@@ -5,12 +5,13 @@ use serde::Serialize;
 use crate::report::{FindingLine, HappeningLine, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, TimelineEntry};
+use crate::znode::SessionId;
 
 pub struct TimelineList;
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum TimelineLine<'a> {
+pub(super) enum TimelineLine<'a> {
     Happening(HappeningLine<'a>),
     Finding(FindingLine<'a>),
     Deletion(DeletionLine<'a>),
@@ -18,7 +19,7 @@ enum TimelineLine<'a> {
 
 /// What came of a deletion from this console.
 #[derive(Serialize)]
-struct DeletionLine<'a> {
+pub(super) struct DeletionLine<'a> {
     at: Option<String>,
     event: &'static str,
     lock: Option<&'a str>,
@@ -30,7 +31,7 @@ struct DeletionLine<'a> {
 }
 
 impl<'a> TimelineLine<'a> {
-    fn new(entry: &'a TimelineEntry) -> Self {
+    pub(super) fn new(entry: &'a TimelineEntry) -> Self {
         match entry {
             TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
             TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
@@ -88,6 +89,10 @@ impl ListScreen<App> for TimelineList {
             (Some(node), None) => app.show_failure(format!("{node} is not in the queue any more.")),
             (None, None) => {}
         }
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        self.row(app, self.cursor(app).rank())?.session()
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {

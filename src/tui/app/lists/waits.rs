@@ -3,6 +3,7 @@
 use crate::report::WaitFacts;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Rows, WaitId, WaitKind, WaitRow};
+use crate::znode::SessionId;
 
 pub struct Waits;
 
@@ -30,12 +31,20 @@ impl ListScreen<App> for Waits {
         }
     }
 
+    /// The lock of a row about a lock, else the page of the session.
     fn open(&self, app: &mut App) {
         let Some(row) = self.row(app, self.cursor(app).rank()) else {
-            return app.show_failure("There is no lock to open.".to_owned());
+            return app.show_failure("There is nothing to open.".to_owned());
         };
-        let (session, lock) = (row.session, row.lock);
-        app.open_for(lock, session);
+        match (row.kind, row.session, row.lock) {
+            (WaitKind::Cycle(_) | WaitKind::Lock(_) | WaitKind::More(_), session, lock) => app.open_for(lock, session),
+            (_, Some(session), _) => app.open_session(session),
+            (_, None, lock) => app.open_for(lock, None),
+        }
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        self.row(app, self.cursor(app).rank())?.session
     }
 
     fn exported(&self, app: &App) -> Result<String, String> {

@@ -9,6 +9,7 @@ mod property;
 mod queue;
 mod screens;
 mod servers;
+mod session;
 mod tour;
 
 use std::time::Duration;

@@ -190,8 +190,16 @@ fn back_returns_to_the_screen_from_which_a_lock_was_opened() {
         app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
         press(&mut app, key);
         press(&mut app, "\n");
+        if screen != Screen::Timeline {
+            assert_eq!(app.screen(), Screen::Session, "{screen:?}");
+            press(&mut app, "\n");
+        }
         assert_eq!(app.screen(), Screen::Queue, "{screen:?}");
         press(&mut app, "\u{1b}");
+        if screen != Screen::Timeline {
+            assert_eq!(app.screen(), Screen::Session, "{screen:?}");
+            press(&mut app, "\u{1b}");
+        }
         assert_eq!(app.screen(), screen);
         press(&mut app, "\u{1b}");
         assert_eq!(app.screen(), Screen::Locks, "{screen:?}");

@@ -137,7 +137,7 @@ fn titles(app: &App) -> Vec<String> {
 }
 
 #[test]
-fn sessions_list_who_is_in_danger_first_and_open_what_it_waits_for() {
+fn sessions_list_who_is_in_danger_first_and_lead_to_what_it_waits_for() {
     let mut app = trouble(SIZE);
     press(&mut app, "3");
     assert_eq!(selected_session(&app), 50);
@@ -149,7 +149,9 @@ fn sessions_list_who_is_in_danger_first_and_open_what_it_waits_for() {
     press(&mut app, ":sort session\n");
     assert_eq!(selected_session(&app), 7);
     press(&mut app, "\n");
-    assert_eq!(app.screen(), Screen::Queue);
+    assert_eq!(app.screen(), Screen::Session);
+    assert_eq!(app.world().session_detail().session(), Some(session(7)));
+    press(&mut app, "j\n");
     assert_eq!(app.opened().unwrap().path.as_str(), "/locks/billing", "it holds orders, and waits for this");
     assert_eq!(number(selected_contender(&app)), 4900, "on its own node");
 }
@@ -198,7 +200,14 @@ fn waits_show_the_circle_first_and_then_who_holds_up_most() {
         .collect();
     assert!(counts.len() >= 2 && counts.is_sorted_by(|one, next| one >= next), "{counts:?}");
     press(&mut app, "j\n");
-    assert_eq!(app.screen(), Screen::Queue);
+    assert_eq!(app.screen(), Screen::Session, "a row about a session opens its page");
+    press(&mut app, "\u{1b}");
+    assert_eq!(app.screen(), Screen::Waits);
+    while !matches!(app.world().waits().row(app.cursors.waits.rank()).unwrap().kind, WaitKind::Lock(_)) {
+        press(&mut app, "j");
+    }
+    press(&mut app, "\n");
+    assert_eq!(app.screen(), Screen::Queue, "a row about a lock opens that");
     assert!(["/locks/billing", "/locks/orders"].contains(&app.opened().unwrap().path.as_str()));
 }
 

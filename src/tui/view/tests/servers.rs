@@ -39,6 +39,10 @@ fn sessions_and_waits_look() {
     show("sessions", |size| after(trouble(size), "3"));
     show("sessions-filtered", |size| after(trouble(size), "3/orders\n"));
     show("sessions-not-told", |size| after(alone(size), "3"));
+    show("session", |size| after(trouble(size), "3:sort session\n\n"));
+    show("session-events", |size| after(trouble(size), "3:sort session\n\n\t\t"));
+    show("session-gone", |size| after(trouble(size), ":session 0xdead\n"));
+    show("session-of-holder", |size| after(live(size), "o"));
     show("waits", |size| after(trouble(size), "4"));
     show("waits-none", |size| after(app(size), "4"));
 }
