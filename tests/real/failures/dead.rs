@@ -63,7 +63,8 @@ async fn a_paused_holder_that_lost_its_lock_is_reported_as_long_as_its_successor
     signal(&holder, "STOP");
     fixture.until_contenders(1).await;
     let found = fixture.finds_within(&[0], Code::HeadChangedByExpiry, Severity::Info).await;
-    assert!(found.summary.contains(&node) && found.remedy.contains("fencing tokens"), "{found:?}");
+    assert_eq!(found.node.as_deref(), Some(&*node));
+    assert!(found.summary.contains("first") && found.remedy.contains("fencing tokens"), "{found:?}");
     signal(&holder, "CONT");
     assert!(holder.holds("first").await, "it believes so");
     fixture.during(waiter.held("second")).await;

@@ -13,10 +13,10 @@ use crate::harness::wait::{PATIENCE, eventually};
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_lockscope");
 
-/// The program with these arguments, and with an environment of its own: no home, and no variable that it knows.
+/// The program with these arguments, and with an environment of its own: no home, UTF-8, and no variable that it knows.
 pub fn lockscope(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.args(arguments).env_clear().env("HOME", "/nonexistent");
+    command.args(arguments).env_clear().env("HOME", "/nonexistent").env("LANG", "C.UTF-8");
     command
 }
 
@@ -43,10 +43,12 @@ impl Ended {
         serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error} in {out}"))
     }
 
-    /// The one sentence that it said instead of doing anything.
+    /// The one sentence that it said instead of doing anything, but for what it says while it still tries to connect.
     pub fn refused(self) -> String {
         assert_eq!((self.code, self.out.as_str()), (Some(2), ""), "{}", self.stderr);
-        let sentence = self.stderr.strip_prefix("lockscope: ").and_then(|reported| reported.strip_suffix('\n'));
+        let lines = self.stderr.split_inclusive('\n').filter(|line| !line.contains("; trying again for another "));
+        let said: String = lines.collect();
+        let sentence = said.strip_prefix("lockscope: ").and_then(|reported| reported.strip_suffix('\n'));
         let sentence = sentence.filter(|sentence| !sentence.contains('\n'));
         sentence.unwrap_or_else(|| panic!("{:?} is not one sentence", self.stderr)).to_owned()
     }
