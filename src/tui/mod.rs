@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
+//! - `lock_history`: what happened to each lock, within bounds; pure.
 //! - `page`: what text pages say, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
@@ -28,6 +29,7 @@ mod input;
 #[doc(hidden)]
 mod key;
 mod keymap;
+mod lock_history;
 mod page;
 #[doc(hidden)]
 pub mod run;

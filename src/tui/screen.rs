@@ -21,6 +21,7 @@ pub enum Screen {
     Contend,
     Timeline,
     Audit,
+    History,
     Servers,
     Unreadable,
     Help,

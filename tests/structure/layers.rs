@@ -48,8 +48,9 @@ fn modules(list: &str) -> Option<BTreeSet<String>> {
 }
 
 /// Parts of modules that are not pure as a whole: there, too, time is an argument and nothing is sent or drawn.
-pub const PURE_PARTS: [&str; 17] = [
+pub const PURE_PARTS: [&str; 18] = [
     "tui/app",
+    "tui/lock_history",
     "tui/page",
     "demo/script",
     "observe/follow",

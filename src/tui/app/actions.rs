@@ -132,6 +132,7 @@ impl App {
             Command::Back => self.back(),
             Command::NextPane => self.next_pane(),
             Command::Go(Screen::Queue) => self.go_to_queue(),
+            Command::Go(Screen::History) => self.go_to_history(),
             Command::Go(Screen::Audit) => return self.open_audit(),
             Command::Go(Screen::Session) => self.open_session_of_row(argument),
             Command::Go(screen) if screen.list().is_none() => self.toggle(screen),

@@ -1,6 +1,7 @@
 //! The selections of all lists.
 
 use super::cursor::Cursor;
+use super::lists::HistoryId;
 use super::session_detail::SessionPlace;
 use super::waits::WaitId;
 use crate::contend::ClientId;
@@ -18,6 +19,7 @@ pub struct Cursors {
     pub clients: [Cursor<ClientId>; 2],
     pub timeline: Cursor<u64>,
     pub audit: Cursor<String>,
+    pub history: Cursor<HistoryId>,
 }
 
 impl Default for Cursors {
@@ -31,6 +33,7 @@ impl Default for Cursors {
             clients: [Cursor::first(), Cursor::first()],
             timeline: Cursor::last(),
             audit: Cursor::last(),
+            history: Cursor::last(),
         }
     }
 }

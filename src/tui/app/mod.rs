@@ -55,7 +55,8 @@ pub use filter::Filter;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{FixedOrder, ListOrder, ListScreen};
 pub use lists::{
-    AuditEntries, Clients, Locks, Queue, QueueRow, SessionPlaceRow, SessionPlaces, Sessions, TimelineList, Waits,
+    AuditEntries, Clients, History, HistoryId, HistoryRow, Locks, Queue, QueueRow, SessionPlaceRow, SessionPlaces,
+    Sessions, TimelineList, Waits,
 };
 pub use matches::{QueueRows, TimelineRows};
 pub use pages::ShownPage;
@@ -186,6 +187,7 @@ pub struct App {
     paused: Option<Box<Paused>>,
     navigation: Navigation,
     cursors: Cursors,
+    history_filter: Filter,
     test_clients: TestClients,
     deletions: Deletions,
     audit: AuditLog,
@@ -209,6 +211,7 @@ impl App {
             paused: None,
             navigation: Navigation { screen, before: Vec::new(), open: None, pane, scroll, side: None },
             cursors: Cursors::default(),
+            history_filter: Filter::none(),
             test_clients: TestClients::default(),
             deletions: Deletions::default(),
             audit: AuditLog::default(),

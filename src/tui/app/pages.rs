@@ -8,7 +8,7 @@ use crate::text::Charset;
 use crate::text::human::{count, plural, time_of_day};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
-    details, findings, help, overlaps, servers, unreadable,
+    details, findings, help, history_entry, overlaps, servers, unreadable,
 };
 
 /// Lines of the list that stay in sight above a plan.
@@ -241,6 +241,17 @@ impl App {
             audit_entry::write(&mut page, entry, self.settings.utc);
         }
         Page::new("Details", Columns::FACTS, page.lines())
+    }
+
+    pub(super) fn history_entry_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::SIGNED_FACTS, area);
+        let row = self.selected_history_entry();
+        let title =
+            row.as_ref().map_or_else(|| "Details".to_owned(), |row| history_entry::title(&row.entry, self.charset()));
+        if let Some(row) = row {
+            history_entry::write(&mut page, &row.entry, self.settings.utc);
+        }
+        Page::new(title, Columns::SIGNED_FACTS, page.lines())
     }
 
     pub(super) fn servers_page(&self, area: Area) -> Page {

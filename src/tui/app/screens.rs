@@ -1,7 +1,7 @@
 //! The one table of screens: what each shows, which key leads to it, and which commands work on it.
 
 use super::list::List;
-use super::lists::{AuditEntries, Clients, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
+use super::lists::{AuditEntries, Clients, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
 use super::{App, Area};
 use crate::tui::key::Key;
 use crate::tui::keymap::{Command, CommandEntry, go};
@@ -36,7 +36,7 @@ pub struct ScreenEntry {
 }
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 11] = [
+pub static SCREENS: [ScreenEntry; 12] = [
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",
@@ -47,6 +47,7 @@ pub static SCREENS: [ScreenEntry; 11] = [
         panes: &[],
         commands: &[
             Command::Open,
+            Command::Go(Screen::History),
             Command::Filter,
             Command::Sort,
             Command::Reverse,
@@ -67,6 +68,7 @@ pub static SCREENS: [ScreenEntry; 11] = [
         panes: &[(Pane::Details, App::details_page), (Pane::Findings, App::findings_page)],
         commands: &[
             Command::Open,
+            Command::Go(Screen::History),
             Command::NextPane,
             Command::Filter,
             Command::Copy,
@@ -160,6 +162,16 @@ pub static SCREENS: [ScreenEntry; 11] = [
         content: Content::List(&AuditEntries),
         panes: &[(Pane::Details, App::audit_entry_page)],
         commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy],
+    },
+    ScreenEntry {
+        screen: Screen::History,
+        title: "History",
+        go: go(Screen::History, "history", &[Key::Char('i')], "What happened to the selected lock").hint("history"),
+        has_tab: false,
+        shows_watchers: false,
+        content: Content::List(&History),
+        panes: &[(Pane::Details, App::history_entry_page)],
+        commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy, Command::Export],
     },
     ScreenEntry {
         screen: Screen::Servers,

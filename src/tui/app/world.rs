@@ -1,6 +1,6 @@
 //! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TimelineEntry;
 use super::filter::Filter;
@@ -9,10 +9,12 @@ use super::session_detail::SessionDetail;
 use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
+use crate::admin::Ending;
 use crate::diagnose::{Changed as Findings, Diagnosis, Severity, TableAt, Thresholds};
 use crate::observe::Observed;
-use crate::queue::{Change, LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::server_view::WatchEventRates;
+use crate::tui::lock_history::{LockHistories, Stay};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// Happenings that the timeline keeps.
@@ -25,6 +27,7 @@ const MAX_TIMELINE_ENTRIES: usize = 10_000;
 pub struct World {
     table: LockTable,
     timeline: Timeline<TimelineEntry>,
+    histories: LockHistories,
     diagnosis: Diagnosis,
     watch_event_rates: WatchEventRates,
     locks: SortedLocks,
@@ -43,6 +46,7 @@ impl World {
         Self {
             table: LockTable::new(named.iter().cloned()),
             timeline: Timeline::new(MAX_TIMELINE_ENTRIES),
+            histories: LockHistories::default(),
             diagnosis: Diagnosis::new(thresholds),
             watch_event_rates: WatchEventRates::default(),
             locks: SortedLocks::default(),
@@ -62,6 +66,16 @@ impl World {
 
     pub fn timeline(&self) -> &Timeline<TimelineEntry> {
         &self.timeline
+    }
+
+    /// What happened to each lock.
+    pub fn histories(&self) -> &LockHistories {
+        &self.histories
+    }
+
+    /// The lock whose queue was opened last, also when it is gone.
+    pub fn opened(&self) -> Option<LockId> {
+        self.matches.lock()
     }
 
     pub fn diagnosis(&self) -> &Diagnosis {
@@ -115,7 +129,9 @@ impl World {
             // What the nodes prove by themselves is known as soon as they are read.
             looked |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
+            let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
             for happening in self.table.apply(change, at) {
+                self.histories.take(&happening, &before, unseen);
                 self.push(TimelineEntry::Happening(happening));
             }
             self.matches.follow(&moved, &self.table);
@@ -127,6 +143,36 @@ impl World {
                 self.examine(now);
             }
         }
+    }
+
+    /// Who may be gone after a change, as they stand now. After a cut that may be every holder.
+    fn leaving(&self, change: &Change, at: Timestamp) -> FxHashMap<ContenderId, Stay> {
+        let mut leaving = FxHashMap::default();
+        match change {
+            Change::Deleted { path, .. } | Change::Seen { path, .. } => {
+                let place = self.table.position(path);
+                let row = place.and_then(|(lock, position)| self.table.lock(lock)?.row(position));
+                let is_same = |czxid| matches!(change, Change::Seen { node, .. } if node.stat.czxid == czxid);
+                if let Some(row) = row.filter(|row| !is_same(row.contender.czxid)) {
+                    leaving.insert(row.contender.id(), Stay::of(row.contender, &self.table, at));
+                }
+            }
+            Change::Synced => {
+                let last_true = self.table.last_true().unwrap_or(at);
+                let holders = self.table.locks().flat_map(|lock| lock.rows(0..lock.holding()));
+                leaving.extend(holders.map(|row| {
+                    let seen = self.table.hold_bounds(row.contender, last_true);
+                    let mut stay = Stay::of(row.contender, &self.table, at);
+                    // Until the cut at the least.
+                    if let Some((held, seen)) = stay.held.as_mut().zip(seen) {
+                        held.at_least = seen.at_least;
+                    }
+                    (row.contender.id(), stay)
+                }));
+            }
+            _ => {}
+        }
+        leaving
     }
 
     pub fn tick(&mut self, now: Timestamp) {
@@ -171,6 +217,15 @@ impl World {
     }
 
     pub fn push(&mut self, entry: TimelineEntry) {
+        match &entry {
+            TimelineEntry::Finding { at, finding, raised } => self.histories.take_finding(finding, *raised, *at),
+            TimelineEntry::Deletion { at, lock: Some(lock), node, session, ending }
+                if matches!(**ending, Ending::Deleted { .. }) =>
+            {
+                self.histories.take_deletion(lock.id, node, *session, *at);
+            }
+            _ => {}
+        }
         self.timeline.push(entry);
         self.timeline_matches.pushed(&self.timeline);
     }

@@ -16,6 +16,7 @@ pub mod deletion;
 pub mod details;
 pub mod findings;
 pub mod help;
+pub mod history_entry;
 pub mod overlaps;
 pub mod servers;
 pub mod session;

@@ -9,6 +9,7 @@ mod contend;
 mod fleet_figures;
 mod footer;
 mod header;
+mod history;
 mod list;
 mod locks;
 mod page;
@@ -31,7 +32,7 @@ use ratatui::text::{Line, Text};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
-    App, Area, AuditEntries, Clients, FleetSide, Locks, MIN_TERMINAL, Queue, Screen, SessionPlaces, Sessions,
+    App, Area, AuditEntries, Clients, FleetSide, History, Locks, MIN_TERMINAL, Queue, Screen, SessionPlaces, Sessions,
     TimelineList, Waits,
 };
 use super::page::Columns;
@@ -84,6 +85,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Waits => list::draw(&Waits, view, main, buffer),
         Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
         Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
+        Screen::History => list::draw(&History, view, main, buffer),
         Screen::Servers | Screen::Help | Screen::Unreadable => {}
     }
     for shown in app.pages().into_iter().chain(app.popup()) {

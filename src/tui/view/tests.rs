@@ -66,6 +66,7 @@ fn every_screen_looks_right_in_small_and_in_middling_terminals() {
         ("contend", "5"),
         ("timeline", "6"),
         ("audit", "7"),
+        ("history", "i"),
         ("help", "?"),
         ("servers", "v"),
         ("unreadable", "u"),
@@ -75,6 +76,30 @@ fn every_screen_looks_right_in_small_and_in_middling_terminals() {
             insta::assert_snapshot!(format!("size-{}x{}-{name}", size.0, size.1), picture(&app, size));
         }
     }
+}
+
+#[test]
+fn a_history_looks() {
+    show("history", |size| {
+        let mut app = live(size);
+        for second_number in 1..=70 {
+            app.update(Event::Tick, second(second_number));
+        }
+        app.update(at(second(71), vec![gone("/locks/billing", 4713, 0x1d)]), second(71));
+        app.update(at(second(72), vec![gone("/locks/billing", 4711, 0x1b)]), second(72));
+        app.update(Event::Tick, second(75));
+        app.update(at(second(75), vec![gone("/locks/billing", 4712, 0x1c)]), second(75));
+        app.update(Event::Tick, second(78));
+        after(app, "/billing\n\ni")
+    });
+    show("history-finding", |size| {
+        let mut app = live(size);
+        for second_number in 1..=70 {
+            app.update(Event::Tick, second(second_number));
+        }
+        after(app, "\nik")
+    });
+    show("history-filtered", |size| after(live(size), "i/nobody\n"));
 }
 
 fn after(mut app: App, keys: &str) -> App {

@@ -15,6 +15,7 @@ macro_rules! cursor_in {
 
 mod audit;
 mod clients;
+mod history;
 mod locks;
 mod queue;
 mod session_places;
@@ -24,6 +25,7 @@ mod waits;
 
 pub use audit::AuditEntries;
 pub use clients::Clients;
+pub use history::{History, HistoryId, HistoryRow};
 pub use locks::Locks;
 pub use queue::{Queue, QueueRow};
 pub use session_places::{SessionPlaceRow, SessionPlaces};

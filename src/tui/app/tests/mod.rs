@@ -3,6 +3,7 @@
 mod audit;
 mod contend;
 mod delete;
+mod history;
 mod live;
 mod locks;
 mod property;

@@ -1,0 +1,262 @@
+//! History: what happened to one lock, newest last, and who holds it now.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use crate::diagnose::{Code, Severity};
+use crate::queue::{ContenderId, LockName};
+use crate::recipe::RequestMode;
+use crate::report::rfc3339;
+use crate::tui::app::list::{FixedOrder, ListScreen};
+use crate::tui::app::{App, Filter, Pane, Rows};
+use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
+
+/// Holders listed at most: only a semaphore has more than one, or a lock that is read.
+const MAX_HOLDERS: usize = 100;
+
+pub struct History;
+
+/// Which row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryId {
+    /// An entry of the history.
+    Past(u64),
+    /// Who holds the lock now.
+    Holder(ContenderId),
+}
+
+#[derive(Clone, Debug)]
+pub struct HistoryRow<'a> {
+    id: HistoryId,
+    pub entry: Cow<'a, HistoryEntry>,
+}
+
+/// The rows of the open lock that pass the filter. There are a few hundred at the most.
+pub struct HistoryRows<'a>(Vec<HistoryRow<'a>>);
+
+impl Rows<HistoryId> for HistoryRows<'_> {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn rank(&self, id: &HistoryId) -> Option<usize> {
+        self.0.iter().position(|row| row.id == *id)
+    }
+
+    fn id(&self, rank: usize) -> Option<HistoryId> {
+        self.0.get(rank).map(|row| row.id.clone())
+    }
+}
+
+impl App {
+    /// The history of the lock that was opened last: what is over, oldest first, and then who holds it.
+    fn history(&self) -> HistoryRows<'_> {
+        let world = self.world();
+        let past = world.opened().into_iter().flat_map(|lock| world.histories().of(lock));
+        let past = past.map(|(number, entry)| HistoryRow { id: HistoryId::Past(*number), entry: Cow::Borrowed(entry) });
+        let lock = world.open_lock();
+        let holders = lock.into_iter().flat_map(|lock| lock.rows(0..lock.holding().min(MAX_HOLDERS)));
+        let holders = holders.map(|row| {
+            let stay = Stay::of(row.contender, world.table(), self.now());
+            HistoryRow { id: HistoryId::Holder(row.contender.id()), entry: Cow::Owned(HistoryEntry::Stay(stay)) }
+        });
+        let all = past.chain(holders);
+        HistoryRows(all.filter(|row| takes(&self.history_filter, &row.entry)).collect())
+    }
+
+    /// How many rows there are, whether they pass the filter or not, and how many are forgotten.
+    pub fn history_size(&self) -> (usize, u64) {
+        let world = self.world();
+        let Some(lock) = world.opened() else { return (0, 0) };
+        let holders = world.open_lock().map_or(0, |lock| lock.holding().min(MAX_HOLDERS));
+        (world.histories().of(lock).count() + holders, world.histories().forgotten(lock))
+    }
+
+    /// The entry that is selected in History.
+    pub(in crate::tui::app) fn selected_history_entry(&self) -> Option<HistoryRow<'_>> {
+        self.history().0.into_iter().nth(self.cursors.history.rank())
+    }
+
+    /// Shows the history of the lock that is selected in Locks, or was opened last.
+    pub(in crate::tui::app) fn go_to_history(&mut self) {
+        use crate::tui::app::Screen;
+
+        if self.screen() == Screen::Locks {
+            self.open_selected();
+        }
+        if self.opened().is_none() {
+            return self.show_failure("Select a lock in Locks first.".to_owned());
+        }
+        if self.screen() != Screen::History {
+            self.cursors.history = crate::tui::app::Cursor::last();
+            self.go(Screen::History);
+        }
+    }
+}
+
+fn takes(filter: &Filter, entry: &HistoryEntry) -> bool {
+    if filter.is_empty() {
+        return true;
+    }
+    match entry {
+        HistoryEntry::Stay(stay) => {
+            let session = stay.session.map(|session| session.to_string());
+            let (name, address) = (stay.client.name.as_deref(), stay.client.address.as_deref());
+            let texts = [Some(&*stay.node), name, address, stay.data(), session.as_deref(), Some(stay.end.id())];
+            texts.into_iter().flatten().any(|text| filter.is_in(text))
+        }
+        HistoryEntry::Finding { finding, .. } => {
+            let texts = [finding.code.id(), &finding.summary, &finding.remedy];
+            texts.into_iter().chain(finding.node.as_deref()).any(|text| filter.is_in(text))
+        }
+    }
+}
+
+impl ListScreen<App> for History {
+    type Id = HistoryId;
+    type Row<'a> = HistoryRow<'a>;
+    type Order = FixedOrder;
+
+    fn rows<'a>(&self, app: &'a App) -> impl Rows<HistoryId> + 'a {
+        app.history()
+    }
+
+    fn row<'a>(&self, app: &'a App, rank: usize) -> Option<HistoryRow<'a>> {
+        app.history().0.into_iter().nth(rank)
+    }
+
+    cursor_in!(history: HistoryId);
+
+    /// The client's session, of a finding its text.
+    fn copied(&self, _: &App, row: HistoryRow<'_>) -> Option<String> {
+        match &*row.entry {
+            HistoryEntry::Stay(stay) => Some(stay.session.map_or_else(|| stay.node.to_string(), |id| id.to_string())),
+            HistoryEntry::Finding { finding, .. } => Some(format!("{}: {}", finding.code, finding.summary)),
+        }
+    }
+
+    fn open(&self, app: &mut App) {
+        app.go_to_pane(Pane::Details);
+    }
+
+    fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
+        Some(&app.history_filter)
+    }
+
+    fn set_filter(&self, app: &mut App, filter: Filter) {
+        app.history_filter = filter;
+    }
+
+    fn changes_with_time(&self, app: &App) -> bool {
+        app.world().open_lock().is_some_and(|lock| lock.holding() > 0)
+    }
+
+    fn exported(&self, app: &App) -> Result<String, String> {
+        let lock = app.opened().ok_or("No lock is open.")?;
+        let rows = app.history().0;
+        let stays =
+            || rows.iter().filter_map(|row| if let HistoryEntry::Stay(stay) = &*row.entry { Some(stay) } else { None });
+        app.as_json(HistoryExport {
+            holds: stays().filter(|stay| stay.end != StayEnd::Left).map(|stay| StayFacts::new(lock, stay)).collect(),
+            waits: stays().filter(|stay| stay.end == StayEnd::Left).map(|stay| StayFacts::new(lock, stay)).collect(),
+            findings: rows.iter().filter_map(|row| FindingFacts::new(lock, &row.entry)).collect(),
+            forgotten: app.history_size().1,
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct HistoryExport<'a> {
+    holds: Vec<StayFacts<'a>>,
+    /// Those that never held.
+    waits: Vec<StayFacts<'a>>,
+    findings: Vec<FindingFacts<'a>>,
+    /// Older entries that are not kept.
+    forgotten: u64,
+}
+
+/// A stay in the queue, as JSON.
+#[derive(Serialize)]
+struct StayFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    node: &'a str,
+    mode: Option<RequestMode>,
+    session: Option<String>,
+    /// Its address, as a server listed it last.
+    client: Option<&'a str>,
+    /// What its node calls it.
+    client_name: Option<&'a str>,
+    /// The beginning of it, where it is text.
+    data: Option<&'a str>,
+    /// `null` when it was not seen.
+    enqueued_at: Option<String>,
+    acquired_at: Option<String>,
+    /// When it was gone, by whatever end; `null`: it still holds.
+    released_at: Option<String>,
+    waited_ms: Option<u64>,
+    held_at_least_ms: Option<u64>,
+    held_at_most_ms: Option<u64>,
+    end: &'static str,
+    /// Whether it ended while there was no connection, some time before `released_at`.
+    end_unseen: bool,
+}
+
+impl<'a> StayFacts<'a> {
+    fn new(lock: &'a LockName, stay: &'a Stay) -> Self {
+        let millis = |time: std::time::Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let known = stay.known.as_deref();
+        Self {
+            lock: lock.path.as_str(),
+            name: lock.name.as_deref(),
+            node: &stay.node,
+            mode: known.map(|known| known.mode),
+            session: stay.session.map(|session| session.to_string()),
+            client: stay.client.address.as_deref(),
+            client_name: stay.client.name.as_deref(),
+            data: stay.data(),
+            enqueued_at: known.and_then(|known| known.came_at).and_then(rfc3339),
+            acquired_at: known.and_then(|known| known.acquired_at).and_then(rfc3339),
+            released_at: (stay.end != StayEnd::Open).then(|| rfc3339(stay.until)).flatten(),
+            waited_ms: stay.waited.map(millis),
+            held_at_least_ms: stay.held.map(|held| millis(held.at_least)),
+            held_at_most_ms: stay.held.map(|held| millis(held.at_most)),
+            end: stay.end.id(),
+            end_unseen: stay.end_unseen,
+        }
+    }
+}
+
+/// A finding, as JSON.
+#[derive(Serialize)]
+struct FindingFacts<'a> {
+    lock: &'a str,
+    name: Option<&'a str>,
+    code: Code,
+    severity: Severity,
+    node: Option<&'a str>,
+    /// `null` when that is forgotten.
+    raised_at: Option<String>,
+    /// `null` while it is so.
+    cleared_at: Option<String>,
+    summary: &'a str,
+    remedy: &'a str,
+}
+
+impl<'a> FindingFacts<'a> {
+    fn new(lock: &'a LockName, entry: &'a HistoryEntry) -> Option<Self> {
+        let HistoryEntry::Finding { raised_at, cleared_at, finding } = entry else { return None };
+        Some(Self {
+            lock: lock.path.as_str(),
+            name: lock.name.as_deref(),
+            code: finding.code,
+            severity: finding.severity,
+            node: finding.node.as_deref(),
+            raised_at: raised_at.and_then(rfc3339),
+            cleared_at: cleared_at.and_then(rfc3339),
+            summary: &finding.summary,
+            remedy: &finding.remedy,
+        })
+    }
+}

@@ -1,0 +1,145 @@
+//! What stands in a history: stays in the queue, and findings.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::diagnose::Finding;
+use crate::queue::{ClientIdentity, Contender, ContenderId, HoldBounds, LockEvent, LockTable};
+use crate::recipe::RequestMode;
+use crate::znode::{SessionId, Timestamp};
+
+/// Bytes of a contender's data that are kept.
+const MAX_DATA: usize = 64;
+
+/// One line of a lock's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HistoryEntry {
+    /// Somebody held the lock, or waited for it in vain.
+    Stay(Stay),
+    /// Something was wrong.
+    Finding {
+        /// When it was found, by this machine's clock; `None` once that is forgotten.
+        raised_at: Option<Timestamp>,
+        /// When it was mended; `None` while it is not.
+        cleared_at: Option<Timestamp>,
+        finding: Arc<Finding>,
+    },
+}
+
+/// How a stay in the queue ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StayEnd {
+    /// It holds still.
+    Open,
+    /// The holder's node is gone, and nothing proves that its session had expired.
+    Released,
+    /// Its session expired.
+    Expired,
+    /// It gave up before its turn.
+    Left,
+    /// It was deleted from this console.
+    Deleted,
+}
+
+impl StayEnd {
+    /// The name in JSON and on the screen.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Released => "released",
+            Self::Expired => "expired",
+            Self::Left => "left",
+            Self::Deleted => "deleted",
+        }
+    }
+
+    /// What the event says of who is gone; `None` for other events.
+    pub(super) fn of(event: LockEvent) -> Option<Self> {
+        match event {
+            LockEvent::Released => Some(Self::Released),
+            LockEvent::Expired => Some(Self::Expired),
+            LockEvent::Left => Some(Self::Left),
+            _ => None,
+        }
+    }
+}
+
+/// One contender in the queue of a lock, from its coming to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stay {
+    /// The node by which it stood there at the end.
+    pub node: Arc<str>,
+    pub contender: Option<ContenderId>,
+    pub session: Option<SessionId>,
+    /// Who it was, as far as was known when it ended.
+    pub client: ClientIdentity,
+    /// What is known of it besides; `None` where nobody looked at it before it was gone.
+    pub known: Option<Box<Known>>,
+    /// How long it waited until it held or left; `None` where that was not seen.
+    pub waited: Option<Duration>,
+    /// How long it held; `None` when it never did.
+    pub held: Option<HoldBounds>,
+    /// When it ended, or up to when it is counted while it has not, by this machine's clock.
+    pub until: Timestamp,
+    pub end: StayEnd,
+    /// Whether it ended while there was no connection: some time before `until`.
+    pub end_unseen: bool,
+}
+
+/// What is known of a contender as long as it stands in the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Known {
+    pub mode: RequestMode,
+    /// The beginning of its data, where that is text.
+    pub data: Option<String>,
+    /// When its node was created, by the server's clock.
+    pub created_at: Timestamp,
+    /// When it was seen to come, by this machine's clock; `None` when it was there already.
+    pub came_at: Option<Timestamp>,
+    /// When it was seen to become a holder, by this machine's clock; `None` for who never did, and for who held already.
+    pub acquired_at: Option<Timestamp>,
+}
+
+impl Stay {
+    /// A contender as it stands in its queue, counted up to a time.
+    pub fn of(contender: &Contender, table: &LockTable, until: Timestamp) -> Self {
+        let came_at = contender.contends_since(table.clock_ahead_ms());
+        let bytes = contender.data.bytes();
+        let text = std::str::from_utf8(bytes).ok().map(|text| text.chars().take(MAX_DATA).collect::<String>());
+        Self {
+            node: Arc::clone(&contender.node),
+            contender: Some(contender.id()),
+            session: contender.session,
+            client: table.identity_of(contender),
+            waited: contender.acquired_at.map(|acquired| acquired.since(came_at)),
+            held: table.hold_bounds(contender, until),
+            until,
+            end: StayEnd::Open,
+            end_unseen: false,
+            known: Some(Box::new(Known {
+                mode: contender.mode,
+                data: text.filter(|text| !text.trim().is_empty()),
+                created_at: contender.created_at,
+                came_at: contender.enqueued_at,
+                acquired_at: contender.acquired_at,
+            })),
+        }
+    }
+
+    /// Since when it has held, by this machine's clock: the earliest and the latest time, the same twice where it is known.
+    pub fn held_since(&self) -> Option<(Timestamp, Timestamp)> {
+        let held = self.held?;
+        let before = |held: Duration| {
+            Timestamp(self.until.0.saturating_sub(i64::try_from(held.as_millis()).unwrap_or(i64::MAX)))
+        };
+        match self.known.as_ref().and_then(|known| known.acquired_at) {
+            Some(acquired) => Some((acquired, acquired)),
+            None => Some((before(held.at_most), before(held.at_least))),
+        }
+    }
+
+    /// The beginning of its data; `None` where that is empty, no text or not known.
+    pub fn data(&self) -> Option<&str> {
+        self.known.as_ref()?.data.as_deref()
+    }
+}

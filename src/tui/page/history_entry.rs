@@ -1,0 +1,112 @@
+//! All that is known of one entry of a lock's history.
+
+use super::{Sign, Tone, Writer};
+use crate::diagnose::Severity;
+use crate::queue::{ClientIdentity, HoldBounds};
+use crate::text::human::{date_and_time, duration, exact_time};
+use crate::text::{Charset, Keep, fit};
+use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
+use crate::znode::Timestamp;
+
+/// Columns of a node's name in the title.
+const MAX_TITLE: usize = 50;
+
+/// What it is about.
+pub fn title(entry: &HistoryEntry, charset: Charset) -> String {
+    match entry {
+        HistoryEntry::Stay(stay) => fit(&stay.node, MAX_TITLE, Keep::Ends, charset),
+        HistoryEntry::Finding { finding, .. } => finding.code.to_string(),
+    }
+}
+
+pub fn write(page: &mut Writer, entry: &HistoryEntry, utc: bool) {
+    match entry {
+        HistoryEntry::Stay(stay) => write_stay(page, stay, utc),
+        HistoryEntry::Finding { raised_at, cleared_at, finding } => {
+            let sign = match finding.severity {
+                Severity::Critical => Sign::Bad,
+                Severity::Warning => Sign::Warning,
+                Severity::Info => Sign::Info,
+            };
+            page.add(Some(sign), Some("what"), &format!("{}: {}", finding.code, finding.summary), Tone::Strong);
+            page.fact("remedy", &finding.remedy, Tone::Text);
+            page.fact("when", &span_of(*raised_at, *cleared_at, utc), Tone::Text);
+            if let Some(node) = &finding.node {
+                page.fact("node", node, Tone::Text);
+            }
+        }
+    }
+}
+
+fn span_of(raised_at: Option<Timestamp>, cleared_at: Option<Timestamp>, utc: bool) -> String {
+    let raised = raised_at
+        .map_or("found at a time that is forgotten".to_owned(), |at| format!("found at {}", date_and_time(at, utc)));
+    match (raised_at, cleared_at) {
+        (_, None) => format!("{raised}; it is so still"),
+        (Some(from), Some(at)) => {
+            format!("{raised}; mended at {}, after {}", exact_time(at, utc), duration(at.since(from)))
+        }
+        (None, Some(at)) => format!("{raised}; mended at {}", exact_time(at, utc)),
+    }
+}
+
+fn write_stay(page: &mut Writer, stay: &Stay, utc: bool) {
+    page.fact("who", &stay.client.in_sentence(stay.until), Tone::Strong);
+    if let Some(data) = stay.data().filter(|data| ClientIdentity::name_in(data.as_bytes()).is_none()) {
+        page.fact("data", data, Tone::Text);
+    }
+    let session = stay.session.map_or_else(|| "none: no session's end deletes it".to_owned(), |id| id.to_string());
+    page.fact("session", &session, Tone::Text);
+    page.fact("came", &came(stay, utc), Tone::Text);
+    if let Some(held) = stay.held {
+        page.fact("held", &held_for(stay, held, utc), Tone::Text);
+    } else if stay.end != StayEnd::Left {
+        page.fact("held", "not known for how long", Tone::Unsure);
+    }
+    let tone = if matches!(stay.end, StayEnd::Expired | StayEnd::Deleted) { Tone::Careful } else { Tone::Text };
+    page.fact("end", &end(stay, utc), tone);
+    page.fact("node", &stay.node, Tone::Text);
+}
+
+fn came(stay: &Stay, utc: bool) -> String {
+    let waited = stay.waited.map(|waited| format!("; waited for {}", duration(waited))).unwrap_or_default();
+    match stay.known.as_deref() {
+        None => format!("not seen{waited}"),
+        Some(known) => match known.came_at {
+            Some(at) => format!("at {}{waited}", date_and_time(at, utc)),
+            None => format!(
+                "before this console looked; its node was created at {} by the server's clock{waited}",
+                date_and_time(known.created_at, utc)
+            ),
+        },
+    }
+}
+
+fn held_for(stay: &Stay, held: HoldBounds, utc: bool) -> String {
+    let time = if held.is_exact() {
+        duration(held.at_least)
+    } else {
+        format!("at least {}, at most {}", duration(held.at_least), duration(held.at_most))
+    };
+    let since = stay.held_since().map(|(earliest, latest)| match earliest == latest {
+        true => format!("since {}", exact_time(latest, utc)),
+        false => format!("since some time between {} and {}", exact_time(earliest, utc), exact_time(latest, utc)),
+    });
+    format!("{time}, {}", since.unwrap_or_default())
+}
+
+fn end(stay: &Stay, utc: bool) -> String {
+    let at = date_and_time(stay.until, utc);
+    let text = match stay.end {
+        StayEnd::Open => return "it holds the lock now".to_owned(),
+        StayEnd::Released => "released",
+        StayEnd::Expired => "its session expired",
+        StayEnd::Left => "gave up before its turn",
+        StayEnd::Deleted => "deleted from this console",
+    };
+    if stay.end_unseen {
+        format!("{text} while there was no connection, before {at}")
+    } else {
+        format!("{text} at {at}")
+    }
+}
