@@ -35,7 +35,7 @@ pub(super) fn planned(
         liveness,
         client: connection.map(|(_, connection)| connection.client.clone()),
         evidence: sentences::evidence(table_at, lock, &row, liveness),
-        then: sentences::then(lock, &row, &outlook),
+        then: sentences::then(table_at, lock, &row, &outlook),
         acquires_next: outlook.acquires,
         risks: sentences::risks(lock, &row, liveness),
         confirmation: confirmation(&row, liveness),

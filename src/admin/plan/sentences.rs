@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::next::Outlook;
 use super::{OwnerLiveness, PlannedNode};
 use crate::diagnose::TableAt;
-use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
+use crate::queue::{ClientIdentity, Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::{LockKind, Recipe};
 use crate::server_view::{Liveness, ServerView};
 use crate::text::human;
@@ -31,19 +31,22 @@ fn of_owner(table_at: &TableAt<'_>, contender: &Contender, liveness: OwnerLivene
         return "no session owns it, so it stays until somebody deletes it".to_owned();
     };
     let view = table_at.view();
+    // With where it was connected from.
+    let who = || ClientIdentity { name: None, ..table_at.identity(contender) }.in_sentence(table_at.now());
     match liveness {
         OwnerLiveness::Ghost => {
-            format!("every server answered, and none lists session {session}: nobody can release this node")
+            format!("every server answered, and none lists {}: nobody can release this node", who())
         }
         OwnerLiveness::Ownerless => "no session owns it, so it stays until somebody deletes it".to_owned(),
         OwnerLiveness::Expiring { within: Some(within) } => format!(
-            "session {session} has no connection to any server: the servers delete the node in {}, unless its client \
-             reconnects",
+            "{} has no connection to any server: the servers delete the node in {}, unless its client reconnects",
+            who(),
             human::countdown(within)
         ),
         OwnerLiveness::Expiring { within: None } => format!(
-            "session {session} has no connection to any server: the servers delete the node when the session expires, \
-             unless its client reconnects"
+            "{} has no connection to any server: the servers delete the node when the session expires, unless its client \
+             reconnects",
+            who()
         ),
         OwnerLiveness::Live => of_live(view, session),
         OwnerLiveness::Suspect => of_suspect(view, session),
@@ -85,7 +88,7 @@ fn of_suspect(view: &ServerView, session: SessionId) -> String {
 }
 
 /// Who acquires when the plan is carried out.
-pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
+pub(super) fn then(table_at: &TableAt<'_>, lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) -> String {
     if lock.kind() == LockKind::SingleNode {
         return "the lock is free, and whoever creates the node first acquires it".to_owned();
     }
@@ -94,9 +97,13 @@ pub(super) fn then(lock: &LockQueue, row: &ContenderRow<'_>, outlook: &Outlook) 
             0 => String::new(),
             others => format!(", and {others} more with it"),
         };
-        let owner =
-            first.session.map_or_else(|| "owned by no session".to_owned(), |session| format!("session {session}"));
-        return format!("{} ({owner}) acquires next{with}", first.node);
+        return match first.session {
+            Some(session) => {
+                let who = table_at.table().identity(session).in_sentence(table_at.now());
+                format!("{}, of {who}, acquires next{with}", first.node)
+            }
+            None => format!("{} (owned by no session) acquires next{with}", first.node),
+        };
     }
     match &outlook.keeps {
         Some(holder) => format!("nobody acquires: {} still holds", holder.node),

@@ -2,7 +2,7 @@
 
 use super::TimelineEntry;
 use crate::admin::audit::AuditEntry;
-use crate::queue::{Contender, LockQueue};
+use crate::queue::{ClientIdentity, Contender, LockQueue};
 use crate::tui::page::audit_entry::NO_OUTCOME;
 use crate::znode::SessionId;
 
@@ -47,6 +47,11 @@ impl Filter {
         } else {
             text.to_lowercase().contains(&self.folded)
         }
+    }
+
+    /// Whether it is part of what a client is called, or of its address.
+    pub(super) fn is_in_client(&self, client: &ClientIdentity) -> bool {
+        client.name.iter().chain(&client.address).any(|text| self.is_in(text))
     }
 
     fn is_in_session(&self, session: Option<SessionId>) -> bool {
@@ -96,7 +101,7 @@ impl Filter {
             || (entry.outcome.is_none() && self.is_in(NO_OUTCOME))
     }
 
-    /// Whether a line of the timeline passes: by its kind, its lock, its node, its session or its finding.
+    /// Whether a line of the timeline passes: by its kind, its lock, its node, its client or its finding.
     pub fn takes_timeline_entry(&self, entry: &TimelineEntry) -> bool {
         self.is_empty()
             || self.is_in(entry.event())
@@ -105,7 +110,9 @@ impl Filter {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })
             || match entry {
-                TimelineEntry::Happening(happening) => self.is_in_session(happening.session),
+                TimelineEntry::Happening(happening) => {
+                    self.is_in_session(happening.session) || self.is_in_client(&happening.client)
+                }
                 TimelineEntry::Deletion { session, ending, .. } => {
                     self.is_in_session(*session) || self.is_in(ending.id())
                 }

@@ -51,6 +51,7 @@ impl App {
                 &Known {
                     session: id,
                     view: table_at.view(),
+                    last: table_at.table().last_connection(id),
                     owner,
                     holds: detail.holds(),
                     awaits: places - detail.holds(),

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use super::cursor::Rows;
 use super::filter::Filter;
 use crate::diagnose::{OwnerState, SessionLocks, TableAt, session_locks};
+use crate::queue::ClientIdentity;
 use crate::znode::SessionId;
 
 /// A column of Sessions that it can be sorted by.
@@ -17,7 +18,7 @@ pub enum SessionOrder {
     Liveness,
     Holds,
     Waits,
-    /// By the client's address; unknown ones last.
+    /// By what the client is called, else by its address; unknown ones last.
     Client,
     /// Who was heard of longest ago first.
     Heard,
@@ -91,9 +92,8 @@ impl SessionRows {
         }
         let locks = row.holds.iter().chain(row.awaits.iter().map(|(lock, _)| lock));
         let mut paths = locks.filter_map(|id| table_at.table().lock(*id)).map(|lock| lock.path().as_str());
-        let client = table_at.view().connection_of(row.session).map(|(_, connection)| connection.client.as_str());
         self.filter.takes_session(row.session)
-            || client.is_some_and(|client| self.filter.is_in(client))
+            || self.filter.is_in_client(&table_at.table().identity(row.session))
             || paths.any(|path| self.filter.is_in(path))
     }
 }
@@ -130,9 +130,10 @@ fn key(by: SessionOrder, row: &SessionLocks, table_at: TableAt<'_>) -> SessionSo
         }
         SessionOrder::Holds => most(row.holds.len()),
         SessionOrder::Waits => most(row.awaits.len()),
-        SessionOrder::Client => match connection() {
-            Some(connection) => SessionSortKey(0, None, connection.client.clone()),
-            None => SessionSortKey(1, None, String::new()),
+        SessionOrder::Client => match table_at.table().identity(row.session) {
+            ClientIdentity { name: Some(name), .. } => SessionSortKey(0, None, name.to_string()),
+            ClientIdentity { address: Some(address), .. } => SessionSortKey(0, None, address.to_string()),
+            _ => SessionSortKey(1, None, String::new()),
         },
         SessionOrder::Heard => {
             let heard = connection().and_then(|connection| connection.last_heard);

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::{Tone, Writer};
 use crate::diagnose::{Facts, OwnerState, WatchTarget};
-use crate::queue::{Contender, ContenderRow, ContenderState, HeldSince, HoldBounds, LockQueue, LockTable};
+use crate::queue::{
+    Contender, ContenderRow, ContenderState, HeldSince, HoldBounds, LastConnection, LockQueue, LockTable,
+};
 use crate::recipe::{RequestMode, Role};
 use crate::server_view::{Connection, Liveness};
 use crate::text::human::{count, countdown, date_and_time, duration, plural, time_of_day};
@@ -133,14 +135,20 @@ impl Selected<'_> {
         self.table.view().liveness(session) == Liveness::Unproven
     }
 
-    /// The client at the other end, the server that it is connected to, and what it did last.
+    /// The client at the other end, the server that it is connected to or was, and what it did last.
     fn client(&self) -> Option<String> {
-        let (session, connection) = self.row.contender.session.zip(self.facts.connection)?;
-        let (server, _) = self.table.view().connection_of(session)?;
+        let LastConnection { connection, server, last_listed } =
+            self.table.last_connection(self.row.contender.session?)?;
         let since =
             connection.established.map_or(String::new(), |made| format!(" since {}", time_of_day(made, self.utc)));
         let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();
-        Some(format!("{} on {}{since}{last}", connection.client, server.address))
+        Some(match last_listed {
+            None => format!("{} on {server}{since}{last}", connection.client),
+            Some(until) => {
+                let until = time_of_day(until, self.utc);
+                format!("was {} until {until}, on {server}{since}{last}", connection.client)
+            }
+        })
     }
 
     /// What it watches, where the servers report it.

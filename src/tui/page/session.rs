@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::details::last_request;
 use super::{Columns, Tone, Writer};
 use crate::diagnose::OwnerState;
+use crate::queue::LastConnection;
 use crate::server_view::{Liveness, ServerView};
 use crate::text::Keep;
 use crate::text::human::{count, countdown, date_and_time, duration, exact_time, plural, time_of_day};
@@ -18,6 +19,8 @@ pub const EVENT_COLUMNS: Columns = Columns { label: 14, ..Columns::TEXT };
 pub struct Known<'a> {
     pub session: SessionId,
     pub view: &'a ServerView,
+    /// Its connection, also when no server lists it any more.
+    pub last: Option<LastConnection<'a>>,
     /// Whether it lives, and how long it still has while it is not heard.
     pub owner: (OwnerState, Option<Duration>),
     pub holds: usize,
@@ -100,10 +103,14 @@ impl Known<'_> {
     }
 
     fn connection(&self, page: &mut Writer) {
-        let Some((server, connection)) = self.view.connection_of(self.session) else { return };
+        let Some(LastConnection { connection, server, last_listed }) = self.last else { return };
         let since =
             connection.established.map_or(String::new(), |made| format!(" since {}", date_and_time(made, self.utc)));
-        page.fact("client", &format!("{} on {}{since}", connection.client, server.address), Tone::Text);
+        let (was, until) = match last_listed {
+            None => ("", String::new()),
+            Some(at) => ("was ", format!(" until {},", time_of_day(at, self.utc))),
+        };
+        page.fact("client", &format!("{was}{}{until} on {server}{since}", connection.client), Tone::Text);
         let heard = connection.last_heard.map(|heard| format!("{} ago", duration(self.now.since(heard))));
         let last = connection.last_operation.as_deref().map(last_request).unwrap_or_default();
         page.fact("heard", &format!("{}{last}", heard.as_deref().unwrap_or("not reported")), Tone::Text);

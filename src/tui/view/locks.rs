@@ -9,7 +9,7 @@ use ratatui::style::Style;
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use super::who::{lifetime, who};
+use super::who::{client_style, lifetime, who};
 use crate::diagnose::{Code, Severity};
 use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
@@ -154,10 +154,11 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         LockColumn::Recipe => Cell::new(view.fit(lock.recipe().title(), width, Keep::Start), plain),
         LockColumn::Holder => match lock.first_holder() {
             None => Cell::new(if lock.is_empty() { "free" } else { "-" }, theme.dim),
-            Some(holder) => match holder.session {
-                Some(id) => Cell::new(who(view, id, width), plain),
-                None => Cell::new(view.fit("no session", width, Keep::Start), view.data(theme.wait)),
-            },
+            Some(holder) => {
+                let client = view.app.world().table().identity_of(holder);
+                let style = if client.session.is_some() { client_style(view, &client) } else { view.data(theme.wait) };
+                Cell::new(who(view, &client, width), style)
+            }
         },
         LockColumn::Data => {
             let data = lock.first_holder().map(|holder| fit_bytes(holder.data.bytes(), width, signs.charset));

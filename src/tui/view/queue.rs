@@ -63,7 +63,7 @@ const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::text(QueueColumn::Mode, "", 1, 1, 0),
     Column::text(QueueColumn::State, "STATE", 9, 9, 0),
     Column::text(QueueColumn::Session, "SESSION", 9, 18, 5),
-    Column::text(QueueColumn::Client, "CLIENT", 15, 21, 1),
+    Column::text(QueueColumn::Client, "CLIENT", 15, 30, 1),
     Column::text(QueueColumn::Liveness, "LIVENESS", 12, 24, 0),
     Column::number(QueueColumn::Age, "AGE", 6, 0),
     Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
@@ -155,10 +155,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
             match column.key {
                 QueueColumn::State => Cell::new(format!("{} waits", theme.signs.waits), theme.wait),
                 QueueColumn::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
-                QueueColumn::Client => {
-                    let known = client(view, *id).unwrap_or(theme.signs.unknown);
-                    Cell::new(view.fit(known, width, Keep::Start), plain)
-                }
+                QueueColumn::Client => client(view, &app.world().table().identity(*id), width),
                 // Nobody knows since when it waits.
                 QueueColumn::Liveness => {
                     let (text, style) = life(view, table_at.owner_state(*id, app.now()));
@@ -235,10 +232,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
-        QueueColumn::Client => match contender.session.and_then(|id| client(view, id)) {
-            Some(client) => Cell::new(view.fit(client, width, Keep::Start), plain),
-            None => Cell::new(signs.unknown, theme.dim),
-        },
+        QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
         QueueColumn::Liveness => {
             let (text, style) = life(view, (facts.owner, facts.expires_in));
             let text = countdown_of(view, facts, width).unwrap_or(text);

@@ -8,7 +8,7 @@
 use super::View;
 use super::list::{ListTitle, ListView, MARK_WIDTH};
 use super::queue::{number, waits_for, watches};
-use super::who::who;
+use super::who::who_is;
 use crate::queue::ContenderState;
 use crate::text::human::{bounded, count, duration};
 use crate::text::{Keep, session};
@@ -49,7 +49,7 @@ impl ListView for SessionPlaces {
             usize::from(view.app.layout().map_or(80, |layout| layout.main.width)).saturating_sub(MARK_WIDTH.into());
         let name = detail.session().map_or_else(
             || "Session".to_owned(),
-            |id| match who(view, id, (room / 2).min(60)) {
+            |id| match who_is(view, id, (room / 2).min(60)) {
                 name if name.starts_with("0x") => format!("Session {}", session(id, 18, view.theme.signs.charset)),
                 name => name,
             },

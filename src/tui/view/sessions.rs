@@ -31,7 +31,7 @@ pub enum SessionColumn {
 
 const COLUMNS: &[Column<SessionColumn>] = &[
     Column::text(SessionColumn::Session, "SESSION", 9, 18, 0),
-    Column::text(SessionColumn::Client, "CLIENT", 15, 21, 1),
+    Column::text(SessionColumn::Client, "CLIENT", 15, 30, 1),
     Column::text(SessionColumn::Liveness, "LIVENESS", 12, 13, 0),
     Column::number(SessionColumn::Heard, "HEARD", 6, 3),
     Column::number(SessionColumn::Timeout, "TIMEOUT", 7, 5),
@@ -96,10 +96,7 @@ fn cell(view: View<'_>, row: &SessionLocks, column: Placed<SessionColumn>) -> Ce
         SessionColumn::Session => {
             Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
         }
-        SessionColumn::Client => match client(view, row.session) {
-            Some(client) => Cell::new(view.fit(client, columns, Keep::Start), plain),
-            None => unknown(),
-        },
+        SessionColumn::Client => client(view, &table_at.table().identity(row.session), columns),
         SessionColumn::Liveness => {
             let (text, style) = life(view, table_at.owner_state(row.session, row.since));
             Cell::new(view.fit(&text, columns, Keep::Start), style)

@@ -6,11 +6,12 @@ use ratatui::style::Style;
 
 use super::View;
 use super::list::{ListTitle, ListView};
+use super::who::who;
 use crate::admin::Ending;
 use crate::diagnose::Finding;
-use crate::queue::{Happening, LockEvent, LockName};
+use crate::queue::{ClientIdentity, Happening, LockEvent, LockName};
+use crate::text::Keep;
 use crate::text::human::{count, duration, exact_time, plural};
-use crate::text::{Keep, session};
 use crate::tui::app::{ListScreen, TimelineEntry, TimelineList};
 use crate::tui::widget::table::{Cell, Column, Placed, row};
 use crate::znode::{Sequence, Timestamp};
@@ -21,7 +22,7 @@ pub enum TimelineColumn {
     Event,
     Lock,
     Sequence,
-    Session,
+    Client,
     Waited,
     Held,
     Queue,
@@ -35,7 +36,7 @@ const COLUMNS: &[Column<TimelineColumn>] = &[
     Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
     Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
     Column::number(TimelineColumn::Sequence, "SEQ", 7, 4),
-    Column::text(TimelineColumn::Session, "SESSION", 9, 18, 3),
+    Column::text(TimelineColumn::Client, "CLIENT", 15, 36, 3),
     Column::number(TimelineColumn::Waited, "WAITED", 6, 1),
     Column::number(TimelineColumn::Held, "HELD", 6, 1),
     Column::number(TimelineColumn::Queue, "QUEUE", 6, 5),
@@ -119,10 +120,16 @@ fn cell(view: View<'_>, happening: &Happening, column: Placed<TimelineColumn>) -
             let sequence = happening.node.as_deref().and_then(Sequence::split).map(|(_, Sequence(number))| number);
             Cell::new(sequence.map_or_else(String::new, |number| number.to_string()), theme.text)
         }
-        TimelineColumn::Session => {
-            let id = happening.session.map(|id| session(id, width, theme.signs.charset));
-            Cell::new(id.unwrap_or_default(), theme.text)
-        }
+        // Who came a moment ago was not listed by any server then.
+        TimelineColumn::Client => match (&happening.client, happening.session) {
+            (client, Some(session)) if client.address.is_none() => {
+                let known = view.app.world().table().identity(session);
+                let known = ClientIdentity { name: client.name.clone().or(known.name.clone()), ..known };
+                Cell::new(who(view, &known, width), theme.text)
+            }
+            (client, _) if happening.node.is_some() => Cell::new(who(view, client, width), theme.text),
+            _ => Cell::new("", theme.text),
+        },
         TimelineColumn::Waited => Cell::new(span(happening.waited_ms), theme.wait),
         // Who gets the lock as soon as it comes has held it for no time: not worth a figure.
         TimelineColumn::Held if happening.event != LockEvent::Enqueued => {

@@ -15,7 +15,7 @@ use ratatui::widgets::Widget;
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use super::who::{life, lifetime, who};
+use super::who::{life, lifetime, who_is};
 use crate::queue::LockId;
 use crate::text::human::{count, plural};
 use crate::text::{Keep, width};
@@ -25,6 +25,9 @@ use crate::znode::{SessionId, Timestamp};
 
 /// Columns of a client's address and its session.
 const CLIENT_WIDTH: usize = 32;
+
+/// Columns of who holds the lock that another waits for.
+const HOLDER_WIDTH: usize = 16;
 
 /// From how many columns on there is room for what could be read from the next row too.
 const MIN_WIDTH_WITH_HOLDER: usize = 90;
@@ -90,7 +93,7 @@ fn branches(view: View<'_>, follows: &[bool]) -> String {
 /// What a row says, in parts: who or what blocks is strong, what is wrong has the style of its severity, all else is plain.
 fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
-    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who(view, session, CLIENT_WIDTH));
+    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who_is(view, session, CLIENT_WIDTH));
     let plain = |text: String| vec![(text, theme.text)];
     match row.kind {
         WaitKind::Cycle(sessions) => {
@@ -148,7 +151,7 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
 }
 
 fn short(view: View<'_>, session: SessionId) -> String {
-    crate::text::session(session, 9, view.theme.signs.charset)
+    who_is(view, session, HOLDER_WIDTH)
 }
 
 /// That a session is about to end, or has ended.

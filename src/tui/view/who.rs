@@ -1,4 +1,4 @@
-//! Who a session is, in a few columns: its client's address where that is known, and whether it lives.
+//! Who somebody is, in a few columns, and whether they live.
 
 use std::time::Duration;
 
@@ -6,36 +6,37 @@ use ratatui::style::Style;
 
 use super::View;
 use crate::diagnose::{Facts, OwnerState};
+use crate::queue::ClientIdentity;
 use crate::text::human::{countdown, silent};
-use crate::text::{Keep, session, width};
+use crate::text::width;
+use crate::tui::widget::table::Cell;
 use crate::znode::SessionId;
 
 /// Columns of a bar.
 const BAR: usize = 8;
 
-/// Columns of a session's id that follows an address.
-const SHORT: usize = 9;
-
-/// The client's address and the session's id, as far as they fit; the id alone where no server reported the address.
-pub fn who(view: View<'_>, id: SessionId, columns: usize) -> String {
-    let charset = view.theme.signs.charset;
-    let Some(client) = client(view, id) else { return session(id, columns.min(18), charset) };
-    let host = host(client);
-    let shown = if width(client) + 2 + SHORT <= columns { client } else { host };
-    let shown = view.fit(shown, columns, Keep::Start);
-    let room = columns.saturating_sub(width(&shown) + 2);
-    if room >= SHORT { format!("{shown}  {}", session(id, SHORT, charset)) } else { shown }
+/// Who somebody is, in so many columns.
+pub fn who(view: View<'_>, client: &ClientIdentity, columns: usize) -> String {
+    client.fit(columns, view.theme.signs.charset)
 }
 
-/// The client's address, with as much of its port as fits; `None` where no server reported it.
-pub fn client(view: View<'_>, id: SessionId) -> Option<&str> {
-    let (_, connection) = view.app.world().table().view().connection_of(id)?;
-    Some(connection.client.as_str())
+/// The same of a session.
+pub fn who_is(view: View<'_>, session: SessionId, columns: usize) -> String {
+    who(view, &view.app.world().table().identity(session), columns)
 }
 
-/// An address without its port.
-fn host(address: &str) -> &str {
-    address.rsplit_once(':').map_or(address, |(host, _)| host)
+/// Who somebody is whose session stands in a column of its own; a sign where nothing more is known.
+pub fn client(view: View<'_>, client: &ClientIdentity, columns: usize) -> Cell {
+    if client.name.is_none() && client.address.is_none() {
+        return Cell::new(view.theme.signs.unknown, view.theme.dim);
+    }
+    let alone = ClientIdentity { session: None, ..client.clone() };
+    Cell::new(who(view, &alone, columns), client_style(view, client))
+}
+
+/// How a client looks: one that is not connected any more is set apart.
+pub fn client_style(view: View<'_>, client: &ClientIdentity) -> Style {
+    view.data(if client.last_listed.is_some() { view.theme.wait } else { view.theme.text })
 }
 
 /// That somebody does not live, or how long it will; `None` for who lives, and where that is not known.

@@ -7,6 +7,7 @@ use tokio::time::timeout;
 
 use super::program::{Running, lockscope, run};
 use crate::harness::foreign::Foreign;
+use crate::harness::relay::Relay;
 use crate::harness::server::Server;
 use crate::harness::settings::Settings;
 use crate::harness::wait::{PATIENCE, eventually};
@@ -116,4 +117,56 @@ async fn a_holder_whose_process_was_killed_expired_and_did_not_release() {
     });
     let reported = reported.await.expect("it is printed in time");
     assert_eq!(reported["lock"], "/locks/billing");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_connected_from() {
+    let server = Server::start();
+    let at = server.connect_string();
+    let relay = Relay::start(&at).await;
+    let waiter = zk::connect(&at).await;
+    let client = zk::connect_within(&relay.connect_string(), Duration::from_secs(8)).await;
+    let session = zk::session_of(&client).to_string();
+    zk::make(&waiter, ["/locks/billing".to_owned()]).await;
+    let node = |id: u32| format!("/locks/billing/_c_{id:08x}-9b4b-4ccf-973c-09c524b9be5d-lock-");
+    let mode = zookeeper_client::CreateMode::EphemeralSequential;
+    zk::create_all(&client, mode, [(node(1), b"worker-3".to_vec())]).await;
+    zk::create_all(&waiter, mode, [(node(2), b"worker-4".to_vec())]).await;
+    let address = eventually("the holder's address", async || {
+        let shot = snapshot(&at, &[]).await;
+        shot["locks"][0]["contenders"][0]["client"].as_str().map(str::to_owned).ok_or(shot)
+    })
+    .await;
+
+    let mut watching = Running::start(lockscope(&["watch", "--connect", &at, "--format", "json"]));
+    zk::make(&waiter, ["/probe".to_owned()]).await;
+    eventually("an event that names the client's address", async || {
+        zk::create_all(&client, mode, [("/probe/lock-".to_owned(), Vec::new())]).await;
+        let lines: Vec<Value> =
+            watching.lines_now().iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let is_named = |line: &Value| line["event"] == "enqueued" && line["client"] == address.as_str();
+        if lines.iter().any(is_named) { Ok(()) } else { Err(lines) }
+    })
+    .await;
+    relay.refuse().await;
+
+    let next = timeout(PATIENCE, async {
+        let mut reported = Vec::new();
+        while reported.last().is_none_or(|line: &Value| line["event"] != "expired") {
+            let line: Value = serde_json::from_str(&watching.line().await.expect("it goes on")).expect("JSON");
+            if line["lock"] == "/locks/billing" && line["session"] == session.as_str() && line["initial"] != true {
+                reported.push(line);
+            }
+        }
+        reported
+    });
+    let reported = next.await.expect("it expires in time");
+    let raised = reported.iter().find(|line| line["code"] == "expiring-holder").expect("it was raised before");
+    for line in [raised, &reported[reported.len() - 1]] {
+        assert_eq!((&line["client_name"], &line["client"]), (&"worker-3".into(), &Value::Null), "{line}");
+        assert_eq!(line["was_client"], address.as_str(), "{line}");
+        assert!(line["client_last_seen_at"].is_string(), "{line}");
+    }
+    let summary = raised["summary"].as_str().expect("a sentence");
+    assert!(summary.starts_with(&format!("worker-3 (was {address} until ")), "{summary}");
 }
