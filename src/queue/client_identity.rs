@@ -96,11 +96,11 @@ impl ClientIdentity {
         shown
     }
 
-    /// The name, unless the address says the same: Curator writes the client's address into its nodes.
+    /// The name, unless the address tells more: Curator writes its machine's address into its nodes, which all its clients there share.
     fn telling_name(&self) -> Option<&str> {
         let name = self.name.as_deref()?;
-        let host = self.address.as_deref().map(|address| address.rsplit_once(':').map_or(address, |(host, _)| host));
-        (host != Some(name) && self.address.as_deref() != Some(name)).then_some(name)
+        let is_address = name.parse::<std::net::IpAddr>().is_ok() || self.address.as_deref() == Some(name);
+        (self.address.is_none() || !is_address).then_some(name)
     }
 }
 
@@ -171,6 +171,7 @@ mod tests {
         assert_eq!(said("", "10.0.4.17:51586", None), "10.0.4.17:51586");
         assert_eq!(said("", "", None), "session 0x10000000000001b");
         assert_eq!(said("10.0.4.17", "10.0.4.17:51586", None), "10.0.4.17:51586", "it is not said twice");
+        assert_eq!(said("192.168.0.3", "10.0.4.17:51586", None), "10.0.4.17:51586");
         assert_eq!(said("worker-3", "10.0.4.17:51586", Some(988_000)), "worker-3 (was 10.0.4.17:51586 until 12s ago)");
         assert_eq!(
             said("", "10.0.4.17:51586", Some(988_000)),
