@@ -48,6 +48,7 @@ impl Initial {
             node: Some(contender.node.clone()),
             contender: Some(contender.id()),
             session: contender.session,
+            client: table.identity_of(contender),
             watch_events: WatchEvents::default(),
             ..found.clone()
         };
@@ -59,7 +60,7 @@ impl Initial {
     pub fn for_people(&self, utc: bool) -> String {
         let held = self.held.map(|held| match held.is_exact() {
             true => format!(", held for {}", duration(held.at_least)),
-            false => format!(", held for {} or longer", duration(held.at_least)),
+            false => format!(", held for {} to {}", duration(held.at_least), duration(held.at_most)),
         });
         let reason = format!("there at the start{}", held.unwrap_or_default());
         lines::happening(&self.happening, Some(&reason), utc)
@@ -75,5 +76,44 @@ impl<'a> From<&'a Initial> for InitialLine<'a> {
             held_at_least_ms: initial.held.map(|held| millis(held.at_least)),
             held_at_most_ms: initial.held.map(|held| millis(held.at_most)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::Change;
+    use crate::znode::{Node, NodeData, SessionId, ZnodePath, ZnodeStat, Zxid};
+
+    #[test]
+    fn who_is_there_at_the_start_is_named_as_later_on() {
+        let at = Timestamp(1_714_574_467_250);
+        let mut table = LockTable::new([]);
+        table.apply(Change::Syncing, at);
+        for (number, name) in [(3_u8, "worker-3"), (4, "worker-4")] {
+            let stat = ZnodeStat {
+                czxid: Zxid(number.into()),
+                mzxid: Zxid(number.into()),
+                pzxid: Zxid(number.into()),
+                ctime: Timestamp(at.0 - 60_000),
+                mtime: at,
+                version: 0,
+                cversion: 0,
+                aversion: 0,
+                ephemeral_owner: Some(SessionId(number.into())),
+                data_length: 8,
+                num_children: 0,
+            };
+            let path = ZnodePath::new(&format!("/a/{number:032x}__lock__000000000{number}")).unwrap();
+            table.apply(Change::Seen { path, node: Node { stat, data: NodeData::keep(name.as_bytes()) } }, at);
+        }
+        let found = table.apply(Change::Synced, at).remove(0);
+        let lines: Vec<String> =
+            Initial::of_lock(found, &table).iter().map(|initial| initial.for_people(true)).collect();
+        insta::assert_snapshot!(lines.concat(), @r"
+        14:41:07.250 lock-found    /a  there at the start
+        14:41:07.250 acquired      /a  00000000000000000000000000000003__lock__0000000003  worker-3 (session 0x3)  queue 2  there at the start, held for 0.0s to 1m00s
+        14:41:07.250 enqueued      /a  00000000000000000000000000000004__lock__0000000004  worker-4 (session 0x4)  queue 2  there at the start
+        ");
     }
 }
