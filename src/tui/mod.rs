@@ -12,7 +12,7 @@
 //! - `page`: what text pages say, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`: the loop and what it touches.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`: the loop and what it touches.
 //!
 //! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
 //! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
@@ -30,6 +30,7 @@ mod input;
 mod key;
 mod keymap;
 mod lock_history;
+mod node_reader;
 mod page;
 #[doc(hidden)]
 pub mod run;
@@ -60,6 +61,7 @@ use self::app::{App, Event, Settings, Tour};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;
+use self::node_reader::NodeReader;
 use self::run::Console;
 use self::sources::Sources;
 use self::terminal::TerminalGuard;
@@ -164,6 +166,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         options.observe.roots.clone(),
         options.survey.by != ViewBy::Off,
     );
+    let nodes = NodeReader::new(options.observe.connection.clone());
     let deletions =
         DeletionRunner::new(options.observe.clone(), options.survey.clone(), options.audit_log, options.write);
     if let Some(tour) = options.tour {
@@ -175,7 +178,8 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     };
     let sources = Sources::new(Observer::start(options.observe), surveyor);
     let work = async |fleets: &mut FleetTasks| {
-        let (mut sources, mut console) = (sources, Console::new(app, theme, surface, taken).with_deletions(deletions));
+        let console = Console::new(app, theme, surface, taken).with_deletions(deletions).with_node_reader(nodes);
+        let (mut sources, mut console) = (sources, console);
         let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();

@@ -22,6 +22,7 @@ use super::app::{App, Effect, Event, FleetSide};
 use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
 use super::input::{ProcessSignal, translate};
+use super::node_reader::NodeReader;
 use super::terminal::TerminalControl;
 use super::theme::Theme;
 use super::view::draw;
@@ -98,6 +99,7 @@ pub struct Console<B: Backend, O> {
     ticked: Instant,
     tasks: JoinSet<Event>,
     deletions: DeletionRunner,
+    nodes: NodeReader,
 }
 
 impl<B: Backend, O: TerminalControl> Console<B, O>
@@ -120,6 +122,7 @@ where
             ticked: Instant::now(),
             tasks: JoinSet::new(),
             deletions: DeletionRunner::default(),
+            nodes: NodeReader::default(),
         }
     }
 
@@ -127,6 +130,12 @@ where
     #[must_use]
     pub fn with_deletions(self, deletions: DeletionRunner) -> Self {
         Self { deletions, ..self }
+    }
+
+    /// The same with what reads single nodes; without, none can be read.
+    #[must_use]
+    pub fn with_node_reader(self, nodes: NodeReader) -> Self {
+        Self { nodes, ..self }
     }
 
     /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
@@ -265,6 +274,9 @@ where
             }
             Effect::ReadAudit => {
                 self.tasks.spawn(self.deletions.clone().read_audit());
+            }
+            Effect::ReadNode(path) => {
+                self.tasks.spawn(self.nodes.clone().read(path));
             }
             Effect::Suspend => {
                 self.control.suspend().await.map_err(TuiError::terminal)?;

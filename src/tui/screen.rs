@@ -21,6 +21,7 @@ pub enum Screen {
     Contend,
     Timeline,
     Audit,
+    Node,
     History,
     Servers,
     Unreadable,

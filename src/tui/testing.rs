@@ -7,6 +7,7 @@ pub mod servers;
 use super::app::{App, Event, Key, Settings, Update};
 use crate::observe::Observed;
 use crate::queue::{Change, ConnectionState};
+use crate::zk::{AclEntry, NodeReading};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// When the tests begin: 14:41:07.250 UTC.
@@ -77,6 +78,18 @@ pub fn curator(parent: &str, number: i32, owner: i64, waits: i64) -> Change {
 pub fn gone(parent: &str, number: i32, owner: i64) -> Change {
     let node = format!("{parent}/_c_{owner:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-lock-{number:010}");
     Change::Deleted { path: path(&node), zxid: None }
+}
+
+/// A node of 14:40 as it may be read, with two entries in its ACL.
+pub fn node_reading(data: &[u8]) -> NodeReading {
+    let Change::Seen { node, .. } = seen("/a", 7, ago(67), data) else { unreachable!("seen makes Seen") };
+    let entry = |scheme: &str, id: &str, permissions: &str| AclEntry {
+        scheme: scheme.to_owned(),
+        id: id.to_owned(),
+        permissions: permissions.to_owned(),
+    };
+    let acl = vec![entry("world", "anyone", "r"), entry("sasl", "ops\u{1b}[2J", "cdrwa")];
+    NodeReading { stat: node.stat, data: Ok(data.to_vec()), acl: Ok((acl, 2)) }
 }
 
 /// Connected.

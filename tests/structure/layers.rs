@@ -84,8 +84,16 @@ pub const TUI: [(&str, &[&str], &[&str]); 4] = [
 ];
 
 /// The only parts of the screen that know the runtime.
-pub const TUI_RUNTIME: [&str; 7] =
-    ["tui/mod", "tui/run", "tui/terminal", "tui/input", "tui/sources", "tui/fleet_tasks", "tui/deletion_runner"];
+pub const TUI_RUNTIME: [&str; 8] = [
+    "tui/mod",
+    "tui/run",
+    "tui/terminal",
+    "tui/input",
+    "tui/sources",
+    "tui/fleet_tasks",
+    "tui/deletion_runner",
+    "tui/node_reader",
+];
 
 /// Whether `file`, relative to `src`, belongs to a module that is given by its path, such as `zk/transport`.
 pub fn belongs(file: &str, module: &str) -> bool {

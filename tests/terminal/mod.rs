@@ -5,6 +5,7 @@ mod delete;
 mod demo;
 mod endings;
 mod hostile;
+mod node_page;
 mod pictures;
 mod recording;
 mod suspend;

@@ -105,7 +105,7 @@ impl App {
             return Update::redraw();
         }
         let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-        match named(name) {
+        match named(name, self.navigation.screen) {
             Ok(entry) if argument.is_some() && entry.argument.is_none() => {
                 self.show_failure(format!("`{}` takes nothing after it.", entry.name));
             }
@@ -134,6 +134,7 @@ impl App {
             Command::Go(Screen::Queue) => self.go_to_queue(),
             Command::Go(Screen::History) => self.go_to_history(),
             Command::Go(Screen::Audit) => return self.open_audit(),
+            Command::Go(Screen::Node) => return self.open_node_of_row(argument),
             Command::Go(Screen::Session) => self.open_session_of_row(argument),
             Command::Go(screen) if screen.list().is_none() => self.toggle(screen),
             Command::Go(screen) => self.go(screen),

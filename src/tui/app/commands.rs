@@ -22,10 +22,16 @@ pub(super) fn command(key: Key, screen: Screen) -> Option<Command> {
     bound.map(|entry| entry.command).or((key == SPARE_KEY.0).then_some(SPARE_KEY.1))
 }
 
+/// The command of a key: on this screen, else on any other.
+fn of_key(key: Key, screen: Screen) -> Option<&'static CommandEntry> {
+    let of_key = || commands().filter(|entry| entry.keys.contains(&key));
+    of_key().find(|entry| screen.has(entry.command)).or_else(|| of_key().next())
+}
+
 /// The entry with that name, or the only one whose name begins so. A single letter means what its key means.
-pub(super) fn named(name: &str) -> Result<&'static CommandEntry, NoSuchCommand> {
+pub(super) fn named(name: &str, screen: Screen) -> Result<&'static CommandEntry, NoSuchCommand> {
     if let (Some(letter), None) = (name.chars().next(), name.chars().nth(1))
-        && let Some(entry) = commands().find(|entry| entry.keys.contains(&Key::Char(letter)))
+        && let Some(entry) = of_key(Key::Char(letter), screen)
     {
         return Ok(entry);
     }
@@ -95,12 +101,22 @@ mod tests {
         }
     }
 
+    fn named_on_locks(name: &str) -> Result<&'static CommandEntry, NoSuchCommand> {
+        named(name, Screen::Locks)
+    }
+
+    #[test]
+    fn a_key_that_means_something_else_elsewhere_means_what_it_does_here() {
+        assert_eq!(named("d", Screen::Contend).unwrap().command, Command::Delay);
+        assert_eq!(named("d", Screen::Queue).unwrap().command, Command::Go(Screen::Node));
+    }
+
     #[test]
     fn a_name_may_be_shortened_as_long_as_it_is_clear() {
-        assert_eq!(named("q").unwrap().command, Command::Quit, "as the key");
-        assert_eq!(named("pa").unwrap_err(), NoSuchCommand::Ambiguous("pa".into(), "page-up", "page-down"));
-        assert_eq!(named("qui").unwrap().command, Command::Quit);
-        assert_eq!(named("lock").unwrap().command, Command::Lock, "an exact name wins over `locks`");
-        assert!(matches!(named(""), Err(NoSuchCommand::Unknown(_))));
+        assert_eq!(named_on_locks("q").unwrap().command, Command::Quit, "as the key");
+        assert_eq!(named_on_locks("pa").unwrap_err(), NoSuchCommand::Ambiguous("pa".into(), "page-up", "page-down"));
+        assert_eq!(named_on_locks("qui").unwrap().command, Command::Quit);
+        assert_eq!(named_on_locks("lock").unwrap().command, Command::Lock, "an exact name wins over `locks`");
+        assert!(matches!(named_on_locks(""), Err(NoSuchCommand::Unknown(_))));
     }
 }

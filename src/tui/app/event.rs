@@ -10,6 +10,8 @@ use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use crate::demo::SceneCommand;
 use crate::observe::Observed;
 use crate::tui::key::{Key, Mouse};
+use crate::zk::NodeReading;
+use crate::znode::ZnodePath;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditReading {
@@ -18,6 +20,9 @@ pub struct AuditReading {
     /// Why nothing can be written into it, where that was tried: a sentence that says what to do.
     pub unwritable: Option<String>,
 }
+
+/// What came of reading a node: `None` inside where there is no such node, or a sentence that says why it cannot be read.
+pub type NodeRead = Result<Box<Option<NodeReading>>, String>;
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
@@ -37,6 +42,11 @@ pub enum Event {
     /// An [`Effect::Delete`] was carried out: what came of each node, or why nothing was even tried.
     DeletionDone(Result<Vec<admin::NodeOutcome>, String>),
     AuditRead(Box<AuditReading>),
+    /// An [`Effect::ReadNode`] was carried out.
+    NodeRead {
+        path: ZnodePath,
+        read: NodeRead,
+    },
     /// The observer ended by itself and will bring nothing more.
     ObserverEnded,
     Fleet {
@@ -79,6 +89,8 @@ pub enum Effect {
     /// Carry out what was confirmed.
     Delete(Box<Confirmed<DeletePlan>>),
     ReadAudit,
+    /// Read a node as it is: its stat, its ACL, its data.
+    ReadNode(ZnodePath),
     /// Give the terminal back and stop the process until it is continued.
     Suspend,
     /// Draw everything anew: something else wrote to the terminal.

@@ -23,6 +23,7 @@ mod list;
 mod lists;
 mod matches;
 mod moves;
+mod node_page;
 mod pages;
 mod prompt;
 mod screens;
@@ -50,7 +51,7 @@ pub use contend::{
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};
-pub use event::{AuditReading, Effect, Event, Update};
+pub use event::{AuditReading, Effect, Event, NodeRead, Update};
 pub use filter::Filter;
 pub use layout::{Area, Layout, MIN_TERMINAL};
 pub use list::{FixedOrder, ListOrder, ListScreen};
@@ -59,6 +60,7 @@ pub use lists::{
     Sessions, TimelineList, Waits,
 };
 pub use matches::{QueueRows, TimelineRows};
+pub use node_page::OpenNode;
 pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
 pub use screens::SCREENS;
@@ -142,6 +144,8 @@ struct Navigation {
     before: Vec<Screen>,
     /// The lock whose queue was opened last.
     open: Option<LockName>,
+    /// The node whose page was opened last.
+    node: Option<OpenNode>,
     pane: Pane,
     /// How far the text page that has the keys is scrolled.
     scroll: Scroll,
@@ -209,7 +213,7 @@ impl App {
             layout: None,
             now,
             paused: None,
-            navigation: Navigation { screen, before: Vec::new(), open: None, pane, scroll, side: None },
+            navigation: Navigation { screen, before: Vec::new(), open: None, node: None, pane, scroll, side: None },
             cursors: Cursors::default(),
             history_filter: Filter::none(),
             test_clients: TestClients::default(),
@@ -256,6 +260,7 @@ impl App {
             }
             Event::GuardsFound(found) => self.guards_found(found),
             Event::DeletionDone(done) => self.deletion_done(done),
+            Event::NodeRead { path, read } => self.node_read(&path, read),
             Event::AuditRead(reading) => self.audit_read(*reading),
             Event::ObserverEnded => {
                 self.observing = false;

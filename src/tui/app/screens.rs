@@ -36,7 +36,7 @@ pub struct ScreenEntry {
 }
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 12] = [
+pub static SCREENS: [ScreenEntry; 13] = [
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",
@@ -56,6 +56,7 @@ pub static SCREENS: [ScreenEntry; 12] = [
             Command::Delete,
             Command::Start,
             Command::Go(Screen::Session),
+            Command::Go(Screen::Node),
         ],
     },
     ScreenEntry {
@@ -77,6 +78,7 @@ pub static SCREENS: [ScreenEntry; 12] = [
             Command::Tag,
             Command::Start,
             Command::Go(Screen::Session),
+            Command::Go(Screen::Node),
         ],
     },
     ScreenEntry {
@@ -107,7 +109,14 @@ pub static SCREENS: [ScreenEntry; 12] = [
         shows_watchers: true,
         content: Content::List(&SessionPlaces),
         panes: &[(Pane::Details, App::session_page), (Pane::Events, App::session_events_page)],
-        commands: &[Command::Open, Command::NextPane, Command::Copy, Command::Export, Command::Go(Screen::Session)],
+        commands: &[
+            Command::Open,
+            Command::NextPane,
+            Command::Copy,
+            Command::Export,
+            Command::Go(Screen::Session),
+            Command::Go(Screen::Node),
+        ],
     },
     ScreenEntry {
         screen: Screen::Waits,
@@ -151,7 +160,14 @@ pub static SCREENS: [ScreenEntry; 12] = [
         shows_watchers: false,
         content: Content::List(&TimelineList),
         panes: &[],
-        commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export, Command::Go(Screen::Session)],
+        commands: &[
+            Command::Open,
+            Command::Filter,
+            Command::Copy,
+            Command::Export,
+            Command::Go(Screen::Session),
+            Command::Go(Screen::Node),
+        ],
     },
     ScreenEntry {
         screen: Screen::Audit,
@@ -161,7 +177,19 @@ pub static SCREENS: [ScreenEntry; 12] = [
         shows_watchers: false,
         content: Content::List(&AuditEntries),
         panes: &[(Pane::Details, App::audit_entry_page)],
-        commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy],
+        commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy, Command::Go(Screen::Node)],
+    },
+    ScreenEntry {
+        screen: Screen::Node,
+        title: "Node",
+        go: go(Screen::Node, "node", &[Key::Char('d')], "The node as it is: stat, ACL, data")
+            .takes("[PATH]")
+            .hint("node"),
+        has_tab: false,
+        shows_watchers: false,
+        content: Content::Text(App::node_page),
+        panes: &[],
+        commands: &[Command::Go(Screen::Node)],
     },
     ScreenEntry {
         screen: Screen::History,

@@ -86,7 +86,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
         Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
         Screen::History => list::draw(&History, view, main, buffer),
-        Screen::Servers | Screen::Help | Screen::Unreadable => {}
+        Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable => {}
     }
     for shown in app.pages().into_iter().chain(app.popup()) {
         page::draw(view, &shown, place(shown.area), buffer);

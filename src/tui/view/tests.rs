@@ -62,6 +62,8 @@ fn every_screen_looks_right_in_small_and_in_middling_terminals() {
         ("queue", "\n"),
         ("queue-details", "\n\t"),
         ("sessions", "3"),
+        ("session", "3\n"),
+        ("node", "\nd"),
         ("waits", "4"),
         ("contend", "5"),
         ("timeline", "6"),

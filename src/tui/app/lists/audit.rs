@@ -3,6 +3,7 @@
 use crate::admin::audit::AuditEntry;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Pane, Rows};
+use crate::znode::ZnodePath;
 
 pub struct AuditEntries;
 
@@ -31,6 +32,10 @@ impl ListScreen<App> for AuditEntries {
 
     fn open(&self, app: &mut App) {
         app.go_to_pane(Pane::Details);
+    }
+
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        ZnodePath::new(&app.selected_entry()?.subject.path).ok()
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {

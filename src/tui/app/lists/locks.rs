@@ -70,6 +70,12 @@ impl ListScreen<App> for Locks {
         app.world().table().lock(lock)?.first_holder()?.session
     }
 
+    /// The lock's parent; of a single node the node.
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        let lock = self.cursor(app).selected(app.world().locks())?;
+        Some(app.world().table().lock(lock)?.path().clone())
+    }
+
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
         Some(app.world().locks().filter())
     }

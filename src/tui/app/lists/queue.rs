@@ -51,6 +51,13 @@ impl ListScreen<App> for Queue {
         self.row(app, self.cursor(app).rank())?.row.contender.session
     }
 
+    /// The contender's; of an empty queue the lock's parent.
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        let lock = app.world().open_lock()?;
+        let selected = self.cursor(app).selected(&app.world().queue_rows());
+        selected.or_else(|| lock.is_empty().then(|| lock.path().clone()))
+    }
+
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {
         Some(app.world().queue_filter())
     }

@@ -2,10 +2,11 @@
 
 use serde::Serialize;
 
+use crate::recipe::LockKind;
 use crate::report::{FindingLine, HappeningLine, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, TimelineEntry};
-use crate::znode::SessionId;
+use crate::znode::{SessionId, ZnodePath};
 
 pub struct TimelineList;
 
@@ -89,6 +90,21 @@ impl ListScreen<App> for TimelineList {
             (Some(node), None) => app.show_failure(format!("{node} is not in the queue any more.")),
             (None, None) => {}
         }
+    }
+
+    /// The node where it stands now; once it is gone, where it stood; else the lock's.
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        let entry = self.row(app, self.cursor(app).rank())?;
+        let lock = entry.lock()?;
+        let Some(node) = entry.node() else { return Some(lock.path.clone()) };
+        let queue = app.known_lock(lock).and_then(|id| app.world().table().lock(id));
+        let gone = || match queue {
+            Some(queue) if queue.kind() == LockKind::SingleNode => queue.path().clone(),
+            Some(queue) => queue.queue_path().child(node),
+            None if **node == *lock.path.name() => lock.path.clone(),
+            None => lock.path.child(node),
+        };
+        Some(app.standing_node(entry).unwrap_or_else(gone))
     }
 
     fn session(&self, app: &App) -> Option<SessionId> {

@@ -6,6 +6,7 @@ mod delete;
 mod history;
 mod live;
 mod locks;
+mod node;
 mod property;
 mod queue;
 mod screens;

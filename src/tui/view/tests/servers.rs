@@ -5,9 +5,9 @@ use ratatui::style::{Color, Modifier};
 use super::{SIZES, after, drawn, picture, second, show};
 use crate::queue::Change;
 use crate::server_view::{Provenance, ServerView};
-use crate::tui::app::{App, Settings};
+use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::servers::{Clients, clients, motley, told, trouble};
-use crate::tui::testing::{NOW, app, at, ensemble, live, press};
+use crate::tui::testing::{NOW, app, at, ensemble, live, node_reading, path, press};
 use crate::tui::theme::{Theme, ThemeName};
 
 fn partly(size: (u16, u16)) -> App {
@@ -107,4 +107,31 @@ fn in_waits_only_what_blocks_or_is_wrong_stands_out() {
     assert_eq!(Some(find("✖ deadlock").fg), theme.bad.fg, "its finding is as bad as it is");
     assert!(find("● 10.0.4.7:").modifier.contains(Modifier::BOLD), "who blocks is strong");
     assert_eq!(Some(find(", in a cycle").fg), theme.bad.fg);
+}
+
+/// A node's page with that data.
+fn node_page(size: (u16, u16), data: &[u8]) -> App {
+    let mut app = after(live(size), ":node /locks/a\u{202e}b\n");
+    let read = Ok(Box::new(Some(node_reading(data))));
+    app.update(Event::NodeRead { path: path("/locks/a\u{202e}b"), read }, NOW);
+    app
+}
+
+#[test]
+fn a_node_as_it_is_looks() {
+    show("node", |size| node_page(size, br#"{"host":"worker-1","pids":[7,8],"lock":{}}"#));
+    show("node-binary", |size| node_page(size, b"\x1b]0;owned\x07\xff\xfe\r\n\x00\x01 and more than one line"));
+    show("node-not-read", |size| after(live(size), "\nd"));
+}
+
+#[test]
+fn nothing_of_a_node_is_obeyed_by_the_terminal() {
+    for size in SIZES {
+        for data in [&b"\x1b[2J\x9b31m\xff"[..], "{\"a\u{202e}\u{9b}\":\"\u{2066}\"}".as_bytes()] {
+            let shown = picture(&node_page(size, data), size);
+            let acts =
+                |letter: char| letter != '\n' && (letter.is_control() || ('\u{202a}'..'\u{2070}').contains(&letter));
+            assert!(!shown.contains(acts), "{shown}");
+        }
+    }
 }

@@ -166,9 +166,12 @@ fn a_paused_screen_keeps_the_clients_of_its_moment_and_orders_still_reach_them()
 fn the_keys_of_clients_mean_nothing_elsewhere() {
     let mut app = running(SIZE, 9);
     press(&mut app, "1");
-    for key in ["K", "z", "-", "+", "d", "a", "r", "X"] {
+    for key in ["K", "z", "-", "+", "a", "r", "X"] {
         assert_eq!(press(&mut app, key).effects, [], "{key}");
     }
+    let node = press(&mut app, "d");
+    assert!(matches!(node.effects[..], [Effect::ReadNode(_)]), "it shows a node there: {node:?}");
+    press(&mut app, "\u{1b}");
     assert_eq!(press(&mut app, ":stop\n").effects, []);
     assert_eq!(app.screen(), Screen::Locks);
 }
