@@ -111,6 +111,7 @@ async fn a_holder_that_only_sends_heartbeats_is_reported_until_it_goes_on() {
     let node = java.held("first").await;
     java.start("b", "second", "mutex", "/lock").await;
     let found = fixture.finds_within(&[0, 5], Code::IdleHolder, Severity::Warning).await;
+    assert_eq!(found.node.as_deref(), Some(&*node));
     java.release("first").await;
     fixture.clears(Code::IdleHolder).await;
 }
