@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::{ClientIdentity, Contender};
-use crate::server_view::{Connection, MemberView, ServerView};
+use crate::server_view::{Connection, Listing, MemberView, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
 /// How many sessions are remembered that have no contender any more. Beyond that the one is forgotten whose last contender went first.
@@ -62,10 +62,10 @@ impl Sessions {
     /// A contender came, or its data changed.
     fn named(&mut self, contender: &Contender) -> Option<&mut KnownSession> {
         let known = self.known.entry(contender.session?).or_default();
-        if let Some(name) = ClientIdentity::name_in(contender.data.bytes()) {
-            if known.name.as_deref() != Some(name) {
-                known.name = Some(name.into());
-            }
+        if let Some(name) = ClientIdentity::name_in(contender.data.bytes())
+            && known.name.as_deref() != Some(name)
+        {
+            known.name = Some(name.into());
         }
         Some(known)
     }
@@ -106,7 +106,7 @@ impl Sessions {
     /// Linear in the connections that were listed before.
     pub fn surveyed(&mut self, before: &ServerView, view: &ServerView) {
         for member in &before.members {
-            for connection in member.connections.iter().flat_map(|listing| listing.items()) {
+            for connection in member.connections.iter().flat_map(Listing::items) {
                 let Some(known) = self.known.get_mut(&connection.session) else { continue };
                 if view.connection_of(connection.session).is_some() {
                     known.unlisted = None;

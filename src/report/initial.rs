@@ -58,9 +58,9 @@ impl Initial {
 
     /// A line with its end, for people. Times are local ones unless `utc` is set.
     pub fn for_people(&self, utc: bool) -> String {
-        let held = self.held.map(|held| match held.is_exact() {
-            true => format!(", held for {}", duration(held.at_least)),
-            false => format!(", held for {} to {}", duration(held.at_least), duration(held.at_most)),
+        let held = self.held.map(|held| {
+            let upper = (!held.is_exact()).then(|| format!(" to {}", duration(held.at_most)));
+            format!(", held for {}{}", duration(held.at_least), upper.unwrap_or_default())
         });
         let reason = format!("there at the start{}", held.unwrap_or_default());
         lines::happening(&self.happening, Some(&reason), utc)

@@ -52,14 +52,14 @@ async fn a_worker_whose_session_expires_at_work_stops_and_goes_on_with_another_s
     let (server, root) = servers.split_once('/').expect("it has a root of its own");
     let relay = Relay::start(server).await;
     let mut first = worker(&format!("{}/{root}", relay.connect_string())).await;
-    let (begin, begun) = tokio::sync::oneshot::channel();
+    let (at_work, started) = tokio::sync::oneshot::channel();
     let endless = async {
-        begin.send(()).expect("somebody listens");
-        std::future::pending().await
+        at_work.send(()).expect("somebody listens");
+        std::future::pending::<()>().await;
     };
     let (round, ()) = tokio::join!(tokio::time::timeout(PATIENCE, first.add_one(endless)), async {
         // Its node alone does not mean that it knows of it.
-        begun.await.expect("it comes to hold");
+        started.await.expect("it comes to hold");
         relay.expire().await;
     });
     assert_eq!(round.expect("it ends").expect("it knows"), Round::Lost(Loss::Expired));

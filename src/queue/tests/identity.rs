@@ -46,6 +46,11 @@ fn named(name: &str, session: i64, last_listed: Option<Timestamp>) -> ClientIden
     }
 }
 
+/// How many sessions without a contender are remembered.
+fn departed() -> i64 {
+    i64::try_from(MAX_DEPARTED).expect("a small number")
+}
+
 #[test]
 fn a_client_whose_connection_is_gone_is_named_by_where_it_was_until_then() {
     let mut fixture = TableFixture::new();
@@ -102,7 +107,7 @@ fn a_contender_is_named_by_its_own_data_before_that_of_others_of_its_session() {
 fn of_sessions_without_a_contender_only_the_last_are_remembered() {
     let mut fixture = TableFixture::new();
     let keeps = fixture.create("/l/lock-", 1);
-    let sessions = 2..=MAX_DEPARTED as i64 + 12;
+    let sessions = 2..=departed() + 12;
     for session in sessions.clone() {
         let node = fixture.create("/l/lock-", session);
         fixture.delete(&node);
@@ -112,7 +117,7 @@ fn of_sessions_without_a_contender_only_the_last_are_remembered() {
     survey(&mut fixture, []);
     let known = |session| fixture.table.last_connection(SessionId(session)).is_some();
     assert!(known(1), "it has a contender");
-    assert_eq!([2, 12, 13, MAX_DEPARTED as i64 + 12].map(known), [false, false, true, true]);
+    assert_eq!([2, 12, 13, departed() + 12].map(known), [false, false, true, true]);
     fixture.delete(&keeps);
     assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED);
 }
@@ -123,7 +128,7 @@ fn who_contends_again_is_not_forgotten() {
     let first = fixture.create("/l/lock-", 1);
     fixture.delete(&first);
     fixture.create("/l/lock-", 1);
-    for session in 2..=MAX_DEPARTED as i64 + 5 {
+    for session in 2..=departed() + 5 {
         let node = fixture.create("/l/lock-", session);
         fixture.delete(&node);
     }

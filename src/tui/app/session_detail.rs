@@ -7,6 +7,7 @@ use super::cursor::Rows;
 use crate::diagnose::TableAt;
 use crate::queue::{ContenderState, LockId, Timeline};
 use crate::recipe::LockKind;
+use crate::server_view::Listing;
 use crate::znode::{SessionId, ZnodePath};
 
 /// Events of a session that are listed at most, the newest ones.
@@ -109,7 +110,7 @@ impl SessionDetail {
 
 fn watches(session: SessionId, table_at: TableAt<'_>) -> SessionWatches {
     let view = table_at.view();
-    let listed = view.members.iter().filter_map(|member| member.watched.as_ref()).flat_map(|listing| listing.items());
+    let listed = view.members.iter().filter_map(|member| member.watched.as_ref()).flat_map(Listing::items);
     let own = listed.filter(|watched| watched.sessions.binary_search(&session).is_ok());
     let mut paths: Vec<ZnodePath> = own.map(|watched| watched.path.clone()).collect();
     paths.dedup();

@@ -4,7 +4,7 @@ use super::{App, Area, Cursor, Screen, TimelineEntry};
 use crate::queue::LockEvent;
 use crate::tui::page::session::{self, Known, SessionEvent};
 use crate::tui::page::{Columns, Page};
-use crate::znode::{Sequence, SessionId, Timestamp};
+use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 
 impl App {
     /// Opens the page of a session: of the one whose id was typed, else of the selected row.
@@ -55,9 +55,9 @@ impl App {
                     owner,
                     holds: detail.holds(),
                     awaits: places - detail.holds(),
-                    watches: watches.paths.iter().map(|path| path.as_str()).collect(),
+                    watches: watches.paths.iter().map(ZnodePath::as_str).collect(),
                     more_watches: watches.more,
-                    all_watches_known: watches.is_whole,
+                    watches_are_whole: watches.is_whole,
                     asks_servers: self.settings.asks_servers,
                     now: self.now(),
                     live: self.shows_truth(),

@@ -88,9 +88,13 @@ fn held_for(stay: &Stay, held: HoldBounds, utc: bool) -> String {
     } else {
         format!("at least {}, at most {}", duration(held.at_least), duration(held.at_most))
     };
-    let since = stay.held_since().map(|(earliest, latest)| match earliest == latest {
-        true => format!("since {}", exact_time(latest, utc)),
-        false => format!("since some time between {} and {}", exact_time(earliest, utc), exact_time(latest, utc)),
+    let since = stay.held_since().map(|(earliest, latest)| {
+        let latest_shown = exact_time(latest, utc);
+        if earliest == latest {
+            format!("since {latest_shown}")
+        } else {
+            format!("since some time between {} and {latest_shown}", exact_time(earliest, utc))
+        }
     });
     format!("{time}, {}", since.unwrap_or_default())
 }

@@ -15,6 +15,7 @@ use crate::znode::{SessionId, Timestamp};
 pub const EVENT_COLUMNS: Columns = Columns { label: 14, ..Columns::TEXT };
 
 /// What is known of a session.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and any mixture of them occurs")]
 #[derive(Clone, Debug)]
 pub struct Known<'a> {
     pub session: SessionId,
@@ -29,7 +30,7 @@ pub struct Known<'a> {
     pub watches: Vec<&'a str>,
     pub more_watches: usize,
     /// Whether its server listed all that it watches.
-    pub all_watches_known: bool,
+    pub watches_are_whole: bool,
     /// Whether the servers are asked about themselves.
     pub asks_servers: bool,
     /// Up to when ages are counted.
@@ -134,7 +135,7 @@ impl Known<'_> {
         for path in &self.watches {
             page.line(std::mem::take(&mut label), path, Keep::Ends, Tone::Text);
         }
-        let rest = match (self.watches.is_empty(), self.all_watches_known) {
+        let rest = match (self.watches.is_empty(), self.watches_are_whole) {
             _ if self.more_watches > 0 => {
                 format!("and {}", plural(self.more_watches, "path more", "paths more"))
             }

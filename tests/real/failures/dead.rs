@@ -44,6 +44,7 @@ async fn a_killed_holder_is_reported_with_its_countdown_until_its_session_expire
     assert!(fixture.suspicions(&path).is_empty());
     signal(&holder, "KILL");
     let found = fixture.finds_within(&[0, 0], Code::ExpiringHolder, Severity::Warning).await;
+    assert_eq!(found.node.as_deref(), Some(&*node));
     assert!(found.summary.contains("expires in "), "{}", found.summary);
     assert_eq!(fixture.owner_state(&path), OwnerState::Expiring);
     fixture.until_contenders(1).await;
