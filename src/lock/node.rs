@@ -85,7 +85,11 @@ impl NodeCreator<'_> {
                     if retries.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());
                     }
+                    // The pause comes before: whoever removes the parent again must not have it to do so.
+                    self.cancelled()?;
+                    retries.wait().await;
                     self.create_parents(parent).await?;
+                    continue;
                 }
                 Err(error) if is_transient(&error) => {
                     if let Some(own) = self.find(parent, names, &prefix).await? {

@@ -104,7 +104,7 @@ async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
     terminal.shows_all(&["Delete /orders/lock-0000000000?", "no session owns it", "acquires next", "y deletes it"]);
     terminal.press("n");
     assert!(fixture.is_there(&left[0]).await);
-    answer(&mut terminal, "y", "0 of /orders is deleted.");
+    answer(&mut terminal, "y", "0 is deleted.");
     terminal.shows("1 waiting");
     fixture.goes(&left[0]).await;
     terminal.press("6");
@@ -138,7 +138,7 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
     answer(&mut terminal, "2\r", "type 1 to confirm");
     assert!(fixture.is_there(&held[0]).await);
     assert!(!fixture.log().exists(), "nothing was begun");
-    answer(&mut terminal, "1\r", "1 of /orders is deleted.");
+    answer(&mut terminal, "1\r", "1 is deleted.");
     fixture.goes(&held[0]).await;
     let entries = fixture.logged(1);
     assert_eq!(entries[0].confirmed_by.as_deref(), Some("sequence-number"));
@@ -197,9 +197,9 @@ async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
         fixture.client.set_acl(node, &acl, None).await.expect("closed");
     }
     terminal.press("x");
-    terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "could take its name"]);
+    terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "another owner could"]);
     terminal.press("y");
-    answer(&mut terminal, "0\r", "0 of /orders is deleted");
+    answer(&mut terminal, "0\r", "0 is deleted");
     fixture.goes(&left[0]).await;
     assert_eq!(fixture.logged(1)[0].confirmed_by.as_deref(), Some("sequence-number"));
     terminal.press("q");
@@ -245,7 +245,7 @@ async fn curators_owner_is_asked_and_nothing_is_deleted() {
     terminal.shows("r asks its owner to release");
     terminal.press("r");
     terminal.shows_all(&["Ask the owner of /orders/", "nothing is deleted"]);
-    answer(&mut terminal, "y", "is marked: its owner is asked");
+    answer(&mut terminal, "y", "its owner is asked to release, and");
     let (data, _) = fixture.client.get_data(&held[0]).await.expect("the node is there");
     assert_eq!(data, b"__REVOKE__");
     assert_eq!(result(&fixture.logged(1)[0]), "asked");

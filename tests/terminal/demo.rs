@@ -122,7 +122,7 @@ fn it_plays_by_itself_and_stops_on_command() {
 fn the_keys_work_as_ever_during_the_tour() {
     let mut terminal = demo(&["--ascii"], 80, 24);
     terminal.press("?");
-    terminal.shows("One row up");
+    terminal.shows("All locks");
     terminal.press("1");
     terminal.shows_all(&["/demo/herd", "SANDBOX"]);
     terminal.press("5X");

@@ -11,7 +11,7 @@ use crate::znode::{SessionId, Timestamp, ZnodeStat};
 /// The columns: labels are the names of the stat's fields.
 pub const COLUMNS: Columns = Columns { label: 16, ..Columns::TEXT };
 /// Columns of a value that is followed by what it means.
-const VALUE_WIDTH: usize = 25;
+const VALUE_WIDTH: usize = 28;
 /// Bytes that a line shows as numbers.
 const BYTES_PER_LINE: usize = 16;
 /// The owner that servers write into container nodes.

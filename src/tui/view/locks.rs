@@ -35,9 +35,9 @@ pub enum LockColumn {
 }
 
 const COLUMNS: &[Column<LockColumn>] = &[
-    Column::text(LockColumn::Lock, "LOCK", 13, 48, 0),
+    Column::text(LockColumn::Lock, "LOCK", 15, 48, 0),
     Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
-    Column::text(LockColumn::Holder, "HOLDER", 15, 33, 1),
+    Column::text(LockColumn::Holder, "HOLDER", 13, 33, 1),
     Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(LockColumn::Held, "HELD", 7, 1),
     Column::number(LockColumn::Holding, "HOLD", 5, 10),

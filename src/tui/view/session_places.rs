@@ -1,6 +1,6 @@
 //! ```text
 //! ┌ 10.0.4.17:51586  0x1…0001b ── holds 1 ── waits for 1 ────────────────────────┐
-//! │  STATE    LOCK             FOR     NUMBER  WAITS FOR        WATCHES            │
+//! │  STATE    LOCK             FOR        SEQ  WAITS FOR        WATCHES            │
 //! │▸ ● holds  /locks/billing   ≥14m      4711  128 wait behind                     │
 //! │  ○ waits  /locks/orders     38s        31  ╰──▶ 7           ✓ its predecessor  │
 //! ```
@@ -30,7 +30,7 @@ const COLUMNS: &[Column<PlaceColumn>] = &[
     Column::text(PlaceColumn::State, "STATE", 9, 9, 0),
     Column::text(PlaceColumn::Lock, "LOCK", 20, 44, 0),
     Column::number(PlaceColumn::For, "FOR", 8, 0),
-    Column::number(PlaceColumn::Number, "NUMBER", 8, 2),
+    Column::number(PlaceColumn::Number, "SEQ", 8, 2),
     Column::text(PlaceColumn::WaitsFor, "WAITS FOR", 16, 20, 1),
     Column::text(PlaceColumn::Watches, "WATCHES", 17, 24, 3),
     Column::text(PlaceColumn::Node, "NODE", 26, 54, 4),

@@ -84,6 +84,7 @@ fn contender(node: &Node, taken_at: i64, sequence: Option<i32>, mode: &str, wait
         // Curator writes the host's address into its nodes; a number names nobody.
         "client_name": data.parse::<std::net::IpAddr>().is_ok().then_some(data),
         "client_connected_at": null, "client_last_request": null, "client_last_seen_at": null,
+        "was_client": null,
         "expires_in_ms": null, "liveness": "unknown", "silent_ms": null,
         "held_at_least_ms": null, "held_at_most_ms": null,
     })
