@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::hold::FoundHolding;
 use super::lock_name::LockKey;
-use super::table::SyncPhase;
+use super::table::{Parent, SyncPhase};
 use super::{Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Sequence, Timestamp, ZnodePath};
@@ -227,10 +227,13 @@ impl LockTable {
         let Some(Sequence(number)) = contender.and_then(|found| found.sequence) else { return };
         let Some(parent) = path.parent() else { return };
         let next = Some(i64::from(number) + 1);
-        match self.parents.get_mut(&parent) {
-            Some(known) if known.next_sequence < next => known.next_sequence = next,
-            _ => return,
+        // None of the others may have been read yet either.
+        let epoch = self.epoch;
+        let known = self.parents.entry(parent.clone()).or_insert_with(|| Parent { epoch, ..Parent::default() });
+        if known.next_sequence >= next {
+            return;
         }
+        known.next_sequence = next;
         for id in self.ids_queueing_at(&parent) {
             if let Some(lock) = self.locks.get_mut(&id).filter(|lock| lock.kind() != LockKind::SingleNode) {
                 lock.next_sequence = next;

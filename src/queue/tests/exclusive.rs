@@ -33,6 +33,17 @@ fn the_number_of_a_node_that_was_gone_before_it_could_be_read_is_given() {
 }
 
 #[test]
+fn the_number_of_a_node_that_was_gone_before_any_could_be_read_is_given() {
+    let mut fixture = TableFixture::new();
+    let first = fixture.put_numbered("/a/x-17-", 1);
+    let unread = fixture.put_numbered("/a/x-18-", 2);
+    fixture.delete(&unread);
+    let seen = fixture.observed(&first);
+    fixture.apply(seen);
+    assert_eq!((fixture.lock("/a").len(), fixture.lock("/a").next_sequence()), (1, Some(2)));
+}
+
+#[test]
 fn a_deleted_node_that_is_no_contenders_gives_no_number() {
     let mut fixture = TableFixture::new();
     fixture.create("/a/x-17-", 1);
