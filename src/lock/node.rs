@@ -89,6 +89,7 @@ impl NodeCreator<'_> {
                     self.cancelled()?;
                     retries.wait().await;
                     self.create_parents(parent).await?;
+                    self.cancelled()?;
                     continue;
                 }
                 Err(error) if is_transient(&error) => {
