@@ -10,7 +10,7 @@ impl LockTable {
         if let Some((member, connection)) = self.view.connection_of(session) {
             return Some(LastConnection { connection, server: &member.address, last_listed: None });
         }
-        self.sessions.unlisted(session)
+        self.sessions.unlisted(session, &self.view)
     }
 
     /// Who a session is that has a contender, or had one lately.

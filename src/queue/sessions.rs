@@ -122,9 +122,14 @@ impl Sessions {
         self.known.get(&session)?.name.as_ref()
     }
 
-    /// The connection of a session that no server lists any more.
-    pub fn unlisted(&self, session: SessionId) -> Option<LastConnection<'_>> {
+    /// The connection of a session that no server lists any more. `None` while the server that listed it last does not answer:
+    /// it may be connected there still.
+    pub fn unlisted(&self, session: SessionId, view: &ServerView) -> Option<LastConnection<'_>> {
         let Unlisted { connection, server, at } = self.known.get(&session)?.unlisted.as_deref()?;
+        let member = view.members.iter().find(|member| member.address == *server);
+        if member.is_some_and(|member| !member.knows_connections()) {
+            return None;
+        }
         Some(LastConnection { connection, server, last_listed: Some(*at) })
     }
 

@@ -51,5 +51,6 @@ async fn a_node_is_shown_with_its_stat_its_acl_and_its_data_in_three_ways() {
     terminal.press("q");
     assert!(terminal.ends().success());
     let sent = terminal.sent();
+    assert!(!sent.windows(6).any(|window| window == b"bjkZ9W"), "the hash of a password reached the terminal");
     assert!(!sent.windows(4).any(|window| window == b"\x1b]0;"), "data reached the terminal as it is");
 }

@@ -52,6 +52,20 @@ fn departed() -> i64 {
 }
 
 #[test]
+fn a_client_of_a_server_that_does_not_answer_is_not_said_to_be_gone() {
+    let mut fixture = TableFixture::new();
+    fixture.create("/l/lock-", 7);
+    survey(&mut fixture, [7]);
+    let silent = MemberView::unasked("zk1:2181".to_owned());
+    let view = ServerView { at: fixture.now, members: vec![silent], members_known: true, ..ServerView::default() };
+    fixture.apply(Change::Surveyed { view: Arc::new(view) });
+    assert!(fixture.table.last_connection(SessionId(7)).is_none(), "nobody knows where it is");
+    survey(&mut fixture, []);
+    let last = fixture.table.last_connection(SessionId(7)).expect("it is remembered");
+    assert!(last.last_listed.is_some(), "now its server says that it is gone");
+}
+
+#[test]
 fn a_client_whose_connection_is_gone_is_named_by_where_it_was_until_then() {
     let mut fixture = TableFixture::new();
     let node = fixture.create("/l/lock-", 7);

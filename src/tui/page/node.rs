@@ -96,13 +96,21 @@ fn write_acl(page: &mut Writer, acl: Result<&(Vec<AclEntry>, usize), &String>) {
         let named: Vec<_> =
             words.iter().filter(|(letter, _)| permissions.contains(*letter)).map(|(_, word)| *word).collect();
         let allowed = if named.is_empty() { "nothing".to_owned() } else { named.join(", ") };
-        page.fact(std::mem::take(&mut label), &format!("{scheme}:{id}  {allowed}"), Tone::Text);
+        page.fact(std::mem::take(&mut label), &format!("{scheme}:{}  {allowed}", shown_id(scheme, id)), Tone::Text);
     }
     if entries.is_empty() {
         page.fact(label, "none", Tone::Text);
     }
     if all > entries.len() {
         page.fact("", &format!("and {} more", count(all - entries.len())), Tone::Dim);
+    }
+}
+
+/// Whom an entry allows. Of a digest only the user: what follows is a hash from which the password can be guessed.
+fn shown_id<'a>(scheme: &str, id: &'a str) -> std::borrow::Cow<'a, str> {
+    match id.split_once(':') {
+        Some((user, _)) if matches!(scheme, "digest" | "super") => format!("{user}:(hash not shown)").into(),
+        _ => id.into(),
     }
 }
 
@@ -236,5 +244,12 @@ mod tests {
         assert!(ends_with(Some(SessionId(CONTAINER))).contains("container"));
         assert!(ends_with(Some(SessionId(0xff00_0000_0000_03e8_u64.cast_signed()))).contains("time to live"));
         assert!(ends_with(Some(SessionId(0x0100_0a2b_3c40_001b))).contains("session"));
+    }
+
+    #[test]
+    fn the_hash_of_a_password_is_not_shown() {
+        assert_eq!(shown_id("digest", "ann:bjkZ9W+M82HUZ9xb8/Oy4cmJGfg="), "ann:(hash not shown)");
+        assert_eq!(shown_id("ip", "2001:db8::1"), "2001:db8::1");
+        assert_eq!(shown_id("world", "anyone"), "anyone");
     }
 }

@@ -62,10 +62,11 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     header::draw_tabs(view, place(layout.tabs), buffer);
     page::draw_lines(view, &app.banner_lines(), Columns::SIGNS, place(layout.banner), buffer);
     let (main, side) = (place(layout.main), place(layout.side));
+    let pages = app.pages();
     match app.screen() {
         Screen::Locks => {
             list::draw(&Locks, view, main, buffer);
-            if app.pages().is_empty() {
+            if pages.is_empty() {
                 watch_events::draw(view, side, buffer);
             }
         }
@@ -88,7 +89,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::History => list::draw(&History, view, main, buffer),
         Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable => {}
     }
-    for shown in app.pages().into_iter().chain(app.popup()) {
+    for shown in pages.into_iter().chain(app.popup()) {
         page::draw(view, &shown, place(shown.area), buffer);
     }
     caption::draw(view, place(layout.caption), buffer);

@@ -7,12 +7,14 @@ mod start;
 
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 pub use destination::{CannotJoin, Destination};
 pub use start::{ClientsWanted, DEFAULT_CLIENTS};
 
 use super::Rows;
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, Scenario};
-use crate::znode::Zxid;
+use crate::znode::{SessionId, Zxid};
 
 /// Where a fleet stands on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -56,12 +58,21 @@ pub struct FleetView {
     rates: FleetRates,
     living: usize,
     holder: Option<(ClientId, Zxid)>,
+    sessions: FxHashSet<SessionId>,
 }
 
 impl FleetView {
     fn new(scenario: Arc<Scenario>) -> Self {
         let living = usize::try_from(scenario.clients).unwrap_or(usize::MAX);
-        Self { scenario, phase: Phase::Running, status: None, rates: FleetRates::default(), living, holder: None }
+        Self {
+            scenario,
+            phase: Phase::Running,
+            status: None,
+            rates: FleetRates::default(),
+            living,
+            holder: None,
+            sessions: FxHashSet::default(),
+        }
     }
 
     pub fn scenario(&self) -> &Scenario {
@@ -114,11 +125,17 @@ impl FleetView {
         self.clients().rank(&id).and_then(|rank| self.clients().get(rank))
     }
 
+    /// Whether a session belongs to one of its clients.
+    pub fn has_session(&self, session: SessionId) -> bool {
+        self.is_active() && self.sessions.contains(&session)
+    }
+
     fn take(&mut self, status: Arc<FleetStatus>) {
         self.rates.take(&status);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
         let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
         self.holder = tokens.max_by_key(|(_, token)| *token);
+        self.sessions = status.clients.iter().filter_map(|client| client.session).collect();
         self.status = Some(status);
     }
 }

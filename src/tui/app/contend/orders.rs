@@ -51,7 +51,7 @@ impl App {
     ) -> Option<WatchTarget> {
         let session = row.contender.session.filter(|_| row.state == ContenderState::Waits)?;
         let fleets = self.fleets().each().filter(|(_, fleet)| fleet.scenario().path == *lock.path());
-        let mut own = fleets.filter(|(_, fleet)| fleet.clients().iter().any(|client| client.session == Some(session)));
+        let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
         Some(match own.next()?.1.scenario().algorithm {
             Algorithm::Herd => WatchTarget::Parent,
             Algorithm::Chain => WatchTarget::Predecessor,

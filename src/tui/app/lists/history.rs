@@ -9,7 +9,7 @@ use crate::queue::{ContenderId, LockName};
 use crate::recipe::RequestMode;
 use crate::report::rfc3339;
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Filter, Pane, Rows};
+use crate::tui::app::{App, Cursor, Filter, Pane, Rows, Screen};
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
 
 /// Holders listed at most: only a semaphore has more than one, or a lock that is read.
@@ -51,7 +51,7 @@ impl Rows<HistoryId> for HistoryRows<'_> {
 
 impl App {
     /// The history of the lock that was opened last: what is over, oldest first, and then who holds it.
-    fn history(&self) -> HistoryRows<'_> {
+    fn history(&self) -> impl Iterator<Item = HistoryRow<'_>> {
         let world = self.world();
         let past = world.opened().into_iter().flat_map(|lock| world.histories().of(lock));
         let past = past.map(|(number, entry)| HistoryRow { id: HistoryId::Past(*number), entry: Cow::Borrowed(entry) });
@@ -61,8 +61,7 @@ impl App {
             let stay = Stay::of(row.contender, world.table(), self.now());
             HistoryRow { id: HistoryId::Holder(row.contender.id()), entry: Cow::Owned(HistoryEntry::Stay(stay)) }
         });
-        let all = past.chain(holders);
-        HistoryRows(all.filter(|row| takes(&self.history_filter, &row.entry)).collect())
+        past.chain(holders).filter(|row| takes(&self.history_filter, &row.entry))
     }
 
     /// How many rows there are, whether they pass the filter or not, and how many are forgotten.
@@ -75,13 +74,11 @@ impl App {
 
     /// The entry that is selected in History.
     pub(in crate::tui::app) fn selected_history_entry(&self) -> Option<HistoryRow<'_>> {
-        self.history().0.into_iter().nth(self.cursors.history.rank())
+        self.history().nth(self.cursors.history.rank())
     }
 
     /// Shows the history of the lock that is selected in Locks, or was opened last.
     pub(in crate::tui::app) fn go_to_history(&mut self) {
-        use crate::tui::app::Screen;
-
         if self.screen() == Screen::Locks {
             self.open_selected();
         }
@@ -89,7 +86,7 @@ impl App {
             return self.show_failure("Select a lock in Locks first.".to_owned());
         }
         if self.screen() != Screen::History {
-            self.cursors.history = crate::tui::app::Cursor::last();
+            self.cursors.history = Cursor::last();
             self.go(Screen::History);
         }
     }
@@ -119,11 +116,11 @@ impl ListScreen<App> for History {
     type Order = FixedOrder;
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<HistoryId> + 'a {
-        app.history()
+        HistoryRows(app.history().collect())
     }
 
     fn row<'a>(&self, app: &'a App, rank: usize) -> Option<HistoryRow<'a>> {
-        app.history().0.into_iter().nth(rank)
+        app.history().nth(rank)
     }
 
     cursor_in!(history: HistoryId);
@@ -154,7 +151,7 @@ impl ListScreen<App> for History {
 
     fn exported(&self, app: &App) -> Result<String, String> {
         let lock = app.opened().ok_or("No lock is open.")?;
-        let rows = app.history().0;
+        let rows: Vec<_> = app.history().collect();
         let stays =
             || rows.iter().filter_map(|row| if let HistoryEntry::Stay(stay) = &*row.entry { Some(stay) } else { None });
         app.as_json(HistoryExport {
