@@ -67,7 +67,7 @@ const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::text(QueueColumn::Liveness, "LIVENESS", 12, 24, 0),
     Column::number(QueueColumn::Age, "AGE", 6, 0),
     Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
-    Column::text(QueueColumn::Watches, "WATCHES", 17, 24, 4),
+    Column::text(QueueColumn::Watches, "WATCHES", 18, 24, 4),
     Column::text(QueueColumn::Data, "DATA", 12, 28, 6),
     Column::text(QueueColumn::Node, "NODE", 36, 54, 7),
     Column::number(QueueColumn::Czxid, "CZXID", 14, 8),
