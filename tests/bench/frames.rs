@@ -1,5 +1,5 @@
-//! What a frame costs, and a change on its way to the screen, at three lengths of the queue: they must not follow the
-//! length.
+//! What a frame costs, and a change on its way to the screen, at three lengths of the queue and three numbers of locks: they
+//! must not follow them.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use lockscope::observe::Observed;
@@ -77,5 +77,56 @@ fn frames(criterion: &mut Criterion) {
     }
 }
 
-criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = frames }
+/// A live console with that many locks, each with a holder and a waiter.
+fn console_of_locks(locks: i64) -> App {
+    let mut app = App::new(Settings::default(), SIZE, Timestamp(0));
+    let mut changes = vec![
+        Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }),
+        Change::Syncing,
+    ];
+    for lock in 0..locks {
+        changes.extend((0..2).map(|number| nodes::seen(&parent(lock), "lock-", 2 * lock + number)));
+    }
+    changes.push(Change::Synced);
+    app.update(event(1_000, changes), Timestamp(1_000));
+    app
+}
+
+fn parent(lock: i64) -> String {
+    format!("/locks/orders-{lock}")
+}
+
+/// The holder of one of many locks leaves, a new contender comes, and the screen shows it.
+fn frames_of_many_locks(criterion: &mut Criterion) {
+    let screens: [(&str, &[Key]); 2] = [("Locks", &[]), ("Locks, from its end", &[Key::Char('G')])];
+    for (screen, keys) in screens {
+        let mut group = criterion.benchmark_group(format!("a change and its frame among many locks: {screen}"));
+        for locks in LENGTHS {
+            let mut app = console_of_locks(locks);
+            press(&mut app, keys);
+            let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
+            let theme = Theme::new(ThemeName::Terminal, false);
+            let mut turn = 0;
+            group.bench_function(BenchmarkId::from_parameter(locks), |bencher| {
+                bencher.iter(|| {
+                    // In round `turn / locks`, each lock's holder leaves once.
+                    let (lock, round) = (turn % locks, turn / locks);
+                    let number = |round: i64| match round {
+                        0 | 1 => 2 * lock + round,
+                        _ => 2 * locks + round * locks + lock,
+                    };
+                    let left = Change::Deleted { path: nodes::path(&parent(lock), "lock-", number(round)), zxid: None };
+                    let came = nodes::seen(&parent(lock), "lock-", number(round + 2));
+                    turn += 1;
+                    let now = 1_000 + turn;
+                    app.update(event(now, vec![left, came]), Timestamp(now));
+                    terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+                });
+            });
+        }
+        group.finish();
+    }
+}
+
+criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = frames, frames_of_many_locks }
 criterion_main!(benches);

@@ -7,6 +7,7 @@ mod endings;
 mod hostile;
 mod node_page;
 mod pictures;
+mod questions;
 mod recording;
 mod suspend;
 mod trouble;
