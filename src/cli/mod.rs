@@ -192,7 +192,7 @@ mod tests {
         invalid value '1ms' for '--session-timeout <DURATION>': a session timeout lies between 100ms and 1h; try lockscope --help
         unexpected argument '--root' found; try lockscope contend --help
         unexpected argument '--root' found; try lockscope contend --help
-        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, shared-herd, shared-chain, semaphore]; try lockscope contend --help
+        invalid value 'spin' for '--recipe <NAME>' [possible values: mutex, mutex-parent, herd, chain, chain-ahead, shared-herd, shared-chain, semaphore]; try lockscope contend --help
         invalid value '0' for '--rounds <N>': give a number of rounds from 1 on, or --endless in its place; try lockscope contend --help
         the following required arguments were not provided: --path <PATH>; try lockscope contend --help
         invalid value '0' for '--clients <N[,N...]>': give a number of clients from 1 to 5000; try lockscope compare --help

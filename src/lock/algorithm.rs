@@ -100,6 +100,31 @@ pub enum Algorithm {
     /// # async fn work(_: lockscope::znode::Zxid) {}
     /// ```
     Chain,
+    /// As [`Chain`](Self::Chain), but a waiter watches its predecessor and the node before that one: its predecessor's
+    /// predecessor. Use this one where many wait and the servers are far away.
+    ///
+    /// When the farther node goes, the waiter lists, while its predecessor still holds. So it knows in time that its
+    /// predecessor is the head of the queue, and then the end of the predecessor alone makes it the holder: a hand-over takes
+    /// one round trip (the deletion and its event) where [`Chain`](Self::Chain) takes two. At any distance to the servers
+    /// that is nearly twice as many acquisitions a second, as long as several wait. Behind the head of the queue it is the
+    /// same as [`Chain`](Self::Chain).
+    ///
+    /// Nobody can get in between: whoever joins later gets a higher number. When the predecessor goes first, from the middle of
+    /// the queue or because it was faster, the waiter lists as in a chain.
+    ///
+    /// Cost: as [`Chain`](Self::Chain), and for a waiter that is not right behind the head one more watch and one more event.
+    /// A release wakes two waiters. One that gives up removes up to two watches: one request each.
+    ///
+    /// ```no_run
+    /// # use lockscope::lock::{Algorithm, Lock};
+    /// # async fn example(client: zookeeper_client::Client) -> Result<(), Box<dyn std::error::Error>> {
+    /// let lock = Lock::new(&client, "/locks/orders", Algorithm::ChainAhead)?;
+    /// let guard = lock.acquire().await?;
+    /// println!("{} requests, {} events", guard.cost().requests, guard.cost().events);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ChainAhead,
     /// Readers together or one writer, in one queue; every waiter watches the parent.
     ///
     /// A request for reading holds when no request for writing is before it; one for writing when it is first. Nobody
@@ -158,7 +183,8 @@ pub enum Algorithm {
 
 impl Algorithm {
     /// The names that [`named`](Self::named) knows.
-    pub const NAMES: [&str; 7] = ["mutex", "mutex-parent", "herd", "chain", "shared-herd", "shared-chain", "semaphore"];
+    pub const NAMES: [&str; 8] =
+        ["mutex", "mutex-parent", "herd", "chain", "chain-ahead", "shared-herd", "shared-chain", "semaphore"];
 
     /// The algorithm with that name; `None` for any other text. Shared locks take `access`, semaphores take `leases`.
     ///
@@ -175,6 +201,7 @@ impl Algorithm {
             "mutex-parent" => Self::MutexParent,
             "herd" => Self::Herd,
             "chain" => Self::Chain,
+            "chain-ahead" => Self::ChainAhead,
             "shared-herd" => Self::SharedHerd(access),
             "shared-chain" => Self::SharedChain(access),
             "semaphore" => Self::Semaphore(leases),
@@ -189,6 +216,7 @@ impl Algorithm {
             Self::MutexParent => "mutex-parent",
             Self::Herd => "herd",
             Self::Chain => "chain",
+            Self::ChainAhead => "chain-ahead",
             Self::SharedHerd(_) => "shared-herd",
             Self::SharedChain(_) => "shared-chain",
             Self::Semaphore(_) => "semaphore",

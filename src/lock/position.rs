@@ -14,6 +14,8 @@ pub(super) enum QueuePosition<'a> {
         /// Whether the end of that node alone makes it the holder: there is no other node to wait for, and none can come in
         /// between.
         then_holds: bool,
+        /// The name of the nearest node before that one, if the own node has to wait for it as well.
+        ahead: Option<&'a str>,
     },
     /// Its node is not there: somebody else deleted it.
     Gone,
@@ -33,7 +35,7 @@ pub(super) fn position<'a>(
     let Some((sequence, mode)) = names.read(own) else { return QueuePosition::Gone };
     let place = (sequence, own);
     let (mut before, mut present) = (0, false);
-    let mut nearest = None;
+    let (mut nearest, mut ahead) = (None, None);
     for name in children {
         let Some((sequence, their_mode)) = names.read(name) else { continue };
         let theirs = (sequence, name.as_str());
@@ -41,7 +43,8 @@ pub(super) fn position<'a>(
         let matters = mode != NodeMode::Read || their_mode != NodeMode::Read;
         if theirs < place && matters {
             before += 1;
-            nearest = nearest.max(Some((theirs, their_mode)));
+            let this = Some((theirs, their_mode));
+            (nearest, ahead) = (nearest.max(this), ahead.max(nearest.min(this)));
         }
     }
     match nearest {
@@ -51,7 +54,8 @@ pub(super) fn position<'a>(
             // not block a reader, and a reader creates no second node.
             let may_downgrade =
                 mode == NodeMode::Exclusive && their_mode == NodeMode::Exclusive && names.allow_downgrade();
-            QueuePosition::Waits { on, then_holds: before == 1 && !may_downgrade }
+            let ahead = ahead.map(|((_, name), _)| name);
+            QueuePosition::Waits { on, then_holds: before == 1 && !may_downgrade, ahead }
         }
         _ => QueuePosition::Holds,
     }
@@ -76,8 +80,14 @@ mod tests {
         names.prefix(mode, Uuid::from_u128(number.unsigned_abs().into()), SessionId(1)) + &Sequence(number).to_string()
     }
 
-    fn waits(on: &str, then_holds: bool) -> QueuePosition<'_> {
-        QueuePosition::Waits { on, then_holds }
+    /// Waits for that node, behind which it then holds.
+    fn behind_head(on: &str) -> QueuePosition<'_> {
+        QueuePosition::Waits { on, then_holds: true, ahead: None }
+    }
+
+    /// Waits for that node, and lists again when it goes.
+    fn waits<'a>(on: &'a str, ahead: Option<&'a str>) -> QueuePosition<'a> {
+        QueuePosition::Waits { on, then_holds: false, ahead }
     }
 
     #[test]
@@ -86,8 +96,22 @@ mod tests {
         let [a, b, c] = [3, 7, 9].map(|number| node(&names, NodeMode::Exclusive, number));
         let children = [c.clone(), "config".to_owned(), a.clone(), b.clone()];
         assert_eq!(position(&children, &a, &names, 1), QueuePosition::Holds);
-        assert_eq!(position(&children, &b, &names, 1), waits(&a, true));
-        assert_eq!(position(&children, &c, &names, 1), waits(&b, false));
+        assert_eq!(position(&children, &b, &names, 1), behind_head(&a));
+        assert_eq!(position(&children, &c, &names, 1), waits(&b, Some(&a)));
+    }
+
+    #[test]
+    fn the_node_ahead_is_the_second_nearest_in_whatever_order_the_children_come() {
+        let names = names(Algorithm::ChainAhead);
+        let nodes = [3, 7, 9, 12].map(|number| node(&names, NodeMode::Exclusive, number));
+        for turn in 0..nodes.len() {
+            let mut children = nodes.to_vec();
+            children.rotate_left(turn);
+            assert_eq!(position(&children, &nodes[3], &names, 1), waits(&nodes[2], Some(&nodes[1])));
+            children.reverse();
+            assert_eq!(position(&children, &nodes[2], &names, 1), waits(&nodes[1], Some(&nodes[0])));
+            assert_eq!(position(&children, &nodes[1], &names, 1), behind_head(&nodes[0]));
+        }
     }
 
     #[test]
@@ -103,8 +127,8 @@ mod tests {
         let names = names(Algorithm::Chain);
         let [last, before, wrapped] = [i32::MAX, i32::MAX - 1, i32::MIN].map(|n| node(&names, NodeMode::Exclusive, n));
         let children = [last.clone(), before.clone(), wrapped.clone()];
-        assert_eq!(position(&children, &last, &names, 1), waits(&before, false));
-        assert_eq!(position(&children, &before, &names, 1), waits(&wrapped, true));
+        assert_eq!(position(&children, &last, &names, 1), waits(&before, Some(&wrapped)));
+        assert_eq!(position(&children, &before, &names, 1), behind_head(&wrapped));
         assert_eq!(position(&children, &wrapped, &names, 1), QueuePosition::Holds);
     }
 
@@ -116,11 +140,11 @@ mod tests {
         let children = [&r1, &r2, &w3, &w4, &r5].map(Clone::clone);
         assert_eq!(position(&children, &r1, &names, 1), QueuePosition::Holds);
         assert_eq!(position(&children, &r2, &names, 1), QueuePosition::Holds);
-        assert_eq!(position(&children, &w3, &names, 1), waits(&r2, false));
-        assert_eq!(position(&children, &w4, &names, 1), waits(&w3, false));
-        assert_eq!(position(&children, &r5, &names, 1), waits(&w4, false));
-        assert_eq!(position(&[w4.clone(), r5.clone()], &r5, &names, 1), waits(&w4, true));
-        assert_eq!(position(&[r2.clone(), w3.clone()], &w3, &names, 1), waits(&r2, true));
+        assert_eq!(position(&children, &w3, &names, 1), waits(&r2, Some(&r1)));
+        assert_eq!(position(&children, &w4, &names, 1), waits(&w3, Some(&r2)));
+        assert_eq!(position(&children, &r5, &names, 1), waits(&w4, Some(&w3)));
+        assert_eq!(position(&[w4.clone(), r5.clone()], &r5, &names, 1), behind_head(&w4));
+        assert_eq!(position(&[r2.clone(), w3.clone()], &w3, &names, 1), behind_head(&r2));
     }
 
     #[test]
@@ -128,8 +152,8 @@ mod tests {
         let names = names(SHARED);
         let [w3, w4] = [3, 4].map(|number| node(&names, NodeMode::Exclusive, number));
         let r3 = node(&names, NodeMode::Read, 3);
-        assert_eq!(position(&[w3.clone(), w4.clone()], &w4, &names, 1), waits(&w3, false));
-        assert_eq!(position(&[r3.clone(), w4.clone()], &w4, &names, 1), waits(&r3, true));
+        assert_eq!(position(&[w3.clone(), w4.clone()], &w4, &names, 1), waits(&w3, None));
+        assert_eq!(position(&[r3.clone(), w4.clone()], &w4, &names, 1), behind_head(&r3));
     }
 
     #[test]

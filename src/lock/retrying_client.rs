@@ -1,5 +1,7 @@
 //! The requests of one attempt: each is counted, and sent again after a lost connection.
 
+use std::future::poll_fn;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -212,16 +214,21 @@ impl OneShotWatch {
 
     /// Waits for its event. Cancel safe. Must not be called again after it has given one.
     pub(super) async fn fired(&mut self) -> WatchedEvent {
-        let event = (&mut self.event).await;
-        self.note(&event);
+        poll_fn(|context| self.poll_fired(context)).await
+    }
+
+    /// Its event, if it has come. Must not be called again after it has given one.
+    pub(super) fn poll_fired(&mut self, context: &mut Context<'_>) -> Poll<WatchedEvent> {
+        let event = self.event.poll_unpin(context);
+        if let Poll::Ready(event) = &event {
+            self.note(event);
+        }
         event
     }
 
     /// Takes its event if it has come already: then the watch need not be removed.
     pub(super) fn settle(&mut self) {
-        if let Some(event) = (&mut self.event).now_or_never() {
-            self.note(&event);
-        }
+        let _ = self.fired().now_or_never();
     }
 
     fn note(&mut self, event: &WatchedEvent) {

@@ -113,6 +113,7 @@ fn recipe() -> impl TypedValueParser<Value = Algorithm> {
         "mutex-parent" => "The same with a child of the path; the others watch the path's children",
         "herd" => "A queue in which every waiter watches the parent",
         "chain" => "A queue in which every waiter watches its predecessor",
+        "chain-ahead" => "The same, and watches the one before it too: hands over in one round trip",
         "shared-herd" => "Readers together or one writer; every waiter watches the parent",
         "shared-chain" => "The same, each watching whom it waits for",
         _ => "Several holders at once, as many as there are leases",

@@ -1,57 +1,79 @@
-//! Waiting in a queue with a watch on the predecessor.
+//! Waiting in a queue with a watch on the predecessor, and in a look-ahead chain on the node before it too.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 use zookeeper_client::EventType;
 
+use super::super::Algorithm;
 use super::super::attempt::Attempt;
 use super::super::error::NotAcquired;
 use super::super::node::OwnNode;
 use super::super::position::{QueuePosition, position};
-use super::super::retrying_client::{Listing, OneShotWatch};
+use super::super::retrying_client::Listing;
 use super::joined_queue::{JoinedQueue, may_wait, node_deleted};
+use super::node_watches::NodeWatches;
+use crate::znode::ZnodePath;
 
 /// When a waiter or a new holder that has not seen its own node checks it for the first time.
 const FIRST_OWN_NODE_CHECK: Duration = Duration::from_secs(1);
 /// How often a waiter checks its own node after that. A watch would notice at once, but cost one more event a release.
 const OWN_NODE_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A wait in which only the predecessor is watched.
+/// A wait in which only nodes before the own one are watched: the predecessor, and when it looks ahead the one before that.
+///
+/// Without looking ahead a waiter whose predecessor was not the head at the last listing lists when it goes, since its owner
+/// may have given up in the middle of the queue: the second round trip of a hand-over. Looking ahead, it lists when the node
+/// before the predecessor goes. Once a listing shows the predecessor as the head, nothing but its end is waited for:
+/// no later node can get a lower number.
 #[derive(Debug)]
 pub(super) struct Chain<'a> {
     attempt: &'a Attempt,
     queue: &'a JoinedQueue<'a>,
     own: &'a OwnNode,
+    looks_ahead: bool,
+    watches: NodeWatches<'a>,
     node_seen_at: Instant,
     next_check: Instant,
 }
 
+/// Whom a waiter watches.
+#[derive(Debug)]
+struct Watched {
+    /// The predecessor first.
+    nodes: Vec<ZnodePath>,
+    /// Whether the end of the predecessor alone makes the waiter the holder.
+    then_holds: bool,
+}
+
 impl<'a> Chain<'a> {
     pub(super) fn new(attempt: &'a Attempt, queue: &'a JoinedQueue<'a>, own: &'a OwnNode) -> Self {
-        let seen = Instant::now();
-        Self { attempt, queue, own, node_seen_at: seen, next_check: seen + FIRST_OWN_NODE_CHECK }
+        let looks_ahead = attempt.spec.algorithm == Algorithm::ChainAhead;
+        let (watches, seen) = (NodeWatches::new(&attempt.client), Instant::now());
+        let next_check = seen + FIRST_OWN_NODE_CHECK;
+        Self { attempt, queue, own, looks_ahead, watches, node_seen_at: seen, next_check }
     }
 
     /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last listing.
     pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
-        let mut listed = listed;
+        let waited = self.until_held(listed).await;
+        self.watches.keep_only(&[]);
+        waited
+    }
+
+    async fn until_held(&mut self, mut listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
         loop {
             let (children, _) = match listed.take() {
                 Some(listing) => listing,
-                None => self.queue.list(self.attempt, self.own, false).await?,
+                None => self.watches.until_reply(self.queue.list(self.attempt, self.own, false)).await?,
             };
-            let (on, then_holds) =
-                match position(&children, self.own.path.name(), self.queue.names, self.queue.max_holders) {
-                    QueuePosition::Holds => return Ok(None),
-                    QueuePosition::Gone => return Err(node_deleted(self.own)),
-                    QueuePosition::Waits { on, then_holds } => (self.queue.parent.child(on), then_holds),
-                };
+            let Some(watched) = self.watched(&children)? else { return Ok(None) };
             self.node_seen(FIRST_OWN_NODE_CHECK);
             may_wait(self.attempt)?;
-            while let Some((_, watch)) = self.attempt.client.watch(&on).await? {
-                if self.fired(watch).await? == EventType::NodeDeleted {
-                    if then_holds {
+            while self.watches.watch_only(&watched.nodes).await? {
+                // Anything else is a change of its data.
+                if self.event().await? == EventType::NodeDeleted {
+                    if watched.then_holds {
                         return Ok(Some(self.node_seen_at + FIRST_OWN_NODE_CHECK));
                     }
                     break;
@@ -60,12 +82,25 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Waits for the watch and checks the own node meanwhile: no event comes when somebody else deletes it.
-    async fn fired(&mut self, mut watch: OneShotWatch) -> Result<EventType, NotAcquired> {
+    /// Whom the owner of the own node watches, by a listing; `None` when it holds.
+    fn watched(&self, children: &[String]) -> Result<Option<Watched>, NotAcquired> {
+        match position(children, self.own.path.name(), self.queue.names, self.queue.max_holders) {
+            QueuePosition::Holds => Ok(None),
+            QueuePosition::Gone => Err(node_deleted(self.own)),
+            QueuePosition::Waits { on, then_holds, ahead } => {
+                let ahead = ahead.filter(|_| self.looks_ahead);
+                let nodes = [Some(on), ahead].into_iter().flatten().map(|name| self.queue.parent.child(name)).collect();
+                Ok(Some(Watched { nodes, then_holds }))
+            }
+        }
+    }
+
+    /// Waits for the event of a watch and checks the own node meanwhile: no event comes when somebody else deletes it.
+    async fn event(&mut self) -> Result<EventType, NotAcquired> {
         loop {
             tokio::select! {
                 biased;
-                event = self.attempt.client.wait(&mut watch) => return event,
+                event = self.watches.event() => return event,
                 () = sleep_until(self.next_check) => {}
             }
             if !self.attempt.client.exists(&self.own.path).await? {

@@ -3,6 +3,7 @@
 mod chain;
 mod herd;
 mod joined_queue;
+mod node_watches;
 
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
@@ -31,7 +32,8 @@ pub(super) async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Re
     Ok(HeldLock { unfired_watch, ..HeldLock::new(own) })
 }
 
-/// Joins a queue and waits as a chain does: every waiter watches its predecessor.
+/// Joins a queue and waits as a chain does: every waiter watches its predecessor, and in a look-ahead chain the node before
+/// that one too.
 pub(super) async fn enter_chain(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
     let (own, listing) = attempt.creator().enqueue(queue.parent, queue.names, queue.mode, false).await?;
     let waited = Chain::new(attempt, queue, &own).wait(listing).await;

@@ -150,7 +150,7 @@ fn server(view: View<'_>, fleet: &FleetView, figures: &Figures) -> FigureLine {
         Algorithm::Herd | Algorithm::SharedHerd(_) | Algorithm::MutexParent => {
             figure(label, events.children, "  child-watch".to_owned(), theme.text)
         }
-        Algorithm::Chain | Algorithm::SharedChain(_) | Algorithm::Mutex => {
+        Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) | Algorithm::Mutex => {
             figure(label, events.deleted, "  delete-watch".to_owned(), theme.text)
         }
         Algorithm::Semaphore(_) => {

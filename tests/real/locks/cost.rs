@@ -1,19 +1,23 @@
 //! What locks cost, by the requests that pass a relay, and by their own count.
 
 use std::collections::BTreeMap;
-
+use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Cost, Lock};
+use lockscope::lock::{Access, Algorithm, Cost, CostCounter, Lock, LockError, LockOptions};
+use tokio::sync::Barrier;
+use tokio::task::JoinSet;
 
-use super::fixture::{LEASES, LockFixture, Relayed, got, held, lock, wait_for};
+use super::fixture::{LEASES, LockFixture, Relayed, SHORT_WAIT, got, held, lock, wait_for};
 use crate::harness::relay::{Relay, op};
 use crate::harness::wait::eventually;
+use crate::harness::zk;
 
 const DELETE: i32 = 2;
 const GET_DATA: i32 = op::GET_DATA;
 const LIST: i32 = 8;
 const CREATE: i32 = 15;
+const REMOVE_WATCHES: i32 = 18;
 
 /// A client whose requests are counted on their way.
 struct Counted {
@@ -54,7 +58,7 @@ impl Counted {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_uncontended_queue_lock_takes_one_create_and_one_listing_and_is_released_by_one_delete() {
-    for algorithm in [Algorithm::Chain, Algorithm::SharedChain(Access::Read), Algorithm::Herd] {
+    for algorithm in [Algorithm::Chain, Algorithm::ChainAhead, Algorithm::SharedChain(Access::Read), Algorithm::Herd] {
         let counted = Counted::new(algorithm).await;
         let (sent, cost) = (counted.sent(), counted.lock.cost());
         let guard = held(&counted.lock).await;
@@ -104,6 +108,90 @@ async fn a_chain_waiter_further_back_lists_once_more() {
     let guard = got(waiting).await;
     assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 2), (CREATE, 1)]);
     assert_eq!(guard.cost(), Cost { requests: 4, events: 1 });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_ahead_waiter_further_back_adds_two_watches_two_events_and_one_listing_while_its_predecessor_holds() {
+    let counted = Counted::new(Algorithm::ChainAhead).await;
+    let [head, middle] = counted.fixture.locks(Algorithm::ChainAhead).await;
+    let head = held(&head).await;
+    let middle = wait_for(&middle);
+    counted.fixture.until_nodes(2).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    let waiting = wait_for(&counted.lock);
+    let sends = async |expected: &[(i32, u64)]| {
+        eventually("its requests", async || match counted.since(&sent, cost).await {
+            seen if seen == expected => Ok(()),
+            seen => Err(seen),
+        })
+        .await;
+    };
+    sends(&[(GET_DATA, 2), (LIST, 1), (CREATE, 1)]).await;
+    head.release().await.expect("it was held");
+    let middle = got(middle).await;
+    sends(&[(GET_DATA, 2), (LIST, 2), (CREATE, 1)]).await;
+    middle.release().await.expect("it was held");
+    let guard = got(waiting).await;
+    assert_eq!(guard.cost(), Cost { requests: 5, events: 2 });
+    guard.release().await.expect("it was held");
+    sends(&[(DELETE, 1), (GET_DATA, 2), (LIST, 2), (CREATE, 1)]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_look_ahead_waiter_that_gives_up_removes_both_watches() {
+    let counted = Counted::new(Algorithm::ChainAhead).await;
+    let [head, middle] = counted.fixture.locks(Algorithm::ChainAhead).await;
+    let head = held(&head).await;
+    let middle = wait_for(&middle);
+    counted.fixture.until_nodes(2).await;
+    let (sent, cost) = (counted.sent(), counted.lock.cost());
+    assert!(matches!(counted.lock.acquire_within(SHORT_WAIT).await, Err(LockError::TimedOut { .. })));
+    let expected = [(DELETE, 1), (GET_DATA, 2), (LIST, 1), (CREATE, 1), (REMOVE_WATCHES, 2)];
+    eventually("its requests", async || match counted.since(&sent, cost).await {
+        seen if seen == expected => Ok(()),
+        seen => Err(seen),
+    })
+    .await;
+    head.release().await.expect("it was held");
+    got(middle).await.release().await.expect("it was held");
+    assert_eq!((counted.lock.cost() - cost).events, 0);
+}
+
+/// What an acquisition costs on average while as many sessions take turns at one lock without a pause.
+async fn saturated(algorithm: Algorithm) -> (f64, f64) {
+    const CLIENTS: u32 = 12;
+    const ROUNDS: u32 = 20;
+    let fixture = LockFixture::new().await;
+    zk::make(&fixture.client().await, ["/saturated".to_owned()]).await;
+    let counter = CostCounter::default();
+    let (mut turns, all_there) = (JoinSet::new(), Arc::new(Barrier::new(CLIENTS as usize)));
+    for _ in 0..CLIENTS {
+        let options = LockOptions::default().counter(counter.clone());
+        let lock = Lock::with(&fixture.client().await, "/saturated", algorithm, options).expect("a good path");
+        let all_there = Arc::clone(&all_there);
+        turns.spawn(async move {
+            all_there.wait().await;
+            for _ in 0..ROUNDS {
+                held(&lock).await.release().await.expect("it was held");
+            }
+        });
+    }
+    turns.join_all().await;
+    let Cost { requests, events } = counter.cost();
+    let each = |count: u64| f64::from(u32::try_from(count).expect("few")) / f64::from(CLIENTS * ROUNDS);
+    println!("{algorithm:?}: {:.2} requests and {:.2} events an acquisition", each(requests), each(events));
+    (each(requests), each(events))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_saturated_chain_costs_five_requests_and_one_event_and_one_that_looks_ahead_six_and_two() {
+    // The first and the last of a run have fewer before them, and who finds that a node has gone before it is watched lists
+    // again.
+    for (algorithm, requests, events) in [(Algorithm::Chain, 5.0, 1.0), (Algorithm::ChainAhead, 6.0, 2.0)] {
+        let cost = saturated(algorithm).await;
+        assert!((requests - 0.3..requests + 0.3).contains(&cost.0), "{algorithm:?}: {cost:?}");
+        assert!((events - 0.2..=events).contains(&cost.1), "{algorithm:?}: {cost:?}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -47,6 +47,15 @@ impl FaultFixture {
         nodes.filter(|node| owned(node.stat.ephemeral_owner)).map(|node| node.path).collect()
     }
 
+    /// Waits until a session owns as many ephemeral nodes of the lock.
+    pub async fn until_nodes_of(&self, session: &Client, count: usize) {
+        eventually("that many nodes of a session", async || match self.nodes_of(Some(session)).await {
+            nodes if nodes.len() == count => Ok(()),
+            nodes => Err(nodes),
+        })
+        .await;
+    }
+
     /// Holds a holder against everybody else: it has one node, with its token, and nobody else may enter.
     pub async fn assert_holds(&self, held: &Held, client: &Client) {
         let recipe = self.recipe;

@@ -18,19 +18,25 @@ pub const SHORT_WAIT: Duration = Duration::from_millis(300);
 pub const LEASES: NonZeroU32 = NonZeroU32::new(1).expect("it is one");
 
 /// Every algorithm, in a way in which one alone holds.
-pub const ALONE: [Algorithm; 7] = [
+pub const ALONE: [Algorithm; 8] = [
     Algorithm::Mutex,
     Algorithm::MutexParent,
     Algorithm::Herd,
     Algorithm::Chain,
+    Algorithm::ChainAhead,
     Algorithm::SharedHerd(Access::Write),
     Algorithm::SharedChain(Access::Write),
     Algorithm::Semaphore(LEASES),
 ];
 
 /// Those of which a queue can be seen in the tree, with one node for each contender.
-pub const QUEUES: [Algorithm; 4] =
-    [Algorithm::Herd, Algorithm::Chain, Algorithm::SharedHerd(Access::Write), Algorithm::SharedChain(Access::Write)];
+pub const QUEUES: [Algorithm; 5] = [
+    Algorithm::Herd,
+    Algorithm::Chain,
+    Algorithm::ChainAhead,
+    Algorithm::SharedHerd(Access::Write),
+    Algorithm::SharedChain(Access::Write),
+];
 
 /// A chroot of a test's own on the shared server.
 #[derive(Debug)]

@@ -72,11 +72,11 @@ fn assert_mixed(records: &[Record], ours: &[String]) {
     assert!(passes >= PASSES, "{passes} in {}", records.len());
 }
 
-async fn mixed_with(mut foreign: Foreign, at: &str, recipe: &str, called: Called) {
+async fn mixed_with(mut foreign: Foreign, at: &str, recipe: &str, ours: Recipe) {
     let client = zk::connect(at).await;
     inside::prepare(&client, "/lock").await;
     foreign.churn_checked("theirs", recipe, "/lock", CLIENTS, ROUNDS).await;
-    let ours = contend_as_clients(at, Recipe::CHAIN.called(called), "/lock", CLIENTS).await;
+    let ours = contend_as_clients(at, ours, "/lock", CLIENTS).await;
     assert_eq!(foreign.churned("theirs").await, CLIENTS * ROUNDS);
     let records = inside::records(&client, "/lock").await;
     assert_in_order(&records, 2 * CLIENTS * ROUNDS);
@@ -87,19 +87,37 @@ async fn mixed_with(mut foreign: Foreign, at: &str, recipe: &str, called: Called
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chain_and_curators_mutex_stand_in_one_queue() {
     let at = zk::own_root("mixed").await;
-    mixed_with(Foreign::java(&at), &at, "mutex", Called::AsCurators).await;
+    mixed_with(Foreign::java(&at), &at, "mutex", Recipe::CHAIN.called(Called::AsCurators)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_ahead_and_curators_mutex_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    mixed_with(Foreign::java(&at), &at, "mutex", Recipe::CHAIN_AHEAD.called(Called::AsCurators)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chain_and_kazoos_lock_stand_in_one_queue() {
     let at = zk::own_root("mixed").await;
-    mixed_with(Foreign::kazoo(&at), &at, "lock", Called::AsKazoos).await;
+    mixed_with(Foreign::kazoo(&at), &at, "lock", Recipe::CHAIN.called(Called::AsKazoos)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_ahead_and_kazoos_lock_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    mixed_with(Foreign::kazoo(&at), &at, "lock", Recipe::CHAIN_AHEAD.called(Called::AsKazoos)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn chain_and_javas_write_lock_stand_in_one_queue() {
     let at = zk::own_root("mixed").await;
-    mixed_with(Foreign::java(&at), &at, "write-lock", Called::AsWriteLocks).await;
+    mixed_with(Foreign::java(&at), &at, "write-lock", Recipe::CHAIN.called(Called::AsWriteLocks)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn chain_ahead_and_javas_write_lock_stand_in_one_queue() {
+    let at = zk::own_root("mixed").await;
+    mixed_with(Foreign::java(&at), &at, "write-lock", Recipe::CHAIN_AHEAD.called(Called::AsWriteLocks)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

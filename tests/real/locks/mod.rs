@@ -1,9 +1,11 @@
 //! What a correct lock must pass, of the built-in ones, on a real server.
 
+mod ahead;
 mod cost;
 mod cuts;
 mod exclusive;
 mod fault_fixture;
+mod fault_works;
 mod faults;
 pub mod fixture;
 mod inside;

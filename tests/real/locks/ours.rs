@@ -40,6 +40,7 @@ impl Recipe {
     pub const MUTEX_PARENT: Self = Self::of(Algorithm::MutexParent);
     pub const HERD: Self = Self::of(Algorithm::Herd);
     pub const CHAIN: Self = Self::of(Algorithm::Chain);
+    pub const CHAIN_AHEAD: Self = Self::of(Algorithm::ChainAhead);
     /// One lease, so that whoever holds it is alone.
     pub const SEMAPHORE: Self = Self::of(Algorithm::Semaphore(NonZeroU32::MIN));
 

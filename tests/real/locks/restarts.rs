@@ -13,11 +13,12 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
-const RECIPES: [Recipe; 7] = [
+const RECIPES: [Recipe; 8] = [
     Recipe::MUTEX,
     Recipe::MUTEX_PARENT,
     Recipe::HERD,
     Recipe::CHAIN,
+    Recipe::CHAIN_AHEAD,
     Recipe::shared_herd(Access::Write),
     Recipe::shared_chain(Access::Write),
     Recipe::SEMAPHORE,

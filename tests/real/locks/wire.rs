@@ -16,20 +16,20 @@ use crate::harness::zk;
 const EACH_WAY: Duration = Duration::from_millis(20);
 
 /// A client behind a relay of its own.
-struct Counted {
-    relay: Relay,
-    client: Client,
+pub struct Counted {
+    pub relay: Relay,
+    pub client: Client,
 }
 
 impl Counted {
-    async fn new() -> Self {
+    pub async fn new() -> Self {
         let relay = Relay::start(&Server::shared().connect_string()).await;
         let client = zk::connect(&relay.connect_string()).await;
         Self { relay, client }
     }
 
     /// Begins to contend, and returns when it waits.
-    async fn queue(&self, recipe: Recipe, path: &str) -> tokio::task::JoinHandle<Held> {
+    pub async fn queue(&self, recipe: Recipe, path: &str) -> tokio::task::JoinHandle<Held> {
         self.relay.record();
         let (client, path) = (self.client.clone(), path.to_owned());
         let waiter = tokio::spawn(async move {
@@ -43,24 +43,25 @@ impl Counted {
         waiter
     }
 
-    fn requests(&self) -> Vec<i32> {
+    pub fn requests(&self) -> Vec<i32> {
         self.relay.recorded().into_iter().filter_map(Passed::request).collect()
     }
 
-    fn events(&self) -> usize {
+    pub fn events(&self) -> usize {
         self.relay.recorded().into_iter().filter(|passed| *passed == Passed::Event).count()
     }
 }
 
 /// The path of a lock whose parents are there.
-async fn path() -> String {
+pub async fn path() -> String {
     let server = Server::shared().connect_string();
     zk::own_root("cost").await.split_off(server.len())
 }
 
 /// The queues that are joined by a create and a listing.
-const QUEUES: [Recipe; 6] = [
+const QUEUES: [Recipe; 7] = [
     Recipe::CHAIN,
+    Recipe::CHAIN_AHEAD,
     Recipe::HERD,
     Recipe::shared_chain(Access::Read),
     Recipe::shared_chain(Access::Write),
@@ -212,7 +213,11 @@ async fn events_of_a_release(recipe: Recipe, waiters: usize) -> usize {
     held.release().await.expect("the connection is sound");
     let next = first.await.expect("no panic");
     let events = async || waiting.iter().map(|waiter| waiter.relay.events()).sum::<u64>() - before;
-    let expected = if recipe == Recipe::HERD { waiters as u64 } else { 1 };
+    let expected = match recipe {
+        Recipe::HERD => waiters as u64,
+        Recipe::CHAIN_AHEAD => 2,
+        _ => 1,
+    };
     eventually("the events", async || match events().await {
         seen if seen >= expected => Ok(()),
         seen => Err(seen),
@@ -227,9 +232,10 @@ async fn events_of_a_release(recipe: Recipe, waiters: usize) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_release_wakes_one_waiter_of_a_chain_and_all_of_a_herd() {
+async fn a_release_wakes_one_waiter_of_a_chain_two_that_look_ahead_and_all_of_a_herd() {
     for waiters in [2, 8] {
         assert_eq!(events_of_a_release(Recipe::CHAIN, waiters).await, 1);
+        assert_eq!(events_of_a_release(Recipe::CHAIN_AHEAD, waiters).await, 2);
         assert_eq!(events_of_a_release(Recipe::HERD, waiters).await, waiters);
     }
 }

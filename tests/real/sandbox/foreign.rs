@@ -94,6 +94,7 @@ async fn every_algorithm_of_our_own_hands_over() {
         Algorithm::MutexParent,
         Algorithm::Herd,
         Algorithm::Chain,
+        Algorithm::ChainAhead,
         Algorithm::SharedHerd(Access::Write),
         Algorithm::SharedChain(Access::Write),
         Algorithm::Semaphore(NonZeroU32::MIN),
