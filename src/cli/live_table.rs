@@ -47,8 +47,8 @@ pub(super) struct LiveTable {
     started: Instant,
     /// Whether what is there at the start is reported, contender by contender.
     reports_initial: bool,
-    /// Whether the connect string is the default one, which nobody chose.
-    is_default: bool,
+    /// What follows the reason where there is no session: how to name servers, unless somebody did.
+    how_to_name_servers: &'static str,
     /// Why the ensemble refused the session.
     refused: Option<String>,
     /// How long to wait for an answer until everything was read once.
@@ -89,7 +89,7 @@ impl LiveTable {
             said: None,
             started: Instant::now(),
             reports_initial: false,
-            is_default: !settings.connect_is_given,
+            how_to_name_servers: settings.how_to_name_servers(),
             refused: None,
             timeout: settings.timeout,
             answered: Instant::now(),
@@ -267,7 +267,7 @@ impl LiveTable {
             (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
             (None, None) => format!("{connect} gave no session"),
         };
-        let reason = reason + self.how_to_name_servers();
+        let reason = reason + self.hint();
         // Nobody reads more of it than tenths of a second.
         let tenths = u64::try_from(self.answered.elapsed().as_millis() / 100).unwrap_or(u64::MAX);
         let waited = Duration::from_millis(tenths.saturating_mul(100));
@@ -275,18 +275,13 @@ impl LiveTable {
     }
 
     fn ended(&self) -> anyhow::Error {
-        let refused = |reason: String| anyhow::Error::msg(reason + self.how_to_name_servers());
+        let refused = |reason: String| anyhow::Error::msg(reason + self.hint());
         self.refused.clone().map_or_else(|| self.no_answer(), refused)
     }
 
     /// What follows the reason where nobody named the servers that gave no session.
-    fn how_to_name_servers(&self) -> &'static str {
-        let is_meant = self.is_default && self.session.is_none();
-        if is_meant {
-            "; no server was named: name one with --connect or ZOOKEEPER_CONNECT, or try `lockscope demo`, which needs none"
-        } else {
-            ""
-        }
+    fn hint(&self) -> &'static str {
+        if self.session.is_none() { self.how_to_name_servers } else { "" }
     }
 }
 

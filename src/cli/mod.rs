@@ -17,6 +17,7 @@ mod duration;
 mod generate;
 mod live_table;
 mod log;
+mod no_server;
 mod options;
 mod output;
 mod resolved;
@@ -69,17 +70,25 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             check::run(&settings, options.fail_on, options.look_for, &mut io::stdout().lock()).await
         }
         Command::Contend(options) => {
-            contend::contend(&settle(options.run.shared())?, &options, &mut tokio::io::stdout()).await
+            let settings = settle(options.run.shared())?;
+            let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;
+            done.map_err(|error| settings.explain(error))
         }
         Command::Compare(options) => {
-            contend::compare(&settle(options.shared())?, &options, &mut tokio::io::stdout()).await
+            let settings = settle(options.shared())?;
+            let done = contend::compare(&settings, &options, &mut tokio::io::stdout()).await;
+            done.map_err(|error| settings.explain(error))
         }
         // An ensemble that the environment or the config file names is not meant for a tour.
         Command::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
             demo::on_sandbox(&settle(options.shared())?, options.play).await
         }
         Command::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
-        Command::Delete(options) => delete::run(&settle(options.shared())?, &options, &mut io::stdout().lock()).await,
+        Command::Delete(options) => {
+            let settings = settle(options.shared())?;
+            let done = delete::run(&settings, &options, &mut io::stdout().lock()).await;
+            done.map_err(|error| settings.explain(error))
+        }
         Command::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;

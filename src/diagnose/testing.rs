@@ -152,20 +152,7 @@ impl World {
     }
 
     fn stat(&self, session: i64) -> ZnodeStat {
-        let zxid = Zxid(self.zxid);
-        ZnodeStat {
-            czxid: zxid,
-            mzxid: zxid,
-            pzxid: zxid,
-            ctime: self.now,
-            mtime: self.now,
-            version: 0,
-            cversion: 0,
-            aversion: 0,
-            ephemeral_owner: (session != 0).then_some(SessionId(session)),
-            data_length: 0,
-            num_children: 0,
-        }
+        ZnodeStat::of_new(Zxid(self.zxid), self.now, (session != 0).then_some(SessionId(session)))
     }
 
     pub fn delete(&mut self, at: &ZnodePath) {

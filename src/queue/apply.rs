@@ -31,10 +31,7 @@ impl LockTable {
             Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
-            Change::Surveyed { view } => {
-                self.sessions.surveyed(&self.view, &view);
-                self.view = view;
-            }
+            Change::Surveyed { view } => self.surveyed(view),
             Change::Unreadable { path, why } => {
                 self.lease_unreadable(&path, now, &mut out);
                 self.refused = true;

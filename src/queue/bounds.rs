@@ -15,9 +15,13 @@
 //! count. A deletion among them makes the bound looser, never wrong. Nothing is claimed of a node that [was deleted and is
 //! shown again](super::Contender::returned_at).
 //!
-//! The stats come with what is read anyway. The evidence rests on the leader's clock going forward; how far this
-//! machine's clock is ahead is taken from nodes that are created before our eyes (`clock`), and where none was, the clocks are taken
-//! to agree.
+//! The stats come with what is read anyway. A lock that was handed on has no lower bound from before the first look where nothing that
+//! is read was created afterwards: a stat numbers the last deletion, and does not date it.
+//!
+//! The evidence rests on the leader's clock going forward, and on how far this machine's clock is ahead of it (`clock`). That is taken
+//! from nodes that are created before our eyes; before there are some, from when the server of our own session accepted our connection,
+//! which it tells when it is asked about itself. Where neither is known, or before the first answer, the clocks are taken to agree: a
+//! bound is then wrong by as much as they differ.
 
 use super::clock::Clock;
 use super::hold::{ChildChanges, HoldBounds, LastHandover, TransactionTimes};

@@ -73,6 +73,25 @@ impl ClientIdentity {
         }
     }
 
+    /// What follows a node's name in a sentence: ` of worker-3 (10.0.4.17:51586)`; empty when nobody is known.
+    pub fn behind_node(&self, now: Timestamp) -> String {
+        if *self == Self::default() { String::new() } else { format!(" of {}", self.in_sentence(now)) }
+    }
+
+    /// For a line beside one that has the session: `worker-3 (10.0.4.17:51586)`, `worker-3`, `was 10.0.4.17:51586 until 21:18:12`;
+    /// `None` when only the session is known. `time` writes a time.
+    pub fn beside_session(&self, time: impl Fn(Timestamp) -> String) -> Option<String> {
+        let address = self.address.as_deref().map(|address| match self.last_listed {
+            None => escaped(address).to_string(),
+            Some(until) => format!("was {} until {}", escaped(address), time(until)),
+        });
+        match (self.telling_name().map(escaped), address) {
+            (Some(name), Some(address)) => Some(format!("{name} ({address})")),
+            (Some(name), None) => Some(name.to_string()),
+            (None, address) => address,
+        }
+    }
+
     /// For a table, in so many columns: what does not fit as a whole gives way, the least telling first. Of what is cut the end stays,
     /// since the ends of names and addresses tell instances apart. What was the address stands behind `was`.
     pub fn fit(&self, columns: usize, charset: Charset) -> String {
@@ -179,6 +198,21 @@ mod tests {
         );
         let ownerless = ClientIdentity { session: None, ..client("worker-3", "", None) };
         assert_eq!(ownerless.in_sentence(NOW), "worker-3 (no session)");
+        assert_eq!(client("worker-3", "", None).behind_node(NOW), " of worker-3 (session 0x10000000000001b)");
+        assert_eq!(ClientIdentity::default().behind_node(NOW), "");
+    }
+
+    #[test]
+    fn beside_the_session_it_is_not_said_again() {
+        let said = |name, address, until| client(name, address, until).beside_session(|at| at.0.to_string());
+        assert_eq!(said("worker-3", "10.0.4.17:51586", None).as_deref(), Some("worker-3 (10.0.4.17:51586)"));
+        assert_eq!(said("worker-3", "", None).as_deref(), Some("worker-3"));
+        assert_eq!(said("", "10.0.4.17:51586", Some(7)).as_deref(), Some("was 10.0.4.17:51586 until 7"));
+        assert_eq!(
+            said("worker-3", "10.0.4.17:51586", Some(7)).as_deref(),
+            Some("worker-3 (was 10.0.4.17:51586 until 7)")
+        );
+        assert_eq!(said("", "", None), None);
     }
 
     #[test]

@@ -1,6 +1,10 @@
 //! Who sessions and contenders are: what their nodes say, what the servers list, and what is remembered of both.
 
+use std::sync::Arc;
+
 use super::{ClientIdentity, Contender, Happening, LastConnection, LockTable};
+use crate::recipe::LockKind;
+use crate::server_view::ServerView;
 use crate::znode::SessionId;
 
 impl LockTable {
@@ -30,6 +34,29 @@ impl LockTable {
         let session = contender.session.map(|session| self.identity(session)).unwrap_or_default();
         let own = ClientIdentity::of_node(contender);
         ClientIdentity { name: own.name.or(session.name.clone()), ..session }
+    }
+
+    /// The servers answered anew.
+    pub(super) fn surveyed(&mut self, view: Arc<ServerView>) {
+        self.sessions.surveyed(&self.view, &view);
+        let listed = |view: &ServerView| view.members.iter().map(|member| Some(member.watched.as_ref()?.at)).collect();
+        let (before, now): (Vec<_>, Vec<_>) = (listed(&self.view), listed(&view));
+        if let Some(measured) = view.clock_ahead() {
+            self.clock.measured(measured);
+        }
+        self.view = view;
+        if before != now {
+            self.remember_who_waits();
+        }
+    }
+
+    /// Those who wait for a single node are only known while they watch it. Linear in the number of locks.
+    fn remember_who_waits(&mut self) {
+        let single = self.locks.values().filter(|lock| lock.kind() == LockKind::SingleNode);
+        let watchers = single.filter_map(|lock| self.view.watchers_of(lock.path()));
+        for session in watchers.flat_map(|watchers| watchers.sessions) {
+            self.sessions.seen_to_wait(session);
+        }
     }
 
     /// Adds to what happened to somebody who that was, as far as it is known now.

@@ -1,4 +1,4 @@
-//! The memory of the sessions that contend: what they call themselves, and where they were connected from when they no longer are.
+//! The memory of the sessions that contend, and of those that wait by a watch alone: what they call themselves, and where they were connected from when they no longer are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use super::{ClientIdentity, Contender};
 use crate::server_view::{Connection, Listing, MemberView, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
-/// How many sessions are remembered that have no contender any more. Beyond that the one is forgotten whose last contender went first.
+/// How many sessions are remembered that have no contender: those that had one, and those that were seen to wait for a single-node lock.
+/// Beyond that the one is forgotten whose last contender went first, or that was seen to wait the longest ago.
 pub(super) const MAX_DEPARTED: usize = 10_000;
 
 /// A session's connection, as a server lists it or last listed it.
@@ -50,7 +51,7 @@ struct KnownSession {
     departed: Option<u64>,
 }
 
-/// Every session that has a contender, and at most [`MAX_DEPARTED`] that had one.
+/// Every session that has a contender, and at most [`MAX_DEPARTED`] that had one or were seen to wait by a watch.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sessions {
     known: FxHashMap<SessionId, KnownSession>,
@@ -89,10 +90,21 @@ impl Sessions {
         let Some(session) = contender.session else { return };
         let Some(known) = self.known.get_mut(&session) else { return };
         known.contenders = known.contenders.saturating_sub(1);
-        if known.contenders > 0 {
-            return;
+        self.depart(session);
+    }
+
+    /// A session watches the node of a single-node lock: nothing else tells that it waits.
+    pub fn seen_to_wait(&mut self, session: SessionId) {
+        self.known.entry(session).or_default();
+        self.depart(session);
+    }
+
+    /// Puts a session behind the others that may be forgotten, unless it has a contender.
+    fn depart(&mut self, session: SessionId) {
+        let Some(known) = self.known.get_mut(&session).filter(|known| known.contenders == 0) else { return };
+        if let Some(before) = known.departed.replace(self.next) {
+            self.departed.remove(&before);
         }
-        known.departed = Some(self.next);
         self.departed.insert(self.next, session);
         self.next += 1;
         while self.departed.len() > MAX_DEPARTED {

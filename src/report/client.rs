@@ -9,7 +9,7 @@ use crate::queue::{ClientIdentity, LastConnection};
 
 /// Who a client is or was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct ClientFacts {
+pub struct ClientFacts {
     /// Its address, while a server lists its connection.
     client: Option<Arc<str>>,
     /// What its node calls it.

@@ -91,19 +91,8 @@ mod tests {
         let mut table = LockTable::new([]);
         table.apply(Change::Syncing, at);
         for (number, name) in [(3_u8, "worker-3"), (4, "worker-4")] {
-            let stat = ZnodeStat {
-                czxid: Zxid(number.into()),
-                mzxid: Zxid(number.into()),
-                pzxid: Zxid(number.into()),
-                ctime: Timestamp(at.0 - 60_000),
-                mtime: at,
-                version: 0,
-                cversion: 0,
-                aversion: 0,
-                ephemeral_owner: Some(SessionId(number.into())),
-                data_length: 8,
-                num_children: 0,
-            };
+            let (czxid, owner) = (Zxid(number.into()), Some(SessionId(number.into())));
+            let stat = ZnodeStat { data_length: 8, ..ZnodeStat::of_new(czxid, Timestamp(at.0 - 60_000), owner) };
             let path = ZnodePath::new(&format!("/a/{number:032x}__lock__000000000{number}")).unwrap();
             table.apply(Change::Seen { path, node: Node { stat, data: NodeData::keep(name.as_bytes()) } }, at);
         }

@@ -22,6 +22,7 @@ mod time;
 mod unreadable;
 mod waiting;
 
+pub use client::ClientFacts;
 pub use ensemble::Ensemble;
 pub use finding::{Check, FindingLine};
 pub use happening::HappeningLine;

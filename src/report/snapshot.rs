@@ -99,19 +99,9 @@ mod tests {
     const NOW: Timestamp = Timestamp(1_714_574_467_250);
 
     fn stat(czxid: i64, owner: Option<i64>, children: i32) -> ZnodeStat {
-        ZnodeStat {
-            czxid: Zxid(czxid),
-            mzxid: Zxid(czxid),
-            pzxid: Zxid(czxid),
-            ctime: Timestamp(NOW.0 - 1000 * (100 - czxid)),
-            mtime: Timestamp(0),
-            version: 2,
-            cversion: children,
-            aversion: 0,
-            ephemeral_owner: owner.map(SessionId),
-            data_length: 0,
-            num_children: children,
-        }
+        let created = Timestamp(NOW.0 - 1000 * (100 - czxid));
+        let stat = ZnodeStat::of_new(Zxid(czxid), created, owner.map(SessionId));
+        ZnodeStat { version: 2, cversion: children, num_children: children, ..stat }
     }
 
     fn path(text: &str) -> ZnodePath {

@@ -1,8 +1,8 @@
-//! A server's clock by ours.
+//! A server's clock by ours: that of its timeouts, and its calendar.
 
 use std::time::Duration;
 
-use super::{Connection, Expiry, ListedSession};
+use super::{Connection, Expiry, ListedSession, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
 /// A session of our own whose last request was answered at a known time: it relates a server's clock to ours.
@@ -76,9 +76,43 @@ impl ServerClock {
     }
 }
 
+impl ServerView {
+    /// By how many milliseconds our clock is ahead of the calendar of the server that our session is connected to: at the least and at
+    /// the most, negative where it is behind. `None` when that server did not say when our connection was made.
+    ///
+    /// That was after we began to connect, and before it answered.
+    pub fn clock_ahead(&self) -> Option<(i64, i64)> {
+        let (member, connection) = self.connection_of(self.own_session?)?;
+        let made = connection.established?;
+        let ahead = |ours: Timestamp| ours.0.saturating_sub(made.0);
+        let (least, most) = (ahead(self.own_session_since?), ahead(member.answered_at?));
+        (least <= most && member.provenance.can_prove()).then_some((least, most))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server_view::{Listing, MemberView};
+
+    #[test]
+    fn our_own_connection_shows_the_calendar_of_its_server() {
+        let view = |made: i64| {
+            let line = format!(" /10.0.0.1:7[1](queued=0,recved=1,sent=1,sid=0x1,est={made},to=4000,lresp=9)\n\n");
+            let connections = crate::server_view::four_letter::cons(&line).with_session;
+            let member = MemberView {
+                connections: Some(Listing::new(connections, true, Timestamp(70_300))),
+                answered_at: Some(Timestamp(70_400)),
+                ..MemberView::unasked("zk1:2181".to_owned())
+            };
+            let (own_session, own_session_since) = (Some(SessionId(1)), Some(Timestamp(70_000)));
+            ServerView { members: vec![member], own_session, own_session_since, ..ServerView::default() }
+        };
+        assert_eq!(view(10_100).clock_ahead(), Some((59_900, 60_300)));
+        assert_eq!(view(80_000).clock_ahead(), Some((-10_000, -9_600)));
+        assert_eq!(ServerView { own_session_since: None, ..view(10_100) }.clock_ahead(), None);
+        assert_eq!(ServerView { own_session: Some(SessionId(2)), ..view(10_100) }.clock_ahead(), None);
+    }
 
     fn session(id: i64, expiry: Expiry) -> ListedSession {
         ListedSession { id: SessionId(id), expiry, expires_at: None }

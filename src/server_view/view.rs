@@ -47,6 +47,9 @@ pub struct ServerView {
     pub members_known: bool,
     /// The session that asked: it contends for no lock. `None` when nothing was asked through a session.
     pub own_session: Option<SessionId>,
+    /// When we began to ask for that session, by our clock: its connection was made after that.
+    #[serde(default)]
+    pub own_session_since: Option<Timestamp>,
     /// What asking cost.
     pub asked: Load,
 }

@@ -44,6 +44,26 @@ impl ZnodeStat {
     }
 }
 
+#[cfg(test)]
+impl ZnodeStat {
+    /// The stat of a node without data and children that this transaction created, for tests.
+    pub fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
+        Self {
+            czxid,
+            mzxid: czxid,
+            pzxid: czxid,
+            ctime: at,
+            mtime: at,
+            version: 0,
+            cversion: 0,
+            aversion: 0,
+            ephemeral_owner,
+            data_length: 0,
+            num_children: 0,
+        }
+    }
+}
+
 /// The beginning of a node's data: at most [`MAX_KEPT_DATA`] bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeData(Box<[u8]>);

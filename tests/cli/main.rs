@@ -231,13 +231,20 @@ fn who_waits_for_a_server_is_told_at_once_that_it_refuses() {
 #[test]
 fn where_nobody_named_a_server_the_error_says_how_and_names_the_demo() {
     let home = home();
-    let named = refused(lockscope(home.path(), &["snapshot", "--timeout", "300ms", "--connect", UNUSED_ADDRESS]));
-    assert!(!named.contains("ZOOKEEPER_CONNECT"), "{named}");
-    // A server may well run at the default address of this machine.
-    let (code, _, stderr) = ran(lockscope(home.path(), &["snapshot", "--timeout", "300ms"]));
-    if code == 2 {
-        for part in ["localhost:2181", "--connect", "ZOOKEEPER_CONNECT", "lockscope demo"] {
-            assert!(stderr.contains(part), "{stderr}");
+    for command in [
+        &["snapshot", "--timeout", "300ms"][..],
+        &["contend", "--path", "/a", "--timeout", "300ms"],
+        &["compare", "--timeout", "300ms"],
+        &["delete", "/a", "--dry-run", "--timeout", "300ms"],
+    ] {
+        let named = refused(lockscope(home.path(), &[command, &["--connect", UNUSED_ADDRESS]].concat()));
+        assert!(!named.contains("ZOOKEEPER_CONNECT"), "{named}");
+        // A server may well run at the default address of this machine.
+        let (code, _, stderr) = ran(lockscope(home.path(), command));
+        if code == 2 {
+            for part in ["localhost:2181", "--connect", "ZOOKEEPER_CONNECT", "lockscope demo"] {
+                assert!(stderr.contains(part), "{command:?}: {stderr}");
+            }
         }
     }
 }

@@ -138,7 +138,7 @@ async fn a_live_holder_stays_at_a_wrong_number_and_goes_with_the_right_one() {
     answer(&mut terminal, "2\r", "type 1 to confirm");
     assert!(fixture.is_there(&held[0]).await);
     assert!(!fixture.log().exists(), "nothing was begun");
-    answer(&mut terminal, "1\r", "1 is deleted.");
+    answer(&mut terminal, "1\r", " is deleted.");
     fixture.goes(&held[0]).await;
     let entries = fixture.logged(1);
     assert_eq!(entries[0].confirmed_by.as_deref(), Some("sequence-number"));

@@ -95,7 +95,7 @@ async fn play(
             () = until(end) => break Ok(()),
             () = &mut expired => {
                 gave_up = timeout.had_begun();
-                break if gave_up { Ok(()) } else { Err(timeout.no_answer(&settings.connect)) };
+                break if gave_up { Ok(()) } else { Err(timeout.no_answer(settings)) };
             }
             changed = fleet.changed() => match changed {
                 Err(error) => break Err(error.into()),
@@ -146,7 +146,7 @@ async fn play_all(
         return Ok(comparison?);
     }
     if !timeout.had_begun() {
-        return Err(timeout.no_answer(&settings.connect));
+        return Err(timeout.no_answer(settings));
     }
     let mut comparison = comparison?;
     let last = comparison.runs.last_mut().map(|run| &mut run.chain);

@@ -6,6 +6,7 @@ use tokio::sync::watch;
 use tokio::time;
 
 use super::super::output;
+use super::super::resolved::ResolvedOptions;
 use crate::contend::FleetStatus;
 
 /// What the last status says of the fleet that runs.
@@ -81,12 +82,13 @@ impl ServerTimeout {
     }
 
     /// That the servers did not answer, and why.
-    pub(super) fn no_answer(&self, connect: &str) -> anyhow::Error {
+    pub(super) fn no_answer(&self, settings: &ResolvedOptions) -> anyhow::Error {
         let FleetState { connected, wanted, trouble, .. } = self.state.borrow().clone();
-        let why = trouble.unwrap_or_else(|| format!("{connect} is silent"));
+        let why = trouble.unwrap_or_else(|| format!("{} is silent", settings.connect));
         let got =
             if connected == 0 { "no test client".to_owned() } else { format!("{connected} of {wanted} test clients") };
-        output::no_answer(self.limit, format_args!("{got} got a session: {why}"))
+        let hint = if connected == 0 { settings.how_to_name_servers() } else { "" };
+        output::no_answer(self.limit, format_args!("{got} got a session: {why}{hint}"))
     }
 }
 
@@ -94,6 +96,8 @@ impl ServerTimeout {
 mod tests {
     use super::super::testing::status;
     use super::*;
+    use crate::cli::options::{EnsembleOptions, SharedOptions};
+    use crate::cli::resolved::Environment;
 
     const LIMIT: Duration = Duration::from_millis(20);
 
@@ -102,7 +106,11 @@ mod tests {
         let timeout = ServerTimeout::new(LIMIT);
         timeout.update(1, &status(2, Duration::ZERO));
         timeout.expired().await;
-        let sentence = timeout.no_answer("zk1").to_string();
+        let given = Environment::default();
+        let connect = EnsembleOptions { connect: Some("zk1".to_owned()), ..EnsembleOptions::default() };
+        let options = SharedOptions { ensemble: connect, ..SharedOptions::default() };
+        let settings = ResolvedOptions::resolve(options, &given, SharedOptions::default()).expect("sound options");
+        let sentence = timeout.no_answer(&settings).to_string();
         assert!(
             sentence.contains("2 of 3 test clients") && sentence.contains("zk1") && sentence.contains("--timeout"),
             "{sentence}"

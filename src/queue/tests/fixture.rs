@@ -43,19 +43,7 @@ impl TableFixture {
     }
 
     fn stat(&self, owner: Option<i64>) -> ZnodeStat {
-        ZnodeStat {
-            czxid: Zxid(self.zxid),
-            mzxid: Zxid(self.zxid),
-            pzxid: Zxid(self.zxid),
-            ctime: self.now,
-            mtime: self.now,
-            version: 0,
-            cversion: 0,
-            aversion: 0,
-            ephemeral_owner: owner.map(SessionId),
-            data_length: 0,
-            num_children: 0,
-        }
+        ZnodeStat::of_new(Zxid(self.zxid), self.now, owner.map(SessionId))
     }
 
     /// Makes a node behind the table's back.

@@ -1,11 +1,12 @@
 //! Who a client was is known after its connection is gone, until its node goes and in what is reported of that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::fixture::{TableFixture, path};
 use crate::queue::sessions::MAX_DEPARTED;
 use crate::queue::{Change, ClientIdentity, LockEvent};
-use crate::server_view::{Connection, Listing, MemberView, ServerView};
+use crate::server_view::{Connection, Listing, MemberView, ServerView, WatchedPath};
 use crate::znode::{SessionId, Timestamp};
 
 fn connection(session: i64) -> Connection {
@@ -26,10 +27,21 @@ fn connection(session: i64) -> Connection {
 
 /// A survey that lists the connections of these sessions.
 fn survey(fixture: &mut TableFixture, sessions: impl IntoIterator<Item = i64>) -> Timestamp {
+    survey_watched(fixture, sessions, Vec::new())
+}
+
+/// The same with who watches what.
+fn survey_watched(
+    fixture: &mut TableFixture,
+    sessions: impl IntoIterator<Item = i64>,
+    watched: Vec<WatchedPath>,
+) -> Timestamp {
+    fixture.now = fixture.now.plus(Duration::from_secs(1));
     let at = fixture.now;
     let connections = sessions.into_iter().map(connection).collect();
     let member = MemberView {
         connections: Some(Listing::new(connections, true, at)),
+        watched: Some(Listing::new(watched, true, at)),
         ..MemberView::unasked("zk1:2181".to_owned())
     };
     let view = ServerView { at, members: vec![member], members_known: true, ..ServerView::default() };
@@ -149,4 +161,42 @@ fn who_contends_again_is_not_forgotten() {
     survey(&mut fixture, [1]);
     survey(&mut fixture, []);
     assert!(fixture.table.last_connection(SessionId(1)).is_some());
+}
+
+/// These sessions watch a single-node lock.
+fn watching(at: &str, sessions: impl IntoIterator<Item = i64>) -> Vec<WatchedPath> {
+    vec![WatchedPath { path: path(at), sessions: sessions.into_iter().map(SessionId).collect() }]
+}
+
+#[test]
+fn who_only_watches_a_single_node_is_remembered_too() {
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/controller", Some(1));
+    let listed = survey_watched(&mut fixture, [1, 7, 8], watching("/controller", [7]));
+    survey(&mut fixture, [1]);
+    assert_eq!(
+        fixture.table.identity(SessionId(7)),
+        ClientIdentity { name: None, ..named("", 7, Some(listed)) },
+        "it waited there"
+    );
+    assert!(fixture.table.last_connection(SessionId(8)).is_none(), "it neither held nor waited");
+}
+
+#[test]
+fn those_who_watch_count_among_the_sessions_without_a_contender() {
+    let mut fixture = TableFixture::new();
+    fixture.create_plain("/controller", Some(1));
+    let waiting = 2..=departed() + 12;
+    survey_watched(&mut fixture, waiting.clone(), watching("/controller", waiting));
+    assert_eq!(fixture.table.sessions.len(), MAX_DEPARTED + 1);
+    // Who still waits is forgotten last.
+    survey_watched(&mut fixture, [20, 21], watching("/controller", [20]));
+    for session in 1..departed() {
+        let node = fixture.create("/l/lock-", 100_000 + session);
+        fixture.delete(&node);
+    }
+    survey(&mut fixture, [20, 21]);
+    survey(&mut fixture, []);
+    let known = |session| fixture.table.last_connection(SessionId(session)).is_some();
+    assert_eq!([20, 21].map(known), [true, false]);
 }

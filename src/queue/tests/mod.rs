@@ -4,6 +4,7 @@ mod bounds;
 mod exclusive;
 mod fixture;
 mod handover;
+mod hold_history;
 mod identity;
 mod lifecycle;
 mod property;

@@ -52,19 +52,7 @@ mod tests {
     use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
     fn table(locks: &[&str]) -> LockTable {
-        let stat = ZnodeStat {
-            czxid: Zxid(2),
-            mzxid: Zxid(2),
-            pzxid: Zxid(2),
-            ctime: Timestamp(0),
-            mtime: Timestamp(0),
-            version: 0,
-            cversion: 0,
-            aversion: 0,
-            ephemeral_owner: Some(SessionId(7)),
-            data_length: 0,
-            num_children: 0,
-        };
+        let stat = ZnodeStat::of_new(Zxid(2), Timestamp(0), Some(SessionId(7)));
         let seen = |path: &&str| Change::Seen {
             path: ZnodePath::new(path).unwrap(),
             node: Node { stat, data: NodeData::keep(b"") },

@@ -12,7 +12,8 @@ use crate::znode::{Timestamp, escaped};
 
 /// That a finding was raised or cleared, as a line with its end. Times are local ones unless `utc` is set.
 pub fn finding(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> String {
-    let (at, event, lock) = (exact_time(at, utc), FindingLine::event(raised), short_name(finding.lock.path.as_str()));
+    let (at, event) = (exact_time(at, utc), FindingLine::event(raised));
+    let lock = short_lock(&finding.lock.path, finding.lock.name.as_deref());
     let (severity, code) = (finding.severity, finding.code);
     let why = if raised { short_sentence(&finding.summary) } else { String::new() };
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"

@@ -7,11 +7,11 @@ use super::shorten::{short_lock, short_name};
 use crate::diagnose::Diagnosis;
 use crate::queue::{Contender, HoldBounds, LockQueue, LockTable};
 use crate::text::human::{bounded, duration};
-use crate::text::{Align, Charset, columns, fit_bytes};
+use crate::text::{Align, Charset, columns};
 use crate::znode::{Timestamp, ZnodePath, escaped};
 
-/// Columns of what an owner wrote into its node.
-const DATA_COLUMNS: usize = 24;
+/// Columns of a holder's name, address and session.
+const HOLDER_COLUMNS: usize = 44;
 
 const HEADINGS: [&str; 8] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST", "NEXT", "FINDING"];
 
@@ -62,7 +62,7 @@ fn row(
     [
         path.into(),
         lock.recipe().title().into(),
-        holders(lock),
+        holders(table, lock),
         held,
         lock.waiting().to_string().into(),
         lock.first_waiter().map_or("-".into(), oldest),
@@ -72,20 +72,12 @@ fn row(
 }
 
 /// The first holder, and how many more there are.
-fn holders(lock: &LockQueue) -> Cow<'static, str> {
+fn holders(table: &LockTable, lock: &LockQueue) -> Cow<'static, str> {
     let Some(first) = lock.first_holder() else { return "-".into() };
+    let first = table.identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode);
     match lock.holding() {
-        0 | 1 => holder(first).into(),
-        several => format!("{} +{}", holder(first), several - 1).into(),
-    }
-}
-
-/// What its owner wrote into the node, which loses its end when it is long, and the session.
-fn holder(contender: &Contender) -> String {
-    let session = contender.session.map_or_else(|| "no session".to_owned(), |session| session.to_string());
-    match fit_bytes(contender.data.bytes(), DATA_COLUMNS, Charset::Unicode) {
-        shown if shown.is_empty() => session,
-        shown => format!("{shown} {session}"),
+        0 | 1 => first.into(),
+        several => format!("{first} +{}", several - 1).into(),
     }
 }
 
@@ -104,19 +96,8 @@ mod tests {
     }
 
     fn stat(czxid: i64, age_ms: i64) -> ZnodeStat {
-        ZnodeStat {
-            czxid: Zxid(czxid),
-            mzxid: Zxid(czxid),
-            pzxid: Zxid(czxid),
-            ctime: Timestamp(NOW.0 - age_ms),
-            mtime: Timestamp(0),
-            version: 0,
-            cversion: 3,
-            aversion: 0,
-            ephemeral_owner: Some(SessionId(czxid)),
-            data_length: 0,
-            num_children: 3,
-        }
+        let stat = ZnodeStat::of_new(Zxid(czxid), Timestamp(NOW.0 - age_ms), Some(SessionId(czxid)));
+        ZnodeStat { cversion: 3, num_children: 3, ..stat }
     }
 
     fn node(at: &str, czxid: i64, age_ms: i64, data: &str) -> Change {
@@ -148,10 +129,10 @@ mod tests {
             Change::Unreadable { path: path("/se\u{7}cret"), why: "no READ\u{1b}".to_owned() },
         ]);
         insta::assert_snapshot!(shown, @r"
-        LOCK            RECIPE         HOLDER                           HELD  WAIT  OLDEST  NEXT  FINDING
-        /locks/billing  queue          10.0.4.17 0x10                 14m02s     1     38s     3
-        /shared         shared lock    \u{1b}[2J\n 0x30 +1             ≤1.0s     0       -     5
-        /锁             unknown queue  longlonglonglonglonglon… 0x20   ≤5.0s     0       -     1
+        LOCK            RECIPE         HOLDER             HELD  WAIT  OLDEST  NEXT  FINDING
+        /locks/billing  queue          10.0.4.17  0x10  14m02s     1     38s     3
+        /shared         shared lock    0x30 +1           ≤1.0s     0       -     5
+        /锁             unknown queue  0x20              ≤5.0s     0       -     1
         Not readable: /se\u{7}cret: no READ\u{1b}
         ");
     }

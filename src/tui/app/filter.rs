@@ -2,9 +2,12 @@
 
 use super::TimelineEntry;
 use crate::admin::audit::AuditEntry;
-use crate::queue::{ClientIdentity, Contender, LockQueue};
+use crate::queue::{ClientIdentity, Contender, LockQueue, LockTable};
 use crate::tui::page::audit_entry::NO_OUTCOME;
 use crate::znode::SessionId;
+
+/// Holders of a lock that are looked at, at most: only a semaphore has many, or a lock that is read.
+const MAX_HOLDERS: usize = 100;
 
 /// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,6 +57,12 @@ impl Filter {
         client.name.iter().chain(&client.address).any(|text| self.is_in(text))
     }
 
+    /// Whether it is part of the address or the last address of a session, as it is known now.
+    fn is_in_address_of(&self, session: Option<SessionId>, table: &LockTable) -> bool {
+        let last = session.and_then(|session| table.last_connection(session));
+        last.is_some_and(|last| self.is_in(&last.connection.client))
+    }
+
     fn is_in_session(&self, session: Option<SessionId>) -> bool {
         // Most texts are no part of any session's id, and need not be compared with each.
         session
@@ -68,26 +77,28 @@ impl Filter {
         }
     }
 
-    /// Whether a lock passes: by its path, its name, its recipe, or its first holder.
-    pub fn takes_lock(&self, lock: &LockQueue) -> bool {
+    /// Whether a lock passes: by its path, its name, its recipe, or one of its holders.
+    pub fn takes_lock(&self, lock: &LockQueue, table: &LockTable) -> bool {
+        let mut holders = lock.rows(0..lock.holding().min(MAX_HOLDERS));
         self.is_empty()
             || self.is_in(lock.path().as_str())
             || lock.name().is_some_and(|name| self.is_in(name))
             || self.is_in(lock.recipe().title())
             || self.is_in(lock.recipe().id())
-            || lock.first_holder().is_some_and(|holder| self.takes_contender(holder))
+            || holders.any(|holder| self.takes_contender(holder.contender, table))
     }
 
     pub fn takes_session(&self, session: SessionId) -> bool {
         self.is_empty() || self.is_in_session(Some(session))
     }
 
-    /// Whether a contender passes: by its node, its session or its data.
-    pub fn takes_contender(&self, contender: &Contender) -> bool {
+    /// Whether a contender passes: by its node, its session, its data with the name in it, or its client's address.
+    pub fn takes_contender(&self, contender: &Contender, table: &LockTable) -> bool {
         self.is_empty()
             || self.is_in(&contender.node)
             || self.is_in_session(contender.session)
             || self.is_in_bytes(contender.data.bytes())
+            || self.is_in_address_of(contender.session, table)
     }
 
     /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
@@ -102,7 +113,7 @@ impl Filter {
     }
 
     /// Whether a line of the timeline passes: by its kind, its lock, its node, its client or its finding.
-    pub fn takes_timeline_entry(&self, entry: &TimelineEntry) -> bool {
+    pub fn takes_timeline_entry(&self, entry: &TimelineEntry, table: &LockTable) -> bool {
         self.is_empty()
             || self.is_in(entry.event())
             || entry.node().is_some_and(|node| self.is_in(node))
@@ -110,13 +121,20 @@ impl Filter {
                 self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
             })
             || match entry {
+                // Who came a moment ago was not listed by any server then.
                 TimelineEntry::Happening(happening) => {
-                    self.is_in_session(happening.session) || self.is_in_client(&happening.client)
+                    self.is_in_session(happening.session)
+                        || self.is_in_client(&happening.client)
+                        || happening.client.address.is_none() && self.is_in_address_of(happening.session, table)
                 }
-                TimelineEntry::Deletion { session, ending, .. } => {
-                    self.is_in_session(*session) || self.is_in(ending.id())
+                TimelineEntry::Deletion { client, ending, .. } => {
+                    self.is_in_session(client.session) || self.is_in_client(client) || self.is_in(ending.id())
                 }
-                TimelineEntry::Finding { finding, .. } => self.is_in(finding.code.id()) || self.is_in(&finding.summary),
+                TimelineEntry::Finding { finding, .. } => {
+                    self.is_in(finding.code.id())
+                        || self.is_in(&finding.summary)
+                        || finding.client.as_ref().is_some_and(|client| self.is_in_client(client))
+                }
             }
     }
 }

@@ -47,7 +47,7 @@ impl QueueMatches {
         }
         let Some(queue) = lock.and_then(|id| table.lock(id)) else { return };
         for row in queue.rows(0..queue.len()) {
-            if self.filter.takes_contender(row.contender) {
+            if self.filter.takes_contender(row.contender, table) {
                 self.add(queue.path_of(row.contender), row.contender);
             }
         }
@@ -60,7 +60,7 @@ impl QueueMatches {
         let (filter, order) = (&self.filter, &mut self.order);
         self.places.retain(|path, place| {
             let row = table.position(path).and_then(|(_, position)| queue.row(position));
-            let stays = row.is_some_and(|row| filter.takes_contender(row.contender));
+            let stays = row.is_some_and(|row| filter.takes_contender(row.contender, table));
             if !stays {
                 order.remove(place);
             }
@@ -97,7 +97,7 @@ impl QueueMatches {
         if let Some((id, position)) = table.position(path)
             && id == queue.id()
             && let Some(row) = queue.row(position)
-            && self.filter.takes_contender(row.contender)
+            && self.filter.takes_contender(row.contender, table)
         {
             self.add(path.clone(), row.contender);
         }
@@ -131,9 +131,9 @@ impl From<&Change> for Changed {
         match change {
             Change::Seen { path, .. } | Change::Deleted { path, .. } => Self::Node(path.clone()),
             Change::Appeared { path } if !Classifier::is_hint(path) => Self::Nothing,
-            Change::Appeared { .. } | Change::Synced => Self::Everything,
+            // The addresses of clients may be others.
+            Change::Appeared { .. } | Change::Synced | Change::Surveyed { .. } => Self::Everything,
             Change::Listed { .. }
-            | Change::Surveyed { .. }
             | Change::Unreadable { .. }
             | Change::Heard { .. }
             | Change::Connection(_)
@@ -205,18 +205,18 @@ impl TimelineMatches {
     }
 
     /// Starts anew for a filter. Work follows what the timeline keeps.
-    pub fn build(&mut self, filter: Filter, timeline: &Timeline<TimelineEntry>) {
+    pub fn build(&mut self, filter: Filter, timeline: &Timeline<TimelineEntry>, table: &LockTable) {
         self.filter = filter;
         self.numbers.clear();
         if !self.filter.is_empty() {
             let numbered = (timeline.first()..).zip(timeline.iter());
-            self.numbers =
-                numbered.filter(|(_, what)| self.filter.takes_timeline_entry(what)).map(|(at, _)| at).collect();
+            let taken = numbered.filter(|(_, entry)| self.filter.takes_timeline_entry(entry, table));
+            self.numbers = taken.map(|(at, _)| at).collect();
         }
     }
 
     /// Looks at the newest happening, and drops what the timeline has forgotten.
-    pub fn pushed(&mut self, timeline: &Timeline<TimelineEntry>) {
+    pub fn pushed(&mut self, timeline: &Timeline<TimelineEntry>, table: &LockTable) {
         if self.filter.is_empty() {
             return;
         }
@@ -224,7 +224,7 @@ impl TimelineMatches {
             self.numbers.pop_front();
         }
         let newest = timeline.first() + timeline.len() as u64 - 1;
-        if timeline.get(newest).is_some_and(|entry| self.filter.takes_timeline_entry(entry)) {
+        if timeline.get(newest).is_some_and(|entry| self.filter.takes_timeline_entry(entry, table)) {
             self.numbers.push_back(newest);
         }
     }

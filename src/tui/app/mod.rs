@@ -4,7 +4,8 @@
 //!
 //! Pure: no ratatui, no crossterm, no tokio, no clock. Architecture invariant: the work for a change or for a frame
 //! follows what shows, at most with the logarithm of what there is. Only what the user asks for once (a new order, a
-//! filter, a pause, an export) may walk through everything.
+//! filter, a pause, an export) may walk through everything, and what is done once for each answer of the servers: findings, and a filter
+//! that may match addresses.
 
 mod actions;
 mod arrange;

@@ -98,10 +98,23 @@ impl SortedLocks {
         self.rebuild(table, diagnosis, now);
     }
 
+    /// The servers answered anew: other locks may pass, by the addresses of their holders. Work follows the number of locks, unless the
+    /// filter is empty.
+    pub fn surveyed(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        if self.filter.is_empty() {
+            return;
+        }
+        for lock in table.locks() {
+            if self.filter.takes_lock(lock, table) != self.keys.contains_key(&lock.id()) {
+                self.place(lock.id(), table, diagnosis, now);
+            }
+        }
+    }
+
     fn rebuild(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.order.clear();
         self.keys.clear();
-        for lock in table.locks().filter(|lock| self.filter.takes_lock(lock)) {
+        for lock in table.locks().filter(|lock| self.filter.takes_lock(lock, table)) {
             let key = self.key(lock, diagnosis, now);
             self.order.insert(key.clone());
             self.keys.insert(lock.id(), key);
@@ -144,7 +157,8 @@ impl SortedLocks {
     }
 
     fn place(&mut self, id: LockId, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        let key = table.lock(id).filter(|lock| self.filter.takes_lock(lock)).map(|lock| self.key(lock, diagnosis, now));
+        let lock = table.lock(id).filter(|lock| self.filter.takes_lock(lock, table));
+        let key = lock.map(|lock| self.key(lock, diagnosis, now));
         if self.keys.get(&id) == key.as_ref() {
             return;
         }

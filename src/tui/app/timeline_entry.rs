@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::admin::Ending;
 use crate::diagnose::Finding;
-use crate::queue::{ContenderId, Happening, LockName};
+use crate::queue::{ClientIdentity, ContenderId, Happening, LockName};
 use crate::znode::{SessionId, Timestamp};
 
 /// One line of the timeline.
@@ -27,8 +27,8 @@ pub enum TimelineEntry {
         /// The lock's name, where it was known.
         lock: Option<LockName>,
         node: Arc<str>,
-        /// Who owned it.
-        session: Option<SessionId>,
+        /// Who owned it, as far as that was known when the deletion was confirmed.
+        client: ClientIdentity,
         ending: Box<Ending>,
     },
 }
@@ -70,7 +70,7 @@ impl TimelineEntry {
     pub fn session(&self) -> Option<SessionId> {
         match self {
             Self::Happening(happening) => happening.session,
-            Self::Deletion { session, .. } => *session,
+            Self::Deletion { client, .. } => client.session,
             Self::Finding { .. } => None,
         }
     }
@@ -82,6 +82,7 @@ impl TimelineEntry {
             Self::Deletion { node, .. } => Some(node),
         }
     }
+
     /// The contender that it is about, whichever node it stands by now; `None` where only the node is known.
     pub fn contender(&self) -> Option<&ContenderId> {
         match self {

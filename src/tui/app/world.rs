@@ -119,12 +119,12 @@ impl World {
 
     pub fn apply(&mut self, changes: Vec<Observed>) {
         let mut newest = None;
-        let mut looked = false;
+        let (mut looked, mut surveyed) = (false, false);
         for Observed { at, change } in changes {
             newest = newest.max(Some(at));
             if let Change::Surveyed { view } = &change {
                 self.watch_event_rates.take(view);
-                looked = true;
+                (looked, surveyed) = (true, true);
             }
             // What the nodes prove by themselves is known as soon as they are read.
             looked |= matches!(change, Change::Synced);
@@ -139,6 +139,10 @@ impl World {
         if let Some(now) = newest {
             let touched = self.table.take_touched();
             self.locks.touch(&touched, &self.table, &self.diagnosis, now);
+            if surveyed {
+                self.locks.surveyed(&self.table, &self.diagnosis, now);
+                self.filter_timeline(self.timeline_filter().clone());
+            }
             if looked || !self.table.is_live() {
                 self.examine(now);
             }
@@ -219,15 +223,15 @@ impl World {
     pub fn push(&mut self, entry: TimelineEntry) {
         match &entry {
             TimelineEntry::Finding { at, finding, raised } => self.histories.take_finding(finding, *raised, *at),
-            TimelineEntry::Deletion { at, lock: Some(lock), node, session, ending }
+            TimelineEntry::Deletion { at, lock: Some(lock), node, client, ending }
                 if matches!(**ending, Ending::Deleted { .. }) =>
             {
-                self.histories.take_deletion(lock.id, node, *session, *at);
+                self.histories.take_deletion(lock.id, node, client.session, *at);
             }
             _ => {}
         }
         self.timeline.push(entry);
-        self.timeline_matches.pushed(&self.timeline);
+        self.timeline_matches.pushed(&self.timeline, &self.table);
     }
 
     pub fn arrange(&mut self, with: impl FnOnce(&mut SortedLocks, &LockTable, &Diagnosis)) {
@@ -290,6 +294,6 @@ impl World {
     }
 
     pub fn filter_timeline(&mut self, filter: Filter) {
-        self.timeline_matches.build(filter, &self.timeline);
+        self.timeline_matches.build(filter, &self.timeline, &self.table);
     }
 }

@@ -51,7 +51,9 @@ fn span_of(raised_at: Option<Timestamp>, cleared_at: Option<Timestamp>, utc: boo
 }
 
 fn write_stay(page: &mut Writer, stay: &Stay, utc: bool) {
-    page.fact("who", &stay.client.in_sentence(stay.until), Tone::Strong);
+    if let Some(who) = stay.client.beside_session(|at| exact_time(at, utc)) {
+        page.fact("who", &who, Tone::Strong);
+    }
     if let Some(data) = stay.data().filter(|data| ClientIdentity::name_in(data.as_bytes()).is_none()) {
         page.fact("data", data, Tone::Text);
     }

@@ -76,7 +76,14 @@ pub fn motley(at: Timestamp, clients: &Clients) -> Change {
 
 fn view(at: Timestamp, members: Vec<MemberView>) -> Change {
     let asked = Load { requests: 1_234, bytes: 567_890, time_ms: 321 };
-    let view = ServerView { at, members, members_known: true, own_session: Some(SessionId(1)), asked };
+    let view = ServerView {
+        at,
+        members,
+        members_known: true,
+        own_session: Some(SessionId(1)),
+        own_session_since: None,
+        asked,
+    };
     Change::Surveyed { view: Arc::new(view) }
 }
 

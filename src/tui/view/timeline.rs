@@ -94,8 +94,8 @@ impl ListView for TimelineList {
             TimelineEntry::Finding { at, finding, raised } => {
                 Sentence::of_finding(view, *at, finding, *raised).draw(view, line, placed, buffer);
             }
-            TimelineEntry::Deletion { node, ending, .. } => {
-                Sentence::of_deletion(view, entry, node, ending).draw(view, line, placed, buffer);
+            TimelineEntry::Deletion { node, client, ending, .. } => {
+                Sentence::of_deletion(view, entry, (node, client), ending).draw(view, line, placed, buffer);
             }
         }
     }
@@ -181,7 +181,12 @@ impl Sentence {
     }
 
     /// What came of a deletion from this console.
-    fn of_deletion(view: View<'_>, entry: &TimelineEntry, node: &str, ending: &Ending) -> Self {
+    fn of_deletion(
+        view: View<'_>,
+        entry: &TimelineEntry,
+        (node, client): (&str, &ClientIdentity),
+        ending: &Ending,
+    ) -> Self {
         let theme = view.theme;
         let (sign, style) = match entry.event() {
             "deleted" | "asked" => (theme.signs.tag, theme.wait),
@@ -195,7 +200,7 @@ impl Sentence {
             word: entry.event(),
             style,
             lock: entry.lock().map(name_of).unwrap_or_default(),
-            text: format!("{node} {ending}"),
+            text: format!("{node}{} {ending}", client.behind_node(entry.at())),
             text_style: theme.text,
         }
     }

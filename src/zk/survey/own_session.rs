@@ -10,7 +10,7 @@ use crate::server_view::{Anchor, EnsembleConfig, Load};
 use crate::time::{Backoff, now};
 use crate::zk::connect_string::ConnectString;
 use crate::zk::{ConnectOptions, connect, ended};
-use crate::znode::SessionId;
+use crate::znode::{SessionId, Timestamp};
 
 /// Where an ensemble keeps its own config, from 3.5.
 const CONFIG_PATH: &str = "/zookeeper/config";
@@ -34,6 +34,8 @@ const FOLLOWER_REPORT_DELAY: Duration = Duration::from_millis(1_200);
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnSession {
     client: Option<Client>,
+    /// When it was begun to be asked for, by our clock.
+    pub(super) connecting_since: Option<Timestamp>,
     touched: std::sync::Arc<Mutex<Option<Instant>>>,
     /// The servers of the ensemble's own config; none when it could not be read, or the server is standalone.
     pub(super) configured: EnsembleConfig,
@@ -44,7 +46,7 @@ pub(super) struct OwnSession {
 impl OwnSession {
     /// Tries for a time to get a session and read the config with it.
     pub(super) async fn once(options: &ConnectOptions, target: &ConnectString, within: Duration) -> Self {
-        let mut own = Self::default();
+        let mut own = Self { connecting_since: Some(now()), ..Self::default() };
         if let Ok(Ok(client)) = timeout(within, connect(&above_chroot(options, target))).await {
             own.adopt(client).await;
         }
@@ -56,6 +58,7 @@ impl OwnSession {
         let options = above_chroot(&options, &target);
         let (mut own, mut backoff) = (Self::default(), Backoff::new(RETRY_PAUSES.0, RETRY_PAUSES.1));
         while !found.is_closed() {
+            own.connecting_since = Some(now());
             match connect(&options).await {
                 Ok(client) => {
                     own.adopt(client.clone()).await;

@@ -141,5 +141,6 @@ pub(super) fn assemble(members: Vec<MemberView>, own: &OwnSession, asked: Load) 
     // A standalone server has no config, and no other members.
     let alone = matches!(&*members, [member] if member.mode == Some(ServerMode::Standalone));
     let members_known = (alone || !own.configured.servers.is_empty()) && !own.configured.incomplete;
-    ServerView { at: now(), members, members_known, own_session: own.session(), asked }
+    let own_session_since = own.connecting_since.filter(|_| own.session().is_some());
+    ServerView { at: now(), members, members_known, own_session: own.session(), own_session_since, asked }
 }

@@ -1,22 +1,35 @@
 //! A confirmed deletion while it is carried out, and what came of it.
 
 use crate::admin::{Action, DeletePlan, Ending, NodeOutcome};
-use crate::queue::{LockName, LockTable};
+use crate::queue::{ClientIdentity, LockName, LockQueue, LockTable};
 use crate::tui::app::{App, TimelineEntry, Update};
-use crate::znode::{SessionId, ZnodePath};
+use crate::znode::{Timestamp, ZnodePath};
 
 /// What was confirmed and is being carried out.
 #[derive(Clone, Debug)]
 pub struct Working {
     action: Action,
-    nodes: Vec<(ZnodePath, Option<LockName>, Option<SessionId>)>,
+    nodes: Vec<WorkingNode>,
+}
+
+/// One node of it.
+#[derive(Clone, Debug)]
+struct WorkingNode {
+    path: ZnodePath,
+    lock: Option<LockName>,
+    /// Who owns it, as far as is known when it is confirmed.
+    client: ClientIdentity,
 }
 
 impl Working {
     pub(super) fn new(plan: &DeletePlan, table: &LockTable) -> Self {
         let nodes = plan.nodes().iter().map(|node| {
             let lock = table.find(&node.lock, node.lock_name.as_deref()).and_then(|id| table.lock(id));
-            (node.path.clone(), lock.map(crate::queue::LockQueue::lock_name), node.session)
+            let row = table.position(&node.path).and_then(|(id, position)| table.lock(id)?.row(position));
+            let contender = row.map(|row| row.contender).filter(|contender| contender.czxid == node.czxid);
+            let known = contender.map(|contender| table.identity_of(contender));
+            let client = known.unwrap_or_else(|| node.session.map(|id| table.identity(id)).unwrap_or_default());
+            WorkingNode { path: node.path.clone(), lock: lock.map(LockQueue::lock_name), client }
         });
         Self { action: plan.action(), nodes: nodes.collect() }
     }
@@ -24,9 +37,13 @@ impl Working {
     /// The only node that is deleted, with its lock.
     fn freed(self) -> Option<(ZnodePath, LockName)> {
         match <[_; 1]>::try_from(self.nodes) {
-            Ok([(path, lock, _)]) if self.action == Action::Delete => Some((path, lock?)),
+            Ok([WorkingNode { path, lock, .. }]) if self.action == Action::Delete => Some((path, lock?)),
             _ => None,
         }
+    }
+
+    fn node(&self, outcome: &NodeOutcome) -> Option<&WorkingNode> {
+        self.nodes.iter().find(|node| node.path == outcome.path)
     }
 
     pub fn action(&self) -> Action {
@@ -54,7 +71,7 @@ impl App {
                     self.live.push(entry);
                 }
                 let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
-                let text = summary(&outcomes);
+                let text = summary(&outcomes, working.as_ref(), self.now);
                 if failed {
                     self.show_failure(text);
                 } else {
@@ -75,12 +92,13 @@ impl App {
             return;
         }
         let holder = table.find(&lock.path, lock.name.as_deref()).and_then(|id| table.lock(id)).map(|lock| {
-            let node = lock.first_holder().map(|holder| (lock.path_of(holder), holder.session));
-            node.map_or_else(
+            lock.first_holder().map_or_else(
                 || "Nobody holds the lock now.".to_owned(),
-                |(node, session)| match session {
-                    Some(session) => format!("Session {session} holds it now, by {node}."),
-                    None => format!("{node} holds it now."),
+                |holder| match table.identity_of(holder) {
+                    ClientIdentity { session: None, name: None, .. } => {
+                        format!("It is now held by {}.", lock.path_of(holder))
+                    }
+                    client => format!("It is now held by {}.", client.in_sentence(self.now)),
                 },
             )
         });
@@ -92,15 +110,16 @@ impl App {
     }
 
     fn timeline_entry(&self, outcome: &NodeOutcome, working: Option<&Working>) -> TimelineEntry {
-        let known = working.and_then(|working| working.nodes.iter().find(|(path, ..)| *path == outcome.path));
-        let (lock, session) = known.map_or((None, None), |(_, lock, session)| (lock.clone(), *session));
+        let known = working.and_then(|working| working.node(outcome));
+        let (lock, client) = known.map(|node| (node.lock.clone(), node.client.clone())).unwrap_or_default();
         let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
-        TimelineEntry::Deletion { at: self.now, lock, node, session, ending }
+        TimelineEntry::Deletion { at: self.now, lock, node, client, ending }
     }
 }
 
 /// What came of all of them, in a sentence or two.
-fn summary(outcomes: &[NodeOutcome]) -> String {
+fn summary(outcomes: &[NodeOutcome], working: Option<&Working>, now: Timestamp) -> String {
+    let sentence_of = |outcome| sentence_of(outcome, working, now);
     let mut text = match outcomes {
         [] => "Nothing was done.".to_owned(),
         [only] => sentence_of(only),
@@ -122,6 +141,9 @@ fn summary(outcomes: &[NodeOutcome]) -> String {
     text
 }
 
-fn sentence_of(outcome: &NodeOutcome) -> String {
-    format!("{} {}.", outcome.path, outcome.predicate())
+/// With whose node it is.
+fn sentence_of(outcome: &NodeOutcome, working: Option<&Working>, now: Timestamp) -> String {
+    let node = working.and_then(|working| working.node(outcome));
+    let owner = node.map(|node| node.client.behind_node(now)).unwrap_or_default();
+    format!("{}{owner} {}.", outcome.path, outcome.predicate())
 }

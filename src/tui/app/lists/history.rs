@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderId, LockName};
 use crate::recipe::RequestMode;
-use crate::report::rfc3339;
+use crate::report::{ClientFacts, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Cursor, Filter, Pane, Rows, Screen};
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
@@ -99,13 +99,13 @@ fn takes(filter: &Filter, entry: &HistoryEntry) -> bool {
     match entry {
         HistoryEntry::Stay(stay) => {
             let session = stay.session.map(|session| session.to_string());
-            let (name, address) = (stay.client.name.as_deref(), stay.client.address.as_deref());
-            let texts = [Some(&*stay.node), name, address, stay.data(), session.as_deref(), Some(stay.end.id())];
-            texts.into_iter().flatten().any(|text| filter.is_in(text))
+            let texts = [Some(&*stay.node), stay.data(), session.as_deref(), Some(stay.end.id())];
+            texts.into_iter().flatten().any(|text| filter.is_in(text)) || filter.is_in_client(&stay.client)
         }
         HistoryEntry::Finding { finding, .. } => {
             let texts = [finding.code.id(), &finding.summary, &finding.remedy];
             texts.into_iter().chain(finding.node.as_deref()).any(|text| filter.is_in(text))
+                || finding.client.as_ref().is_some_and(|client| filter.is_in_client(client))
         }
     }
 }
@@ -181,10 +181,8 @@ struct StayFacts<'a> {
     node: &'a str,
     mode: Option<RequestMode>,
     session: Option<String>,
-    /// Its address, as a server listed it last.
-    client: Option<&'a str>,
-    /// What its node calls it.
-    client_name: Option<&'a str>,
+    #[serde(flatten)]
+    client: ClientFacts,
     /// The beginning of it, where it is text.
     data: Option<&'a str>,
     /// `null` when it was not seen.
@@ -210,8 +208,7 @@ impl<'a> StayFacts<'a> {
             node: &stay.node,
             mode: known.map(|known| known.mode),
             session: stay.session.map(|session| session.to_string()),
-            client: stay.client.address.as_deref(),
-            client_name: stay.client.name.as_deref(),
+            client: (&stay.client).into(),
             data: stay.data(),
             enqueued_at: known.and_then(|known| known.came_at).and_then(rfc3339),
             acquired_at: known.and_then(|known| known.acquired_at).and_then(rfc3339),
@@ -233,6 +230,10 @@ struct FindingFacts<'a> {
     code: Code,
     severity: Severity,
     node: Option<&'a str>,
+    /// The session that owns the node.
+    session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
     /// `null` when that is forgotten.
     raised_at: Option<String>,
     /// `null` while it is so.
@@ -244,12 +245,15 @@ struct FindingFacts<'a> {
 impl<'a> FindingFacts<'a> {
     fn new(lock: &'a LockName, entry: &'a HistoryEntry) -> Option<Self> {
         let HistoryEntry::Finding { raised_at, cleared_at, finding } = entry else { return None };
+        let client = finding.client.as_ref();
         Some(Self {
             lock: lock.path.as_str(),
             name: lock.name.as_deref(),
             code: finding.code,
             severity: finding.severity,
             node: finding.node.as_deref(),
+            session: client.and_then(|client| client.session).map(|session| session.to_string()),
+            client: client.map(ClientFacts::from).unwrap_or_default(),
             raised_at: raised_at.and_then(rfc3339),
             cleared_at: cleared_at.and_then(rfc3339),
             summary: &finding.summary,

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::recipe::LockKind;
-use crate::report::{FindingLine, HappeningLine, rfc3339};
+use crate::report::{ClientFacts, FindingLine, HappeningLine, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Filter, Rows, TimelineEntry};
 use crate::znode::{SessionId, ZnodePath};
@@ -27,6 +27,8 @@ pub(super) struct DeletionLine<'a> {
     name: Option<&'a str>,
     node: &'a str,
     session: Option<String>,
+    #[serde(flatten)]
+    client: ClientFacts,
     result: &'static str,
     reason: String,
 }
@@ -36,13 +38,14 @@ impl<'a> TimelineLine<'a> {
         match entry {
             TimelineEntry::Happening(happening) => Self::Happening(HappeningLine::new(happening, None)),
             TimelineEntry::Finding { at, finding, raised } => Self::Finding(FindingLine::new(finding, *raised, *at)),
-            TimelineEntry::Deletion { at, lock, node, session, ending } => Self::Deletion(DeletionLine {
+            TimelineEntry::Deletion { at, lock, node, client, ending } => Self::Deletion(DeletionLine {
                 at: rfc3339(*at),
                 event: entry.event(),
                 lock: lock.as_ref().map(|lock| lock.path.as_str()),
                 name: lock.as_ref().and_then(|lock| lock.name.as_deref()),
                 node,
-                session: session.map(|session| session.to_string()),
+                session: client.session.map(|session| session.to_string()),
+                client: client.into(),
                 result: ending.id(),
                 reason: format!("{node} {ending}"),
             }),

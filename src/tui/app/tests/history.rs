@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::{SIZE, later, lost};
 use crate::queue::Change;
 use crate::tui::app::{App, Effect, Event, Screen};
-use crate::tui::testing::{at, connected, curator, gone, listed, live, press};
+use crate::tui::testing::{at, connected, curator, gone, listed, live, path, press, seen};
 
 /// What History lists, as its export names it.
 fn exported(app: &mut App) -> serde_json::Value {
@@ -74,4 +74,49 @@ fn from_locks_and_back_and_what_is_wrong_stands_there_in_full() {
     assert!(found["cleared_at"].is_null() && found["remedy"].as_str().is_some_and(|remedy| remedy.len() > 10));
     press(&mut app, "/stuck\n");
     assert_eq!(exported(&mut app)["holds"], serde_json::json!([]), "only what passes the filter");
+}
+
+/// The node of a request for a lease of Curator's semaphore, or the lease.
+fn semaphore_node(kind: &str, owner: i64) -> String {
+    let (parent, number) = if kind == "lock" { ("locks", owner) } else { ("leases", owner + 100) };
+    format!("/sem/{parent}/_c_{number:08x}-5c1d-4f7e-9a3b-0d2c4e6f8a1b-{kind}-{owner:010}")
+}
+
+#[test]
+fn a_stay_at_a_semaphore_is_one_from_the_queue_to_the_end_of_its_lease() {
+    let mut app = live(SIZE);
+    let node = |kind: &str, owner: i64, second| {
+        seen(&semaphore_node(kind, owner), owner, later(second), format!("worker-{owner}").as_bytes())
+    };
+    let gone = |kind: &str, owner: i64| Change::Deleted { path: path(&semaphore_node(kind, owner)), zxid: None };
+    let mut happens = |second: u64, changes: Vec<Change>| {
+        app.update(at(later(second), changes), later(second));
+    };
+    happens(1, vec![Change::Appeared { path: path("/sem/leases") }, node("lock", 1, 1)]);
+    happens(2, vec![node("lease", 1, 2), gone("lock", 1), node("lock", 2, 2), node("lock", 3, 2)]);
+    happens(4, vec![node("lease", 2, 4), gone("lock", 2)]);
+    happens(9, vec![gone("lease", 1)]);
+    // One gives up, and the other's session ends.
+    happens(12, vec![gone("lock", 3)]);
+    happens(13, vec![gone("lease", 2)]);
+    happens(15, vec![node("lock", 4, 14), node("lease", 4, 15), gone("lock", 4)]);
+    press(&mut app, ":lock /sem\ni");
+    let json = exported(&mut app);
+    let facts = |entry: &serde_json::Value| {
+        let millis = |name: &str| entry[name].as_u64();
+        let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        (text("data"), millis("waited_ms"), millis("held_at_least_ms"), millis("held_at_most_ms"), text("end"))
+    };
+    let stays = |list: &str| json[list].as_array().unwrap().iter().map(facts).collect::<Vec<_>>();
+    let stay =
+        |name: &str, waited, held: Option<u64>, end: &str| (name.to_owned(), Some(waited), held, held, end.to_owned());
+    assert_eq!(
+        stays("holds"),
+        [
+            stay("worker-1", 1_000, Some(7_000), "released"),
+            stay("worker-2", 2_000, Some(9_000), "released"),
+            stay("worker-4", 0, Some(0), "open")
+        ]
+    );
+    assert_eq!(stays("waits"), [stay("worker-3", 10_000, None, "left")]);
 }

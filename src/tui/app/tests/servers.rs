@@ -4,7 +4,7 @@ use super::{SIZE, later, lock_paths, lost, number, selected_contender};
 use crate::diagnose::{Code, WaitStyle};
 use crate::queue::Change;
 use crate::tui::app::{App, Effect, Event, Key, Rows, Screen, TimelineEntry, WaitKind};
-use crate::tui::testing::servers::{clients, told, trouble};
+use crate::tui::testing::servers::{Clients, clients, told, trouble};
 use crate::tui::testing::{NOW, ago, at, curator, live, press, seen, session};
 
 fn selected_session(app: &App) -> i64 {
@@ -238,4 +238,36 @@ fn without_the_servers_nothing_is_claimed() {
         assert!(matches!(row.style(world.table_at(now)), None | Some(WaitStyle::Unknown)));
     }
     assert_eq!(world.watch_event_rates().seconds(), None);
+}
+
+#[test]
+fn every_list_finds_a_client_by_its_address_as_soon_as_a_server_lists_it() {
+    let mut app = live(SIZE);
+    let found = |app: &App| app.screen().list().expect("a list").len(app);
+    let listed = |seconds: i64, owners: &[i64]| {
+        let clients = Clients { connected: owners.to_vec(), ..Clients::default() };
+        let time = later(seconds.cast_unsigned());
+        (time, at(time, vec![told(time, &clients)]))
+    };
+    press(&mut app, "/:50007\n");
+    assert_eq!(found(&app), 0, "no server listed it yet");
+    let (time, answer) = listed(1, &[7, 9]);
+    app.update(answer, time);
+    assert_eq!(lock_paths(&app), ["/locks/orders"]);
+
+    press(&mut app, ":lock /locks/orders\n/:50009\n");
+    assert_eq!(found(&app), 1, "a waiter of the queue");
+    let (time, answer) = listed(2, &[7]);
+    app.update(answer, time);
+    assert_eq!(found(&app), 1, "by its last address");
+
+    app.update(at(later(3), vec![gone_node("/locks/orders", 7)]), later(3));
+    press(&mut app, "6/:50007\n");
+    assert!(found(&app) >= 1, "its release");
+}
+
+/// The node of kazoo's lock that a client of the tests' ensemble has is gone.
+fn gone_node(parent: &str, owner: i32) -> Change {
+    let node = format!("{parent}/{owner:032x}__lock__{owner:010}");
+    Change::Deleted { path: crate::tui::testing::path(&node), zxid: None }
 }
