@@ -50,6 +50,23 @@ pub fn count(number: impl Countable) -> String {
     grouped
 }
 
+/// A number in so many columns: where it does not fit, in thousands or millions, rounded down.
+///
+/// ```
+/// use lockscope::text::human::count_within;
+///
+/// assert_eq!(count_within(9_999u64, 5), "9 999");
+/// assert_eq!(count_within(123_456u64, 5), "123k");
+/// ```
+pub fn count_within(number: impl Countable, columns: usize) -> String {
+    let (whole, number) = (count(number), number.number());
+    let rounded = || [(1_000, "k"), (1_000_000, "M")].map(|(unit, sign)| format!("{}{sign}", count(number / unit)));
+    if whole.len() <= columns {
+        return whole;
+    }
+    rounded().into_iter().find(|text| text.len() <= columns).unwrap_or(whole)
+}
+
 /// A number of things in words: `1 lock`, `21 115 locks`.
 ///
 /// ```

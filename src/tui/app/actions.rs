@@ -130,7 +130,7 @@ impl App {
             Command::Right => self.right(),
             Command::Open => self.open_selected(),
             Command::Back => self.back(),
-            Command::NextPane => self.next_pane(),
+            Command::NextPane => self.go_to_next_pane(),
             Command::Go(Screen::Queue) => self.go_to_queue(),
             Command::Go(Screen::History) => self.go_to_history(),
             Command::Go(Screen::Audit) => return self.open_audit(),

@@ -39,6 +39,7 @@ impl App {
             overlaps: lines(self.overlap_lines().len()),
             rows: self.screen().list().map_or(0, |list| list.len(self)),
             side: self.side_wish(),
+            side_fills: matches!(self.screen(), Screen::Timeline | Screen::History),
         }
     }
 

@@ -8,7 +8,7 @@ use crate::contend::ClientId;
 use crate::queue::LockId;
 use crate::znode::{SessionId, ZnodePath};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Cursors {
     pub locks: Cursor<LockId>,
     pub contenders: Cursor<ZnodePath>,

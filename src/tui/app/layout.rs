@@ -33,6 +33,8 @@ pub struct Wishes {
     pub rows: usize,
     /// Lines of the box below the list, with its border: at the least, and to show all of it. 0 where there is none.
     pub side: (u16, u16),
+    /// Whether that box takes all that the rows leave: where rows are sentences that it shows as a whole.
+    pub side_fills: bool,
 }
 
 /// A part of the terminal: column, line, columns, lines.
@@ -85,7 +87,8 @@ impl Layout {
         if width < MIN_TERMINAL.0 || height < MIN_TERMINAL.1 {
             return None;
         }
-        let caption = wishes.caption.min(height - MIN_TERMINAL.1);
+        // In a small terminal the screen gives way too: what the tour says is what it is for.
+        let caption = wishes.caption.min((height - MIN_TERMINAL.1) * 5 / 2);
         let height = height - caption;
         let line = |y, height| Area { x: 0, y, width, height };
         let banner = line(2, wishes.banner.min(MAX_BANNER_HEIGHT));
@@ -95,7 +98,7 @@ impl Layout {
         let room = body.height.saturating_sub(fleets.height + MIN_LIST_HEIGHT);
         let overlaps = line(fleets.y + fleets.height, wishes.overlaps.min(room));
         let body = line(overlaps.y + overlaps.height, body.height - fleets.height - overlaps.height);
-        let below = side_height(body.height, wishes.rows, wishes.side);
+        let below = side_height(body.height, &wishes);
         Some(Self {
             header: line(0, 1),
             tabs: line(1, 1),
@@ -131,13 +134,15 @@ impl Layout {
 }
 
 /// Lines of the box below a list: all that it wants where the rows leave it, else at most half.
-fn side_height(body: u16, rows: usize, (least, wanted): (u16, u16)) -> u16 {
+fn side_height(body: u16, wishes: &Wishes) -> u16 {
+    let (least, wanted) = wishes.side;
     if wanted == 0 || body < MIN_BODY_WITH_SIDE {
         return 0;
     }
-    let list = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(LIST_FRAME).max(MIN_LIST_HEIGHT);
+    let list = u16::try_from(wishes.rows).unwrap_or(u16::MAX).saturating_add(LIST_FRAME).max(MIN_LIST_HEIGHT);
     let most = (body / 2).max(body.saturating_sub(list)).min(body - MIN_LIST_HEIGHT);
-    wanted.max(least).min(most)
+    let free = if wishes.side_fills { body.saturating_sub(list) } else { 0 };
+    wanted.max(least).min(most).max(free)
 }
 
 fn fleets_height(body: u16) -> u16 {
@@ -159,7 +164,7 @@ mod tests {
             for (height, rows) in (MIN_TERMINAL.1..90).flat_map(|height| [0, 3, 20, 9999].map(|rows| (height, rows))) {
                 for side in [(0, 0), (5, 5), (6, 11), (6, 50)] {
                     let (caption, fleets) = (height % 6, height % 2 == 0);
-                    let wishes = Wishes { banner, caption, fleets, overlaps, rows, side };
+                    let wishes = Wishes { banner, caption, fleets, overlaps, rows, side, side_fills: fleets };
                     let layout = Layout::of((80, height), wishes).unwrap();
                     let Layout { header, tabs, banner, fleets, overlaps, main, side, caption, footer } = layout;
                     let mut next = 0;

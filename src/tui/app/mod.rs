@@ -36,6 +36,7 @@ mod sorted;
 mod timeline_entry;
 mod tour;
 mod waits;
+mod way_back;
 mod world;
 
 #[cfg(test)]
@@ -73,6 +74,7 @@ pub use tour::Tour;
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
+use self::way_back::WayBack;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, ConnectionState, LockName};
@@ -141,8 +143,7 @@ pub struct Paused {
 #[derive(Debug)]
 struct Navigation {
     screen: Screen,
-    /// The screens to go back to.
-    before: Vec<Screen>,
+    way_back: WayBack,
     /// The lock whose queue was opened last.
     open: Option<LockName>,
     /// The node whose page was opened last.
@@ -214,7 +215,15 @@ impl App {
             layout: None,
             now,
             paused: None,
-            navigation: Navigation { screen, before: Vec::new(), open: None, node: None, pane, scroll, side: None },
+            navigation: Navigation {
+                screen,
+                way_back: WayBack::default(),
+                open: None,
+                node: None,
+                pane,
+                scroll,
+                side: None,
+            },
             cursors: Cursors::default(),
             history_filter: Filter::none(),
             test_clients: TestClients::default(),

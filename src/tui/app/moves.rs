@@ -54,18 +54,26 @@ impl App {
     }
 
     /// To the list beside, or to the next pane; from the last one back to the first.
-    pub(super) fn next_pane(&mut self) {
+    pub(super) fn go_to_next_pane(&mut self) {
         let beside = |list: &dyn List<Self>, app: &mut Self| list.go_beside(app, true) || list.go_beside(app, false);
         if !self.focused_list().is_some_and(|list| beside(list, self)) {
             self.turn_pane(true);
         }
     }
 
+    /// The pane that follows; behind the last one the first.
+    pub fn next_pane(&self) -> Pane {
+        self.pane_beside(true)
+    }
+
     fn turn_pane(&mut self, forward: bool) {
+        self.go_to_pane(self.pane_beside(forward));
+    }
+
+    fn pane_beside(&self, forward: bool) -> Pane {
         let panes: Vec<_> = self.navigation.screen.panes().collect();
         let at = panes.iter().position(|pane| *pane == self.navigation.pane).unwrap_or(0);
-        let next = (at + if forward { 1 } else { panes.len() - 1 }) % panes.len();
-        self.go_to_pane(panes[next]);
+        panes[(at + if forward { 1 } else { panes.len() - 1 }) % panes.len()]
     }
 
     pub(super) fn go_to_pane(&mut self, pane: Pane) {
@@ -140,6 +148,7 @@ impl App {
 
     pub(super) fn open_lock(&mut self, id: LockId) {
         let Some(name) = self.world().table().lock(id).map(LockQueue::lock_name) else { return };
+        let left = self.place();
         if self.navigation.open.as_ref() != Some(&name) {
             self.cursors.contenders = Cursor::first();
             self.deletions.tags.clear();
@@ -149,7 +158,7 @@ impl App {
             });
         }
         self.navigation.open = Some(name);
-        self.go(Screen::Queue);
+        self.go_from(left, Screen::Queue);
     }
 
     pub(super) fn go_to_queue(&mut self) {
@@ -157,23 +166,6 @@ impl App {
             Screen::Locks => self.open_selected(),
             _ if self.navigation.open.is_some() => self.go(Screen::Queue),
             _ => self.show_failure("Select a lock in Locks first.".to_owned()),
-        }
-    }
-
-    pub(super) fn go(&mut self, screen: Screen) {
-        self.navigation.pane = Pane::List;
-        self.navigation.scroll = Scroll::default();
-        if screen == self.navigation.screen {
-            return;
-        }
-        // Each screen stands there once, as where one was last, so the way back never grows beyond the number of screens. Locks is
-        // where every way back ends.
-        let left = std::mem::replace(&mut self.navigation.screen, screen);
-        if screen == Screen::Locks {
-            self.navigation.before.clear();
-        } else {
-            self.navigation.before.retain(|before| ![screen, left].contains(before));
-            self.navigation.before.push(left);
         }
     }
 
@@ -191,12 +183,5 @@ impl App {
         } else {
             self.leave();
         }
-    }
-
-    pub(super) fn leave(&mut self) {
-        let screen = self.navigation.before.pop().unwrap_or(Screen::Locks);
-        self.navigation.pane = Pane::List;
-        self.navigation.scroll = Scroll::default();
-        self.navigation.screen = screen;
     }
 }

@@ -13,6 +13,12 @@ pub struct OpenNode {
     read: Option<(Timestamp, NodeRead)>,
 }
 
+impl OpenNode {
+    pub(super) fn path(&self) -> &ZnodePath {
+        &self.path
+    }
+}
+
 impl App {
     /// Opens the page of a node and reads it: the one whose path was typed, else that of the selected row. On the page itself the
     /// node is read again.
@@ -27,8 +33,9 @@ impl App {
         };
         match found {
             Ok(path) => {
+                let left = self.place();
                 self.navigation.node = Some(OpenNode { path: path.clone(), read: None });
-                self.go(Screen::Node);
+                self.go_from(left, Screen::Node);
                 Update::effect(Effect::ReadNode(path))
             }
             Err(why) => {

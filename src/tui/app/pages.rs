@@ -2,17 +2,19 @@
 
 use super::commands::command_groups;
 use super::screens::Content;
-use super::{App, Area, Layout, Pane, PromptPurpose, Screen};
+use super::{App, Area, Layout, Pane, PromptPurpose, Screen, TimelineEntry};
 use crate::diagnose::Severity;
 use crate::text::Charset;
 use crate::text::human::{count, plural, time_of_day};
 use crate::tui::page::{
     BORDER, Columns, Focus, Line, Page, Sign, Tone, Writer, audit_entry, banner, caption, contend_prompt, deletion,
-    details, findings, help, history_entry, overlaps, servers, unreadable,
+    details, findings, help, history_entry, overlaps, servers, timeline_entry, unreadable,
 };
 
-/// Lines of the list that stay in sight above a plan.
+/// Lines of the list that stay in sight above a plan, unless the terminal is low.
 const MIN_LIST_LINES: u16 = 6;
+/// From how many lines on the list stays in sight.
+const MIN_BODY_WITH_LIST: u16 = 20;
 /// Lines of a plan that show at the least.
 const MIN_PLAN_LINES: u16 = 4;
 
@@ -65,7 +67,8 @@ impl App {
         let mut height = page.height().max(layout.side.height).min(body.height);
         if self.deletions.open.is_some() {
             let answers = u16::try_from(page.answers.len()).unwrap_or(u16::MAX).saturating_add(BORDER);
-            let most = body.height.saturating_sub(MIN_LIST_LINES).max(answers.saturating_add(MIN_PLAN_LINES));
+            let list = if body.height < MIN_BODY_WITH_LIST { 0 } else { MIN_LIST_LINES };
+            let most = body.height.saturating_sub(list).max(answers.saturating_add(MIN_PLAN_LINES));
             height = height.min(most).max(layout.side.height).min(body.height);
         }
         let area = Area { y: body.y + body.height - height, height, ..body };
@@ -241,6 +244,22 @@ impl App {
             audit_entry::write(&mut page, entry, self.settings.utc);
         }
         Page::new("Details", Columns::FACTS, page.lines())
+    }
+
+    pub(super) fn timeline_entry_page(&self, area: Area) -> Page {
+        let mut page = self.writer(Columns::SIGNED_FACTS, area);
+        let utc = self.settings.utc;
+        match self.selected_timeline_entry() {
+            None => {}
+            Some(TimelineEntry::Happening(happening)) => timeline_entry::write_happening(&mut page, happening, utc),
+            Some(TimelineEntry::Finding { at, finding, raised }) => {
+                timeline_entry::write_finding(&mut page, *at, finding, *raised, utc);
+            }
+            Some(TimelineEntry::Deletion { at, node, ending, .. }) => {
+                timeline_entry::write_deletion(&mut page, *at, node, ending, utc);
+            }
+        }
+        Page::new("Details", Columns::SIGNED_FACTS, page.lines())
     }
 
     pub(super) fn history_entry_page(&self, area: Area) -> Page {

@@ -159,9 +159,10 @@ pub static SCREENS: [ScreenEntry; 13] = [
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&TimelineList),
-        panes: &[],
+        panes: &[(Pane::Details, App::timeline_entry_page)],
         commands: &[
             Command::Open,
+            Command::NextPane,
             Command::Filter,
             Command::Copy,
             Command::Export,
@@ -199,7 +200,15 @@ pub static SCREENS: [ScreenEntry; 13] = [
         shows_watchers: false,
         content: Content::List(&History),
         panes: &[(Pane::Details, App::history_entry_page)],
-        commands: &[Command::Open, Command::NextPane, Command::Filter, Command::Copy, Command::Export],
+        commands: &[
+            Command::Open,
+            Command::NextPane,
+            Command::Filter,
+            Command::Copy,
+            Command::Export,
+            Command::Go(Screen::Session),
+            Command::Go(Screen::Node),
+        ],
     },
     ScreenEntry {
         screen: Screen::Servers,

@@ -25,12 +25,13 @@ impl App {
     }
 
     pub(super) fn open_session(&mut self, session: SessionId) {
+        let left = self.place();
         if self.world().session_detail().session() != Some(session) {
             self.cursors.session_places = Cursor::first();
         }
         let now = self.now();
         self.each_world(|world| world.look_at_session(session, now));
-        self.go(Screen::Session);
+        self.go_from(left, Screen::Session);
     }
 
     pub(super) fn session_page(&self, area: Area) -> Page {

@@ -21,6 +21,7 @@ pub mod node;
 pub mod overlaps;
 pub mod servers;
 pub mod session;
+pub mod timeline_entry;
 pub mod unreadable;
 
 use crate::text::{Charset, Keep, fit, wrap_words};

@@ -4,16 +4,21 @@ use std::fmt::Write;
 
 use super::{Columns, Line, Tone, Writer};
 use crate::text::human::{count, date_and_time, exact_time, plural};
-use crate::text::{Keep, fit, width, wrap_bytes};
+use crate::text::{Keep, fit, wrap_bytes};
 use crate::zk::{AclEntry, NodeReading};
 use crate::znode::{SessionId, Timestamp, ZnodeStat};
 
 /// The columns: labels are the names of the stat's fields.
 pub const COLUMNS: Columns = Columns { label: 16, ..Columns::TEXT };
 /// Columns of a value that is followed by what it means.
-const VALUE_WIDTH: usize = 28;
-/// Bytes that a line shows as numbers.
+const VALUE_WIDTH: usize = 26;
+/// Columns that what it means needs beside it; where there are fewer, it stands below.
+const MIN_MEANING_WIDTH: usize = 34;
+/// Bytes that a line shows as numbers, and how many where there is no room for so many.
 const BYTES_PER_LINE: usize = 16;
+const FEW_BYTES_PER_LINE: usize = 8;
+/// Columns of a line that shows so many bytes.
+const HEX_WIDTH: usize = 57;
 /// The owner that servers write into container nodes.
 const CONTAINER: i64 = i64::MIN;
 
@@ -63,9 +68,13 @@ fn write_stat(page: &mut Writer, stat: &ZnodeStat, utc: bool) {
         ("numChildren", count_signed(stat.num_children), "children"),
     ];
     for (label, value, meaning) in fields {
+        if page.text_columns() < VALUE_WIDTH + MIN_MEANING_WIDTH {
+            page.fact(label, &value, Tone::Text);
+            page.fact("", meaning, Tone::Dim);
+            continue;
+        }
         let value = format!("{value:<VALUE_WIDTH$}");
-        let room = page.text_columns().saturating_sub(width(&value));
-        let rest = Some((fit(meaning, room, Keep::Start, page.charset()), Tone::Dim));
+        let rest = Some((meaning.to_owned(), Tone::Dim));
         page.push(Line { sign: None, label: Some(label.to_owned()), text: value, tone: Tone::Text, rest });
     }
 }
@@ -144,17 +153,18 @@ fn write_data(page: &mut Writer, stat: &ZnodeStat, data: Result<&Vec<u8>, &Strin
         page.harmless(std::mem::take(&mut label), line, Tone::Text);
     }
     let mut label = "as bytes";
-    for (at, bytes) in data.chunks(BYTES_PER_LINE).enumerate() {
-        let line = fit(&hex(at * BYTES_PER_LINE, bytes), page.text_columns(), Keep::Start, page.charset());
+    let each = if page.text_columns() < HEX_WIDTH { FEW_BYTES_PER_LINE } else { BYTES_PER_LINE };
+    for (at, bytes) in data.chunks(each).enumerate() {
+        let line = fit(&hex(at * each, bytes, each), page.text_columns(), Keep::Start, page.charset());
         page.harmless(std::mem::take(&mut label), line, Tone::Text);
     }
 }
 
 /// The place of the first byte, the bytes as numbers, and as far as they are ASCII as characters.
-fn hex(at: usize, bytes: &[u8]) -> String {
+fn hex(at: usize, bytes: &[u8], each: usize) -> String {
     let mut line = format!("{at:04x}  ");
-    for place in 0..BYTES_PER_LINE {
-        let gap = if place == BYTES_PER_LINE / 2 { " " } else { "" };
+    for place in 0..each {
+        let gap = if place == each / 2 { " " } else { "" };
         // Writing to a String cannot fail.
         let _ = match bytes.get(place) {
             Some(byte) => write!(line, "{gap}{byte:02x}"),
@@ -236,7 +246,10 @@ mod tests {
 
     #[test]
     fn bytes_stand_in_two_groups_with_what_they_are_in_ascii() {
-        assert_eq!(hex(16, b"a\x00\xff\x1b 0123456"), "0010  6100ff1b20303132 33343536          a... 0123456");
+        assert_eq!(
+            hex(16, b"a\x00\xff\x1b 0123456", BYTES_PER_LINE),
+            "0010  6100ff1b20303132 33343536          a... 0123456"
+        );
     }
 
     #[test]

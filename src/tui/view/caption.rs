@@ -6,7 +6,6 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget};
 
 use super::{View, page};
 use crate::text::human::countdown;
@@ -14,6 +13,7 @@ use crate::text::{Keep, width};
 use crate::tui::app::{App, Tour, commands};
 use crate::tui::keymap::Command;
 use crate::tui::page::Columns;
+use crate::tui::widget::write::{clear, write_line};
 
 /// Columns that the words on the left take at least, before the keys give way.
 const LEAST: usize = 30;
@@ -25,11 +25,11 @@ const WIDE: u16 = 100;
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
     let Some(tour) = app.tour().filter(|_| area.height > 0) else { return };
-    Clear.render(area, buffer);
+    clear(area, buffer);
     buffer.set_style(area, theme.text);
     let top = Rect { height: 1, ..area };
     let across = theme.signs.border.horizontal_top;
-    Line::from(Span::styled(across.repeat(usize::from(top.width)), theme.focus)).render(top, buffer);
+    write_line(Span::styled(across.repeat(usize::from(top.width)), theme.focus), top, buffer);
     let keys = format!(" {} ", keys(app, tour));
     let columns = usize::from(top.width);
     let keys = Some(keys).filter(|keys| width(keys) + LEAST < columns);
@@ -46,11 +46,11 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         room = room.saturating_sub(width(&text) + 1);
         spans.extend([Span::styled(text, style), Span::styled(across, theme.focus)]);
     }
-    Line::from(spans).render(top, buffer);
+    write_line(spans, top, buffer);
     if let Some(keys) = keys {
         let line = Line::from(vec![Span::styled(keys, theme.accent), Span::styled(across, theme.focus)]);
         let columns = u16::try_from(line.width()).unwrap_or(0).min(top.width);
-        line.render(Rect { x: top.right() - columns, width: columns, ..top }, buffer);
+        write_line(line, Rect { x: top.right() - columns, width: columns, ..top }, buffer);
     }
     let below = Rect { y: area.y + 1, height: area.height - 1, ..area };
     page::draw_lines(view, &app.caption_lines(), Columns::TEXT, below, buffer);

@@ -9,7 +9,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 
 use super::View;
 use super::fleet_figures::{FigureLine, figures};
@@ -19,9 +18,13 @@ use crate::text::{Keep, width, wrap_words};
 use crate::tui::app::{FleetSide, FleetView, Phase};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::spark;
+use crate::tui::widget::write::write_line;
 
 /// Columns of the rate behind a sparkline.
 const RATE_WIDTH: usize = 10;
+
+/// Figures have no more words; a sentence has.
+const MAX_WORDS_OF_FIGURES: usize = 10;
 
 /// The fleets, side by side, on one scale.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
@@ -63,20 +66,30 @@ fn draw_fleet(view: View<'_>, (side, fleet): (FleetSide, &FleetView), highest: u
         match line {
             FigureLine::Spark => sparkline(view, fleet, highest, area, buffer),
             FigureLine::Figure { label, value, note, style } => {
-                let note = view.fit(&note, room.saturating_sub(width(label) + width(&value)), Keep::Start);
-                Line::from(vec![
+                let note = within(view, &note, room.saturating_sub(width(label) + width(&value)));
+                let spans = vec![
                     Span::styled(format!(" {label}"), theme.title),
                     Span::styled(value, theme.strong),
                     Span::styled(note, style),
-                ])
-                .render(area, buffer);
+                ];
+                write_line(spans, area, buffer);
             }
             FigureLine::Words(text, style) => {
-                Line::from(Span::styled(format!(" {}", view.fit(&text, room, Keep::Start)), style))
-                    .render(area, buffer);
+                let text = view.fit(&text, room, Keep::Start);
+                write_line(Span::styled(format!(" {text}"), style), area, buffer);
             }
         }
     }
+}
+
+/// As many parts of a note as fit, which stand two blanks apart; of a sentence, what fits.
+fn within(view: View<'_>, note: &str, columns: usize) -> String {
+    let is_sentence = note.split(' ').count() > MAX_WORDS_OF_FIGURES;
+    if is_sentence || width(note) <= columns {
+        return view.fit(note, columns, Keep::Start);
+    }
+    let ends = note.rmatch_indices("  ").map(|(at, _)| &note[..at]);
+    ends.into_iter().find(|part| width(part) <= columns).unwrap_or_default().to_owned()
 }
 
 fn panel(view: View<'_>, side: FleetSide, fleet: &FleetView, columns: u16) -> Panel {
@@ -116,8 +129,8 @@ fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer
     let room = usize::from(area.width).saturating_sub(RATE_WIDTH + 3);
     let line = spark::line(&seconds, room.min(RATE_SECONDS), highest, &theme.signs.levels);
     let style = if highest == 0 { theme.dim } else { style_of(view, fleet) };
-    Line::from(vec![Span::raw(" "), Span::styled(line, style)]).render(area, buffer);
-    Line::from(Span::styled(format!("{rate} "), theme.strong)).right_aligned().render(area, buffer);
+    write_line(vec![Span::raw(" "), Span::styled(line, style)], area, buffer);
+    write_line(Line::styled(format!("{rate} "), theme.strong).right_aligned(), area, buffer);
 }
 
 /// What every waiter hears costs.

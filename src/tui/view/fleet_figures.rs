@@ -11,9 +11,12 @@ use crate::tui::page::overlaps;
 
 /// From how many columns on a note is spelled out.
 const ROOMY: u16 = 56;
-/// Columns of a label and of a value.
+/// Up to how many columns a note is as short as can be.
+const NARROW: u16 = 33;
+/// Columns of a label and of a value, and of a value where there is little room.
 const LABEL: usize = 13;
 const VALUE: usize = 9;
+const NARROW_VALUE: usize = 6;
 
 /// One line in the box of a fleet.
 pub enum FigureLine {
@@ -94,7 +97,13 @@ impl Figures {
 pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> Vec<FigureLine> {
     let theme = view.theme;
     let Some(figures) = Figures::of(fleet) else { return Vec::new() };
-    let each = if columns >= ROOMY { " an acquisition" } else { " each" };
+    let each = match columns {
+        ROOMY.. => " an acquisition",
+        0..=NARROW => "x",
+        _ => " each",
+    };
+    let room = if columns <= NARROW { NARROW_VALUE } else { VALUE };
+    let figure = |label, value, note, style| figure(label, (value, room), note, style);
     let per = |of: u64| format!("  {}{each}", share(of, figures.acquisitions));
     let per_second = figures.per_second.map_or_else(String::new, |now| format!("  {}/s", rate(now)));
     let mut lines = vec![
@@ -102,7 +111,7 @@ pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> 
         figure("watch events", figures.events, per(figures.events), theme.wait),
         FigureLine::Spark,
         quantiles("wait", &figures.waits, theme.text),
-        server(view, fleet, &figures),
+        server(view, fleet, &figures, room),
     ];
     if let Some((text, violated)) = fleet.status().and_then(overlaps::summary) {
         let (sign, style) = if violated { (theme.signs.bad, theme.bad) } else { (theme.signs.warning, theme.wait) };
@@ -117,7 +126,7 @@ pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> 
     let (up, down) = figures.bytes;
     lines.push(FigureLine::Figure {
         label: "traffic      ",
-        value: format!("{:>VALUE$}", bytes(up)),
+        value: format!("{:>room$}", bytes(up)),
         note: format!("  to the servers, {} from them", bytes(down)),
         style: theme.dim,
     });
@@ -125,8 +134,8 @@ pub fn figures(view: View<'_>, fleet: &FleetView, columns: u16, height: u16) -> 
     lines
 }
 
-fn figure(label: &'static str, value: u64, note: String, style: Style) -> FigureLine {
-    FigureLine::Figure { label, value: format!("{:>1$}", count(value), LABEL + VALUE - label.len()), note, style }
+fn figure(label: &'static str, (value, room): (u64, usize), note: String, style: Style) -> FigureLine {
+    FigureLine::Figure { label, value: format!("{:>1$}", count(value), LABEL + room - label.len()), note, style }
 }
 
 fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine {
@@ -139,7 +148,7 @@ fn quantiles(label: &'static str, times: &Quantiles, style: Style) -> FigureLine
 }
 
 /// What the servers count of the kind that these clients cause. A pair's fleets would each show the other's events too.
-fn server(view: View<'_>, fleet: &FleetView, figures: &Figures) -> FigureLine {
+fn server(view: View<'_>, fleet: &FleetView, figures: &Figures, room: usize) -> FigureLine {
     let theme = view.theme;
     let label = "servers say";
     let Some(events) = figures.server else {
@@ -148,14 +157,14 @@ fn server(view: View<'_>, fleet: &FleetView, figures: &Figures) -> FigureLine {
     };
     match fleet.scenario().algorithm {
         Algorithm::Herd | Algorithm::SharedHerd(_) | Algorithm::MutexParent => {
-            figure(label, events.children, "  child-watch".to_owned(), theme.text)
+            figure(label, (events.children, room), "  child-watch".to_owned(), theme.text)
         }
         Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) | Algorithm::Mutex => {
-            figure(label, events.deleted, "  delete-watch".to_owned(), theme.text)
+            figure(label, (events.deleted, room), "  delete-watch".to_owned(), theme.text)
         }
         Algorithm::Semaphore(_) => {
             let note = format!("  delete-watch, {} child-watch", count(events.children));
-            figure(label, events.deleted, note, theme.text)
+            figure(label, (events.deleted, room), note, theme.text)
         }
     }
 }

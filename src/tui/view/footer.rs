@@ -3,20 +3,20 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 
 use super::View;
 use crate::text::{Keep, width};
 use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen, commands};
 use crate::tui::keymap::{Command, CommandEntry};
 use crate::tui::theme::Theme;
+use crate::tui::widget::write::write_line;
 
 /// What is typed, else the notice, else the keys. Returns where the terminal's cursor belongs.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position> {
     if let Some(question) = view.app.quit_question() {
         let text = view.fit(&question, usize::from(area.width).saturating_sub(4), Keep::Start);
         let text = format!(" {} {text} ", view.theme.signs.warning);
-        Line::from(Span::styled(text, view.theme.mark)).render(area, buffer);
+        write_line(Span::styled(text, view.theme.mark), area, buffer);
         return None;
     }
     if let Some(deletion) = view.app.deletion() {
@@ -25,7 +25,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
         }
         let keys = deletion.keys().map(|(key, word)| (key.label(view.app.settings().ascii), word));
         let hints: Vec<_> = keys.flat_map(|(key, word)| hint(view.theme, key, word)).collect();
-        Line::from([vec![Span::raw(" ")], hints].concat()).render(area, buffer);
+        write_line([vec![Span::raw(" ")], hints].concat(), area, buffer);
         return None;
     }
     if let Some(prompt) = view.app.prompt() {
@@ -39,10 +39,10 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
                 (view.theme.signs.holds, view.theme.good)
             };
             let text = view.fit(&notice.text, usize::from(area.width).saturating_sub(4), Keep::Start);
-            Line::from(vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)])
-                .render(area, buffer);
+            let spans = vec![Span::styled(format!(" {sign} "), style), Span::styled(text, view.theme.text)];
+            write_line(spans, area, buffer);
         }
-        None => hints(view, usize::from(area.width)).render(area, buffer),
+        None => write_line(hints(view, usize::from(area.width)), area, buffer),
     }
     None
 }
@@ -76,7 +76,7 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     if used + help.len() < usize::from(area.width) {
         spans.push(Span::styled(help, view.theme.dim));
     }
-    Line::from(spans).render(area, buffer);
+    write_line(spans, area, buffer);
     Position::new(area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1)), area.y)
 }
 
@@ -139,11 +139,13 @@ fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
         Command::Pause if app.paused().is_some() => "go on",
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
-        Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Audit => "list",
-        Command::NextPane if app.pane() == Pane::Details && app.screen() == Screen::Session => "events",
-        Command::NextPane if app.pane() == Pane::Events => "list",
-        Command::NextPane if app.pane() == Pane::Details => "diagnosis",
-        Command::NextPane if app.pane() == Pane::Findings => "queue",
+        Command::NextPane => match app.next_pane() {
+            Pane::List if app.screen() == Screen::Queue => "queue",
+            Pane::List => "list",
+            Pane::Details => "details",
+            Pane::Findings => "diagnosis",
+            Pane::Events => "events",
+        },
         _ => entry.hint.unwrap_or_default(),
     }
 }

@@ -4,7 +4,6 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
 
 use super::View;
 use crate::admin::Action;
@@ -13,6 +12,7 @@ use crate::report::Ensemble;
 use crate::text::human::{plural, time_of_day};
 use crate::text::{Keep, session, width};
 use crate::tui::app::{SCREENS, Screen};
+use crate::tui::widget::write::write_line;
 
 /// Columns of a session's id in the header.
 const SESSION: usize = 9;
@@ -62,12 +62,12 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         spans.push(Span::styled(format!("{gap}{own}"), theme.dim));
     }
     spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
-    Line::from(spans).render(area, buffer);
+    write_line(spans, area, buffer);
     // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
     if app.counts_seconds() && app.paused().is_none() {
         let zone = if app.settings().utc { "Z" } else { "" };
         let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
-        Line::from(Span::styled(time, theme.text)).right_aligned().render(right(area, TIME), buffer);
+        write_line(Line::styled(time, theme.text).right_aligned(), right(area, TIME), buffer);
     }
 }
 
@@ -106,11 +106,11 @@ pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let mut spans = forms.into_iter().nth(fits.unwrap_or(2)).unwrap_or_default();
     spans.extend(badges);
     let used: usize = spans.iter().map(Span::width).sum();
-    Line::from(spans).render(area, buffer);
+    write_line(spans, area, buffer);
     let room = usize::from(area.width).saturating_sub(used);
     if let Some(text) = pause.into_iter().find(|text| width(text) <= room) {
         let area = right(area, width(&text));
-        Line::from(Span::styled(text, theme.mark)).right_aligned().render(area, buffer);
+        write_line(Line::styled(text, theme.mark).right_aligned(), area, buffer);
     }
 }
 

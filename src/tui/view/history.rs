@@ -20,6 +20,7 @@ use crate::text::{Charset, Keep};
 use crate::tui::app::{History, HistoryRow, ListScreen};
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
 use crate::tui::widget::table::{Cell, Column, Placed, row};
+use crate::tui::widget::write::write_text;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HistoryColumn {
@@ -128,10 +129,11 @@ fn draw_finding(
         end = column.x + column.width + 1;
         cell
     });
-    let room = usize::from(line.width.saturating_sub(end));
+    let room = line.width.saturating_sub(end);
     let mended = cleared_at.map(|at| format!("until {}: ", exact_time(at, utc)));
     let text = format!("{}{}", mended.unwrap_or_default(), finding.summary);
-    buffer.set_stringn(line.x + end, line.y, view.fit(&text, room, Keep::Start), room, text_style);
+    let text = view.fit(&text, usize::from(room), Keep::Start);
+    write_text(buffer, (line.x + end, line.y), room, &text, text_style);
 }
 
 fn stay_cell(view: View<'_>, stay: &Stay, column: Placed<HistoryColumn>) -> Cell {

@@ -3,8 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::text::Span;
 
 use super::View;
 use crate::text::human::count;
@@ -12,6 +11,7 @@ use crate::text::{Keep, wrap_words};
 use crate::tui::app::{App, Cursor, ListOrder, ListScreen, Pane, Rows};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::write::write_line;
 
 /// Lines around the rows: the border and the titles of columns.
 const FRAME: u16 = 3;
@@ -129,8 +129,7 @@ fn draw_titles<L: ListView>(list: &L, view: View<'_>, area: Rect, placed: &[Plac
     let theme = view.theme;
     if let Some(heading) = list.heading() {
         let heading = view.fit(heading, usize::from(area.width).saturating_sub(3), Keep::Start);
-        let line = Line::from(Span::styled(format!("  {heading}"), theme.title));
-        return line.render(Rect { height: 1, ..area }, buffer);
+        return write_line(Span::styled(format!("  {heading}"), theme.title), Rect { height: 1, ..area }, buffer);
     }
     let order = list.order(view.app).map(|(order, _)| order);
     titles(buffer, area, placed, |column| {
@@ -174,9 +173,13 @@ fn draw_trouble(view: View<'_>, trouble: &str, area: Rect, buffer: &mut Buffer) 
     let most = usize::from(area.height).saturating_sub(4);
     let height = u16::try_from(lines.len().min(most)).unwrap_or(0);
     let rest = Rect { height: area.height - height, ..area };
-    for (at, (text, y)) in lines.into_iter().zip(rest.bottom()..area.bottom()).enumerate() {
+    let all = lines.len();
+    for (at, (mut text, y)) in lines.into_iter().zip(rest.bottom()..area.bottom()).enumerate() {
+        if y + 1 == area.bottom() && at + 1 < all {
+            text = view.goes_on(&text, usize::from(area.width).saturating_sub(4));
+        }
         let sign = if at == 0 { theme.signs.bad } else { " " };
-        Line::from(Span::styled(format!(" {sign} {text}"), theme.bad)).render(Rect { y, height: 1, ..area }, buffer);
+        write_line(Span::styled(format!(" {sign} {text}"), theme.bad), Rect { y, height: 1, ..area }, buffer);
     }
     rest
 }

@@ -9,12 +9,12 @@ use ratatui::style::Style;
 
 use super::View;
 use super::list::{ListTitle, ListView};
-use super::who::{client_style, lifetime, who};
+use super::who::{client_style, countdown_of, who};
 use crate::diagnose::{Code, Severity};
 use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
-use crate::text::human::{bounded, count, duration, plural, rate};
-use crate::text::{Keep, fit_bytes};
+use crate::text::human::{bounded, count, count_within, duration, plural, rate};
+use crate::text::{Keep, fit_bytes, width as columns_of};
 use crate::tui::app::{LockOrder, Locks};
 use crate::tui::widget::table::{Cell, Column, Placed};
 
@@ -35,18 +35,18 @@ pub enum LockColumn {
 }
 
 const COLUMNS: &[Column<LockColumn>] = &[
-    Column::text(LockColumn::Lock, "LOCK", 15, 48, 0),
+    Column::text(LockColumn::Lock, "LOCK", 14, 48, 0),
     Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
     Column::text(LockColumn::Holder, "HOLDER", 13, 33, 1),
     Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
     Column::number(LockColumn::Held, "HELD", 7, 1),
     Column::number(LockColumn::Holding, "HOLD", 5, 10),
-    Column::number(LockColumn::Waiting, "WAIT", 6, 0),
+    Column::number(LockColumn::Waiting, "WAIT", 5, 0),
     Column::number(LockColumn::Oldest, "OLDEST", 6, 3),
     Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
     Column::number(LockColumn::Herd, "HERD/s", 7, 6),
     Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
-    Column::text(LockColumn::Finding, "FINDING", 10, 24, 0),
+    Column::text(LockColumn::Finding, "FINDING", 12, 24, 0),
 ];
 
 impl ListView for Locks {
@@ -141,7 +141,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
             match view.app.world().table_at(now).waiters(lock) {
                 Some(watchers) if watchers.whole => {
                     let sessions = watchers.sessions.len();
-                    Cell::new(count(sessions), faint(sessions, theme.dim, view.data(theme.wait)))
+                    Cell::new(count_within(sessions, width), faint(sessions, theme.dim, view.data(theme.wait)))
                 }
                 _ => Cell::new(signs.unknown, theme.dim),
             }
@@ -170,7 +170,7 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         },
         LockColumn::Holding => Cell::new(count(lock.holding()), faint(lock.holding(), theme.dim, plain)),
         LockColumn::Waiting => {
-            Cell::new(count(lock.waiting()), faint(lock.waiting(), theme.dim, view.data(theme.wait)))
+            Cell::new(count_within(lock.waiting(), width), faint(lock.waiting(), theme.dim, view.data(theme.wait)))
         }
         LockColumn::Oldest => match lock.first_waiter() {
             None => Cell::new("-", theme.dim),
@@ -194,13 +194,17 @@ pub fn held(view: View<'_>, lock: &LockQueue) -> Option<String> {
 fn finding(view: View<'_>, lock: &LockQueue, width: usize) -> Cell {
     let (theme, world) = (view.theme, view.app.world());
     let Some(worst) = world.diagnosis().worst(lock.id()) else { return Cell::new("", theme.text) };
-    let name = match (worst.code, lock.first_holder()) {
-        (Code::ExpiringHolder, Some(holder)) => {
-            lifetime(world.table_at(view.app.now()).owner_of(holder)).unwrap_or_else(|| worst.code.to_string())
+    let name = match (worst.code, lock.row(0)) {
+        (Code::ExpiringHolder | Code::SilentHolder, Some(row)) => {
+            let facts = world.table_at(view.app.now()).facts(lock, &row);
+            let room = width.saturating_sub(2);
+            countdown_of(view, row.contender.session, &facts, room).unwrap_or_else(|| worst.code.to_string())
         }
         _ => worst.code.to_string(),
     };
-    let text = format!("{} {name}", theme.signs.severity(worst.severity));
+    // The sign stands before the row too.
+    let signed = format!("{} {name}", theme.signs.severity(worst.severity));
+    let text = if columns_of(&signed) <= width { signed } else { name };
     Cell::new(view.fit(&text, width, Keep::Start), view.data(theme.severity(worst.severity)))
 }
 

@@ -26,9 +26,9 @@ mod tests;
 
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
-use ratatui::layout::{Alignment, Rect};
+use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
-use ratatui::text::{Line, Text};
+use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
@@ -37,7 +37,8 @@ use super::app::{
 };
 use super::page::Columns;
 use super::theme::Theme;
-use crate::text::{Keep, fit, wrap_words};
+use super::widget::write::write_line;
+use crate::text::{Keep, cut, fit, wrap_words};
 
 /// What every part of a screen is drawn from.
 #[derive(Clone, Copy)]
@@ -117,6 +118,12 @@ impl View<'_> {
         fit(text, columns, keep, self.theme.signs.charset)
     }
 
+    /// The last line that shows of a text that goes on: with a mark at its end.
+    fn goes_on(self, line: &str, columns: usize) -> String {
+        let charset = self.theme.signs.charset;
+        cut(&format!("{line} {}", charset.ellipsis()), columns, Keep::Start, charset)
+    }
+
     /// The selected row: tinted, and marked by a sign. What has a colour keeps it; without colours the row is reversed.
     fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
         let line = line.intersection(buffer.area);
@@ -145,9 +152,12 @@ impl View<'_> {
             "" => vec![String::new()],
             text => wrap_words(text, columns, self.theme.signs.charset),
         });
-        let lines: Vec<_> = wrapped.map(Line::from).collect();
+        let lines: Vec<_> = wrapped.map(|text| Line::styled(text, self.theme.dim)).collect();
         let height = u16::try_from(lines.len()).unwrap_or(area.height).min(area.height);
-        let area = Rect { y: area.y + (area.height - height) / 2, height, ..area };
-        Paragraph::new(Text::from(lines)).alignment(Alignment::Center).style(self.theme.dim).render(area, buffer);
+        let top = area.y + (area.height - height) / 2;
+        for (line, y) in lines.into_iter().zip(top..area.bottom()) {
+            let x = area.x + (area.width / 2).saturating_sub(u16::try_from(line.width() / 2).unwrap_or(0));
+            write_line(line, Rect { x, y, width: area.right().saturating_sub(x), height: 1 }, buffer);
+        }
     }
 }

@@ -3,8 +3,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Widget};
+use ratatui::text::Span;
 
 use super::View;
 use crate::text::Keep;
@@ -12,11 +11,12 @@ use crate::text::{cut, width};
 use crate::tui::app::ShownPage;
 use crate::tui::page::{self, Columns, Focus, Page, Sign, Tone};
 use crate::tui::widget::panel::Panel;
+use crate::tui::widget::write::{clear, write_line};
 
 /// Draws a page over whatever is in `area`.
 pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) {
     let ShownPage { page, top, focus, .. } = shown;
-    Clear.render(area, buffer);
+    clear(area, buffer);
     buffer.set_style(area, view.theme.text);
     let left = page.title.iter().map(|(text, tone)| (text.clone(), style(view, *tone))).collect();
     let panel = Panel { left, bottom: more(view, shown), focused: *focus == Focus::Here, ..Panel::default() };
@@ -28,17 +28,21 @@ pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) 
     draw_page_lines(view, page, &page.answers, below, buffer);
 }
 
-/// Draws lines without a box.
+/// Draws lines without a box. The last one that shows says by a mark that others follow.
 pub fn draw_lines(view: View<'_>, lines: &[page::Line], columns: Columns, area: Rect, buffer: &mut Buffer) {
-    for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
-        Line::from(spans(view, line, columns, |style| style)).render(Rect { y, height: 1, ..area }, buffer);
+    for (at, (line, y)) in lines.iter().zip(area.top()..area.bottom()).enumerate() {
+        let mut line = line.clone();
+        if y + 1 == area.bottom() && at + 1 < lines.len() {
+            line.text = view.goes_on(&line.text, columns.room(area.width));
+        }
+        write_line(spans(view, &line, columns, |style| style), Rect { y, height: 1, ..area }, buffer);
     }
 }
 
 fn draw_page_lines(view: View<'_>, page: &Page, lines: &[page::Line], area: Rect, buffer: &mut Buffer) {
     let fade = |style| if page.stale { view.theme.dim } else { style };
     for (line, y) in lines.iter().zip(area.top()..area.bottom()) {
-        Line::from(spans(view, line, page.columns, fade)).render(Rect { y, height: 1, ..area }, buffer);
+        write_line(spans(view, line, page.columns, fade), Rect { y, height: 1, ..area }, buffer);
     }
 }
 

@@ -16,10 +16,11 @@ use super::who::{client, countdown_of, life};
 use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{ContenderRow, ContenderState, HoldBounds, LockQueue};
 use crate::recipe::{LockKind, RequestMode};
-use crate::text::human::{bounded, count, date_and_time, duration, plural};
+use crate::text::human::{bounded, count, count_within, date_and_time, duration, plural};
 use crate::text::{Keep, fit_bytes, session};
 use crate::tui::app::{Queue, QueueRow};
 use crate::tui::widget::table::{Cell, Column, Placed, place, row};
+use crate::tui::widget::write::write_text;
 use crate::znode::Sequence;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub enum QueueColumn {
     Sequence,
     Mode,
     State,
+    /// With a sign for what it watches.
+    StateAndWatches,
     Session,
     Client,
     Liveness,
@@ -47,24 +50,9 @@ const COLUMNS: &[Column<QueueColumn>] = &[
     Column::number(QueueColumn::Sequence, "SEQ", 10, 0),
     Column::text(QueueColumn::Mode, "", 1, 1, 0),
     Column::text(QueueColumn::State, "STATE", 9, 9, 0),
-    Column::text(QueueColumn::Session, "SESSION", 9, 18, 1),
-    Column::text(QueueColumn::Data, "DATA", 12, 28, 4),
-    Column::number(QueueColumn::Age, "AGE", 6, 0),
-    Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
-    Column::text(QueueColumn::Node, "NODE", 36, 54, 5),
-    Column::number(QueueColumn::Czxid, "CZXID", 14, 6),
-    Column::text(QueueColumn::Created, "CREATED", 26, 26, 7),
-];
-
-/// Where the servers list their connections: the client's address says more than the session's id.
-const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
-    Column::number(QueueColumn::Position, "#", 6, 3),
-    Column::number(QueueColumn::Sequence, "SEQ", 10, 0),
-    Column::text(QueueColumn::Mode, "", 1, 1, 0),
-    Column::text(QueueColumn::State, "STATE", 9, 9, 0),
     Column::text(QueueColumn::Session, "SESSION", 9, 18, 5),
     Column::text(QueueColumn::Client, "CLIENT", 15, 30, 1),
-    Column::text(QueueColumn::Liveness, "LIVENESS", 12, 24, 0),
+    Column::text(QueueColumn::Liveness, "LIVENESS", 15, 24, 0),
     Column::number(QueueColumn::Age, "AGE", 6, 0),
     Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
     Column::text(QueueColumn::Watches, "WATCHES", 18, 24, 4),
@@ -74,21 +62,42 @@ const COLUMNS_WITH_CLIENTS: &[Column<QueueColumn>] = &[
     Column::text(QueueColumn::Created, "CREATED", 26, 26, 9),
 ];
 
+impl QueueColumn {
+    /// Whether it shows what only servers report that list their connections.
+    fn is_of_connections(self) -> bool {
+        matches!(self, Self::Client | Self::Liveness | Self::Watches)
+    }
+}
+
+/// The columns that have something to show: where the servers list their connections, the client's address says more than the
+/// session's id.
+fn columns(view: View<'_>) -> Vec<Column<QueueColumn>> {
+    let members = &view.app.world().table().view().members;
+    if members.iter().any(|member| member.connections.is_some()) {
+        return COLUMNS.to_vec();
+    }
+    let without = COLUMNS.iter().filter(|column| !column.key.is_of_connections());
+    let first = |column: &Column<QueueColumn>| match column.key {
+        QueueColumn::Session => Column { rank: 1, ..*column },
+        _ => *column,
+    };
+    without.map(first).collect()
+}
+
 /// Columns of a sequence number at the least.
 const MIN_SEQUENCE_WIDTH: u16 = 4;
 
 impl ListView for Queue {
     type Column = QueueColumn;
 
-    fn columns(&self, view: View<'_>) -> &'static [Column<QueueColumn>] {
-        let members = &view.app.world().table().view().members;
-        let known = members.iter().any(|member| member.connections.is_some());
-        if known { COLUMNS_WITH_CLIENTS } else { COLUMNS }
+    fn columns(&self, _: View<'_>) -> &'static [Column<QueueColumn>] {
+        COLUMNS
     }
 
-    /// The numbers take the room that they need. Without room for what each watches, a sign behind whom it waits for says so.
+    /// The numbers take the room that they need. Without room for what each watches, a sign behind whom it waits for says so, and
+    /// without that a sign behind its state.
     fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<QueueColumn>> {
-        let mut columns = self.columns(view).to_vec();
+        let mut columns = columns(view);
         let lock = view.app.world().open_lock();
         let digits = lock
             .and_then(|lock| lock.row(lock.len().checked_sub(1)?))
@@ -98,12 +107,16 @@ impl ListView for Queue {
             (column.least, column.most) = (room, room);
         }
         let mut placed = place(&columns, MARK_WIDTH, width);
-        let is_watches = |key: QueueColumn| key == QueueColumn::Watches;
-        if columns.iter().any(|column| is_watches(column.key)) && !placed.iter().any(|column| is_watches(column.key)) {
-            for column in placed.iter_mut().filter(|column| column.key == QueueColumn::WaitsFor) {
-                column.key = QueueColumn::WaitsForAndWatches;
-            }
+        let is_placed = |key| placed.iter().any(|column: &Placed<_>| column.key == key);
+        if columns.iter().all(|column| column.key != QueueColumn::Watches) || is_placed(QueueColumn::Watches) {
+            return placed;
         }
+        let (from, to) = if is_placed(QueueColumn::WaitsFor) {
+            (QueueColumn::WaitsFor, QueueColumn::WaitsForAndWatches)
+        } else {
+            (QueueColumn::State, QueueColumn::StateAndWatches)
+        };
+        placed.iter_mut().filter(|column| column.key == from).for_each(|column| column.key = to);
         placed
     }
 
@@ -153,7 +166,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
             let width = usize::from(column.width);
             let plain = view.data(theme.text);
             match column.key {
-                QueueColumn::State => Cell::new(format!("{} waits", theme.signs.waits), theme.wait),
+                QueueColumn::State | QueueColumn::StateAndWatches => state(view, ContenderState::Waits),
                 QueueColumn::Session => Cell::new(session(*id, width, theme.signs.charset), plain),
                 QueueColumn::Client => client(view, &app.world().table().identity(*id), width),
                 // Nobody knows since when it waits.
@@ -170,7 +183,7 @@ fn watchers(view: View<'_>, lock: &LockQueue, (area, placed): (Rect, &[Placed<Qu
     }
     if shown < all {
         let text = format!("   and {} more", count(all - shown));
-        buffer.set_stringn(area.x, area.bottom().saturating_sub(1), text, usize::from(area.width), theme.dim);
+        write_text(buffer, (area.x, area.bottom().saturating_sub(1)), area.width, &text, theme.dim);
     }
 }
 
@@ -219,14 +232,13 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
     let plain = view.data(theme.text);
     let contender = row.contender;
     match column.key {
-        QueueColumn::Position => Cell::new(count(row.position), theme.dim),
+        QueueColumn::Position => Cell::new(count_within(row.position, width), theme.dim),
         QueueColumn::Sequence => Cell::new(number(contender.sequence), view.data(theme.strong)),
         QueueColumn::Mode => Cell::new(letter(row.mode), view.data(theme.wait)),
-        QueueColumn::State => match row.state {
-            _ if view.app.knows_nothing() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
-            ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), view.data(theme.good)),
-            ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
-            ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+        QueueColumn::State => state(view, row.state),
+        QueueColumn::StateAndWatches => match watches(view, row, facts) {
+            Some((sign, _, style)) => Cell::new(format!("{} {sign}", state(view, row.state).text), style),
+            None => state(view, row.state),
         },
         QueueColumn::Session => match contender.session {
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
@@ -235,11 +247,16 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
         QueueColumn::Liveness => {
             let (text, style) = life(view, (facts.owner, facts.expires_in));
-            let text = countdown_of(view, facts, width).unwrap_or(text);
+            let text = countdown_of(view, contender.session, facts, width).unwrap_or(text);
             Cell::new(view.fit(&text, width, Keep::Start), style)
         }
         QueueColumn::Watches => match watches(view, row, facts) {
-            Some((sign, words, style)) => Cell::new(view.fit(&format!("{sign} {words}"), width, Keep::Start), style),
+            Some((sign, words, style)) => {
+                let whole = format!("{sign} {words}");
+                let text =
+                    if whole.chars().count() <= width { &whole } else { whole.split(':').next().unwrap_or(&whole) };
+                Cell::new(view.fit(text, width, Keep::Start), style)
+            }
             None => Cell::new("", plain),
         },
         QueueColumn::Data => Cell::new(fit_bytes(contender.data.bytes(), width, signs.charset), plain),
@@ -270,6 +287,17 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         QueueColumn::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
         QueueColumn::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
         QueueColumn::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
+    }
+}
+
+/// What a contender does, with its sign.
+fn state(view: View<'_>, state: ContenderState) -> Cell {
+    let (theme, signs) = (view.theme, &view.theme.signs);
+    match state {
+        _ if view.app.knows_nothing() => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
+        ContenderState::Holds => Cell::new(format!("{} holds", signs.holds), view.data(theme.good)),
+        ContenderState::Waits => Cell::new(format!("{} waits", signs.waits), view.data(theme.wait)),
+        ContenderState::Unknown => Cell::new(format!("{} unknown", signs.unknown), theme.unsure),
     }
 }
 

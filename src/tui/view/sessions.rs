@@ -5,19 +5,21 @@
 //! ```
 
 use super::View;
-use super::list::{ListTitle, ListView};
-use super::who::{client, life};
+use super::list::{ListTitle, ListView, MARK_WIDTH};
+use super::who::{client, client_style, life, who};
 use crate::diagnose::{SessionLocks, WaitStyle};
 use crate::queue::LockId;
 use crate::text::human::{countdown, duration, plural};
 use crate::text::{Keep, session, width};
 use crate::tui::app::{SessionOrder, Sessions};
-use crate::tui::widget::table::{Cell, Column, Placed};
+use crate::tui::widget::table::{Cell, Column, Placed, place};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SessionColumn {
     Session,
     Client,
+    /// The session where nothing more is known of the client.
+    ClientOrSession,
     Liveness,
     Heard,
     Timeout,
@@ -30,14 +32,14 @@ pub enum SessionColumn {
 }
 
 const COLUMNS: &[Column<SessionColumn>] = &[
-    Column::text(SessionColumn::Session, "SESSION", 9, 18, 0),
-    Column::text(SessionColumn::Client, "CLIENT", 15, 30, 1),
-    Column::text(SessionColumn::Liveness, "LIVENESS", 12, 13, 0),
+    Column::text(SessionColumn::Session, "SESSION", 9, 18, 2),
+    Column::text(SessionColumn::Client, "CLIENT", 15, 30, 0),
+    Column::text(SessionColumn::Liveness, "LIVENESS", 12, 12, 0),
     Column::number(SessionColumn::Heard, "HEARD", 6, 3),
     Column::number(SessionColumn::Timeout, "TIMEOUT", 7, 5),
     Column::number(SessionColumn::Expires, "EXPIRES", 7, 6),
-    Column::text(SessionColumn::Holds, "HOLDS", 14, 36, 0),
-    Column::text(SessionColumn::Waits, "WAITS FOR", 14, 36, 0),
+    Column::text(SessionColumn::Holds, "HOLDS", 13, 36, 0),
+    Column::text(SessionColumn::Waits, "WAITS FOR", 12, 36, 0),
     Column::text(SessionColumn::Style, "STYLE", 7, 7, 4),
     Column::text(SessionColumn::Server, "SERVER", 15, 24, 7),
     Column::text(SessionColumn::Last, "LAST", 4, 4, 8),
@@ -53,13 +55,24 @@ impl ListView for Sessions {
     fn order_by(&self, column: SessionColumn) -> Option<SessionOrder> {
         Some(match column {
             SessionColumn::Session => SessionOrder::Session,
-            SessionColumn::Client => SessionOrder::Client,
+            SessionColumn::Client | SessionColumn::ClientOrSession => SessionOrder::Client,
             SessionColumn::Liveness => SessionOrder::Liveness,
             SessionColumn::Heard => SessionOrder::Heard,
             SessionColumn::Holds => SessionOrder::Holds,
             SessionColumn::Waits => SessionOrder::Waits,
             _ => return None,
         })
+    }
+
+    /// Without room for the sessions' ids, they stand in for clients of whom nothing more is known.
+    fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<SessionColumn>> {
+        let mut placed = place(self.columns(view), MARK_WIDTH, width);
+        if placed.iter().all(|column| column.key != SessionColumn::Session) {
+            for column in placed.iter_mut().filter(|column| column.key == SessionColumn::Client) {
+                column.key = SessionColumn::ClientOrSession;
+            }
+        }
+        placed
     }
 
     fn title(&self, view: View<'_>) -> ListTitle {
@@ -97,6 +110,10 @@ fn cell(view: View<'_>, row: &SessionLocks, column: Placed<SessionColumn>) -> Ce
             Cell::new(session(row.session, columns, theme.signs.charset), view.data(theme.strong))
         }
         SessionColumn::Client => client(view, &table_at.table().identity(row.session), columns),
+        SessionColumn::ClientOrSession => {
+            let known = table_at.table().identity(row.session);
+            Cell::new(who(view, &known, columns), client_style(view, &known))
+        }
         SessionColumn::Liveness => {
             let (text, style) = life(view, table_at.owner_state(row.session, row.since));
             Cell::new(view.fit(&text, columns, Keep::Start), style)

@@ -1,7 +1,8 @@
-//! Every screen as it looks at 80x24 and at 160x45, and what must hold at any size.
+//! Every screen as it looks in small and in large terminals, and what must hold at any size.
 
 mod contend;
 mod delete;
+mod frames;
 mod servers;
 mod tour;
 
@@ -19,11 +20,12 @@ use crate::text::width;
 use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
+use crate::tui::widget::write::record;
 use crate::znode::Timestamp;
 
-const SIZES: [(u16, u16); 2] = [(80, 24), (160, 45)];
-/// Sizes at which the screens are looked at besides.
-const MORE_SIZES: [(u16, u16); 2] = [(60, 18), (120, 35)];
+const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
+/// Those in which no sentence has to be scrolled.
+const LARGER_SIZES: [(u16, u16); 3] = [(80, 24), (120, 35), (160, 45)];
 
 fn drawn(app: &App, size: (u16, u16), theme: &Theme) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(size.0, size.1)).unwrap();
@@ -47,36 +49,15 @@ fn picture(app: &App, size: (u16, u16)) -> String {
     (0..size.1).map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// Compares a scene with its pictures at both sizes.
+/// Compares a scene with its pictures at every size, each of which is without faults.
 fn show(name: &str, scene: impl Fn((u16, u16)) -> App) {
     for size in SIZES {
         let app = scene(size);
+        record::take();
+        let buffer = drawn(&app, size, &Theme::new(ThemeName::Terminal, app.settings().ascii));
+        let faults = frames::faults(&app, &buffer, &record::take());
+        assert!(faults.is_empty(), "{name} at {size:?}: {faults:#?}");
         insta::assert_snapshot!(format!("{name}-{}x{}", size.0, size.1), picture(&app, size));
-    }
-}
-
-#[test]
-fn every_screen_looks_right_in_small_and_in_middling_terminals() {
-    for (name, keys) in [
-        ("locks", ""),
-        ("queue", "\n"),
-        ("queue-details", "\n\t"),
-        ("sessions", "3"),
-        ("session", "3\n"),
-        ("node", "\nd"),
-        ("waits", "4"),
-        ("contend", "5"),
-        ("timeline", "6"),
-        ("audit", "7"),
-        ("history", "i"),
-        ("help", "?"),
-        ("servers", "v"),
-        ("unreadable", "u"),
-    ] {
-        for size in MORE_SIZES {
-            let app = after(testing::servers::trouble(size), keys);
-            insta::assert_snapshot!(format!("size-{}x{}-{name}", size.0, size.1), picture(&app, size));
-        }
     }
 }
 
@@ -223,6 +204,13 @@ fn a_pause_and_what_is_typed_look() {
     });
     show("command-line", |size| after(live(size), ":sort wai"));
     show("notice", |size| after(live(size), ":lock /nowhere\n"));
+    show("exported", |size| {
+        let mut app = after(live(size), "e");
+        let path = "/home/ann/lockscope-locks-2024-05-01T144107.json".into();
+        app.update(Event::ExportDone(Ok(path)), NOW);
+        app
+    });
+    show("filter-line", |size| after(live(size), "\n/10.0.4.3"));
 }
 
 #[test]
@@ -280,6 +268,13 @@ fn nothing_of_a_znode_reaches_the_terminal_as_a_control_character() {
             let acts = |letter: char| letter != '\n' && (letter.is_control() || letter == '\u{202e}');
             assert!(!shown.contains(acts), "{keys:?}: {shown}");
         }
+    }
+}
+
+#[test]
+fn what_is_too_small_looks() {
+    for size in [(59, 18), (60, 15), (20, 6)] {
+        insta::assert_snapshot!(format!("too-small-{}x{}", size.0, size.1), picture(&live(size), size));
     }
 }
 

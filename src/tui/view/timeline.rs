@@ -14,6 +14,7 @@ use crate::text::Keep;
 use crate::text::human::{count, duration, exact_time, plural};
 use crate::tui::app::{ListScreen, TimelineEntry, TimelineList};
 use crate::tui::widget::table::{Cell, Column, Placed, row};
+use crate::tui::widget::write::write_text;
 use crate::znode::{Sequence, Timestamp};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -218,9 +219,9 @@ impl Sentence {
             end = column.x + column.width + 1;
             cell
         });
-        let room = usize::from(line.width.saturating_sub(end));
-        let text = view.fit(&self.text, room, Keep::Start);
-        buffer.set_stringn(line.x + end, line.y, text, room, self.text_style);
+        let room = line.width.saturating_sub(end);
+        let text = view.fit(&self.text, usize::from(room), Keep::Start);
+        write_text(buffer, (line.x + end, line.y), room, &text, self.text_style);
     }
 }
 

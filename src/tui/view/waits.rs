@@ -10,8 +10,7 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::text::Span;
 
 use super::View;
 use super::list::{ListTitle, ListView};
@@ -21,10 +20,17 @@ use crate::text::human::{count, plural};
 use crate::text::{Keep, width};
 use crate::tui::app::{WaitKind, WaitRow, Waits};
 use crate::tui::widget::table::{Cell, Column, Placed};
+use crate::tui::widget::write::write_line;
 use crate::znode::{SessionId, Timestamp};
 
 /// Columns of a client's address and its session.
 const CLIENT_WIDTH: usize = 32;
+
+/// Columns of the most telling of both.
+const MIN_CLIENT_WIDTH: usize = 21;
+
+/// From how many columns on there is room for both.
+const MIN_WIDTH_WITH_SESSION: usize = 58;
 
 /// Columns of who holds the lock that another waits for.
 const HOLDER_WIDTH: usize = 16;
@@ -41,7 +47,7 @@ impl ListView for Waits {
     }
 
     fn heading(&self) -> Option<&'static str> {
-        Some("Who holds up others, the worst first: which locks, and who waits for them")
+        Some("Who holds up others, the worst first: locks and waiters")
     }
 
     fn title(&self, view: View<'_>) -> ListTitle {
@@ -74,7 +80,7 @@ impl ListView for Waits {
             room = room.saturating_sub(width(&text));
             spans.push(Span::styled(text, view.data(style)));
         }
-        Line::from(spans).render(line, buffer);
+        write_line(spans, line, buffer);
     }
 }
 
@@ -93,7 +99,8 @@ fn branches(view: View<'_>, follows: &[bool]) -> String {
 /// What a row says, in parts: who or what blocks is strong, what is wrong has the style of its severity, all else is plain.
 fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> {
     let (theme, signs) = (view.theme, &view.theme.signs);
-    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who_is(view, session, CLIENT_WIDTH));
+    let columns = if room < MIN_WIDTH_WITH_SESSION { MIN_CLIENT_WIDTH } else { CLIENT_WIDTH };
+    let someone = || row.session.map_or_else(|| "nobody".to_owned(), |session| who_is(view, session, columns));
     let plain = |text: String| vec![(text, theme.text)];
     match row.kind {
         WaitKind::Cycle(sessions) => {
@@ -103,7 +110,7 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
             // The next row is about the one who holds it.
             let held =
                 if room < MIN_WIDTH_WITH_HOLDER { String::new() } else { format!(", held by {}", short(view, next)) };
-            let lock = path(view, row.lock, room.saturating_sub(CLIENT_WIDTH + 13 + held.len()).max(12));
+            let lock = path(view, row.lock, room.saturating_sub(width(&someone()) + 14 + held.len()).max(12));
             vec![
                 (format!("{} {}", signs.waits, someone()), theme.strong),
                 (format!("  waits for {lock}{held}"), theme.text),

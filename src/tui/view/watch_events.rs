@@ -3,14 +3,14 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
-use ratatui::widgets::Widget;
+use ratatui::text::Span;
 
 use super::View;
 use crate::text::human::rate;
 use crate::text::{Charset, width};
 use crate::tui::widget::panel::Panel;
 use crate::tui::widget::spark;
+use crate::tui::widget::write::write_line;
 
 /// Seconds over which the figure beside a sparkline is an average.
 const AVERAGED: usize = 10;
@@ -40,7 +40,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let Some(values) = values else {
             let why = if view.app.settings().asks_servers { "not reported (v: why)" } else { "not asked" };
             let line = vec![Span::styled(format!(" {label} "), theme.text), Span::styled(why, theme.dim)];
-            Line::from(line).render(area, buffer);
+            write_line(line, area, buffer);
             continue;
         };
         let figure = format!("{:>7}/s", rate(average(&values)));
@@ -55,7 +55,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             let dash = if theme.signs.charset == Charset::Ascii { "" } else { "  " };
             spans.push(Span::styled(format!("{dash} {meaning}"), theme.dim));
         }
-        Line::from(spans).render(area, buffer);
+        write_line(spans, area, buffer);
     }
 }
 

@@ -12,8 +12,10 @@ use crate::text::width;
 use crate::tui::widget::table::Cell;
 use crate::znode::SessionId;
 
-/// Columns of a bar.
-const BAR: usize = 8;
+/// Columns of a bar, at the least and at the most.
+const BAR: (usize, usize) = (4, 8);
+/// Columns of the longest countdown that a bar stands behind, and a blank.
+const BEFORE_BAR: usize = 13;
 
 /// Who somebody is, in so many columns.
 pub fn who(view: View<'_>, client: &ClientIdentity, columns: usize) -> String {
@@ -48,8 +50,9 @@ pub fn lifetime((life, expires_in): (OwnerState, Option<Duration>)) -> Option<St
     }
 }
 
-/// The countdown of a contender's owner in so many columns: in words, with a bar that drains where there is room.
-pub fn countdown_of(view: View<'_>, facts: &Facts<'_>, columns: usize) -> Option<String> {
+/// The countdown of a contender's owner in so many columns: in words, with a bar that drains where there is room. Of one whose
+/// connection is gone, the timeout is that of its last connection.
+pub fn countdown_of(view: View<'_>, session: Option<SessionId>, facts: &Facts<'_>, columns: usize) -> Option<String> {
     let text = match (facts.owner, facts.silence) {
         (OwnerState::Silent, Some(silence)) => {
             let whole = silent(silence.lasted(view.app.now()), silence.timeout);
@@ -58,17 +61,20 @@ pub fn countdown_of(view: View<'_>, facts: &Facts<'_>, columns: usize) -> Option
         (OwnerState::Silent | OwnerState::Expiring, _) => lifetime((facts.owner, facts.expires_in))?,
         _ => return None,
     };
-    let timeout = facts.silence.map(|silence| silence.timeout);
-    let bar = facts.expires_in.zip(timeout).filter(|_| width(&text) + 1 + BAR <= columns);
-    Some(bar.map_or_else(|| text.clone(), |(left, timeout)| format!("{text} {}", drained(view, left, timeout))))
+    let last = || session.and_then(|session| view.app.world().table().last_connection(session)?.connection.timeout());
+    let timeout = facts.silence.map(|silence| silence.timeout).or_else(last);
+    let bar = facts.expires_in.zip(timeout).and_then(|(left, timeout)| drained(view, left, timeout, columns));
+    let bar = bar.filter(|bar| width(&text) + 1 + width(bar) <= columns);
+    Some(bar.map_or_else(|| text.clone(), |bar| format!("{text} {bar}")))
 }
 
-/// A bar that is as full as there is time left.
-fn drained(view: View<'_>, left: Duration, timeout: Duration) -> String {
+/// A bar that is as full as there is time left, for behind a countdown in so many columns; `None` where there is no room for one.
+fn drained(view: View<'_>, left: Duration, timeout: Duration, columns: usize) -> Option<String> {
     let [full, empty] = view.theme.signs.bar;
-    let cells = left.as_millis() * BAR as u128 / timeout.as_millis().max(1);
-    let cells = usize::try_from(cells).unwrap_or(BAR).min(BAR);
-    full.repeat(cells) + &empty.repeat(BAR - cells)
+    let length = columns.saturating_sub(BEFORE_BAR).min(BAR.1);
+    let cells = (left.as_millis() * length as u128).div_ceil(timeout.as_millis().max(1));
+    let cells = usize::try_from(cells).unwrap_or(length).min(length);
+    (length >= BAR.0).then(|| full.repeat(cells) + &empty.repeat(length - cells))
 }
 
 /// How somebody's life looks: with a sign where it is in danger.

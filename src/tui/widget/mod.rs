@@ -3,3 +3,4 @@
 pub mod panel;
 pub mod spark;
 pub mod table;
+pub mod write;

@@ -6,7 +6,8 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 
-use crate::text::width;
+use super::write::write_line;
+use crate::text::{Keep, cut, width};
 use crate::tui::theme::Theme;
 
 #[derive(Clone, Debug, Default)]
@@ -15,7 +16,7 @@ pub struct Panel {
     pub left: Vec<(String, Style)>,
     /// A title on the right, when there is room for it beside the first on the left.
     pub right: Option<(String, Style)>,
-    /// A line in the lower border.
+    /// A line in the lower border, in harmless text; it is cut where there is no room.
     pub bottom: Option<(String, Style)>,
     /// At the right end of the lower border.
     pub bottom_right: Option<(String, Style)>,
@@ -27,14 +28,19 @@ impl Panel {
     /// Draws the box and returns what is inside.
     pub fn draw(self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Rect {
         let border = if self.focused { theme.focus } else { theme.border };
-        let mut block = Block::bordered().border_set(theme.signs.border).border_style(border);
+        let block = Block::bordered().border_set(theme.signs.border).border_style(border);
         let mut room = usize::from(area.width).saturating_sub(4);
         let dash = theme.signs.border.horizontal_top;
-        let first = self.left.first().map_or(0, |(text, _)| width(text) + 2);
+        let charset = theme.signs.charset;
+        let mut left = self.left;
+        if let Some((text, _)) = left.first_mut() {
+            *text = cut(text, room.saturating_sub(2), Keep::End, charset);
+        }
+        let first = left.first().map_or(0, |(text, _)| width(text) + 2);
         let right = self.right.filter(|(text, _)| first + width(text) + 3 <= room);
         room = room.saturating_sub(right.as_ref().map_or(0, |(text, _)| width(text) + 3));
         let mut title = Vec::new();
-        for (at, (text, style)) in self.left.into_iter().enumerate() {
+        for (at, (text, style)) in left.into_iter().enumerate() {
             let needs = width(&text) + if at == 0 { 2 } else { 4 };
             if at > 0 && needs > room {
                 break;
@@ -45,20 +51,24 @@ impl Panel {
             }
             title.push(Span::styled(format!(" {text} "), style));
         }
-        if !title.is_empty() {
-            block = block.title(Line::from(title));
-        }
-        if let Some((text, style)) = right {
-            block = block.title(Line::from(Span::styled(format!(" {text} "), style)).right_aligned());
-        }
-        if let Some((text, style)) = self.bottom {
-            block = block.title_bottom(Line::from(Span::styled(format!(" {text} "), style)));
-        }
-        if let Some((text, style)) = self.bottom_right {
-            block = block.title_bottom(Line::from(Span::styled(format!(" {text} "), style)).right_aligned());
-        }
+        let line = |(text, style)| Line::styled(format!(" {text} "), style);
         let inner = block.inner(area);
         block.render(area, buffer);
+        #[cfg(test)]
+        super::write::record::boxed(inner);
+        let side = |y| Rect { x: area.x + 1, y, width: area.width.saturating_sub(2), height: 1 }.intersection(area);
+        let beside = self.bottom_right.as_ref().map_or(0, |(text, _)| width(text) + 3);
+        let (top, bottom) = (side(area.y), side(area.bottom().saturating_sub(1)));
+        write_line(title, top, buffer);
+        for (text, area) in [(right, top), (self.bottom_right, bottom)] {
+            if let Some(text) = text {
+                write_line(line(text).right_aligned(), area, buffer);
+            }
+        }
+        if let Some((text, style)) = self.bottom {
+            let room = usize::from(bottom.width).saturating_sub(beside + 2);
+            write_line(line((cut(&text, room, Keep::Start, charset), style)), bottom, buffer);
+        }
         inner
     }
 }

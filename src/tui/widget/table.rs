@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::Style;
 
+use super::write::write_text;
 use crate::text::width;
 
 /// A column of a table, known by a key of its own.
@@ -126,12 +127,12 @@ fn write<K>(buffer: &mut Buffer, area: Rect, column: &Placed<K>, cell: &Cell) {
     let needs = u16::try_from(width(&cell.text)).unwrap_or(u16::MAX);
     let x = area.x + column.x;
     if !column.right {
-        buffer.set_stringn(x, area.y, &cell.text, usize::from(room), cell.style);
+        write_text(buffer, (x, area.y), room, &cell.text, cell.style);
     } else if needs <= room {
-        buffer.set_stringn(x + room - needs, area.y, &cell.text, usize::from(needs), cell.style);
+        write_text(buffer, (x + room - needs, area.y), needs, &cell.text, cell.style);
     } else {
         // A number without some of its digits would be another number.
-        buffer.set_stringn(x, area.y, "#".repeat(usize::from(room)), usize::from(room), cell.style);
+        write_text(buffer, (x, area.y), room, &"#".repeat(usize::from(needs)), cell.style);
     }
 }
 

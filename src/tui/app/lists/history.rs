@@ -6,11 +6,12 @@ use serde::Serialize;
 
 use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderId, LockName};
-use crate::recipe::RequestMode;
+use crate::recipe::{LockKind, RequestMode};
 use crate::report::{ClientFacts, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Cursor, Filter, Pane, Rows, Screen};
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
+use crate::znode::{SessionId, ZnodePath};
 
 /// Holders listed at most: only a semaphore has more than one, or a lock that is read.
 const MAX_HOLDERS: usize = 100;
@@ -79,6 +80,7 @@ impl App {
 
     /// Shows the history of the lock that is selected in Locks, or was opened last.
     pub(in crate::tui::app) fn go_to_history(&mut self) {
+        let left = self.place();
         if self.screen() == Screen::Locks {
             self.open_selected();
         }
@@ -87,7 +89,7 @@ impl App {
         }
         if self.screen() != Screen::History {
             self.cursors.history = Cursor::last();
-            self.go(Screen::History);
+            self.go_from(left, Screen::History);
         }
     }
 }
@@ -135,6 +137,34 @@ impl ListScreen<App> for History {
 
     fn open(&self, app: &mut App) {
         app.go_to_pane(Pane::Details);
+    }
+
+    fn session(&self, app: &App) -> Option<SessionId> {
+        match &*app.selected_history_entry()?.entry {
+            HistoryEntry::Stay(stay) => stay.session,
+            HistoryEntry::Finding { finding, .. } => {
+                let lock = app.world().open_lock()?;
+                let node = finding.node.as_deref()?;
+                lock.rows(0..lock.len()).find(|row| *row.contender.node == *node)?.contender.session
+            }
+        }
+    }
+
+    /// The node where it stands, or stood.
+    fn node(&self, app: &App) -> Option<ZnodePath> {
+        let row = app.selected_history_entry()?;
+        let node = match &*row.entry {
+            HistoryEntry::Stay(stay) => Some(&*stay.node),
+            HistoryEntry::Finding { finding, .. } => finding.node.as_deref(),
+        };
+        let parent = &app.opened()?.path;
+        match (node, app.world().open_lock()) {
+            (None, _) => Some(parent.clone()),
+            (_, Some(lock)) if lock.kind() == LockKind::SingleNode => Some(parent.clone()),
+            (Some(node), None) if node == parent.name() => Some(parent.clone()),
+            (Some(node), Some(lock)) => Some(lock.queue_path().child(node)),
+            (Some(node), None) => Some(parent.child(node)),
+        }
     }
 
     fn filter<'a>(&self, app: &'a App) -> Option<&'a Filter> {

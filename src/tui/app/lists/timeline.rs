@@ -58,6 +58,13 @@ struct TimelineExport<'a> {
     happenings: Vec<TimelineLine<'a>>,
 }
 
+impl App {
+    /// The entry that is selected in Timeline.
+    pub(in crate::tui::app) fn selected_timeline_entry(&self) -> Option<&TimelineEntry> {
+        TimelineList.row(self, self.cursors.timeline.rank())
+    }
+}
+
 impl ListScreen<App> for TimelineList {
     type Id = u64;
     type Row<'a> = &'a TimelineEntry;

@@ -63,7 +63,7 @@ fn from_locks_and_back_and_what_is_wrong_stands_there_in_full() {
     press(&mut app, "i");
     assert_eq!(app.screen(), Screen::History, "of the lock that is selected");
     press(&mut app, "\u{1b}");
-    assert_eq!(app.screen(), Screen::Queue);
+    assert_eq!(app.screen(), Screen::Locks, "where one came from");
     for second in 1..=70 {
         app.update(Event::Tick, later(second));
     }
@@ -119,4 +119,17 @@ fn a_stay_at_a_semaphore_is_one_from_the_queue_to_the_end_of_its_lease() {
         ]
     );
     assert_eq!(stays("waits"), [stay("worker-3", 10_000, None, "left")]);
+}
+
+#[test]
+fn the_session_and_the_node_of_an_entry_can_be_opened() {
+    let mut app = live(SIZE);
+    app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
+    press(&mut app, "ig");
+    for (key, screen) in [("o", Screen::Session), ("d", Screen::Node)] {
+        press(&mut app, key);
+        assert_eq!(app.screen(), screen, "{:?}", app.notice());
+        press(&mut app, "\u{1b}");
+        assert_eq!(app.screen(), Screen::History);
+    }
 }

@@ -174,7 +174,6 @@ fn going_around_in_cycles_does_not_lengthen_the_way_back() {
     for _ in 0..50 {
         press(&mut app, "126?");
     }
-    assert!(app.navigation.before.len() < SCREENS.len());
     for _ in 0..SCREENS.len() {
         press(&mut app, "\u{1b}");
     }
@@ -204,6 +203,39 @@ fn back_returns_to_the_screen_from_which_a_lock_was_opened() {
         press(&mut app, "\u{1b}");
         assert_eq!(app.screen(), Screen::Locks, "{screen:?}");
     }
+}
+
+#[test]
+fn back_returns_to_each_lock_on_the_way_as_it_was_left() {
+    let mut app = live(SIZE);
+    press(&mut app, ":lock /locks/orders\njj");
+    let selected = selected_contender(&app);
+    press(&mut app, "o");
+    assert_eq!(app.screen(), Screen::Session);
+    press(&mut app, ":lock /locks/billing\njjji");
+    assert_eq!(app.screen(), Screen::History);
+    press(&mut app, "\u{1b}");
+    assert_eq!((app.screen(), app.opened().unwrap().path.as_str()), (Screen::Queue, "/locks/billing"));
+    press(&mut app, "\u{1b}\u{1b}");
+    assert_eq!((app.screen(), app.opened().unwrap().path.as_str()), (Screen::Queue, "/locks/orders"));
+    assert_eq!(selected_contender(&app), selected);
+    assert_eq!(app.world().open_lock().unwrap().path().as_str(), "/locks/orders");
+    press(&mut app, "\u{1b}");
+    assert_eq!(app.screen(), Screen::Locks);
+}
+
+#[test]
+fn a_long_way_back_forgets_its_beginning() {
+    let mut app = live(SIZE);
+    for number in 1..=50 {
+        press(&mut app, &format!(":session {number:#x}\n"));
+    }
+    let mut steps = 0;
+    while app.screen() != Screen::Locks {
+        press(&mut app, "\u{1b}");
+        steps += 1;
+    }
+    assert_eq!(steps, 33, "32 places, and then Locks");
 }
 
 #[test]

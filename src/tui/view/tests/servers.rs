@@ -2,7 +2,7 @@
 
 use ratatui::style::{Color, Modifier};
 
-use super::{SIZES, after, drawn, picture, second, show};
+use super::{LARGER_SIZES, SIZES, after, drawn, picture, second, show};
 use crate::queue::Change;
 use crate::server_view::{Provenance, ServerView};
 use crate::tui::app::{App, Event, Settings};
@@ -34,6 +34,34 @@ fn what_is_wrong_looks() {
     show("trouble-timeline", |size| after(trouble(size), "6"));
 }
 
+/// A holder whose connection was listed, and is gone since four seconds.
+fn cut_off(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    let holder = 0x1b;
+    let mut known = clients();
+    app.update(at(second(1), vec![told(second(1), &known)]), second(1));
+    known.connected.retain(|owner| *owner != holder);
+    known.expiring.push((holder, 20));
+    for number in 2..=5 {
+        app.update(at(second(number), vec![told(second(number), &known)]), second(number));
+        app.update(Event::Tick, second(number));
+    }
+    for number in 6..=9 {
+        app.update(Event::Tick, second(number));
+    }
+    app
+}
+
+#[test]
+fn of_a_holder_whose_connection_is_gone_a_bar_drains_beside_the_countdown() {
+    show("cut-off-holder", cut_off);
+    show("cut-off-holder-queue", |size| after(cut_off(size), ":lock /locks/billing\n"));
+    let size = (160, 45);
+    let (locks, queue) = (cut_off(size), after(cut_off(size), ":lock /locks/billing\n"));
+    assert!(picture(&locks, size).contains("expiring 16s ███░"), "16 of 30 s: {}", picture(&locks, size));
+    assert!(picture(&queue, size).contains("expiring 16s ███"), "16 of 30 s: {}", picture(&queue, size));
+}
+
 #[test]
 fn sessions_and_waits_look() {
     show("sessions", |size| after(trouble(size), "3"));
@@ -57,7 +85,7 @@ fn what_each_server_tells_looks() {
 
 #[test]
 fn beside_tls_the_screens_say_that_plain_text_proves_nothing() {
-    for size in SIZES {
+    for size in LARGER_SIZES {
         let mut app = live(size);
         let Change::Surveyed { view } = told(second(1), &Clients::default()) else { panic!("it is a view") };
         let mut view = ServerView::clone(&view);

@@ -1,6 +1,6 @@
 //! The tour as it looks.
 
-use super::{SIZES, after, picture, show};
+use super::{LARGER_SIZES, after, picture, show};
 use crate::demo::Script;
 use crate::tui::app::{App, Event, Settings, Tour};
 use crate::tui::testing::fleets::{run_tour, with, writing};
@@ -27,7 +27,7 @@ fn tour_looks() {
 
 #[test]
 fn every_caption_shows_as_a_whole_at_eighty_columns_and_says_where_it_is_played() {
-    for size in SIZES {
+    for size in LARGER_SIZES {
         let mut app = touring(writing(size), true, false);
         for _ in 0..Script::built_in().scenes.iter().map(|scene| scene.steps.len()).sum() {
             let tour = app.tour().expect("a tour");

@@ -1,0 +1,66 @@
+//! All that is known of one entry of the timeline.
+
+use super::{Sign, Tone, Writer};
+use crate::admin::Ending;
+use crate::diagnose::{Finding, Severity};
+use crate::queue::{Happening, LockEvent, LockName};
+use crate::text::human::{date_and_time, duration, plural};
+use crate::znode::Timestamp;
+
+pub fn write_happening(page: &mut Writer, happening: &Happening, utc: bool) {
+    let lock = happening.lock.as_ref().map(|lock| format!(" {}", name_of(lock))).unwrap_or_default();
+    let at = date_and_time(happening.at, utc);
+    page.fact("what", &format!("{}{lock} at {at}", happening.event.id()), Tone::Strong);
+    if happening.node.is_some() {
+        page.fact("who", &happening.client.in_sentence(happening.at), Tone::Text);
+    }
+    let span = |millis: Option<u64>| millis.map(|millis| duration(std::time::Duration::from_millis(millis)));
+    let waited = span(happening.waited_ms).map(|waited| format!("waited for {waited}"));
+    let held = span(happening.held_ms).filter(|_| happening.event != LockEvent::Enqueued);
+    let times: Vec<_> = waited.into_iter().chain(held.map(|held| format!("held for {held}"))).collect();
+    if !times.is_empty() {
+        page.fact("times", &times.join(", "), Tone::Text);
+    }
+    if happening.lock.is_some() {
+        let events = happening.watch_events;
+        let cost = plural(events.herd, "watch event", "watch events");
+        page.fact("cost", &format!("{cost} herd-style, {} chain-style", events.chain), Tone::Text);
+    }
+    if let Some(node) = &happening.node {
+        page.fact("node", node, Tone::Text);
+    }
+}
+
+pub fn write_finding(page: &mut Writer, at: Timestamp, finding: &Finding, raised: bool, utc: bool) {
+    let sign = match finding.severity {
+        _ if !raised => Sign::Good,
+        Severity::Critical => Sign::Bad,
+        Severity::Warning => Sign::Warning,
+        Severity::Info => Sign::Info,
+    };
+    page.add(Some(sign), Some("what"), &format!("{}: {}", finding.code, finding.summary), Tone::Strong);
+    if raised {
+        page.fact("remedy", &finding.remedy, Tone::Text);
+    }
+    page.fact(
+        "when",
+        &format!("{} at {}", if raised { "found" } else { "mended" }, date_and_time(at, utc)),
+        Tone::Text,
+    );
+    page.fact("lock", &name_of(&finding.lock), Tone::Text);
+    if let Some(node) = &finding.node {
+        page.fact("node", node, Tone::Text);
+    }
+}
+
+pub fn write_deletion(page: &mut Writer, at: Timestamp, node: &str, ending: &Ending, utc: bool) {
+    page.fact("what", &format!("{node} {ending}"), Tone::Strong);
+    page.fact("when", &date_and_time(at, utc), Tone::Text);
+}
+
+fn name_of(lock: &LockName) -> String {
+    match &lock.name {
+        Some(name) => format!("{} [{name}]", lock.path),
+        None => lock.path.to_string(),
+    }
+}
