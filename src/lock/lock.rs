@@ -1,6 +1,7 @@
 //! A lock at a path, and the ways to acquire it.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot, watch};
@@ -75,7 +76,12 @@ impl Lock {
             return Err(LockError::BadOptions("without any ACL nobody could use its nodes"));
         }
         let names = QueueNames::of(&options.naming, algorithm)?;
-        Ok(Self { spec: Arc::new(LockSpec { client: client.clone(), path, algorithm, names, options }) })
+        Ok(Self::of(client.clone(), path, algorithm, names, options))
+    }
+
+    fn of(client: Client, path: ZnodePath, algorithm: Algorithm, names: QueueNames, options: LockOptions) -> Self {
+        let had_to_wait = AtomicBool::new(false);
+        Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options, had_to_wait }) }
     }
 
     /// The path of the lock.
@@ -91,10 +97,9 @@ impl Lock {
     /// The same lock for another access, counted by the same counter. An algorithm without readers stays as it is.
     #[must_use]
     pub fn with_access(&self, access: super::Access) -> Self {
-        let LockSpec { client, path, algorithm, names, options } = &*self.spec;
+        let LockSpec { client, path, algorithm, names, options, .. } = &*self.spec;
         let algorithm = algorithm.with_access(access);
-        let (client, path, names, options) = (client.clone(), path.clone(), names.clone(), options.clone());
-        Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options }) }
+        Self::of(client.clone(), path.clone(), algorithm, names.clone(), options.clone())
     }
 
     /// What counts the cost of this lock's attempts.

@@ -58,6 +58,11 @@
 //! Where many wait without a pause that makes 5 requests and 1 event an acquisition for the chain, 6 and 2 for the look-ahead
 //! chain.
 //!
+//! In a queue whose names contain nothing but their number ([`Naming::Named`]) it is one request less: `lock-0000000041` can only
+//! come right before `lock-0000000042`. There a chain that had to wait the last time asks for its predecessor by name in place
+//! of the first listing. Without a node of that name it lists after all, one round trip later; once nobody is before it, the
+//! next acquire sends the create and the listing together again.
+//!
 //! What a hand-over takes, where several wait, in round trips: the deletion and its event are one, and each listing after the
 //! event is one more.
 //!

@@ -20,7 +20,8 @@ pub enum Naming {
     WriteLock,
     /// `lock-<session, hex>-S`; shared locks `<session>-R-S` and `<session>-W-S`.
     Session,
-    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue.
+    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue. The only names without an id: where
+    /// several wait, a chain costs [one request less](super#costs).
     Named(String),
 }
 
@@ -134,6 +135,22 @@ impl QueueNames {
         self.queue == QueueKind::Shared
     }
 
+    /// Whether the names contain nothing but their number, so that one is known from the next.
+    pub(super) fn carry_only_numbers(&self) -> bool {
+        matches!(self.naming, Naming::Named(_))
+    }
+
+    /// The name of the node with the number before this one, and its number, in a queue whose names contain nothing but their
+    /// number. When that node exists it is the nearest one in the queue: no other has a number in between.
+    ///
+    /// `None` when the names contain more, for the lowest number, and for a name that [`read`](Self::read) would not read so.
+    pub(super) fn name_before(&self, sequence: Sequence) -> Option<(String, Sequence)> {
+        let Naming::Named(name) = &self.naming else { return None };
+        let before = Sequence(sequence.0.checked_sub(1)?);
+        let name = format!("{name}_lock_{before}");
+        (self.read(&name) == Some((before, NodeMode::Exclusive))).then_some((name, before))
+    }
+
     /// Reads a child's name; `None` when the child is not in this queue.
     pub(super) fn read(&self, name: &str) -> Option<(Sequence, NodeMode)> {
         let (head, sequence) = Sequence::split(name)?;
@@ -218,6 +235,31 @@ mod tests {
         }
         assert!(queue(Naming::Curator).read("b3a1c2d40f1e4a2b8c3d112233445566-lock-0000000001").is_some());
         assert!(queue(Naming::Curator).read("lock-0000000001").is_some());
+    }
+
+    #[test]
+    fn the_name_before_is_known_where_it_contains_nothing_but_its_number() {
+        let queue = |naming: Naming| QueueNames::of(&naming, Algorithm::Chain).expect("they fit");
+        let red = queue(Naming::Named("red".to_owned()));
+        for (number, before) in [
+            (1, Some("red_lock_0000000000")),
+            (42, Some("red_lock_0000000041")),
+            (i32::MAX, Some("red_lock_2147483646")),
+            // The number before is the highest one, which comes after all others.
+            (i32::MIN, None),
+            (i32::MIN + 1, Some("red_lock_-2147483648")),
+            (-1_000_000_000, Some("red_lock_-1000000001")),
+            // A counter that is negative and has less than ten digits is no number to anybody who lists.
+            (0, None),
+            (-999_999_999, None),
+        ] {
+            let known = red.name_before(Sequence(number));
+            assert_eq!(known.as_ref().map(|(name, _)| name.as_str()), before, "{number}");
+            assert!(known.is_none_or(|(_, before)| before.0 == number - 1 && before.0 < number), "{number}");
+        }
+        for naming in [Naming::Curator, Naming::Kazoo, Naming::WriteLock, Naming::Session] {
+            assert_eq!(queue(naming.clone()).name_before(Sequence(42)), None, "{naming:?}");
+        }
     }
 
     #[test]

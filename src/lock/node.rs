@@ -23,6 +23,15 @@ pub(super) struct OwnNode {
     pub(super) created: Zxid,
 }
 
+/// The listing of the parent that is sent together with the creation of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FirstListing {
+    /// None: the name of the predecessor is known without.
+    Skipped,
+    Unwatched,
+    Watched,
+}
+
 /// Creates the nodes of one attempt.
 #[derive(Debug)]
 pub(super) struct NodeCreator<'a> {
@@ -56,7 +65,8 @@ impl NodeCreator<'_> {
         format!("{} ", self.id.simple()).into_bytes()
     }
 
-    /// Creates a sequential node and lists its parent, both sent at once. The listing is `None` when its reply was lost.
+    /// Creates a sequential node and lists its parent, both sent at once. The listing is `None` when it was not wanted or its
+    /// reply was lost.
     ///
     /// A create whose reply was lost may have been carried out: before a second one the node is searched for.
     pub(super) async fn enqueue(
@@ -64,7 +74,7 @@ impl NodeCreator<'_> {
         parent: &ZnodePath,
         names: &QueueNames,
         mode: NodeMode,
-        watched: bool,
+        first: FirstListing,
     ) -> Result<(OwnNode, Option<Listing>), NotAcquired> {
         let prefix = names.prefix(mode, self.id, self.client.session());
         let path = parent.child(&prefix);
@@ -73,13 +83,19 @@ impl NodeCreator<'_> {
         let mut retries = Retries::default();
         loop {
             let create = self.client.create(path.as_str(), &data, &options);
-            let (created, listed) = join(create, self.client.list_once(parent, watched)).await;
+            let list = async {
+                match first {
+                    FirstListing::Skipped => None,
+                    _ => self.client.list_once(parent, first == FirstListing::Watched).await.ok(),
+                }
+            };
+            let (created, listed) = join(create, list).await;
             match created {
                 Ok((stat, number)) => {
                     let path = parent.child(&format!("{prefix}{number}"));
                     let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
                     self.client.meter.made(&path);
-                    return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed.ok()));
+                    return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed));
                 }
                 Err(Error::NoNode) => {
                     if retries.failures >= MAX_PARENT_CREATES {

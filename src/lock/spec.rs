@@ -1,5 +1,7 @@
 //! What a lock is made of, shared by its attempts.
 
+use std::sync::atomic::AtomicBool;
+
 use zookeeper_client::Client;
 
 use super::naming::QueueNames;
@@ -14,4 +16,6 @@ pub(super) struct LockSpec {
     pub(super) algorithm: Algorithm,
     pub(super) names: QueueNames,
     pub(super) options: LockOptions,
+    /// Whether others were before the last attempt in a chain. The next one will probably have to wait too.
+    pub(super) had_to_wait: AtomicBool,
 }

@@ -1,9 +1,10 @@
-//! Locks side by side on one real server: this crate's `chain` and `herd`, zookeeper-client's own, kazoo's and
+//! Locks side by side on one real server: this crate's `chain`, `chain-ahead` and `herd`, zookeeper-client's own, kazoo's and
 //! Curator's. Clients with a session each acquire and release one lock in a loop, and hold it for no time.
 //!
 //! `cargo bench --bench locks` prints acquisitions per second (the median of several passes, in turn, straight at the
 //! server), and requests and watch events per acquisition (counted by a relay, in a pass of their own). Numbers of
-//! clients and names choose among the rows: `cargo bench --bench locks -- 20 chain Curator`.
+//! clients and names choose among the rows: `cargo bench --bench locks -- 20 chain Curator`. With a time all go through a
+//! relay that delays each packet by so much, each way: `cargo bench --bench locks -- 20 2ms`.
 
 #[path = "../harness/mod.rs"]
 #[expect(dead_code, unused_imports, reason = "the harness has more than a benchmark needs")]
@@ -15,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures::future::join_all;
-use lockscope::lock::{Algorithm, Lock};
+use lockscope::lock::{self, Algorithm, Lock, Naming};
 use tokio::sync::Barrier;
 use zookeeper_client::{Acls, Client, LockOptions, LockPrefix};
 
@@ -33,12 +34,19 @@ const ACQUISITIONS: usize = 2000;
 /// The same for a library that takes a long time.
 const FEW_ACQUISITIONS: usize = 500;
 
+/// The same where each packet is delayed.
+const DELAYED_ACQUISITIONS: usize = 400;
+
 /// How often each figure is taken; the median counts.
 const PASSES: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Library {
     Chain,
+    ChainAhead,
+    /// With names that contain only a number.
+    ChainByNumber,
+    ChainAheadByNumber,
     Herd,
     ZookeeperClient,
     Kazoo,
@@ -46,11 +54,23 @@ enum Library {
 }
 
 impl Library {
-    const ALL: [Self; 5] = [Self::Chain, Self::Herd, Self::ZookeeperClient, Self::Kazoo, Self::Curator];
+    const ALL: [Self; 8] = [
+        Self::Chain,
+        Self::ChainAhead,
+        Self::ChainByNumber,
+        Self::ChainAheadByNumber,
+        Self::Herd,
+        Self::ZookeeperClient,
+        Self::Kazoo,
+        Self::Curator,
+    ];
 
     fn name(self) -> &'static str {
         match self {
             Self::Chain => "lockscope chain",
+            Self::ChainAhead => "lockscope chain-ahead",
+            Self::ChainByNumber => "lockscope chain, by number",
+            Self::ChainAheadByNumber => "chain-ahead, by number",
             Self::Herd => "lockscope herd",
             Self::ZookeeperClient => "zookeeper-client",
             Self::Kazoo => "kazoo Lock",
@@ -58,7 +78,10 @@ impl Library {
         }
     }
 
-    fn rounds(self, clients: usize) -> usize {
+    fn rounds(self, clients: usize, delay: Duration) -> usize {
+        if !delay.is_zero() {
+            return (DELAYED_ACQUISITIONS / clients).max(5);
+        }
         let slow = self == Self::Kazoo || self == Self::Herd && clients > 20;
         (if slow { FEW_ACQUISITIONS } else { ACQUISITIONS } / clients).max(5)
     }
@@ -68,7 +91,7 @@ impl Library {
         match self {
             Self::Kazoo => foreign(Foreign::kazoo(at), "lock", path, clients, rounds).await,
             Self::Curator => foreign(Foreign::java(at), "mutex", path, clients, rounds).await,
-            Self::Chain | Self::Herd | Self::ZookeeperClient => self.in_process(at, path, clients, rounds).await,
+            _ => self.in_process(at, path, clients, rounds).await,
         }
     }
 
@@ -83,9 +106,8 @@ impl Library {
                 tokio::spawn(async move {
                     start.wait().await;
                     match self {
-                        Self::Chain => ours(&client, &path, rounds, Algorithm::Chain).await,
-                        Self::Herd => ours(&client, &path, rounds, Algorithm::Herd).await,
-                        _ => zookeeper_clients_own(&client, &path, rounds).await,
+                        Self::ZookeeperClient => zookeeper_clients_own(&client, &path, rounds).await,
+                        _ => self.ours(&client, &path, rounds).await,
                     }
                 })
             })
@@ -97,6 +119,23 @@ impl Library {
         }
         (clients * rounds, began.elapsed())
     }
+
+    /// Lets one client contend with a lock of this crate.
+    async fn ours(self, client: &Client, path: &str, rounds: usize) {
+        let algorithm = match self {
+            Self::ChainAhead | Self::ChainAheadByNumber => Algorithm::ChainAhead,
+            Self::Herd => Algorithm::Herd,
+            _ => Algorithm::Chain,
+        };
+        let by_number = matches!(self, Self::ChainByNumber | Self::ChainAheadByNumber);
+        let naming = if by_number { Naming::Named("bench".to_owned()) } else { Naming::Curator };
+        let options = lock::LockOptions::default().naming(naming);
+        let lock = Lock::with(client, path, algorithm, options).expect("a good path");
+        for _ in 0..rounds {
+            let guard = lock.acquire().await.expect("a sound connection");
+            guard.release().await.expect("a sound connection");
+        }
+    }
 }
 
 async fn foreign(mut foreign: Foreign, recipe: &str, path: &str, clients: usize, rounds: usize) -> (usize, Duration) {
@@ -104,14 +143,6 @@ async fn foreign(mut foreign: Foreign, recipe: &str, path: &str, clients: usize,
     let outcome = foreign.churned_in("all").await;
     foreign.quit().await;
     outcome
-}
-
-async fn ours(client: &Client, path: &str, rounds: usize, algorithm: Algorithm) {
-    let lock = Lock::new(client, path, algorithm).expect("a good path");
-    for _ in 0..rounds {
-        let guard = lock.acquire().await.expect("a sound connection");
-        guard.release().await.expect("a sound connection");
-    }
 }
 
 async fn zookeeper_clients_own(client: &Client, path: &str, rounds: usize) {
@@ -142,10 +173,14 @@ async fn fresh(server: &Server) -> String {
     path
 }
 
-async fn speed(server: &Server, library: Library, clients: usize) -> f64 {
+async fn speed(server: &Server, library: Library, clients: usize, delay: Duration) -> f64 {
     let path = fresh(server).await;
-    let at = server.connect_string();
-    let (count, time) = library.contend(&at, &path, clients, library.rounds(clients)).await;
+    let relay = if delay.is_zero() { None } else { Some(Relay::start(&server.connect_string()).await) };
+    if let Some(relay) = &relay {
+        relay.delay(delay);
+    }
+    let at = relay.as_ref().map_or_else(|| server.connect_string(), Relay::connect_string);
+    let (count, time) = library.contend(&at, &path, clients, library.rounds(clients, delay)).await;
     figure(count) / time.as_secs_f64()
 }
 
@@ -153,7 +188,8 @@ async fn speed(server: &Server, library: Library, clients: usize) -> f64 {
 async fn cost(server: &Server, library: Library, clients: usize) -> (f64, f64) {
     let path = fresh(server).await;
     let relay = Relay::start(&server.connect_string()).await;
-    let (count, _) = library.contend(&relay.connect_string(), &path, clients, library.rounds(clients)).await;
+    let (count, _) =
+        library.contend(&relay.connect_string(), &path, clients, library.rounds(clients, Duration::ZERO)).await;
     let requests: u64 = relay.requests().into_iter().filter(|(op, _)| !op::is_housekeeping(*op)).map(|(_, n)| n).sum();
     (figure(requests) / figure(count), figure(relay.events()) / figure(count))
 }
@@ -167,12 +203,12 @@ fn median(mut figures: Vec<f64>) -> f64 {
     figures[figures.len() / 2]
 }
 
-async fn compare(server: &Server, libraries: &[Library], clients: usize) -> Vec<Row> {
+async fn compare(server: &Server, libraries: &[Library], clients: usize, delay: Duration) -> Vec<Row> {
     // The libraries take turns, so that a busy moment of the machine meets none of them alone.
     let mut speeds = vec![Vec::new(); libraries.len()];
     for _ in 0..PASSES {
         for (library, speeds) in libraries.iter().zip(&mut speeds) {
-            speeds.push(speed(server, *library, clients).await);
+            speeds.push(speed(server, *library, clients, delay).await);
         }
     }
     let mut rows = Vec::new();
@@ -183,14 +219,17 @@ async fn compare(server: &Server, libraries: &[Library], clients: usize) -> Vec<
     rows
 }
 
-/// What the arguments ask for: numbers of clients, and words of libraries' names. Nothing of a kind asks for all of it.
-fn wished(arguments: &[String]) -> (Vec<usize>, Vec<Library>) {
+/// What the arguments ask for: numbers of clients, words of libraries' names, and a delay. No number or word asks for all of them.
+fn wished(arguments: &[String]) -> (Vec<usize>, Vec<Library>, Duration) {
+    let is_no_number = |argument: &&String| argument.parse::<usize>().is_err();
+    let delay = arguments.iter().filter(is_no_number).find_map(|argument| humantime::parse_duration(argument).ok());
     let clients: Vec<usize> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let named = |library: &Library| arguments.iter().any(|argument| library.name().contains(argument.as_str()));
     let libraries: Vec<Library> = Library::ALL.into_iter().filter(named).collect();
     (
         if clients.is_empty() { CLIENTS.to_vec() } else { clients },
         if libraries.is_empty() { Library::ALL.to_vec() } else { libraries },
+        delay.unwrap_or_default(),
     )
 }
 
@@ -201,13 +240,14 @@ async fn main() {
     if !arguments.iter().any(|argument| argument == "--bench") {
         return;
     }
-    let (settings, libraries) = wished(&arguments);
+    let (settings, libraries, delay) = wished(&arguments);
     let server = Settings::default().heap_mib(1024).start();
     // The server's code is compiled as it runs: nobody is to pay for that alone.
-    speed(&server, Library::Chain, 20).await;
+    speed(&server, Library::Chain, 20, Duration::ZERO).await;
     println!("{:<26} {:>7} {:>15} {:>13} {:>11}", "", "clients", "acquisitions/s", "requests each", "events each");
     for clients in settings {
-        for Row { library, clients, per_second, requests, events } in compare(&server, &libraries, clients).await {
+        for Row { library, clients, per_second, requests, events } in compare(&server, &libraries, clients, delay).await
+        {
             println!("{:<26} {clients:>7} {per_second:>15.0} {requests:>13.1} {events:>11.1}", library.name());
         }
         println!();

@@ -1,5 +1,6 @@
 //! Waiting in a queue with a watch on the predecessor, and in a look-ahead chain on the node before it too.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
@@ -33,6 +34,8 @@ pub(super) struct Chain<'a> {
     own: &'a OwnNode,
     looks_ahead: bool,
     watches: NodeWatches<'a>,
+    /// Whether others were before the own node.
+    had_to_wait: bool,
     node_seen_at: Instant,
     next_check: Instant,
 }
@@ -51,26 +54,30 @@ impl<'a> Chain<'a> {
         let looks_ahead = attempt.spec.algorithm == Algorithm::ChainAhead;
         let (watches, seen) = (NodeWatches::new(&attempt.client), Instant::now());
         let next_check = seen + FIRST_OWN_NODE_CHECK;
-        Self { attempt, queue, own, looks_ahead, watches, node_seen_at: seen, next_check }
+        Self { attempt, queue, own, looks_ahead, watches, had_to_wait: false, node_seen_at: seen, next_check }
     }
 
     /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last listing.
     pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
         let waited = self.until_held(listed).await;
         self.watches.keep_only(&[]);
+        self.attempt.spec.had_to_wait.store(self.had_to_wait, Ordering::Relaxed);
         waited
     }
 
     async fn until_held(&mut self, mut listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
+        let mut known = if listed.is_none() { self.known() } else { None };
         loop {
-            let (children, _) = match listed.take() {
-                Some(listing) => listing,
-                None => self.watches.until_reply(self.queue.list(self.attempt, self.own, false)).await?,
+            let watched = match known.take() {
+                Some(known) => known,
+                None => match self.listed(listed.take()).await? {
+                    Some(watched) => watched,
+                    None => return Ok(None),
+                },
             };
-            let Some(watched) = self.watched(&children)? else { return Ok(None) };
-            self.node_seen(FIRST_OWN_NODE_CHECK);
-            may_wait(self.attempt)?;
+            self.attempt.creator().cancelled()?;
             while self.watches.watch_only(&watched.nodes).await? {
+                self.had_to_wait = true;
                 // Anything else is a change of its data.
                 if self.event().await? == EventType::NodeDeleted {
                     if watched.then_holds {
@@ -82,17 +89,38 @@ impl<'a> Chain<'a> {
         }
     }
 
-    /// Whom the owner of the own node watches, by a listing; `None` when it holds.
-    fn watched(&self, children: &[String]) -> Result<Option<Watched>, NotAcquired> {
-        match position(children, self.own.path.name(), self.queue.names, self.queue.max_holders) {
+    /// Whom to watch, by a listing: the one that is given, or a new one. `None` when the own node holds.
+    async fn listed(&mut self, listed: Option<Listing>) -> Result<Option<Watched>, NotAcquired> {
+        let (children, _) = match listed {
+            Some(listing) => listing,
+            None => self.watches.until_reply(self.queue.list(self.attempt, self.own, false)).await?,
+        };
+        match position(&children, self.own.path.name(), self.queue.names, self.queue.max_holders) {
             QueuePosition::Holds => Ok(None),
             QueuePosition::Gone => Err(node_deleted(self.own)),
             QueuePosition::Waits { on, then_holds, ahead } => {
-                let ahead = ahead.filter(|_| self.looks_ahead);
-                let nodes = [Some(on), ahead].into_iter().flatten().map(|name| self.queue.parent.child(name)).collect();
-                Ok(Some(Watched { nodes, then_holds }))
+                self.node_seen(FIRST_OWN_NODE_CHECK);
+                self.had_to_wait = true;
+                may_wait(self.attempt)?;
+                Ok(Some(self.watched(on, ahead, then_holds)))
             }
         }
+    }
+
+    /// Whom to watch, by the own number; `None` where the names contain more than a number, or the attempt does not wait. When
+    /// one of the nodes is not there, only a listing can tell who is before the own node.
+    fn known(&self) -> Option<Watched> {
+        let names = self.queue.names;
+        let (on, number) = names.name_before(self.own.sequence.filter(|_| self.attempt.waits)?)?;
+        let ahead = names.name_before(number).map(|(name, _)| name);
+        // It may be the head, but that is not known.
+        Some(self.watched(&on, ahead.as_deref(), false))
+    }
+
+    fn watched(&self, on: &str, ahead: Option<&str>, then_holds: bool) -> Watched {
+        let ahead = ahead.filter(|_| self.looks_ahead);
+        let nodes = [Some(on), ahead].into_iter().flatten().map(|name| self.queue.parent.child(name)).collect();
+        Watched { nodes, then_holds }
     }
 
     /// Waits for the event of a watch and checks the own node meanwhile: no event comes when somebody else deletes it.

@@ -5,8 +5,11 @@ mod herd;
 mod joined_queue;
 mod node_watches;
 
+use std::sync::atomic::Ordering;
+
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
+use super::node::FirstListing;
 use super::{Access, Algorithm};
 
 pub(super) use joined_queue::{JoinedQueue, clean_up};
@@ -24,9 +27,16 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     }
 }
 
+/// Whether an attempt asks for its predecessor by name before it lists. That saves the listing where there is one. Where there is
+/// none it costs a round trip, so it is done only when the lock's last attempt had to wait.
+fn knows_predecessor(attempt: &Attempt, queue: &JoinedQueue<'_>) -> bool {
+    attempt.waits && queue.names.carry_only_numbers() && attempt.spec.had_to_wait.load(Ordering::Relaxed)
+}
+
 /// Joins a queue and waits as a herd does: every waiter watches the parent.
 pub(super) async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
-    let (own, listing) = attempt.creator().enqueue(queue.parent, queue.names, queue.mode, true).await?;
+    let (own, listing) =
+        attempt.creator().enqueue(queue.parent, queue.names, queue.mode, FirstListing::Watched).await?;
     let waited = herd::wait(attempt, queue, &own, listing).await;
     let unfired_watch = clean_up(attempt, &own, waited).await?;
     Ok(HeldLock { unfired_watch, ..HeldLock::new(own) })
@@ -35,7 +45,8 @@ pub(super) async fn enter_herd(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Re
 /// Joins a queue and waits as a chain does: every waiter watches its predecessor, and in a look-ahead chain the node before
 /// that one too.
 pub(super) async fn enter_chain(attempt: &Attempt, queue: &JoinedQueue<'_>) -> Result<HeldLock, NotAcquired> {
-    let (own, listing) = attempt.creator().enqueue(queue.parent, queue.names, queue.mode, false).await?;
+    let first = if knows_predecessor(attempt, queue) { FirstListing::Skipped } else { FirstListing::Unwatched };
+    let (own, listing) = attempt.creator().enqueue(queue.parent, queue.names, queue.mode, first).await?;
     let waited = Chain::new(attempt, queue, &own).wait(listing).await;
     let check_node_at = clean_up(attempt, &own, waited).await?;
     Ok(HeldLock { check_node_at, ..HeldLock::new(own) })

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Cost, CostCounter, Lock, LockError, LockOptions};
+use lockscope::lock::{Access, Algorithm, Cost, CostCounter, Lock, LockError, LockOptions, Naming};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
@@ -158,7 +158,7 @@ async fn a_look_ahead_waiter_that_gives_up_removes_both_watches() {
 }
 
 /// What an acquisition costs on average while as many sessions take turns at one lock without a pause.
-async fn saturated(algorithm: Algorithm) -> (f64, f64) {
+async fn saturated(algorithm: Algorithm, naming: Naming) -> (f64, f64) {
     const CLIENTS: u32 = 12;
     const ROUNDS: u32 = 20;
     let fixture = LockFixture::new().await;
@@ -166,7 +166,7 @@ async fn saturated(algorithm: Algorithm) -> (f64, f64) {
     let counter = CostCounter::default();
     let (mut turns, all_there) = (JoinSet::new(), Arc::new(Barrier::new(CLIENTS as usize)));
     for _ in 0..CLIENTS {
-        let options = LockOptions::default().counter(counter.clone());
+        let options = LockOptions::default().counter(counter.clone()).naming(naming.clone());
         let lock = Lock::with(&fixture.client().await, "/saturated", algorithm, options).expect("a good path");
         let all_there = Arc::clone(&all_there);
         turns.spawn(async move {
@@ -179,16 +179,23 @@ async fn saturated(algorithm: Algorithm) -> (f64, f64) {
     turns.join_all().await;
     let Cost { requests, events } = counter.cost();
     let each = |count: u64| f64::from(u32::try_from(count).expect("few")) / f64::from(CLIENTS * ROUNDS);
-    println!("{algorithm:?}: {:.2} requests and {:.2} events an acquisition", each(requests), each(events));
+    println!("{algorithm:?} {naming:?}: {:.2} requests and {:.2} events an acquisition", each(requests), each(events));
     (each(requests), each(events))
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_saturated_chain_costs_five_requests_and_one_event_and_one_that_looks_ahead_six_and_two() {
+async fn a_saturated_chain_costs_five_requests_and_one_that_looks_ahead_six_and_one_less_where_predecessors_are_known()
+{
+    let named = || Naming::Named("red".to_owned());
     // The first and the last of a run have fewer before them, and who finds that a node has gone before it is watched lists
     // again.
-    for (algorithm, requests, events) in [(Algorithm::Chain, 5.0, 1.0), (Algorithm::ChainAhead, 6.0, 2.0)] {
-        let cost = saturated(algorithm).await;
+    for (algorithm, naming, requests, events) in [
+        (Algorithm::Chain, Naming::Curator, 5.0, 1.0),
+        (Algorithm::ChainAhead, Naming::Curator, 6.0, 2.0),
+        (Algorithm::Chain, named(), 4.0, 1.0),
+        (Algorithm::ChainAhead, named(), 5.0, 2.0),
+    ] {
+        let cost = saturated(algorithm, naming).await;
         assert!((requests - 0.3..requests + 0.3).contains(&cost.0), "{algorithm:?}: {cost:?}");
         assert!((events - 0.2..=events).contains(&cost.1), "{algorithm:?}: {cost:?}");
     }

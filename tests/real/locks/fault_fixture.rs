@@ -4,7 +4,7 @@
 use std::future::Future;
 use std::time::Duration;
 
-use lockscope::lock::LockError;
+use lockscope::lock::{Lock, LockError};
 use zookeeper_client::Client;
 
 use super::ours::{Held, Recipe};
@@ -22,6 +22,8 @@ pub struct FaultFixture {
     pub relay: Relay,
     /// Connected through the relay.
     pub faulty: Client,
+    /// That client's lock.
+    pub lock: Lock,
     /// Connected directly, as are `third` and whoever looks.
     pub other: Client,
     pub third: Client,
@@ -35,7 +37,33 @@ impl FaultFixture {
         let path = zk::own_root("locks").await.split_off(server.len()) + "/lock";
         let relay = Relay::start(&server).await;
         let faulty = zk::connect(&relay.connect_string()).await;
-        Self { recipe, relay, faulty, other: zk::connect(&server).await, third: zk::connect(&server).await, path }
+        let lock = recipe.lock(&faulty, &path);
+        let (other, third) = (zk::connect(&server).await, zk::connect(&server).await);
+        let fixture = Self { recipe, relay, faulty, lock, other, third, path };
+        if recipe.has_waited {
+            fixture.let_it_wait().await;
+        }
+        fixture
+    }
+
+    /// Lets the faulty client's lock wait once, before there are faults.
+    async fn let_it_wait(&self) {
+        let first = self.recipe.acquire(&self.other, &self.path).await.expect("nobody holds");
+        self.relay.record();
+        let lock = self.lock.clone();
+        let waiting = tokio::spawn(async move { lock.acquire().await });
+        eventually("a waiter", async || match self.relay.recorded() {
+            log if log.iter().any(|passed| passed.is_watch_set()) => Ok(()),
+            log => Err(log),
+        })
+        .await;
+        first.release().await.expect("its connection is sound");
+        waiting.await.expect("no panic").expect("it is next").release().await.expect("there is no fault yet");
+    }
+
+    /// The faulty client acquires the lock.
+    pub async fn acquire(&self) -> Result<Held, LockError> {
+        self.lock.acquire().await.map(Held)
     }
 
     /// The ephemeral nodes of the lock that a session owns; of all sessions without one.

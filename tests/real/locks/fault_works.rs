@@ -40,7 +40,7 @@ pub async fn under(faults: &[Fault], work: Work, recipe: Recipe) -> bool {
 
 async fn acquire(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     fixture.relay.arm(faults);
-    let acquired = within("an acquire", fixture.recipe.acquire(&fixture.faulty, &fixture.path)).await;
+    let acquired = within("an acquire", fixture.acquire()).await;
     let struck = fixture.relay.disarm();
     let token = ended(fixture, faults, struck, acquired).await;
     fixture.assert_free(token).await;
@@ -81,7 +81,8 @@ pub fn contend(fixture: &FaultFixture, recipe: Recipe, client: &Client) -> Conte
 async fn faulty_waiter(fixture: &FaultFixture, faults: &[Fault], watches: usize) -> Contending {
     fixture.relay.record();
     fixture.relay.arm(faults);
-    let waiter = contend(fixture, fixture.recipe, &fixture.faulty);
+    let lock = fixture.lock.clone();
+    let waiter = tokio::spawn(async move { within("a waiter", lock.acquire()).await.map(Held) });
     eventually("a waiter", async || {
         let log = fixture.relay.recorded();
         let set = log.iter().filter(|passed| passed.is_watch_set()).count();
@@ -158,7 +159,7 @@ async fn wait(fixture: &FaultFixture, faults: &[Fault]) -> bool {
 
 async fn release(fixture: &FaultFixture, faults: &[Fault]) -> bool {
     let recipe = fixture.recipe;
-    let held = fixture.recipe.acquire(&fixture.faulty, &fixture.path).await.expect("nobody holds");
+    let held = fixture.acquire().await.expect("nobody holds");
     let token = held.token();
     fixture.relay.arm(faults);
     let released = within("a release", held.release()).await;

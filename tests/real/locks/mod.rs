@@ -9,6 +9,7 @@ mod fault_works;
 mod faults;
 pub mod fixture;
 mod inside;
+mod known;
 mod leaving;
 mod losing;
 mod making;

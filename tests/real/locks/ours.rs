@@ -33,6 +33,9 @@ impl Called {
 pub struct Recipe {
     pub algorithm: Algorithm,
     pub called: Called,
+    /// Whether the lock's last attempt had to wait: where names contain only a number, the next one asks for its
+    /// predecessor by name.
+    pub has_waited: bool,
 }
 
 impl Recipe {
@@ -45,11 +48,15 @@ impl Recipe {
     pub const SEMAPHORE: Self = Self::of(Algorithm::Semaphore(NonZeroU32::MIN));
 
     pub const fn of(algorithm: Algorithm) -> Self {
-        Self { algorithm, called: Called::AsCurators }
+        Self { algorithm, called: Called::AsCurators, has_waited: false }
     }
 
     pub const fn called(self, called: Called) -> Self {
         Self { called, ..self }
+    }
+
+    pub const fn having_waited(self) -> Self {
+        Self { has_waited: true, ..self }
     }
 
     pub const fn shared_herd(access: Access) -> Self {

@@ -1,0 +1,137 @@
+//! Chains whose names contain only a number: who had to wait asks for its predecessor by name the next time.
+
+use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
+use tokio::task::JoinHandle;
+use zookeeper_client::{Client, CreateMode};
+
+use super::fault_fixture::within;
+use super::fixture::delete;
+use super::ours::Held;
+use super::wire::{Counted, path};
+use crate::harness::relay::op;
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk::{self, open};
+
+/// A lock behind a relay that had to wait the last time, and another contender.
+struct Known {
+    counted: Counted,
+    lock: Lock,
+    other: Client,
+    path: String,
+}
+
+impl Known {
+    async fn new(algorithm: Algorithm) -> Self {
+        let (counted, other, path) =
+            (Counted::new().await, zk::connect(&Server::shared().connect_string()).await, path().await);
+        let options = LockOptions::default().naming(Naming::Named("red".to_owned()));
+        let lock = Lock::with(&counted.client, &path, algorithm, options).expect("a good path");
+        let known = Self { counted, lock, other, path };
+        known.assert_first_asks_for_a_listing().await;
+        known
+    }
+
+    async fn assert_first_asks_for_a_listing(&self) {
+        let before = self.join("red_lock_").await;
+        let waiting = self.wait().await;
+        self.until_sent(&[op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]).await;
+        delete(&self.other, &before).await;
+        self.released(waiting).await;
+    }
+
+    /// A node of another contender, at the end of the queue.
+    async fn join(&self, prefix: &str) -> String {
+        let options = open(CreateMode::EphemeralSequential);
+        let made = self.other.create(&format!("{}/{prefix}", self.path), &[], &options).await;
+        format!("{}/{prefix}{}", self.path, made.expect("a node").1)
+    }
+
+    async fn wait(&self) -> JoinHandle<Held> {
+        self.counted.relay.record();
+        let lock = self.lock.clone();
+        tokio::spawn(async move { Held(within("a waiter", lock.acquire()).await.expect("the connection is sound")) })
+    }
+
+    async fn until_sent(&self, requests: &[i32]) {
+        eventually("the requests", async || match self.counted.requests() {
+            seen if seen == requests => Ok(()),
+            seen => Err(seen),
+        })
+        .await;
+    }
+
+    async fn released(&self, waiting: JoinHandle<Held>) {
+        let held = within("the waiter", waiting).await.expect("no panic");
+        held.release().await.expect("the connection is sound");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_had_to_wait_lists_only_after_the_end_of_its_predecessor() {
+    let known = Known::new(Algorithm::Chain).await;
+    let before = known.join("red_lock_").await;
+    let waiting = known.wait().await;
+    known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA]).await;
+    delete(&known.other, &before).await;
+    known.released(waiting).await;
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST, op::DELETE]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predecessor() {
+    let known = Known::new(Algorithm::ChainAhead).await;
+    let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
+    let waiting = known.wait().await;
+    known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA]).await;
+    delete(&known.other, &ahead).await;
+    known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST]).await;
+    assert!(!waiting.is_finished());
+    delete(&known.other, &before).await;
+    known.released(waiting).await;
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST, op::DELETE]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
+    let known = Known::new(Algorithm::Chain).await;
+    known.released(known.wait().await).await;
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST, op::DELETE]);
+    known.released(known.wait().await).await;
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST, op::DELETE]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_number_that_another_queue_has_or_nobody_is_no_predecessor_and_the_listing_finds_the_right_one() {
+    for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
+        for other in ["blue_lock_", "infrared_lock_", "lock-", "red_lock_"] {
+            let known = Known::new(algorithm).await;
+            let before = known.join("red_lock_").await;
+            let between = known.join(other).await;
+            if other == "red_lock_" {
+                delete(&known.other, &between).await;
+            }
+            let waiting = known.wait().await;
+            eventually("its watch", async || match known.counted.requests() {
+                seen if seen.ends_with(&[op::LIST, op::GET_DATA]) || seen.ends_with(&[op::GET_DATA, op::LIST]) => {
+                    Ok(())
+                }
+                seen => Err(seen),
+            })
+            .await;
+            assert!(!waiting.is_finished(), "{algorithm:?} {other}");
+            delete(&known.other, &before).await;
+            known.released(waiting).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_lists_and_sets_no_watch() {
+    let known = Known::new(Algorithm::Chain).await;
+    let before = known.join("red_lock_").await;
+    known.counted.relay.record();
+    assert!(known.lock.try_acquire().await.expect("an answer").is_none());
+    assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST, op::DELETE]);
+    delete(&known.other, &before).await;
+}
