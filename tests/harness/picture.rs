@@ -1,5 +1,6 @@
 //! A screen as an SVG picture.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use vt100::{Cell, Color, Screen};
@@ -15,6 +16,26 @@ const PALETTE: [&str; 16] = [
     "#14171c", "#e06c75", "#8cc570", "#d9a75c", "#61a0ef", "#c678dd", "#56b6c2", "#c8ccd4", "#7b8494", "#f08a92",
     "#a8d98f", "#f0c987", "#8fbdf7", "#d9a0ea", "#7fd0da", "#ffffff",
 ];
+
+/// The lines of a picture, without what differs from run to run: numbers, times, ids, addresses, sparklines, and the order of rows.
+pub fn lines(svg: &str) -> Vec<String> {
+    let mut rows = BTreeMap::<&str, Vec<String>>::new();
+    for line in svg.lines().filter(|line| line.starts_with("<text ")) {
+        let row = line.split(" y=\"").nth(1).and_then(|rest| rest.split('"').next()).unwrap_or_default();
+        let text = line.split_once('>').and_then(|(_, rest)| rest.rsplit_once("</text>")).map_or("", |(text, _)| text);
+        let text = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+        rows.entry(row).or_default().extend(text.split_whitespace().filter(|word| stays(word)).map(str::to_owned));
+    }
+    let mut lines: Vec<_> = rows.into_values().map(|words| words.join(" ")).filter(|line| !line.is_empty()).collect();
+    lines.sort();
+    lines
+}
+
+/// Whether a word is the same in every run.
+fn stays(word: &str) -> bool {
+    let letters = word.trim_matches(|letter: char| !letter.is_alphabetic());
+    !letters.is_empty() && !word.contains(|letter: char| letter.is_ascii_digit())
+}
 
 /// Draws the screen.
 pub fn svg(screen: &Screen) -> String {

@@ -1,20 +1,45 @@
 //! The pictures of the README: the running program, watching locks that real libraries made, and on its tour.
 //!
-//! The scene is played in every test run; the pictures are written where `LOCKSCOPE_PICTURES` names a directory.
+//! The scene is played in every test run, and each picture must show what its screen shows then. The pictures are written anew
+//! where `LOCKSCOPE_PICTURES` names a directory.
 
 use std::path::Path;
 
 use crate::harness::foreign::Foreign;
-use crate::harness::picture::svg;
+use crate::harness::picture::{lines, svg};
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
 use crate::harness::{words, zk};
 
-/// Draws what the terminal shows into `name`.svg, when pictures are asked for.
+/// Compares what the terminal shows with the picture of that name, or draws the picture when pictures are asked for.
 fn draw(terminal: &Terminal, name: &str) {
     if let Some(folder) = std::env::var_os("LOCKSCOPE_PICTURES") {
         std::fs::write(Path::new(&folder).join(name), svg(&terminal.screen())).expect("a picture can be written");
+        return;
+    }
+    let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
+    let drawn = lines(&std::fs::read_to_string(assets.join(name)).expect("the picture is there"));
+    eventually_blocking(&format!("a screen like {name}, or draw it anew with assets/make-pictures"), || {
+        let shown = lines(&svg(&terminal.screen()));
+        let missing: Vec<_> = drawn.iter().filter(|line| !shown.contains(line)).collect();
+        let new: Vec<_> = shown.iter().filter(|line| !drawn.contains(line)).collect();
+        if shown == drawn {
+            Ok(())
+        } else {
+            Err(format!("only in the picture: {missing:#?}\nonly on the screen: {new:#?}"))
+        }
+    });
+}
+
+#[test]
+fn every_picture_of_the_documents_is_compared_with_its_screen() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let compared = include_str!("pictures.rs");
+    let pictures = std::fs::read_dir(root.join("assets")).expect("the assets are there");
+    let names = pictures.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name in UTF-8"));
+    for name in names.filter(|name| name.ends_with(".svg")) {
+        assert!(compared.contains(&format!("draw(&terminal, \"{name}\")")), "{name} is not drawn by these tests");
     }
 }
 
