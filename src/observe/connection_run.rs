@@ -6,6 +6,7 @@ use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
 
 use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox};
+use super::schedule::{ReadRequest, ReadScheduler};
 use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
 use crate::queue::{Change, ConnectionState};
 use crate::znode::SessionId;
@@ -54,12 +55,13 @@ impl From<Error> for ConnectionEnd {
 pub(super) struct ConnectionRun<'a> {
     client: &'a Client,
     follower: &'a mut Follower,
+    scheduler: &'a mut ReadScheduler,
     outbox: &'a mut Outbox,
     watching: WatchStyle,
     states: StateWatcher,
     watchers: RecursiveWatches,
     armed: FuturesUnordered<Armed>,
-    reads: FuturesUnordered<BoxFuture<'static, Answered>>,
+    reads: FuturesUnordered<BoxFuture<'a, Answered>>,
 }
 
 impl<'a> ConnectionRun<'a> {
@@ -67,6 +69,7 @@ impl<'a> ConnectionRun<'a> {
     pub(super) async fn begin(
         client: &'a Client,
         follower: &'a mut Follower,
+        scheduler: &'a mut ReadScheduler,
         outbox: &'a mut Outbox,
         watching: WatchStyle,
     ) -> Result<Result<Self, Error>, Gone> {
@@ -76,6 +79,12 @@ impl<'a> ConnectionRun<'a> {
             // which the library takes back the watches of the last connection, which it has just sent. One more answer
             // may come together with the end; the next one is given on a connection that lasts.
             WatchStyle::OneShot => {
+                if scheduler.reads_together() {
+                    tracing::info!(
+                        "the server is older than 3.6: it knows no multiRead, and nodes are read one by one"
+                    );
+                    scheduler.read_one_by_one();
+                }
                 for _ in 0..2 {
                     match outbox.send_while(client.check_stat("/")).await? {
                         Ok(_) | Err(Error::NoAuth) => states = client.state_watcher(),
@@ -90,7 +99,7 @@ impl<'a> ConnectionRun<'a> {
             },
         };
         let (armed, reads) = (FuturesUnordered::new(), FuturesUnordered::new());
-        Ok(Ok(Self { client, follower, outbox, watching, states, watchers, armed, reads }))
+        Ok(Ok(Self { client, follower, scheduler, outbox, watching, states, watchers, armed, reads }))
     }
 
     /// Reads everything and follows what happens, until the connection is cut.
@@ -132,21 +141,54 @@ impl<'a> ConnectionRun<'a> {
     /// Sends the reads that may be sent, and hands on what was found.
     fn issue(&mut self) {
         while self.outbox.has_room() {
-            let Some(read) = self.follower.next_read() else { break };
-            let awaited = self.follower.roots().contains(read.path());
-            self.reads.push(wire::send(self.client, read, self.watching, awaited));
+            let Some(request) = self.scheduler.next(self.follower) else { break };
+            self.send(request);
         }
         for change in self.follower.take_changes() {
             self.outbox.push(change);
         }
     }
 
+    fn send(&mut self, request: ReadRequest) {
+        let awaited = request.reads.iter().any(|read| self.follower.roots().contains(read.path()));
+        self.reads.push(wire::send(self.client, request, self.watching, awaited));
+    }
+
     fn take(&mut self, answered: Answered) -> Result<(), ConnectionEnd> {
-        self.follower.answer(&answered.read, answered.answer?);
-        if let Some(watcher) = answered.watcher {
+        let Answered { request, answers, watcher } = answered;
+        match answers {
+            Ok(answers) => {
+                self.scheduler.answered(&request, answers.iter());
+                let was_synced = self.follower.is_synced();
+                for (read, answer) in request.reads.iter().zip(answers) {
+                    self.follower.answer(read, answer);
+                }
+                if self.follower.is_synced() && !was_synced {
+                    self.scheduler.synced();
+                }
+            }
+            Err(error) if request.is_multiple() && !wire::ends_connection(&error) => self.take_apart(request, &error),
+            Err(error) => return Err(error.into()),
+        }
+        if let Some(watcher) = watcher {
             self.armed.push(Box::pin(watcher.changed()));
         }
         Ok(())
+    }
+
+    /// The server refused a request for several reads, or its reply cannot be read: each is sent by itself, so that an error falls
+    /// on the node that has it.
+    fn take_apart(&mut self, request: ReadRequest, error: &Error) {
+        if *error == Error::Unimplemented {
+            tracing::info!("the server does not know multiRead: nodes are read one by one");
+            self.scheduler.read_one_by_one();
+        } else {
+            let error = error.to_string();
+            tracing::info!(error, reads = request.reads.len(), "a multiRead failed: its nodes are read one by one");
+        }
+        for request in self.scheduler.refused(request) {
+            self.send(request);
+        }
     }
 
     /// Handles the events that are there. Each answer that is taken after this was sent by the server after all of them.
@@ -174,6 +216,7 @@ impl<'a> ConnectionRun<'a> {
     /// events are thrown away meanwhile.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
         self.reads.clear();
+        self.scheduler.begin();
         self.armed.clear();
         loop {
             tokio::select! {

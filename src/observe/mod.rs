@@ -18,6 +18,7 @@ mod connection_run;
 mod follow;
 mod outbox;
 mod run;
+mod schedule;
 mod wire;
 
 use std::time::Duration;

@@ -9,6 +9,7 @@ use zookeeper_client::{Client, Error, SessionState};
 use super::connection_run::{ConnectionEnd, ConnectionRun};
 use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox};
+use super::schedule::ReadScheduler;
 use super::{ObserveOptions, Observed, RetryPolicy};
 use crate::queue::{Change, ConnectionState};
 use crate::time::{Backoff, now};
@@ -42,6 +43,7 @@ pub(super) struct ObserverTask {
 /// What is remembered from connection to connection of one session.
 struct SessionRun {
     watching: WatchStyle,
+    scheduler: ReadScheduler,
     cuts_at_watch: u32,
     cuts_at_count: u32,
     backoff: Backoff,
@@ -138,6 +140,7 @@ impl ObserverTask {
     async fn session(&mut self, client: &Client, servers: &TransportStatus) -> Result<SessionState, Gone> {
         let mut session = SessionRun {
             watching: WatchStyle::Recursive,
+            scheduler: ReadScheduler::default(),
             cuts_at_watch: 0,
             cuts_at_count: 0,
             backoff: retry_backoff(),
@@ -170,26 +173,23 @@ impl ObserverTask {
         if session.cuts_at_watch >= CUTS_BEFORE_FALLBACK {
             session.watching = WatchStyle::OneShot;
         }
-        let begun = ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await;
-        let end = match begun {
-            Err(gone) => return gone.into(),
-            Ok(Ok(connection)) => {
-                session.cuts_at_watch = 0;
-                connection.run().await
-            }
-            Ok(Err(Error::Unimplemented)) => {
-                session.watching = WatchStyle::OneShot;
-                match ConnectionRun::begin(client, &mut self.follower, &mut self.outbox, session.watching).await {
-                    Err(gone) => return gone.into(),
-                    Ok(Err(error)) => return error.into(),
-                    Ok(Ok(connection)) => connection.run().await,
-                }
-            }
-            Ok(Err(error)) => {
+        let mut followed = self.follow(client, session).await;
+        if followed.as_ref().is_err_and(|error| *error == Error::Unimplemented) {
+            session.watching = WatchStyle::OneShot;
+            followed = self.follow(client, session).await;
+        }
+        let end = match followed {
+            Ok(end) => end,
+            Err(error) => {
                 session.cuts_at_watch += 1;
                 return error.into();
             }
         };
+        let read_together = session.scheduler.reads_together();
+        session.scheduler.cut();
+        if read_together && !session.scheduler.reads_together() {
+            tracing::info!("the server cuts the connection at multiRead: nodes are read one by one");
+        }
         if self.follower.is_counting() {
             session.cuts_at_count += 1;
             if session.cuts_at_count >= CUTS_BEFORE_FALLBACK {
@@ -197,6 +197,20 @@ impl ObserverTask {
             }
         }
         end
+    }
+
+    /// Sets the watches and follows what happens. An error is the server's answer to the watches.
+    async fn follow(&mut self, client: &Client, session: &mut SessionRun) -> Result<ConnectionEnd, Error> {
+        let (follower, outbox) = (&mut self.follower, &mut self.outbox);
+        let begun = ConnectionRun::begin(client, follower, &mut session.scheduler, outbox, session.watching);
+        match begun.await {
+            Err(gone) => Ok(gone.into()),
+            Ok(Err(error)) => Err(error),
+            Ok(Ok(connection)) => {
+                session.cuts_at_watch = 0;
+                Ok(connection.run().await)
+            }
+        }
     }
 
     /// Waits until there is a connection again; the state of a session that ends before that. When it takes long, says why.

@@ -6,18 +6,20 @@ use std::task::{Context, Poll};
 
 use futures::future::BoxFuture;
 use zookeeper_client::{
-    AddWatchMode, Client, Error, EventType, OneshotWatcher, PersistentWatcher, SessionState, Stat, WatchedEvent,
+    AddWatchMode, Client, Error, EventType, MultiReadResult, OneshotWatcher, PersistentWatcher, SessionState, Stat,
+    WatchedEvent,
 };
 
 use super::follow::{NodeEvent, NodeRead, ReadAnswer, WatchStyle};
+use super::schedule::ReadRequest;
 use crate::zk::stat_of;
 use crate::znode::{Node, NodeData, ZnodePath, Zxid};
 
-/// The answer to a read, and the one-shot watch that it set.
+/// The answers to a request, and the one-shot watch that it set.
 pub(super) struct Answered {
-    pub(super) read: NodeRead,
-    /// An error is one of the connection, not of the node.
-    pub(super) answer: Result<ReadAnswer, Error>,
+    pub(super) request: ReadRequest,
+    /// One for each of its reads, in their order. An error is one of the connection or of the request, not of a node.
+    pub(super) answers: Result<Vec<ReadAnswer>, Error>,
     pub(super) watcher: Option<OneshotWatcher>,
 }
 
@@ -30,45 +32,128 @@ pub(super) enum WatchDelivery {
     Session(SessionState),
 }
 
-/// Sends a read. With recursive watches the request is on its way when this returns, and so in the order of the calls.
+/// Sends a request. With recursive watches it is on its way when this returns, and so in the order of the calls.
 ///
 /// `awaited` reads a missing node again when it comes into being, with one-shot watches.
 pub(super) fn send(
     client: &Client,
-    read: NodeRead,
+    request: ReadRequest,
     watching: WatchStyle,
     awaited: bool,
-) -> BoxFuture<'static, Answered> {
-    match (&read, watching) {
-        (NodeRead::Node(path), _) => {
-            let reply = client.get_data(path.as_str());
+) -> BoxFuture<'_, Answered> {
+    match &request.reads[..] {
+        [NodeRead::List(path)] if watching == WatchStyle::OneShot => {
+            let path = path.clone();
             Box::pin(async move {
-                let answer = reply.await.map(|(data, stat)| ReadAnswer::Node(node(&data, &stat)));
-                Answered { read, answer: judge(answer), watcher: None }
+                let (answer, watcher) = list_and_watch(client, &path, awaited).await;
+                Answered { request, answers: judge(answer).map(|answer| vec![answer]), watcher }
             })
         }
-        (NodeRead::List(path), WatchStyle::Recursive) => {
-            let reply = client.get_children(path.as_str());
+        [read] => {
+            let answer = send_single(client, read);
             Box::pin(async move {
-                let answer = reply.await.map(|(names, stat)| ReadAnswer::Children(names, stat_of(&stat)));
-                Answered { read, answer: judge(answer), watcher: None }
+                Answered { request, answers: judge(answer.await).map(|answer| vec![answer]), watcher: None }
             })
         }
-        (NodeRead::List(path), WatchStyle::OneShot) => {
-            let (client, path) = (client.clone(), path.clone());
-            Box::pin(async move {
-                let (answer, watcher) = list_and_watch(&client, &path, awaited).await;
-                Answered { read, answer: judge(answer), watcher }
-            })
-        }
-        (NodeRead::Count(path), _) => {
-            let reply = client.count_descendants_number(path.as_str());
-            Box::pin(async move {
-                let answer = reply.await.map(ReadAnswer::Descendants);
-                Answered { read, answer: judge(answer), watcher: None }
-            })
+        reads => {
+            let answers = send_multiple(client, reads);
+            Box::pin(async move { Answered { request, answers: answers.await, watcher: None } })
         }
     }
+}
+
+fn send_single<'a>(client: &'a Client, read: &NodeRead) -> BoxFuture<'a, Result<ReadAnswer, Error>> {
+    match read {
+        NodeRead::Node(path) => {
+            let reply = client.get_data(path.as_str());
+            Box::pin(async move { reply.await.map(|(data, stat)| ReadAnswer::Node(node(&data, &stat))) })
+        }
+        NodeRead::List(path) => {
+            let reply = client.get_children(path.as_str());
+            Box::pin(async move { reply.await.map(|(names, stat)| ReadAnswer::Children(names, stat_of(&stat))) })
+        }
+        NodeRead::Count(path) => {
+            let reply = client.count_descendants_number(path.as_str());
+            Box::pin(async move { reply.await.map(ReadAnswer::Descendants) })
+        }
+    }
+}
+
+/// Sends several reads as one request.
+///
+/// The children come before their parent's stat. The server does one operation after the other and others' changes between
+/// them: a stat that is newer than the children claims less than it could, one that is older could hide a deletion.
+fn send_multiple<'a>(client: &'a Client, reads: &[NodeRead]) -> BoxFuture<'a, Result<Vec<ReadAnswer>, Error>> {
+    let mut reader = client.new_multi_reader();
+    let mut expected = Vec::with_capacity(reads.len());
+    for read in reads {
+        // A path that cannot be sent is refused with the first operation, and the second is not added.
+        let added = match read {
+            NodeRead::Node(path) => reader.add_get_data(path.as_str()).map(|()| Expected::Node),
+            NodeRead::List(path) => reader
+                .add_get_children(path.as_str())
+                .and_then(|()| reader.add_get_data(path.as_str()))
+                .map(|()| Expected::Listing),
+            NodeRead::Count(_) => Err(Error::Unimplemented),
+        };
+        expected.push(added.unwrap_or_else(Expected::NotSent));
+    }
+    let reply = reader.commit();
+    Box::pin(async move { read_results(expected, reply.await?) })
+}
+
+/// What the results of a request hold for one of its reads.
+enum Expected {
+    Node,
+    Listing,
+    NotSent(Error),
+}
+
+/// Puts the results of a request together to one answer for each read. An error of one operation is the answer to its read.
+fn read_results(expected: Vec<Expected>, results: Vec<MultiReadResult>) -> Result<Vec<ReadAnswer>, Error> {
+    let mut results = results.into_iter();
+    let mut answers = Vec::with_capacity(expected.len());
+    for expected in expected {
+        let answer = match expected {
+            Expected::NotSent(error) => Err(error),
+            Expected::Node => match results.next() {
+                Some(MultiReadResult::Data { data, stat }) => Ok(ReadAnswer::Node(node(&data, &stat))),
+                other => Err(failed(other)?),
+            },
+            Expected::Listing => match (results.next(), results.next()) {
+                (Some(MultiReadResult::Children { children }), Some(MultiReadResult::Data { stat, .. })) => {
+                    Ok(ReadAnswer::Children(children, stat_of(&stat)))
+                }
+                (Some(MultiReadResult::Children { .. }), other) | (other, _) => Err(failed(other)?),
+            },
+        };
+        answers.push(judge(answer)?);
+    }
+    if results.next().is_some() { Err(OUT_OF_STEP) } else { Ok(answers) }
+}
+
+/// The results are not those of what was asked for.
+const OUT_OF_STEP: Error = Error::UnmarshalError { entity: "results", reason: &"they are not those of the request" };
+
+/// The error of one operation.
+fn failed(result: Option<MultiReadResult>) -> Result<Error, Error> {
+    match result {
+        Some(MultiReadResult::Error { err }) => Ok(err),
+        _ => Err(OUT_OF_STEP),
+    }
+}
+
+/// Whether the connection or the session is over, whatever was asked.
+pub(super) fn ends_connection(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::ConnectionLoss
+            | Error::SessionExpired
+            | Error::SessionMoved
+            | Error::AuthFailed
+            | Error::ClientClosed
+            | Error::Throttled
+    )
 }
 
 async fn list_and_watch(

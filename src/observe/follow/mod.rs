@@ -166,11 +166,16 @@ impl Follower {
         self.pending.is_counting()
     }
 
-    /// The next read to issue; `None` while as many are under way as may be, or when there is none.
-    pub(super) fn next_read(&mut self) -> Option<NodeRead> {
-        let read = self.pending.issue();
+    /// The next read to issue; `None` when there is none, or when `takes` refuses it: then it waits on.
+    pub(super) fn next_read(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
+        let read = self.pending.issue(takes);
         self.finish_walk();
         read
+    }
+
+    /// How many single nodes and how many listings wait to be issued, some of which will not be issued.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        self.pending.waiting()
     }
 
     /// What was found since this was last asked, in order.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
+use crate::observe::schedule::{ReadRequest, ReadScheduler};
 use crate::queue::Change;
 use crate::recipe::{Classifier, Role};
 use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
@@ -33,12 +34,13 @@ enum Item {
     /// With the number of the one-shot watch that fired, if it was one.
     Event(NodeEvent, ZnodePath, Option<u64>),
     /// With the number of the one-shot watch that was set, if one was.
-    Answer(NodeRead, ReadAnswer, Option<u64>),
+    Answer(ReadRequest, Vec<ReadAnswer>, Option<u64>),
 }
 
 /// The tree, the wire and the client.
 pub(super) struct Model {
     pub(super) follower: Follower,
+    pub(super) scheduler: ReadScheduler,
     watching: WatchStyle,
     nodes: BTreeMap<ZnodePath, (i64, i64, bool)>,
     zxid: i64,
@@ -46,15 +48,20 @@ pub(super) struct Model {
     /// One-shot watches on the server.
     watches: BTreeMap<ZnodePath, u64>,
     next_watch: u64,
-    /// Sent by the client, not seen by the server.
-    requests: VecDeque<NodeRead>,
+    /// Sent by the client, not answered by the server.
+    requests: VecDeque<ReadRequest>,
+    /// The operations of the first of them that the server has done.
+    done: Vec<ReadAnswer>,
+    /// The children that were looked up of the node whose stat comes next.
+    names: Option<Option<Vec<String>>>,
     wire: VecDeque<Item>,
     events: VecDeque<(NodeEvent, ZnodePath, Option<u64>)>,
-    answers: Vec<(NodeRead, ReadAnswer, Option<u64>)>,
+    answers: Vec<(ReadRequest, Vec<ReadAnswer>, Option<u64>)>,
     armed: BTreeSet<u64>,
     /// Names that a server gave out and does not give again.
     spent: BTreeSet<ZnodePath>,
     pub(super) reads: usize,
+    pub(super) sent: usize,
     pub(super) seen: BTreeMap<ZnodePath, Node>,
     pub(super) listed: BTreeSet<ZnodePath>,
     unconfirmed: BTreeSet<ZnodePath>,
@@ -66,6 +73,7 @@ impl Model {
         let roots: Vec<ZnodePath> = roots.iter().map(|root| path(root)).collect();
         let mut model = Self {
             follower: Follower::new(&roots, &[]),
+            scheduler: ReadScheduler::default(),
             watching,
             nodes: BTreeMap::from([(path("/"), (0, 0, false))]),
             zxid: 0,
@@ -73,17 +81,23 @@ impl Model {
             watches: BTreeMap::new(),
             next_watch: 0,
             requests: VecDeque::new(),
+            done: Vec::new(),
+            names: None,
             wire: VecDeque::new(),
             events: VecDeque::new(),
             answers: Vec::new(),
             armed: BTreeSet::new(),
             spent: BTreeSet::new(),
             reads: 0,
+            sent: 0,
             seen: BTreeMap::new(),
             listed: BTreeSet::new(),
             unconfirmed: BTreeSet::new(),
             changes: Vec::new(),
         };
+        if watching == WatchStyle::OneShot {
+            model.scheduler.read_one_by_one();
+        }
         model.reconnect();
         model
     }
@@ -98,7 +112,10 @@ impl Model {
 
     pub(super) fn cut(&mut self) {
         self.connected = false;
+        self.scheduler.cut();
         self.requests.clear();
+        self.done.clear();
+        self.names = None;
         self.wire.clear();
         self.events.clear();
         self.answers.clear();
@@ -162,21 +179,44 @@ impl Model {
         }
     }
 
-    /// The server takes up to that many requests.
+    /// The server does up to that many operations. Others may change the tree between those of one request, also between the
+    /// children of a node and its stat.
     pub(super) fn serve(&mut self, count: usize) {
         for _ in 0..count {
-            let Some(read) = self.requests.pop_front() else { return };
+            let Some(request) = self.requests.front() else { return };
+            let read = request.reads[self.done.len()].clone();
+            let together = request.reads.len() > 1;
+            if together && matches!(read, NodeRead::List(_)) && self.names.is_none() {
+                self.names = Some(match self.look(&read) {
+                    ReadAnswer::Children(names, _) => Some(names),
+                    _ => None,
+                });
+                continue;
+            }
+            let answer = match (self.names.take(), self.look(&read)) {
+                (None, answer) => answer,
+                (Some(Some(names)), ReadAnswer::Children(_, stat)) => ReadAnswer::Children(names, stat),
+                (Some(_), _) => ReadAnswer::NoNode,
+            };
             self.reads += 1;
-            let answer = self.look(&read);
-            let awaits = matches!(read, NodeRead::List(_)) && self.follower.roots().contains(read.path());
-            let sets_watch = self.watching == WatchStyle::OneShot
-                && (matches!(answer, ReadAnswer::Children(..)) || (awaits && answer == ReadAnswer::NoNode));
-            let watch = sets_watch.then(|| {
-                self.next_watch += 1;
-                *self.watches.entry(read.path().clone()).or_insert(self.next_watch)
-            });
-            self.wire.push_back(Item::Answer(read, answer, watch));
+            let watch = self.set_watch(&read, &answer);
+            self.done.push(answer);
+            if self.requests.front().is_some_and(|request| request.reads.len() == self.done.len())
+                && let Some(request) = self.requests.pop_front()
+            {
+                self.wire.push_back(Item::Answer(request, std::mem::take(&mut self.done), watch));
+            }
         }
+    }
+
+    fn set_watch(&mut self, read: &NodeRead, answer: &ReadAnswer) -> Option<u64> {
+        let awaits = matches!(read, NodeRead::List(_)) && self.follower.roots().contains(read.path());
+        let sets_watch = self.watching == WatchStyle::OneShot
+            && (matches!(answer, ReadAnswer::Children(..)) || (awaits && *answer == ReadAnswer::NoNode));
+        sets_watch.then(|| {
+            self.next_watch += 1;
+            *self.watches.entry(read.path().clone()).or_insert(self.next_watch)
+        })
     }
 
     fn look(&self, read: &NodeRead) -> ReadAnswer {
@@ -202,7 +242,7 @@ impl Model {
         for _ in 0..count {
             match self.wire.pop_front() {
                 Some(Item::Event(event, at, watch)) => self.events.push_back((event, at, watch)),
-                Some(Item::Answer(read, answer, watch)) => self.answers.push((read, answer, watch)),
+                Some(Item::Answer(request, answers, watch)) => self.answers.push((request, answers, watch)),
                 None => return,
             }
         }
@@ -228,15 +268,19 @@ impl Model {
         if self.watching == WatchStyle::Recursive {
             self.handle_events();
         }
-        let (read, answer, watch) = self.answers.remove(which % self.answers.len());
-        self.follower.answer(&read, answer);
+        let (request, answers, watch) = self.answers.remove(which % self.answers.len());
+        self.scheduler.answered(&request, answers.iter());
+        for (read, answer) in request.reads.iter().zip(answers) {
+            self.follower.answer(read, answer);
+        }
         self.armed.extend(watch);
         self.pump();
     }
 
     fn pump(&mut self) {
-        while let Some(read) = self.follower.next_read() {
-            self.requests.push_back(read);
+        while let Some(request) = self.scheduler.next(&mut self.follower) {
+            self.requests.push_back(request);
+            self.sent += 1;
         }
         for change in self.follower.take_changes() {
             self.apply(&change);

@@ -7,10 +7,6 @@ use rustc_hash::FxHashMap;
 use super::NodeRead;
 use crate::znode::ZnodePath;
 
-/// Reads under way at the same time. Enough to keep a server busy over a slow line; few enough that it can answer others
-/// between.
-pub(super) const MAX_READS_UNDER_WAY: usize = 256;
-
 /// How far a read is, and what it is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum ReadState {
@@ -54,7 +50,6 @@ pub(super) struct PendingReads {
     /// Not issued: listings and counts. The last one first, so that what waits grows with the depth of the
     /// tree and not with its width.
     lists: Vec<NodeRead>,
-    under_way: usize,
     /// How many of the entries belong to the walk.
     of_walk: usize,
     /// Counts in all, for they are few.
@@ -140,24 +135,29 @@ impl PendingReads {
         }
     }
 
-    /// The next read to send, single nodes before listings.
-    pub(super) fn issue(&mut self) -> Option<NodeRead> {
-        while self.under_way < MAX_READS_UNDER_WAY {
-            let read = self.nodes.pop_front().or_else(|| self.lists.pop())?;
-            match self.entries.get_mut(&read) {
-                Some(entry) if entry.state == ReadState::Waiting => {
-                    entry.state = ReadState::UnderWay;
-                    self.under_way += 1;
-                    return Some(read);
-                }
-                Some(entry) => {
-                    let entry = *entry;
-                    self.remove(&read, entry);
-                }
-                None => {}
+    /// The next read to send, single nodes before listings. When `takes` refuses it, it waits on.
+    pub(super) fn issue(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
+        self.drop_void();
+        let read = self.nodes.front().or(self.lists.last()).filter(|read| takes(read)).cloned()?;
+        if self.nodes.pop_front().is_none() {
+            self.lists.pop();
+        }
+        self.entries.entry(read.clone()).or_default().state = ReadState::UnderWay;
+        Some(read)
+    }
+
+    /// Takes out what need not be sent any more, up to the next read to send.
+    fn drop_void(&mut self) {
+        while let Some(read) = self.nodes.front().or(self.lists.last()) {
+            let entry = self.entries.get(read).copied();
+            if entry.is_some_and(|entry| entry.state == ReadState::Waiting) {
+                return;
+            }
+            let Some(read) = self.nodes.pop_front().or_else(|| self.lists.pop()) else { return };
+            if let Some(entry) = entry {
+                self.remove(&read, entry);
             }
         }
-        None
     }
 
     /// Closes a read that was answered and returns what was noted of it. When it is to be sent again, it is asked for anew.
@@ -165,7 +165,6 @@ impl PendingReads {
     pub(super) fn close(&mut self, read: &NodeRead) -> Option<PendingRead> {
         let entry =
             *self.entries.get(read).filter(|entry| matches!(entry.state, ReadState::UnderWay | ReadState::Stale))?;
-        self.under_way -= 1;
         self.remove(read, entry);
         // The walk does not wait for it: what an event asked for is about a node that is newer than the walk.
         if entry.again {
@@ -189,10 +188,9 @@ impl PendingReads {
         !self.counts.is_empty()
     }
 
-    /// Reads under way.
-    #[cfg(test)]
-    pub(super) fn under_way(&self) -> usize {
-        self.under_way
+    /// Single nodes and listings that wait to be sent, some of which need not be sent any more.
+    pub(super) fn waiting(&self) -> (usize, usize) {
+        (self.nodes.len(), self.lists.len())
     }
 
     /// The entry of a read, which is made and queued when there is none.

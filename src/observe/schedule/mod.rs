@@ -1,0 +1,224 @@
+//! Which reads go into one request: the part of the observer that knows what requests cost, and no client and no clock.
+//!
+//! [`ReadScheduler`] takes reads out of a [`Follower`] and makes requests of them. Its rules:
+//!
+//! **Together.** One request (`multiRead`) takes as many reads as wait, at most [`MAX_OPERATIONS`] operations, and as many as will
+//! not weigh more than [`MAX_REQUEST_WEIGHT`] in the reply. What replies weigh is learned from those that came
+//! ([`ExpectedWeights`]); of nodes of which nothing is known the first requests take few.
+//!
+//! **Under way.** At most [`MAX_REQUESTS_UNDER_WAY`] requests are under way, and no more of them than the bound on the bytes
+//! of their replies allows. A request that is not full waits while others are under way, for more reads to join it.
+//!
+//! **One by one.** Where the server does not know `multiRead`, each read is a request of its own, and
+//! [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way at most.
+//!
+//! **Cuts.** A connection that is cut while such a request is under way may have been cut because of it: by a server that does not know it,
+//! or since the reply was too large to be taken. So each such cut halves the number of operations of a request, each complete reading
+//! doubles it again, and when [`CUTS_BEFORE_SINGLE_READS`] come in a row and no such request was ever answered, reads go
+//! one by one.
+
+mod weight;
+
+#[cfg(test)]
+mod tests;
+
+use self::weight::ExpectedWeights;
+use super::follow::{Follower, NodeRead, ReadAnswer};
+
+/// The bound on what the replies under way are expected to weigh, in bytes: 16 MiB.
+pub(super) const MAX_WEIGHT_UNDER_WAY: u64 = 16 << 20;
+
+/// What one reply is expected to weigh at most, in bytes: 2 MiB.
+const MAX_REQUEST_WEIGHT: u64 = 2 << 20;
+
+/// Requests under way at the same time: enough to keep a server busy over a slow line.
+const MAX_REQUESTS_UNDER_WAY: usize = 8;
+
+/// With so many requests under way, one that is not full waits for more reads.
+const ENOUGH_UNDER_WAY: usize = 2;
+
+/// Operations in one request. Few enough that the server, which does them in one go, can answer others soon.
+const MAX_OPERATIONS: usize = 256;
+
+/// The same where each read is a request.
+const MAX_SINGLE_READS_UNDER_WAY: usize = 256;
+
+/// How often in a row a connection may be cut while a request for several reads is under way, before they are given up.
+const CUTS_BEFORE_SINGLE_READS: u32 = 3;
+
+/// What becomes one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct ReadRequest {
+    /// At least one. A count stands alone.
+    pub(super) reads: Vec<NodeRead>,
+    /// What its reply is expected to weigh, in bytes.
+    weight: u64,
+}
+
+impl ReadRequest {
+    /// Whether it asks for several reads.
+    pub(super) fn is_multiple(&self) -> bool {
+        self.reads.len() > 1
+    }
+}
+
+/// Makes requests of reads. See the [module](self).
+#[derive(Debug)]
+pub(super) struct ReadScheduler {
+    /// Whether the server may know requests for several reads.
+    together: bool,
+    /// Whether this server has answered such a request.
+    proven: bool,
+    cuts: u32,
+    max_operations: usize,
+    expected: ExpectedWeights,
+    under_way: usize,
+    multiple_under_way: usize,
+    weight_under_way: u64,
+}
+
+impl Default for ReadScheduler {
+    fn default() -> Self {
+        Self {
+            together: true,
+            proven: false,
+            cuts: 0,
+            max_operations: MAX_OPERATIONS,
+            expected: ExpectedWeights::default(),
+            under_way: 0,
+            multiple_under_way: 0,
+            weight_under_way: 0,
+        }
+    }
+}
+
+impl ReadScheduler {
+    /// Whether several reads go into one request.
+    pub(super) fn reads_together(&self) -> bool {
+        self.together
+    }
+
+    /// From here on each read is a request of its own.
+    pub(super) fn read_one_by_one(&mut self) {
+        self.together = false;
+    }
+
+    /// All that was under way is dropped, and everything is read anew: nothing is known of what replies weigh.
+    pub(super) fn begin(&mut self) {
+        self.expected = ExpectedWeights::default();
+        (self.under_way, self.multiple_under_way, self.weight_under_way) = (0, 0, 0);
+    }
+
+    /// The connection was cut.
+    pub(super) fn cut(&mut self) {
+        if self.multiple_under_way > 0 {
+            self.cuts += 1;
+            self.max_operations = (self.max_operations / 2).max(2);
+            self.together &= self.proven || self.cuts < CUTS_BEFORE_SINGLE_READS;
+        }
+        self.begin();
+    }
+
+    /// Everything was read on one connection.
+    pub(super) fn synced(&mut self) {
+        self.cuts = 0;
+        self.max_operations = (self.max_operations * 2).min(MAX_OPERATIONS);
+    }
+
+    /// The next request to send; `None` when there is nothing to read, or when it has to wait for answers.
+    pub(super) fn next(&mut self, follower: &mut Follower) -> Option<ReadRequest> {
+        if self.together { self.next_together(follower) } else { self.next_single(follower) }
+    }
+
+    fn next_single(&mut self, follower: &mut Follower) -> Option<ReadRequest> {
+        if self.under_way >= MAX_SINGLE_READS_UNDER_WAY {
+            return None;
+        }
+        let read = follower.next_read(|_| true)?;
+        let request = ReadRequest { weight: self.expected.of(&read), reads: vec![read] };
+        self.sent(&request);
+        Some(request)
+    }
+
+    fn next_together(&mut self, follower: &mut Follower) -> Option<ReadRequest> {
+        let room = MAX_WEIGHT_UNDER_WAY.saturating_sub(self.weight_under_way);
+        if self.under_way >= MAX_REQUESTS_UNDER_WAY || (self.under_way >= ENOUGH_UNDER_WAY && !self.fills(follower)) {
+            return None;
+        }
+        let bound = MAX_REQUEST_WEIGHT.min(room);
+        let (mut reads, mut operations, mut weight) = (Vec::new(), 0, 0);
+        loop {
+            let read = follower.next_read(|read| {
+                let (more, heavier) = (operations + operations_of(read), weight + self.expected.of(read));
+                match reads.is_empty() {
+                    // What is heavier than all that may be under way is read alone.
+                    true => heavier <= room || self.under_way == 0,
+                    false => !is_count(read) && more <= self.max_operations && heavier <= bound,
+                }
+            });
+            let Some(read) = read else { break };
+            operations += operations_of(&read);
+            weight += self.expected.of(&read);
+            let stands_alone = is_count(&read);
+            reads.push(read);
+            if stands_alone {
+                break;
+            }
+        }
+        let request = ReadRequest { reads, weight };
+        (!request.reads.is_empty()).then(|| {
+            self.sent(&request);
+            request
+        })
+    }
+
+    /// Whether enough reads wait for a full request.
+    fn fills(&self, follower: &Follower) -> bool {
+        let (nodes, lists) = follower.waiting();
+        let weight = nodes as u64 * self.expected.node() + lists as u64 * self.expected.listing();
+        nodes + 2 * lists >= self.max_operations || weight >= MAX_REQUEST_WEIGHT
+    }
+
+    /// A request is sent.
+    fn sent(&mut self, request: &ReadRequest) {
+        self.under_way += 1;
+        self.multiple_under_way += usize::from(request.is_multiple());
+        self.weight_under_way += request.weight;
+    }
+
+    /// A request was answered, with these answers.
+    pub(super) fn answered<'a>(&mut self, request: &ReadRequest, answers: impl Iterator<Item = &'a ReadAnswer>) {
+        self.closed(request);
+        self.proven |= request.is_multiple();
+        self.expected.learn(answers);
+    }
+
+    /// A request for several reads was refused as a whole. Gives its reads as requests of their own, which must be sent.
+    pub(super) fn refused(&mut self, request: ReadRequest) -> Vec<ReadRequest> {
+        self.closed(&request);
+        let single = request.reads.into_iter().map(|read| {
+            let single = ReadRequest { weight: self.expected.of(&read), reads: vec![read] };
+            self.sent(&single);
+            single
+        });
+        single.collect()
+    }
+
+    fn closed(&mut self, request: &ReadRequest) {
+        self.under_way = self.under_way.saturating_sub(1);
+        self.multiple_under_way = self.multiple_under_way.saturating_sub(usize::from(request.is_multiple()));
+        self.weight_under_way = self.weight_under_way.saturating_sub(request.weight);
+    }
+}
+
+fn is_count(read: &NodeRead) -> bool {
+    matches!(read, NodeRead::Count(_))
+}
+
+/// How many operations a read is within a request for several. The stat does not come with a listing: that is the second.
+fn operations_of(read: &NodeRead) -> usize {
+    match read {
+        NodeRead::Node(_) | NodeRead::Count(_) => 1,
+        NodeRead::List(_) => 2,
+    }
+}
