@@ -129,7 +129,8 @@ impl<'a> TableAt<'a> {
     /// Who a contender is, in a sentence; of who has no session and no name, how its node is called.
     pub(super) fn who(&self, contender: &Contender) -> String {
         let client = self.identity(contender);
-        if client == ClientIdentity::default() { short_node(&contender.node) } else { client.in_sentence(self.now) }
+        let nobody = ClientIdentity { unread: client.unread, ..ClientIdentity::default() };
+        if client == nobody { short_node(&contender.node) } else { client.in_sentence(self.now) }
     }
 
     /// Who a session is, in a sentence.
@@ -139,7 +140,10 @@ impl<'a> TableAt<'a> {
 
     /// Whether a contender's owner lives, and how long its session still has while it has no connection or is silent.
     pub fn owner_of(&self, contender: &Contender) -> (OwnerState, Option<Duration>) {
-        let Some(session) = contender.session else { return (OwnerState::Ownerless, None) };
+        let Some(session) = contender.session else {
+            let owner = if contender.is_read() { OwnerState::Ownerless } else { OwnerState::Unknown };
+            return (owner, None);
+        };
         self.owner_state(session, contender.contends_since(self.table.clock_ahead_ms()))
     }
 

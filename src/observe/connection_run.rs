@@ -1,7 +1,10 @@
 //! What is under way on one connection of the observer's session.
 
+use std::time::Duration;
+
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::time::{Instant, sleep_until};
 use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
 
 use super::follow::{Follower, WatchStyle};
@@ -62,6 +65,9 @@ pub(super) struct ConnectionRun<'a> {
     watchers: RecursiveWatches,
     armed: FuturesUnordered<Armed>,
     reads: FuturesUnordered<BoxFuture<'a, Answered>>,
+    began: Instant,
+    /// When reads that wait may be sent; `None` while nothing waits for that.
+    wakes_at: Option<Duration>,
 }
 
 impl<'a> ConnectionRun<'a> {
@@ -99,7 +105,19 @@ impl<'a> ConnectionRun<'a> {
             },
         };
         let (armed, reads) = (FuturesUnordered::new(), FuturesUnordered::new());
-        Ok(Ok(Self { client, follower, scheduler, outbox, watching, states, watchers, armed, reads }))
+        Ok(Ok(Self {
+            client,
+            follower,
+            scheduler,
+            outbox,
+            watching,
+            states,
+            watchers,
+            armed,
+            reads,
+            began: Instant::now(),
+            wakes_at: None,
+        }))
     }
 
     /// Reads everything and follows what happens, until the connection is cut.
@@ -122,6 +140,7 @@ impl<'a> ConnectionRun<'a> {
         if self.outbox.is_overflown() || self.follower.waiting_for_events() > MAX_QUEUED_READS {
             return self.start_over().await;
         }
+        let wakes_at = self.began + self.wakes_at.unwrap_or_default();
         tokio::select! {
             biased;
             sent = self.outbox.send(), if !self.outbox.is_empty() => Ok(sent?),
@@ -135,14 +154,22 @@ impl<'a> ConnectionRun<'a> {
                 self.handle_waiting()?;
                 self.take(answered)
             }
+            () = sleep_until(wakes_at), if self.wakes_at.is_some() => Ok(()),
         }
     }
 
     /// Sends the reads that may be sent, and hands on what was found.
     fn issue(&mut self) {
+        self.wakes_at = None;
         while self.outbox.has_room() {
-            let Some(request) = self.scheduler.next(self.follower) else { break };
+            let Some(request) = self.scheduler.next(self.follower, self.began.elapsed()) else {
+                self.wakes_at = self.scheduler.wakes_at();
+                break;
+            };
             self.send(request);
+        }
+        if self.follower.waiting() != (0, 0) {
+            self.follower.report_unread();
         }
         for change in self.follower.take_changes() {
             self.outbox.push(change);

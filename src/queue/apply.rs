@@ -34,6 +34,7 @@ impl LockTable {
             Change::Surveyed { view } => self.surveyed(view),
             Change::Unreadable { path, why } => {
                 self.lease_unreadable(&path, now, &mut out);
+                self.drop_unread(&path, now, &mut out);
                 self.refused = true;
                 self.unreadable.insert(path, why);
             }
@@ -87,6 +88,7 @@ impl LockTable {
     fn appeared(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         if !Classifier::is_hint(path) {
             self.lease_announced(path, now, out);
+            self.contender_created(path, now, out);
             return;
         }
         self.hint_epochs.insert(path.clone(), self.epoch);
@@ -97,7 +99,6 @@ impl LockTable {
 
     fn seen(&mut self, path: &ZnodePath, node: Node, now: Timestamp, out: &mut Vec<Happening>) {
         self.unreadable.remove(path);
-        let known = self.node(path);
         let place = self
             .classifier
             .classify(path)
@@ -105,11 +106,16 @@ impl LockTable {
         let Some(place) = place else {
             self.lease_unreadable(path, now, out);
             self.note_maximum(path, &node);
-            if let Some((id, slot)) = known {
+            self.drop_unread(path, now, out);
+            if let Some((id, slot)) = self.node(path) {
                 self.remove(path, id, slot, now, out);
             }
             return;
         };
+        let known = self.node(path);
+        if known.is_some_and(|at| self.is_unread(at)) {
+            return self.unread_is_read(path, &place, node, now, out);
+        }
         if let Some((id, slot)) = known {
             let Some(contender) = self.locks.get_mut(&id).and_then(|lock| lock.contender_mut(slot as usize)) else {
                 return;

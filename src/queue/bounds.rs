@@ -135,7 +135,8 @@ impl LockTable {
 
     fn transaction_times(&self) -> TransactionTimes {
         let contenders = self.locks.values().flat_map(|lock| lock.contenders.iter());
-        let created = contenders.map(|(_, contender)| (contender.czxid, contender.created_at));
+        let read = contenders.filter(|(_, contender)| contender.is_read());
+        let created = read.map(|(_, contender)| (contender.czxid, contender.created_at));
         let parents = self.parents.values().filter_map(|parent| parent.listed);
         TransactionTimes::new(created.chain(parents.map(|node| (node.czxid, node.created_at))).collect())
     }

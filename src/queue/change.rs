@@ -32,7 +32,8 @@ pub enum Change {
     },
     /// A node exists that was not read, and its mere presence says something: of a hint
     /// ([`Classifier::is_hint`](crate::recipe::Classifier::is_hint)), what its neighbours are; of a semaphore's lease, which is read next,
-    /// that a contender which leaves the queue after this may have it.
+    /// that a contender which leaves the queue after this may have it; of any other
+    /// contender, that it is there, though its node is read later or, when it is soon gone, never.
     Appeared {
         /// Its path.
         path: ZnodePath,

@@ -28,8 +28,10 @@ pub struct ClientIdentity {
     pub address: Option<Arc<str>>,
     /// When the connection was last listed, by this machine's clock; `None` while it is, and without an address.
     pub last_listed: Option<Timestamp>,
-    /// Its session; `None` when no session owns the node.
+    /// Its session; `None` when no session owns the node, or when it was not read.
     pub session: Option<SessionId>,
+    /// Whether the node was not [read](Contender::is_read), so that nothing else can be known.
+    pub unread: bool,
 }
 
 impl ClientIdentity {
@@ -54,13 +56,13 @@ impl ClientIdentity {
     /// As far as a contender's node tells.
     pub(super) fn of_node(contender: &Contender) -> Self {
         let name = Self::name_in(contender.data.bytes()).map(Arc::from);
-        Self { name, session: contender.session, ..Self::default() }
+        Self { name, session: contender.session, unread: !contender.is_read(), ..Self::default() }
     }
 
     /// For a sentence: `worker-3 (10.0.4.17:51586)`, `10.0.4.17:51586` or `session 0x1b`. A client that is no longer connected is
     /// `worker-3 (was 10.0.4.17:51586 until 12s ago)`.
     pub fn in_sentence(&self, now: Timestamp) -> String {
-        let session = || self.session.map_or_else(|| "no session".to_owned(), |session| format!("session {session}"));
+        let session = || self.session.map_or_else(|| self.nobody().to_owned(), |session| format!("session {session}"));
         let address = self.address.as_deref().map(escaped);
         let was = self.last_listed.map(|at| format!("until {} ago", duration(now.since(at))));
         match (self.telling_name().map(escaped), address, was) {
@@ -75,7 +77,8 @@ impl ClientIdentity {
 
     /// What follows a node's name in a sentence: ` of worker-3 (10.0.4.17:51586)`; empty when nobody is known.
     pub fn behind_node(&self, now: Timestamp) -> String {
-        if *self == Self::default() { String::new() } else { format!(" of {}", self.in_sentence(now)) }
+        let nobody = Self { unread: self.unread, ..Self::default() };
+        if *self == nobody { String::new() } else { format!(" of {}", self.in_sentence(now)) }
     }
 
     /// For a line beside one that has the session: `worker-3 (10.0.4.17:51586)`, `worker-3`, `was 10.0.4.17:51586 until 21:18:12`;
@@ -92,6 +95,11 @@ impl ClientIdentity {
         }
     }
 
+    /// What stands in place of a session.
+    fn nobody(&self) -> &'static str {
+        if self.unread { "not read yet" } else { "no session" }
+    }
+
     /// For a table, in so many columns: what does not fit as a whole gives way, the least telling first. Of what is cut the end stays,
     /// since the ends of names and addresses tell instances apart. What was the address stands behind `was`.
     pub fn fit(&self, columns: usize, charset: Charset) -> String {
@@ -102,7 +110,7 @@ impl ClientIdentity {
         });
         let mut parts = self.telling_name().map(str::to_owned).into_iter().chain(address);
         let Some(first) = parts.next() else {
-            return id(columns.min(18)).unwrap_or_else(|| fit("no session", columns, Keep::Start, charset));
+            return id(columns.min(18)).unwrap_or_else(|| fit(self.nobody(), columns, Keep::Start, charset));
         };
         let mut shown = fit(&first, columns, Keep::End, charset);
         for part in parts.chain(id(SHORT_SESSION)) {
@@ -136,6 +144,7 @@ mod tests {
             address: some(address),
             last_listed: last_listed.map(Timestamp),
             session: Some(SessionId(0x0100_0000_0000_001b)),
+            unread: false,
         }
     }
 

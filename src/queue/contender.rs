@@ -62,12 +62,18 @@ impl fmt::Display for ContenderId {
     }
 }
 
-/// How the holder of a lease stood in the queue.
+/// How a contender stood in the queue whose node was another then, or was not read yet.
 #[derive(Clone, Debug)]
 pub(super) struct Queued {
     pub id: ContenderId,
     enqueued_at: Option<Timestamp>,
     created_at: Timestamp,
+}
+
+impl Queued {
+    pub(super) fn new(id: ContenderId, enqueued_at: Option<Timestamp>, created_at: Timestamp) -> Self {
+        Self { id, enqueued_at, created_at }
+    }
 }
 
 /// One node in a lock's queue.
@@ -81,11 +87,12 @@ pub struct Contender {
     pub mode: RequestMode,
     /// Its number.
     pub sequence: Option<Sequence>,
-    /// The session that owns the node; `None` for a node that no session's end deletes.
+    /// The session that owns the node; `None` for a node that no session's end deletes, and while it is not
+    /// [read](Self::is_read).
     pub session: Option<SessionId>,
     /// When it was created, by the server's clock.
     pub created_at: Timestamp,
-    /// The transaction that created it: its fencing token.
+    /// The transaction that created it: its fencing token. Negative while it is not [read](Self::is_read).
     pub czxid: Zxid,
     /// The transaction that last changed its data.
     pub mzxid: Zxid,
@@ -109,7 +116,7 @@ pub struct Contender {
     /// For a holder before which a returned node stands now: that it held, and since when.
     #[expect(clippy::option_option, reason = "a holder whose acquisition was not seen has no time, and yet it held")]
     pub(super) held_before_return: Option<Option<Timestamp>>,
-    /// For a lease: how its owner stood in the queue, where that was seen.
+    /// For a lease: how its owner stood in the queue, where that was seen. For who was seen before it was read: as whom.
     pub(super) queued: Option<Box<Queued>>,
     /// For who held already when it was found: what is known of the time before.
     pub(super) found_holding: Option<Box<FoundHolding>>,
@@ -135,7 +142,7 @@ impl Contender {
 
     /// How it stands in the queue, for its lease.
     pub(super) fn as_queued(&self) -> Queued {
-        Queued { id: self.id(), enqueued_at: self.enqueued_at, created_at: self.created_at }
+        Queued::new(self.id(), self.enqueued_at, self.created_at)
     }
 
     /// This lease is that of the contender which stands or stood in the queue like this.

@@ -26,6 +26,7 @@ impl LockTable {
             address: connection.map(|last| last.connection.client.as_str().into()),
             last_listed: connection.and_then(|last| last.last_listed),
             session: Some(session),
+            unread: false,
         }
     }
 
@@ -33,7 +34,7 @@ impl LockTable {
     pub fn identity_of(&self, contender: &Contender) -> ClientIdentity {
         let session = contender.session.map(|session| self.identity(session)).unwrap_or_default();
         let own = ClientIdentity::of_node(contender);
-        ClientIdentity { name: own.name.or(session.name.clone()), ..session }
+        ClientIdentity { name: own.name.or(session.name.clone()), unread: own.unread, ..session }
     }
 
     /// The servers answered anew.

@@ -33,6 +33,7 @@ mod sync;
 mod table;
 mod timeline;
 mod turns;
+mod unread;
 
 pub use change::Change;
 pub use client_identity::ClientIdentity;

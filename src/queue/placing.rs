@@ -64,8 +64,8 @@ impl LockTable {
         let slot = self.place_contender(path, id, contender);
         self.name_apart(id);
         self.report(id, reports, now, out);
-        let Some(lock) = self.locks.get_mut(&id) else { return };
         if !live {
+            let Some(lock) = self.locks.get(&id) else { return };
             if missed && returned {
                 // It came and went before.
             } else if missed && place.role == Role::Lease {
@@ -75,14 +75,28 @@ impl LockTable {
             }
             return;
         }
+        // A lease whose session queued before is not a second contender.
+        self.arrived(id, slot, cost, !(handed_over || returned), now, out);
+    }
+
+    /// A contender has taken its place. `joins`: whether it is a new one.
+    pub(super) fn arrived(
+        &mut self,
+        id: LockId,
+        slot: usize,
+        cost: WatchEvents,
+        joins: bool,
+        now: Timestamp,
+        out: &mut Vec<Happening>,
+    ) {
+        let Some(lock) = self.locks.get_mut(&id) else { return };
         lock.activity.cost(cost, now);
         self.totals.cost(cost, now);
         let at = out.len();
         self.settle(id, Some(slot), now, out);
         let Some(lock) = self.locks.get(&id) else { return };
-        let is_pending = lock.is_pending() && place.role == Role::Lease;
-        // A lease whose session queued before is not a second contender.
-        if !(handed_over || is_pending || returned) {
+        let is_lease = lock.contender(slot).is_some_and(|contender| contender.role == Role::Lease);
+        if joins && !(lock.is_pending() && is_lease) {
             let enqueued = Happening::new(LockEvent::Enqueued, lock, lock.contender(slot), now).costing(cost);
             out.insert(at, enqueued);
         }

@@ -22,7 +22,7 @@ impl LockTable {
     pub(super) fn note_deleted(&mut self, path: &ZnodePath, id: LockId, slot: u32) {
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize));
         let proves = matches!(self.connection, ConnectionState::Connected { recursive: true, .. });
-        if let Some(contender) = contender.filter(|_| proves) {
+        if let Some(contender) = contender.filter(|contender| proves && contender.is_read()) {
             self.deleted_nodes.insert(path.clone(), contender, self.epoch);
         }
     }

@@ -46,6 +46,8 @@ pub struct LockTable {
     /// Semaphores of which nothing is known but that leases were created, which are about to be read.
     pub(super) announced: FxHashMap<LockKey, Box<Handover>>,
     pub(super) deleted_nodes: DeletedNodes,
+    /// How many contenders came that were not read at once.
+    pub(super) unread_given: i64,
     /// Whether something could not be read since the last reading of everything began.
     pub(super) refused: bool,
 }
@@ -112,6 +114,7 @@ impl LockTable {
             free_listed: std::collections::VecDeque::new(),
             announced: FxHashMap::default(),
             deleted_nodes: DeletedNodes::default(),
+            unread_given: 0,
             refused: false,
         }
     }

@@ -6,6 +6,9 @@ use super::order::OrderKey;
 use super::{Contender, LockQueue};
 use crate::recipe::{LockKind, RequestMode, Role};
 
+/// Above all transactions' numbers, with room for as many more.
+const NOT_READ: i64 = i64::MAX / 2;
+
 impl LockQueue {
     pub(super) fn key(&self, slot: usize) -> OrderKey {
         let contender = &self.contenders[slot];
@@ -13,7 +16,9 @@ impl LockQueue {
         let class =
             if contender.role == Role::Queue && self.family().kind() == LockKind::Semaphore { 1_i64 << 40 } else { 0 };
         let number = contender.sequence.map_or(0, |sequence| i64::from(sequence.0));
-        OrderKey { ordinal: class + number, czxid: contender.czxid.0, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
+        // Who is not read yet came after all who are, and in the order of the numbers that were given instead.
+        let czxid = if contender.is_read() { contender.czxid.0 } else { NOT_READ - contender.czxid.0 };
+        OrderKey { ordinal: class + number, czxid, slot: u32::try_from(slot).unwrap_or(u32::MAX) }
     }
 
     /// Puts a contender in its place. Its state is settled by [`Self::settle`].
@@ -29,6 +34,20 @@ impl LockQueue {
         self.leases += usize::from(role == Role::Lease);
         self.returned += usize::from(returned);
         slot
+    }
+
+    /// Changes a contender in a way that may change its place. Its state is settled by [`Self::settle`].
+    pub(super) fn change_place(&mut self, slot: usize, change: impl FnOnce(&mut Contender)) {
+        self.order_changes();
+        let before = self.key(slot);
+        change(&mut self.contenders[slot]);
+        let after = self.key(slot);
+        for keys in [&mut self.order, &mut self.readers] {
+            if keys.get(keys.rank(before)) == Some(before) {
+                keys.remove(before);
+                keys.insert(after);
+            }
+        }
     }
 
     /// Takes a contender out.

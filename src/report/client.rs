@@ -66,6 +66,7 @@ mod tests {
             address: Some("10.0.4.17:51586".into()),
             last_listed,
             session: None,
+            unread: false,
         };
         let facts = |identity: &ClientIdentity| serde_json::to_value(ClientFacts::from(identity)).unwrap();
         assert_eq!(

@@ -27,15 +27,16 @@ pub(super) struct ContenderFacts<'a> {
     state: &'static str,
     /// `null` when no session's end deletes the node.
     session: Option<String>,
-    ephemeral: bool,
+    /// `null`, as are the session, the stat and the length of the data, when the node was not read yet.
+    ephemeral: Option<bool>,
     created_at: Option<String>,
     age_ms: u64,
-    czxid: i64,
-    version: i32,
+    czxid: Option<i64>,
+    version: Option<i32>,
     data: Cow<'a, str>,
     data_encoding: &'static str,
     /// All of the node's data, in bytes.
-    data_length: i32,
+    data_length: Option<i32>,
     /// Whether `data` is only the beginning of it.
     data_truncated: bool,
     waits_for: Vec<&'a str>,
@@ -60,6 +61,7 @@ impl<'a> ContenderFacts<'a> {
         let Facts { owner: liveness, expires_in, silence, watching, .. } = table_at.facts(lock, row);
         let contender: &'a Contender = row.contender;
         let held = table_at.table().hold_bounds(contender, table_at.now()).filter(|_| is_live);
+        let read = Some(contender).filter(|contender| contender.is_read());
         let kept = contender.data.bytes();
         let data_truncated = usize::try_from(contender.data_length).is_ok_and(|all| all > kept.len());
         let (data, data_encoding) = encode(kept, data_truncated);
@@ -70,14 +72,14 @@ impl<'a> ContenderFacts<'a> {
             mode: row.mode,
             state: if is_live { row.state } else { ContenderState::Unknown }.id(),
             session: contender.session.map(|session| session.to_string()),
-            ephemeral: contender.session.is_some(),
-            created_at: rfc3339(contender.created_at),
+            ephemeral: read.map(|read| read.session.is_some()),
+            created_at: read.and_then(|read| rfc3339(read.created_at)),
             age_ms: millis(now.since(contender.created_at)),
-            czxid: contender.czxid.0,
-            version: contender.version,
+            czxid: read.map(|read| read.czxid.0),
+            version: read.map(|read| read.version),
             data,
             data_encoding,
-            data_length: contender.data_length,
+            data_length: read.map(|read| read.data_length),
             data_truncated,
             waits_for: lock.waits_for(row.position, MAX_WAITS_FOR),
             watches: watching.id(),

@@ -206,6 +206,9 @@ pub enum NoPlan {
     /// Nothing is known of it.
     #[error("{0} is neither a contender of a lock nor an empty lock parent, or it is gone: look again")]
     NotFound(ZnodePath),
+    /// It is so new that it was not read yet.
+    #[error("{0} was created just now and is not read yet: look again")]
+    Unread(ZnodePath),
     /// There are contenders below it.
     #[error("{0} has contenders, and nothing is ever deleted recursively: choose them one by one")]
     NotEmpty(ZnodePath),

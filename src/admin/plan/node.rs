@@ -18,6 +18,9 @@ pub(super) fn planned(
     let lock = table_at.table().lock(id).ok_or(NoPlan::Nothing)?;
     let row = lock.row(position).ok_or(NoPlan::Nothing)?;
     let contender = row.contender;
+    if !contender.is_read() {
+        return Err(NoPlan::Unread(lock.path_of(contender)));
+    }
     let liveness = owner_liveness(table_at, contender);
     let outlook = outlook(lock, to_delete);
     let connection = contender.session.and_then(|session| table_at.view().connection_of(session));

@@ -20,7 +20,8 @@ impl Check for PersistentContender {
         if lock.recipe() == Recipe::Hive {
             return;
         }
-        let mut ownerless = lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none());
+        let mut ownerless =
+            lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none() && row.contender.is_read());
         let Some(first) = ownerless.next() else { return };
         let finding = describe(lock, &first, 1 + ownerless.count());
         found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));

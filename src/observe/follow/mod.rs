@@ -13,6 +13,10 @@
 //! data cost one read where the data matter: contenders, and the node whose data are the maximum of a kazoo semaphore.
 //! A new hint ([`Classifier::is_hint`]) makes the parents whose children it regroups be listed again.
 //!
+//! **Unread contenders.** A contender whose read is answered soon is reported as it was read, and nothing else. When its read
+//! has to wait ([`Follower::report_unread`]), or it is deleted before the answer, it is reported by [`Change::Appeared`], and all
+//! that were created before it as well. Contenders of semaphores are not: whose a lease is shows only when all are read.
+//!
 //! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
 //! root: one listing a node (names and stat in one request), one read a node that can be a contender. Nothing is kept of other
 //! nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the server is asked for the number of all
@@ -22,6 +26,7 @@
 //! follower finds creations and deletions by comparing listings. It then keeps the names of all children of every
 //! node that is listed, costs a request for each change of a parent, and does not notice new data.
 
+mod created;
 mod pending_reads;
 mod walk;
 
@@ -32,9 +37,10 @@ mod tests;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
 use crate::queue::Change;
-use crate::recipe::{Classifier, Recipe, Role};
+use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -118,6 +124,7 @@ pub(super) struct Follower {
     /// The children of every listed node; with one-shot watches only.
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
     pending: PendingReads,
+    created: CreatedContenders,
     walk: u32,
     walking: bool,
     changes: Vec<Change>,
@@ -135,6 +142,7 @@ impl Follower {
             parents: FxHashMap::default(),
             children: FxHashMap::default(),
             pending: PendingReads::default(),
+            created: CreatedContenders::default(),
             walk: 0,
             walking: false,
             changes: Vec::new(),
@@ -178,6 +186,14 @@ impl Follower {
         self.pending.waiting()
     }
 
+    /// The reads that wait will wait for a while: the contenders that were created and are not read yet are reported without.
+    pub(super) fn report_unread(&mut self) {
+        if !self.walking {
+            let created = self.created.take_all();
+            self.changes.extend(created.into_iter().map(|path| Change::Appeared { path }));
+        }
+    }
+
     /// What was found since this was last asked, in order.
     pub(super) fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
@@ -201,6 +217,7 @@ impl Follower {
         self.note_hint(path, None);
         if self.data_matter(path) {
             self.note_lease(path);
+            self.note_created(path);
             self.pending.want(NodeRead::Node(path.clone()));
         }
         if self.is_root(path) {
@@ -226,6 +243,12 @@ impl Follower {
     /// Forgets a node, and reports that it is gone.
     fn gone(&mut self, path: &ZnodePath, zxid: Option<Zxid>) {
         self.pending.void(path);
+        if self.walking {
+            self.created.remove(path);
+        } else {
+            let created = self.created.take_until(path);
+            self.changes.extend(created.into_iter().map(|path| Change::Appeared { path }));
+        }
         self.classifier.forget(path);
         self.parents.remove(path);
         for child in self.children.remove(path).into_iter().flatten() {
@@ -239,6 +262,23 @@ impl Follower {
         if self.is_root(path) {
             self.missing_root(path);
         }
+    }
+
+    /// A contender was created whose name tells its place in the queue.
+    fn note_created(&mut self, path: &ZnodePath) {
+        let is_queued = |place: &Classification| place.recipe.kind() != LockKind::Semaphore;
+        if self.watching == WatchStyle::Recursive && self.classifier.classify(path).as_ref().is_some_and(is_queued) {
+            self.created.insert(path);
+        }
+    }
+
+    /// A contender was read. Those that were created before it stand before it.
+    fn created_is_read(&mut self, path: &ZnodePath) {
+        if self.walking {
+            return self.created.remove(path);
+        }
+        let before = self.created.take_until(path).into_iter().filter(|created| created != path);
+        self.changes.extend(before.map(|path| Change::Appeared { path }));
     }
 
     /// A lease was created that is read next: whoever leaves the queue before the answer may have it.

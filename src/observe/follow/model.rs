@@ -1,6 +1,7 @@
 //! A server in miniature, and a client that treats the follower as fairly and as badly as the real one may.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
 
 use super::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
 use crate::observe::schedule::{ReadRequest, ReadScheduler};
@@ -41,6 +42,7 @@ enum Item {
 pub(super) struct Model {
     pub(super) follower: Follower,
     pub(super) scheduler: ReadScheduler,
+    now: Duration,
     watching: WatchStyle,
     nodes: BTreeMap<ZnodePath, (i64, i64, bool)>,
     zxid: i64,
@@ -74,6 +76,7 @@ impl Model {
         let mut model = Self {
             follower: Follower::new(&roots, &[]),
             scheduler: ReadScheduler::default(),
+            now: Duration::ZERO,
             watching,
             nodes: BTreeMap::from([(path("/"), (0, 0, false))]),
             zxid: 0,
@@ -278,9 +281,12 @@ impl Model {
     }
 
     fn pump(&mut self) {
-        while let Some(request) = self.scheduler.next(&mut self.follower) {
+        while let Some(request) = self.scheduler.next(&mut self.follower, self.now) {
             self.requests.push_back(request);
             self.sent += 1;
+        }
+        if self.follower.waiting() != (0, 0) {
+            self.follower.report_unread();
         }
         for change in self.follower.take_changes() {
             self.apply(&change);
@@ -316,6 +322,17 @@ impl Model {
         }
     }
 
+    /// Time goes by, and what waited for that is sent.
+    pub(super) fn pass(&mut self, time: Duration) {
+        self.now += time;
+        self.pump();
+    }
+
+    /// Whether reads wait for their time.
+    fn waits(&self) -> bool {
+        self.connected && self.scheduler.wakes_at().is_some()
+    }
+
     /// Lets everything that is under way come to an end.
     pub(super) fn settle(&mut self) {
         for _ in 0..100_000 {
@@ -324,7 +341,11 @@ impl Model {
             self.handle_events();
             self.handle_answer(0);
             let idle = self.requests.is_empty() && self.wire.is_empty() && self.answers.is_empty();
-            if idle && self.events.iter().all(|(_, _, watch)| watch.is_some_and(|watch| !self.armed.contains(&watch))) {
+            if self.waits() {
+                self.pass(Duration::from_millis(1));
+            } else if idle
+                && self.events.iter().all(|(_, _, watch)| watch.is_some_and(|watch| !self.armed.contains(&watch)))
+            {
                 return;
             }
         }

@@ -16,6 +16,7 @@ impl Follower {
         self.classifier = Classifier::new(self.named.iter().cloned());
         self.children.clear();
         self.pending.clear();
+        self.created.clear();
         self.walk = self.walk.wrapping_add(1);
         self.walking = true;
         self.changes.push(Change::Syncing);
@@ -42,10 +43,9 @@ impl Follower {
                     self.counts &= answer != ReadAnswer::Unsupported;
                     self.pending.walk_counted(path, MAX_COUNTS);
                 }
-                ReadAnswer::Refused(why) => self.changes.push(Change::Unreadable { path: path.clone(), why }),
+                ReadAnswer::Refused(why) => self.unreadable(path, why),
                 ReadAnswer::Unsupported => {
-                    let why = "the server does not know this kind of request".to_owned();
-                    self.changes.push(Change::Unreadable { path: path.clone(), why });
+                    self.unreadable(path, "the server does not know this kind of request".to_owned());
                 }
             }
         }
@@ -62,7 +62,13 @@ impl Follower {
         }
     }
 
+    fn unreadable(&mut self, path: &ZnodePath, why: String) {
+        self.created.remove(path);
+        self.changes.push(Change::Unreadable { path: path.clone(), why });
+    }
+
     fn node(&mut self, path: &ZnodePath, node: Node, entry: PendingRead) {
+        self.created_is_read(path);
         let stat = node.stat;
         let place = self.classifier.classify(path);
         let maximum = self.holds_maximum(path);

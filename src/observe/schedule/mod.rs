@@ -9,6 +9,10 @@
 //! **Under way.** At most [`MAX_REQUESTS_UNDER_WAY`] requests are under way, and no more of them than the bound on the bytes
 //! of their replies allows. A request that is not full waits while others are under way, for more reads to join it.
 //!
+//! **Pace.** While everything is known, a request is sent at once as long as the budget of requests allows it ([`pace`]); else the reads
+//! that come are gathered until it does, or until the oldest of them is too old. What is deleted meanwhile is never read. At
+//! the start and after a cut nothing is held back.
+//!
 //! **One by one.** Where the server does not know `multiRead`, each read is a request of its own, and
 //! [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way at most.
 //!
@@ -17,11 +21,15 @@
 //! doubles it again, and when [`CUTS_BEFORE_SINGLE_READS`] come in a row and no such request was ever answered, reads go
 //! one by one.
 
+mod pace;
 mod weight;
 
 #[cfg(test)]
 mod tests;
 
+use std::time::Duration;
+
+use self::pace::ReadPace;
 use self::weight::ExpectedWeights;
 use super::follow::{Follower, NodeRead, ReadAnswer};
 
@@ -75,6 +83,8 @@ pub(super) struct ReadScheduler {
     under_way: usize,
     multiple_under_way: usize,
     weight_under_way: u64,
+    pace: ReadPace,
+    wakes_at: Option<Duration>,
 }
 
 impl Default for ReadScheduler {
@@ -88,6 +98,8 @@ impl Default for ReadScheduler {
             under_way: 0,
             multiple_under_way: 0,
             weight_under_way: 0,
+            pace: ReadPace::default(),
+            wakes_at: None,
         }
     }
 }
@@ -106,6 +118,7 @@ impl ReadScheduler {
     /// All that was under way is dropped, and everything is read anew: nothing is known of what replies weigh.
     pub(super) fn begin(&mut self) {
         self.expected = ExpectedWeights::default();
+        (self.pace, self.wakes_at) = (ReadPace::default(), None);
         (self.under_way, self.multiple_under_way, self.weight_under_way) = (0, 0, 0);
     }
 
@@ -125,9 +138,38 @@ impl ReadScheduler {
         self.max_operations = (self.max_operations * 2).min(MAX_OPERATIONS);
     }
 
-    /// The next request to send; `None` when there is nothing to read, or when it has to wait for answers.
-    pub(super) fn next(&mut self, follower: &mut Follower) -> Option<ReadRequest> {
-        if self.together { self.next_together(follower) } else { self.next_single(follower) }
+    /// The next request to send; `None` when there is nothing to read, or when it has to wait: for answers, or until
+    /// [`wakes_at`](Self::wakes_at). `now` is the time since the connection began.
+    pub(super) fn next(&mut self, follower: &mut Follower, now: Duration) -> Option<ReadRequest> {
+        self.wakes_at = None;
+        if !self.together {
+            return self.next_single(follower);
+        }
+        if !follower.is_synced() {
+            return self.next_together(follower, true);
+        }
+        if follower.waiting() == (0, 0) {
+            self.pace.nothing_waits();
+            return None;
+        }
+        let due = self.pace.due(now);
+        if due > now {
+            self.wakes_at = Some(due);
+            return None;
+        }
+        let request = self.next_together(follower, false);
+        let left = follower.waiting() != (0, 0);
+        match request {
+            Some(_) => self.pace.sent(now, left),
+            None if !left => self.pace.nothing_waits(),
+            None => {}
+        }
+        request
+    }
+
+    /// When [`next`](Self::next) is to be called again, if nothing happens before; it was `None` that it gave last.
+    pub(super) fn wakes_at(&self) -> Option<Duration> {
+        self.wakes_at
     }
 
     fn next_single(&mut self, follower: &mut Follower) -> Option<ReadRequest> {
@@ -140,9 +182,11 @@ impl ReadScheduler {
         Some(request)
     }
 
-    fn next_together(&mut self, follower: &mut Follower) -> Option<ReadRequest> {
+    /// `patient`: whether one that is not full waits while others are under way.
+    fn next_together(&mut self, follower: &mut Follower, patient: bool) -> Option<ReadRequest> {
         let room = MAX_WEIGHT_UNDER_WAY.saturating_sub(self.weight_under_way);
-        if self.under_way >= MAX_REQUESTS_UNDER_WAY || (self.under_way >= ENOUGH_UNDER_WAY && !self.fills(follower)) {
+        let waits = patient && self.under_way >= ENOUGH_UNDER_WAY && !self.fills(follower);
+        if waits || self.under_way >= MAX_REQUESTS_UNDER_WAY {
             return None;
         }
         let bound = MAX_REQUEST_WEIGHT.min(room);

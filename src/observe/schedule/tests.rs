@@ -44,7 +44,7 @@ fn follower(contenders: u32) -> Follower {
 
 /// All requests that may be sent now.
 fn requests(scheduler: &mut ReadScheduler, follower: &mut Follower) -> Vec<ReadRequest> {
-    std::iter::from_fn(|| scheduler.next(follower)).collect()
+    std::iter::from_fn(|| scheduler.next(follower, Duration::ZERO)).collect()
 }
 
 /// Lets all be read, each node with as many bytes as `length` says; calls `sees` with the requests under way. Gives how many
@@ -136,7 +136,7 @@ fn one_request_that_is_not_full_goes_at_once_and_further_ones_wait_for_more() {
 #[test]
 fn where_the_server_does_not_know_such_requests_each_read_is_one() {
     let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(1_000));
-    let first = scheduler.next(&mut follower).expect("a request");
+    let first = scheduler.next(&mut follower, Duration::ZERO).expect("a request");
     assert!(first.is_multiple());
     scheduler.read_one_by_one();
     let apart = scheduler.refused(first.clone());

@@ -55,6 +55,7 @@ fn named(name: &str, session: i64, last_listed: Option<Timestamp>) -> ClientIden
         address: Some(format!("10.0.0.{session}:4000").into()),
         last_listed,
         session: Some(SessionId(session)),
+        unread: false,
     }
 }
 

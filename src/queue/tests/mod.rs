@@ -11,5 +11,6 @@ mod property;
 mod returned;
 mod semaphore;
 mod shared;
+mod unread;
 
 use fixture::TableFixture;

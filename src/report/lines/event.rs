@@ -76,6 +76,7 @@ mod tests {
                 address: Some("10.0.4.17:51586".into()),
                 last_listed: Some(Timestamp(1_714_574_457_250)),
                 session: Some(SessionId(0x1b)),
+                unread: false,
             },
             waited_ms: Some(1250),
             held_ms: None,

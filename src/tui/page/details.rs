@@ -99,6 +99,7 @@ impl Selected<'_> {
     fn session(&self, page: &mut Writer) {
         match self.row.contender.session {
             Some(session) => page.fact("session", &self.life(session), careful(self.in_danger())),
+            None if !self.row.contender.is_read() => page.fact("session", "not read yet", Tone::Text),
             None => page.fact("session", "none: this node stays until somebody deletes it", Tone::Careful),
         }
     }
@@ -188,6 +189,9 @@ impl Selected<'_> {
 
     fn created(&self) -> String {
         let contender = self.row.contender;
+        if !contender.is_read() {
+            return "a moment ago; its node was not read yet".to_owned();
+        }
         let created = date_and_time(contender.created_at, self.utc);
         let clock = match self.table.clock_ahead_ms() {
             0 => String::new(),

@@ -242,6 +242,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
         },
         QueueColumn::Session => match contender.session {
             Some(id) => Cell::new(session(id, width, signs.charset), plain),
+            None if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
             None => Cell::new(view.fit("none", width, Keep::Start), view.data(theme.wait)),
         },
         QueueColumn::Client => client(view, &view.app.world().table().identity_of(contender), width),
@@ -285,6 +286,7 @@ fn cell(view: View<'_>, &QueueRow { lock, ref row, ref facts }: &QueueRow<'_>, c
             }
         }
         QueueColumn::Node => Cell::new(view.fit(&contender.node, width, Keep::Ends), plain),
+        QueueColumn::Czxid | QueueColumn::Created if !contender.is_read() => Cell::new(signs.unknown, theme.dim),
         QueueColumn::Czxid => Cell::new(contender.czxid.to_string(), theme.dim),
         QueueColumn::Created => Cell::new(date_and_time(contender.created_at, view.app.settings().utc), theme.dim),
     }
