@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::output;
 use super::resolved::ResolvedOptions;
@@ -32,6 +32,9 @@ const DIAGNOSIS_INTERVAL: Duration = Duration::from_secs(1);
 /// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
 const QUIET_START: Duration = Duration::from_secs(1);
 
+/// How long the report of what is there at the start waits for the servers to say who the clients are.
+const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
+
 /// A table, the observer that feeds it, and what else is known of the ensemble.
 pub(super) struct LiveTable {
     observer: Observer,
@@ -47,6 +50,8 @@ pub(super) struct LiveTable {
     started: Instant,
     /// Whether what is there at the start is reported, contender by contender.
     reports_initial: bool,
+    /// The next changes, while not everything was read and reported yet.
+    first_batch: Option<Vec<Observed>>,
     /// What follows the reason where there is no session: how to name servers, unless somebody did.
     how_to_name_servers: &'static str,
     /// Why the ensemble refused the session.
@@ -89,6 +94,7 @@ impl LiveTable {
             said: None,
             started: Instant::now(),
             reports_initial: false,
+            first_batch: None,
             how_to_name_servers: settings.how_to_name_servers(),
             refused: None,
             timeout: settings.timeout,
@@ -132,10 +138,28 @@ impl LiveTable {
                 }
             }
         } else {
-            self.first_batches().await?
+            if self.first_batch.is_none() {
+                self.first_batch = Some(self.first_batches().await?.ok_or_else(|| self.ended())?);
+            }
+            self.first_view().await;
+            self.first_batch.take()
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
+    }
+
+    /// When everything was just read and is about to be reported: gives the servers a moment to say who the clients are. Cancel safe.
+    async fn first_view(&mut self) {
+        let is_read = self.first_batch.iter().flatten().any(|observed| observed.change == Change::Synced);
+        if !self.reports_initial || !is_read || self.surveyor.is_none() {
+            return;
+        }
+        let end = Instant::now() + MAX_WAIT_FOR_VIEW;
+        while !self.table.view().every_member_answered()
+            && let Ok(Some(view)) = timeout_at(end, viewed(&mut self.surveyor)).await
+        {
+            self.apply_view(&view);
+        }
     }
 
     /// The next changes while not everything was read yet. Says on standard error why that takes so long. Cancel safe.
@@ -161,9 +185,8 @@ impl LiveTable {
     }
 
     /// Applies what the servers say about themselves.
-    pub(super) fn apply_view(&mut self, view: ServerView) {
-        let at = view.at;
-        self.table.apply(Change::Surveyed { view: Arc::new(view) }, at);
+    pub(super) fn apply_view(&mut self, view: &Arc<ServerView>) {
+        self.table.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
     }
 
     /// Looks for findings; answers those that are new, and those that are gone.

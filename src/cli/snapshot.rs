@@ -1,6 +1,7 @@
 //! `lockscope snapshot`: every lock, once.
 
 use std::io::Write;
+use std::sync::Arc;
 
 use super::live_table::LiveTable;
 use super::options::Format;
@@ -26,7 +27,7 @@ pub(super) async fn run(settings: &ResolvedOptions, out: &mut impl Write) -> any
     };
     // Bounded by the time that each server is given.
     if let Ok(Some(view)) = asking.await {
-        live.apply_view(view);
+        live.apply_view(&Arc::new(view));
     }
     let ensemble = live.ensemble();
     let (locks, diagnosis, _) = live.stop().await;

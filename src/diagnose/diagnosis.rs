@@ -179,7 +179,11 @@ mod tests {
         world.pass(30);
         assert!(world.found(Code::Ghost).is_none() && world.found(Code::ExpiringHolder).is_none());
         let finding = world.found(Code::LostWakeUp).expect("it stands");
-        assert!(finding.summary.ends_with("(by plain text, which proves nothing beside TLS)"), "{}", finding.summary);
+        assert!(
+            finding.summary.ends_with("(told in plain text, which proves nothing beside TLS)"),
+            "{}",
+            finding.summary
+        );
         assert!(finding.severity <= Severity::Warning);
 
         world.provenance = Provenance::AsSession;

@@ -237,7 +237,7 @@ impl<'a> TableAt<'a> {
             }
         }
         if self.watching(lock, row) == WatchTarget::Nothing {
-            let doubt = if self.view().provenance().can_prove() { "" } else { BY_PLAIN_TEXT };
+            let doubt = if self.view().provenance().can_prove() { "" } else { IN_PLAIN_TEXT };
             found.push(format!("its session does not watch what it waits for{doubt}"));
         }
         found
@@ -252,8 +252,8 @@ pub(super) fn short_node(node: &str) -> String {
     }
 }
 
-/// What follows a sentence that only plain text beside a session over TLS speaks for.
-pub(super) const BY_PLAIN_TEXT: &str = " (by plain text, which proves nothing beside TLS)";
+/// What follows a sentence that only an answer in plain text beside a session over TLS speaks for.
+pub(super) const IN_PLAIN_TEXT: &str = " (told in plain text, which proves nothing beside TLS)";
 
 /// What was made so shortly before somebody counted may not have been counted.
 const JUST_MADE: Duration = Duration::from_secs(2);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 
 use super::code::Evidence;
-use super::facts::BY_PLAIN_TEXT;
+use super::facts::IN_PLAIN_TEXT;
 use super::{Code, Finding, Severity};
 use crate::queue::{ClientIdentity, LockId, LockQueue};
 use crate::znode::Timestamp;
@@ -58,7 +58,7 @@ impl Suspicion {
     pub fn doubted(mut self) -> Self {
         if self.finding.code.traits().evidence == Evidence::Servers {
             self.finding.severity = self.finding.severity.min(Severity::Warning);
-            self.finding.summary.push_str(BY_PLAIN_TEXT);
+            self.finding.summary.push_str(IN_PLAIN_TEXT);
         }
         self
     }

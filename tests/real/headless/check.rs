@@ -62,7 +62,7 @@ async fn what_takes_longer_than_the_time_given_is_said_to_be_not_seen() {
     let table = run(lockscope(&["check", "--connect", &at, "--for", "4s", "--format", "table"])).await.done();
     assert!(
         table.contains(
-            "Could not be seen in so short a time: ghost (needs 11s), member-disagrees (needs 11s), idle-holder (needs 1m01s), "
+            "Could not be seen in so short a time (look longer with --for): ghost 11s, member-disagrees 11s, idle-holder 1m01s, "
         ),
         "{table}"
     );

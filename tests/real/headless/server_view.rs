@@ -140,14 +140,18 @@ async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_c
 
     let mut watching = Running::start(lockscope(&["watch", "--connect", &at, "--format", "json"]));
     zk::make(&waiter, ["/probe".to_owned()]).await;
+    let mut at_the_start = Vec::new();
     eventually("an event that names the client's address", async || {
         zk::create_all(&client, mode, [("/probe/lock-".to_owned(), Vec::new())]).await;
         let lines: Vec<Value> =
             watching.lines_now().iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let is_named = |line: &Value| line["event"] == "enqueued" && line["client"] == address.as_str();
+        let is_initial = |line: &&Value| line["initial"] == true && line["session"] == session.as_str();
+        at_the_start.extend(lines.iter().filter(is_initial).map(|line| line["client"].clone()));
         if lines.iter().any(is_named) { Ok(()) } else { Err(lines) }
     })
     .await;
+    assert_eq!(at_the_start, [address.as_str()], "who was there already has an address, too");
     relay.refuse().await;
 
     let next = timeout(PATIENCE, async {
