@@ -12,7 +12,7 @@ use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
-use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, ReadOptions, SharedOptions};
+use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, ReadOptions, SharedOptions, WhichLocks};
 use super::sandbox::SandboxOptions;
 use super::watch::WatchOptions;
 
@@ -59,7 +59,7 @@ fn epilogue() -> String {
 #[command(name = "lockscope", version, after_long_help = epilogue(), disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(flatten)]
-    pub(super) locks: LockOptions,
+    pub(super) locks: WhichLocks,
     #[command(flatten)]
     pub(super) display: DisplayOptions,
     #[command(flatten)]
@@ -67,12 +67,12 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) ensemble: EnsembleOptions,
     #[command(subcommand)]
-    pub(super) command: Option<Command>,
+    pub(super) command: Option<CliCommand>,
 }
 
 /// What to do in place of opening the screen.
 #[derive(Debug, Subcommand)]
-pub(super) enum Command {
+pub(super) enum CliCommand {
     /// Print every lock once and exit
     ///
     /// Reads everything below the roots and prints it: a table for people, or one JSON object for programs.
@@ -138,7 +138,7 @@ pub(super) enum Command {
 
 impl Arguments {
     /// The options of the screen, which may also stand before a command that takes them; and the command.
-    pub(super) fn split(self) -> (SharedOptions, Option<Command>) {
+    pub(super) fn split(self) -> (SharedOptions, Option<CliCommand>) {
         let Self { locks, display, changes, ensemble, command } = self;
         (SharedOptions { locks, display, changes, ensemble, ..SharedOptions::default() }, command)
     }
@@ -207,13 +207,13 @@ mod tests {
         let arguments = Arguments::from_words([&["lockscope"], words].concat()).unwrap();
         let (before, command) = arguments.split();
         match command.unwrap() {
-            Command::Snapshot(options) => options.shared(),
-            Command::Watch(options) => options.read.shared(),
-            Command::Check(options) => options.read.shared(),
-            Command::Contend(options) => options.run.shared(),
-            Command::Compare(options) => options.shared(),
-            Command::Demo(options) => options.shared(),
-            Command::Delete(options) => options.shared(),
+            CliCommand::Snapshot(options) => options.shared(),
+            CliCommand::Watch(options) => options.read.shared(),
+            CliCommand::Check(options) => options.read.shared(),
+            CliCommand::Contend(options) => options.run.shared(),
+            CliCommand::Compare(options) => options.shared(),
+            CliCommand::Demo(options) => options.shared(),
+            CliCommand::Delete(options) => options.shared(),
             other => panic!("{other:?} takes none of them"),
         }
         .merge(before)

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use tokio::net::TcpListener;
 
 use super::duration;
-use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, LockOptions, SharedOptions};
+use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
 use super::verdict::Verdict;
 use crate::demo::{Namespace, Script};
@@ -48,7 +48,7 @@ impl DemoOptions {
     pub(super) fn shared(&self) -> SharedOptions {
         let Self { display, audit_log, stuck_after, ensemble, play: _ } = self.clone();
         SharedOptions {
-            locks: LockOptions { stuck_after, ..LockOptions::default() },
+            locks: WhichLocks { stuck_after, ..WhichLocks::default() },
             display,
             changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
             ensemble,

@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::output;
 use super::resolved::ResolvedOptions;
-use crate::diagnose::{Changed, Diagnosis, Finding};
+use crate::diagnose::{Diagnosis, Finding, FindingChanges};
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use crate::report::{Ensemble, Initial};
@@ -193,7 +193,7 @@ impl LiveTable {
     fn examine(&mut self) -> Vec<TableEvent> {
         let at = now();
         self.examine_at = self.examine_at.map(|_| Instant::now() + DIAGNOSIS_INTERVAL);
-        let Changed { raised, cleared } = self.diagnosis.examine(&self.table, at);
+        let FindingChanges { raised, cleared } = self.diagnosis.examine(&self.table, at);
         let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
         cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
     }

@@ -34,7 +34,7 @@ use clap::error::{ContextKind, ContextValue};
 use etcetera::BaseStrategy;
 
 pub use arguments::Arguments;
-use arguments::Command;
+use arguments::CliCommand;
 use auth::AuthSource;
 use options::{Merge, SharedOptions};
 pub use output::note;
@@ -61,43 +61,43 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let Some(command) = command else { return screen(&settle(before)?).await };
     let settle = |own: SharedOptions| settle(own.merge(before.clone()));
     match command {
-        Command::Snapshot(options) => snapshot::run(&settle(options.shared())?, &mut io::stdout().lock()).await,
-        Command::Watch(options) => {
+        CliCommand::Snapshot(options) => snapshot::run(&settle(options.shared())?, &mut io::stdout().lock()).await,
+        CliCommand::Watch(options) => {
             watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
         }
-        Command::Check(options) => {
+        CliCommand::Check(options) => {
             let settings = settle(options.read.shared())?;
             check::run(&settings, options.fail_on, options.look_for, &mut io::stdout().lock()).await
         }
-        Command::Contend(options) => {
+        CliCommand::Contend(options) => {
             let settings = settle(options.run.shared())?;
             let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;
             done.map_err(|error| settings.explain(error))
         }
-        Command::Compare(options) => {
+        CliCommand::Compare(options) => {
             let settings = settle(options.shared())?;
             let done = contend::compare(&settings, &options, &mut tokio::io::stdout()).await;
             done.map_err(|error| settings.explain(error))
         }
         // An ensemble that the environment or the config file names is not meant for a tour.
-        Command::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
+        CliCommand::Demo(options) if options.ensemble.connect.is_none() && before.ensemble.connect.is_none() => {
             demo::on_sandbox(&settle(options.shared())?, options.play).await
         }
-        Command::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
-        Command::Delete(options) => {
+        CliCommand::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
+        CliCommand::Delete(options) => {
             let settings = settle(options.shared())?;
             let done = delete::run(&settings, &options, &mut io::stdout().lock()).await;
             done.map_err(|error| settings.explain(error))
         }
-        Command::Sandbox(options) => {
+        CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;
             }
             sandbox::run(&options, &mut io::stdout().lock()).await
         }
-        Command::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
-        Command::Man { out: Some(folder) } => generate::man_pages(&folder),
-        Command::Man { out: None } => generate::man(&mut io::stdout().lock()),
+        CliCommand::Completions { shell } => generate::completions(shell, &mut io::stdout().lock()),
+        CliCommand::Man { out: Some(folder) } => generate::man_pages(&folder),
+        CliCommand::Man { out: None } => generate::man(&mut io::stdout().lock()),
     }
 }
 

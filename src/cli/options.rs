@@ -45,7 +45,7 @@ macro_rules! merge_fields {
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(super) struct SharedOptions {
     #[command(flatten)]
-    pub locks: LockOptions,
+    pub locks: WhichLocks,
     #[command(flatten)]
     pub display: DisplayOptions,
     #[command(flatten)]
@@ -62,7 +62,7 @@ merge_fields!(SharedOptions: locks, display, changes, output, ensemble);
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
 #[command(next_help_heading = "Locks")]
 #[serde(default, rename_all = "kebab-case")]
-pub(super) struct LockOptions {
+pub(super) struct WhichLocks {
     /// Look for locks below this node; can be given several times [default: /]
     #[arg(long, value_name = "PATH")]
     pub root: Option<Vec<ZnodePath>>,
@@ -75,7 +75,7 @@ pub(super) struct LockOptions {
     pub stuck_after: Option<Duration>,
 }
 
-merge_fields!(LockOptions: root, lock, stuck_after);
+merge_fields!(WhichLocks: root, lock, stuck_after);
 
 /// How the screen draws.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]
@@ -179,7 +179,7 @@ merge_fields!(EnsembleOptions: connect, session_timeout, auth_file, tls_ca, tls_
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 pub(super) struct ReadOptions {
     #[command(flatten)]
-    pub locks: LockOptions,
+    pub locks: WhichLocks,
     #[command(flatten)]
     pub output: OutputOptions,
     #[command(flatten)]

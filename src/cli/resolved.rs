@@ -217,7 +217,7 @@ pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::options::{ChangeOptions, DisplayOptions, LockOptions, OutputOptions};
+    use crate::cli::options::{ChangeOptions, DisplayOptions, OutputOptions, WhichLocks};
 
     fn options(set: impl FnOnce(&mut SharedOptions)) -> SharedOptions {
         let mut options = SharedOptions::default();
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn every_option_can_be_set_in_the_config_file_and_changed_by_an_option() {
         let all = |text: &str, yes: bool| SharedOptions {
-            locks: LockOptions {
+            locks: WhichLocks {
                 root: Some(paths(&[&format!("/{text}")])),
                 lock: Some(paths(&[&format!("/{text}/lock")])),
                 stuck_after: Some(Duration::from_secs(text.len() as u64)),

@@ -14,7 +14,7 @@ use crate::znode::Timestamp;
 
 /// What one look changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Changed {
+pub struct FindingChanges {
     /// Findings that are new, or more severe than they were.
     pub raised: Vec<Finding>,
     /// Findings that no longer stand.
@@ -54,7 +54,7 @@ impl Diagnosis {
     /// more often costs without telling more. Linear in the number of contenders.
     ///
     /// A table that is not live has no findings: all that stood are cleared.
-    pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> Changed {
+    pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
         if !table.is_live() {
             self.checks = Checks::default();
             self.ledger.forget_all();
@@ -91,7 +91,7 @@ impl Diagnosis {
         self.of(lock).next()
     }
 
-    fn replace(&mut self, standing_now: StandingFindings) -> Changed {
+    fn replace(&mut self, standing_now: StandingFindings) -> FindingChanges {
         let StandingFindings { mut standing, raised } = standing_now;
         standing.sort_by(|a, b| order(a).cmp(&order(b)));
         let stands: FxHashSet<Identity> = standing.iter().map(|finding| identity(finding)).collect();
@@ -103,7 +103,7 @@ impl Diagnosis {
             self.by_lock.entry(finding.lock.id).or_default().push(Arc::clone(finding));
         }
         self.findings = standing;
-        Changed { raised, cleared }
+        FindingChanges { raised, cleared }
     }
 }
 
@@ -134,12 +134,12 @@ fn order(finding: &Finding) -> impl Ord + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, curator};
     use crate::queue::{Change, ConnectionState};
     use crate::server_view::Provenance;
 
-    fn troubled() -> World {
-        let mut world = World::new();
+    fn troubled() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/b", 1), 0);
         world.create(&curator("/a", 2), 2);
         world.create(&curator("/a", 2), 2);
@@ -168,7 +168,7 @@ mod tests {
 
     #[test]
     fn beside_tls_plain_text_makes_no_ghost_and_what_builds_on_it_says_so() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.create(&curator("/l", 3), 3);
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_finding_that_gets_worse_is_raised_again() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
         let (raised, cleared) = world.pass(70);

@@ -40,7 +40,7 @@ mod unwatched;
 mod waits;
 
 pub use code::Code;
-pub use diagnosis::{Changed, Diagnosis};
+pub use diagnosis::{Diagnosis, FindingChanges};
 pub use facts::{Facts, OwnerState, TableAt, WatchTarget};
 pub use finding::{Finding, Severity};
 pub use not_seen::{NotSeen, not_seen};

@@ -36,9 +36,9 @@ fn is_decided(table_at: TableAt<'_>, thresholds: &Thresholds, code: Code) -> boo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::testing::{World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, curator, queue};
 
-    fn codes(world: &World, seconds: u64) -> Vec<Code> {
+    fn codes(world: &DiagnosisFixture, seconds: u64) -> Vec<Code> {
         let table_at = TableAt::new(&world.table, world.now);
         let found = not_seen(table_at, world.diagnosis.thresholds(), Duration::from_secs(seconds));
         found.into_iter().map(|not_seen| not_seen.code).collect()
@@ -46,7 +46,7 @@ mod tests {
 
     #[test]
     fn what_takes_longer_than_the_look_is_not_seen() {
-        let world = World::new();
+        let world = DiagnosisFixture::new();
         assert!(codes(&world, 2).contains(&Code::Deadlock) && !codes(&world, 3).contains(&Code::Deadlock));
         assert_eq!(codes(&world, 6), [Code::Ghost, Code::MemberDisagrees, Code::IdleHolder, Code::EmptyParent]);
         assert_eq!(codes(&world, 3_600), []);

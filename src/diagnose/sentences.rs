@@ -1,6 +1,6 @@
 //! Every sentence that a finding may say, so that none changes unseen: each check gives examples of each way to say it.
 
-use super::testing::{World, one_session_twice, queue};
+use super::testing::{DiagnosisFixture, one_session_twice, queue};
 use super::{Code, TableAt, checks};
 
 #[test]
@@ -35,7 +35,7 @@ fn every_sentence_of_the_evidence_against_a_node_is_as_it_was_reviewed() {
 }
 
 /// The second in the queue does not watch the first.
-fn unwatched() -> World {
+fn unwatched() -> DiagnosisFixture {
     let mut world = queue(&[1, 2]);
     world.client(2).sound = false;
     world.pass(10);

@@ -39,7 +39,7 @@ pub struct Client {
 }
 
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct DiagnosisFixture {
     pub table: LockTable,
     pub diagnosis: Diagnosis,
     pub now: Timestamp,
@@ -65,7 +65,7 @@ struct Children {
     changed: i64,
 }
 
-impl World {
+impl DiagnosisFixture {
     pub fn new() -> Self {
         Self::with(Thresholds::default())
     }
@@ -318,10 +318,10 @@ pub fn curator(parent: &str, number: u32) -> String {
 }
 
 /// A code, and what raises it.
-pub type Example = (Code, World);
+pub type Example = (Code, DiagnosisFixture);
 
 /// Clients that work: they ask something each second.
-pub fn work(world: &mut World, seconds: u32) {
+pub fn work(world: &mut DiagnosisFixture, seconds: u32) {
     for _ in 0..seconds {
         world.clients.iter_mut().for_each(|client| client.cxid += 1);
         world.pass(1);
@@ -329,8 +329,8 @@ pub fn work(world: &mut World, seconds: u32) {
 }
 
 /// A lock at `/l`, for which these sessions queue in this order.
-pub fn queue(sessions: &[i64]) -> World {
-    let mut world = World::new();
+pub fn queue(sessions: &[i64]) -> DiagnosisFixture {
+    let mut world = DiagnosisFixture::new();
     for (number, session) in (1..).zip(sessions) {
         world.create(&curator("/l", number), *session);
     }
@@ -338,8 +338,8 @@ pub fn queue(sessions: &[i64]) -> World {
 }
 
 /// One session queues twice, by nodes with these ids.
-pub fn one_session_twice(first: u32, second: u32, seconds: u32) -> World {
-    let mut world = World::new();
+pub fn one_session_twice(first: u32, second: u32, seconds: u32) -> DiagnosisFixture {
+    let mut world = DiagnosisFixture::new();
     world.create(&curator("/l", first), 1);
     world.create(&curator("/l", second), 1);
     world.pass(seconds);

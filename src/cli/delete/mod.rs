@@ -40,7 +40,7 @@ pub(super) async fn run(
     }
     let audit = if options.dry_run { None } else { Some(open_audit(settings)?) };
     let client = zk::connect(&settings.connect_options()?).await?;
-    let deletion = Deletion { settings, options, client };
+    let deletion = DeletionRun { settings, options, client };
     let done = deletion.run(audit.as_ref(), out).await;
     zk::close_session(deletion.client).await;
     let (plan, report) = done?;
@@ -72,13 +72,13 @@ fn open_audit(settings: &ResolvedOptions) -> anyhow::Result<Audit> {
     Ok(Audit::open(path)?)
 }
 
-struct Deletion<'a> {
+struct DeletionRun<'a> {
     settings: &'a ResolvedOptions,
     options: &'a DeleteOptions,
     client: Client,
 }
 
-impl Deletion<'_> {
+impl DeletionRun<'_> {
     /// The plan, if there is one, and the result; a dry run has none. Without an audit log it is a dry run.
     async fn run(
         &self,
@@ -88,11 +88,11 @@ impl Deletion<'_> {
         let mut plan = None;
         match self.attempt(audit, out, &mut plan).await {
             Ok(report) => Ok((plan, report)),
-            Err(Ended::NotTried(report)) => {
+            Err(NotDeleted::NotTried(report)) => {
                 self.record(audit, plan.as_ref(), &report).await?;
                 Ok((plan, Some(report)))
             }
-            Err(Ended::Failed(error)) => Err(error),
+            Err(NotDeleted::Failed(error)) => Err(error),
         }
     }
 
@@ -102,13 +102,13 @@ impl Deletion<'_> {
         audit: Option<&Audit>,
         out: &mut impl Write,
         shown: &mut Option<DeletePlan>,
-    ) -> Result<Option<DeletionReport>, Ended> {
+    ) -> Result<Option<DeletionReport>, NotDeleted> {
         let stat = self.expected().await?;
         let plan = self.plan(&stat).await?;
         if let Some(node) = plan.nodes().first().filter(|node| node.czxid != stat.czxid) {
             let reason =
                 format!("{} changed hands just now: its czxid is {}; nothing was deleted", node.path, node.czxid);
-            return Err(Ended::not_tried("changed-hands", reason));
+            return Err(NotDeleted::not_tried("changed-hands", reason));
         }
         if self.settings.format == Format::Table {
             show::plan(out, &plan)
@@ -119,7 +119,7 @@ impl Deletion<'_> {
         let Some(audit) = audit else { return Ok(None) };
         let answer = self.answer(plan, &stat).await?;
         let confirmed = admin::confirm(plan.clone(), &answer)
-            .map_err(|refused| Ended::not_tried("not-confirmed", refused.to_string()))?;
+            .map_err(|refused| NotDeleted::not_tried("not-confirmed", refused.to_string()))?;
         Ok(Some(self.carry_out(confirmed, audit).await?))
     }
 
@@ -137,13 +137,13 @@ impl Deletion<'_> {
     }
 
     /// The node, if it is the one that was asked for.
-    async fn expected(&self) -> Result<ZnodeStat, Ended> {
+    async fn expected(&self) -> Result<ZnodeStat, NotDeleted> {
         let path = &self.options.path;
         let Some(stat) = examine::stat(&self.client, path, self.settings).await? else {
-            return Err(Ended::not_tried("gone", format!("{path} is gone: nothing was deleted")));
+            return Err(NotDeleted::not_tried("gone", format!("{path} is gone: nothing was deleted")));
         };
         let changed = |what: String| {
-            Ended::not_tried("changed-hands", format!("{path} is another node now: {what}; nothing was deleted"))
+            NotDeleted::not_tried("changed-hands", format!("{path} is another node now: {what}; nothing was deleted"))
         };
         if self.options.czxid.is_some_and(|czxid| czxid != stat.czxid.0) {
             return Err(changed(format!("its czxid is {}", stat.czxid)));
@@ -184,14 +184,14 @@ impl Deletion<'_> {
     }
 
     /// Fails when the node would not be deleted whatever the answer, so that nothing is asked.
-    fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), Ended> {
+    fn refuse_what_needs_no_answer(&self, plan: &DeletePlan) -> Result<(), NotDeleted> {
         let (path, options) = (&self.options.path, self.options);
         if let Some((_, lacks)) = plan.lacks() {
             let reason = format!(
                 "{path} was not deleted: the server wants {lacks}: give an identity that has it with --auth-file"
             );
             let report = DeletionReport::not_tried("refused", reason);
-            return Err(Ended::NotTried(DeletionReport { failed: true, ..report }));
+            return Err(NotDeleted::NotTried(DeletionReport { failed: true, ..report }));
         }
         let deletes = plan.action() == Action::Delete;
         if let Some(node) = plan.nodes().first().filter(|node| node.may_be_live_holder())
@@ -202,20 +202,20 @@ impl Deletion<'_> {
                 "{path} holds, and its owner is {}: nothing was deleted; stop its process first, or give --even-if-live",
                 node.liveness.id()
             );
-            return Err(Ended::not_tried("live", reason));
+            return Err(NotDeleted::not_tried("live", reason));
         }
         if deletes && plan.unguarded().is_some() && options.yes && !options.even_if_unguarded {
             let reason = format!(
                 "{path} was not deleted: nothing may be written that would guard the deletion, so another owner could take its name \
                  just before it and be deleted instead: give an identity with --auth-file, or --even-if-unguarded"
             );
-            return Err(Ended::not_tried("unguarded", reason));
+            return Err(NotDeleted::not_tried("unguarded", reason));
         }
         Ok(())
     }
 
     /// The answer of whoever is asked, or the one that --yes stands for.
-    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, Ended> {
+    async fn answer(&self, plan: &DeletePlan, stat: &ZnodeStat) -> Result<String, NotDeleted> {
         self.refuse_what_needs_no_answer(plan)?;
         let wanted = plan.confirmation();
         if self.options.yes {
@@ -233,7 +233,7 @@ impl Deletion<'_> {
             Ok(again) if again.confirmation() != wanted => {
                 let path = &self.options.path;
                 let reason = format!("{path} is not what it was when you were asked: nothing was deleted; look again");
-                Err(Ended::not_tried("changed", reason))
+                Err(NotDeleted::not_tried("changed", reason))
             }
             // If it is gone or changed, the execution finds that out and reports it.
             Ok(_) => Ok(answer),
@@ -263,19 +263,19 @@ impl Deletion<'_> {
 }
 
 /// Why a deletion ended before it was carried out.
-enum Ended {
+enum NotDeleted {
     /// It was not tried, for the reason in the report.
     NotTried(DeletionReport),
     Failed(anyhow::Error),
 }
 
-impl Ended {
+impl NotDeleted {
     fn not_tried(result: &'static str, reason: String) -> Self {
         Self::NotTried(DeletionReport::not_tried(result, reason))
     }
 }
 
-impl From<anyhow::Error> for Ended {
+impl From<anyhow::Error> for NotDeleted {
     fn from(error: anyhow::Error) -> Self {
         Self::Failed(error)
     }

@@ -4,19 +4,19 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::super::options::{ChangeOptions, EnsembleOptions, LockOptions, OutputOptions, SharedOptions};
+use super::super::options::{ChangeOptions, EnsembleOptions, OutputOptions, SharedOptions, WhichLocks};
 use crate::znode::{SessionId, ZnodePath};
 
 /// Who has to own the node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::cli) enum Owner {
+pub(in crate::cli) enum ExpectedOwner {
     /// No session.
     None,
     /// This session.
     Session(SessionId),
 }
 
-impl Owner {
+impl ExpectedOwner {
     /// Whether `owner` is that owner.
     pub(super) fn is(self, owner: Option<SessionId>) -> bool {
         match self {
@@ -36,7 +36,7 @@ pub(in crate::cli) struct DeleteOptions {
     pub path: ZnodePath,
     /// Delete it only if this session owns it, as in 0x10000a2b3c40001; with `none`, only if no session does
     #[arg(long, value_name = "SESSION", value_parser = owner)]
-    pub session: Option<Owner>,
+    pub session: Option<ExpectedOwner>,
     /// Delete it only if this transaction created it
     #[arg(long, value_name = "ZXID")]
     pub czxid: Option<i64>,
@@ -71,7 +71,7 @@ impl DeleteOptions {
     pub(in crate::cli) fn shared(&self) -> SharedOptions {
         let Self { audit_log, lock, output, ensemble, .. } = self.clone();
         SharedOptions {
-            locks: LockOptions { lock, ..LockOptions::default() },
+            locks: WhichLocks { lock, ..WhichLocks::default() },
             changes: ChangeOptions { audit_log, ..ChangeOptions::default() },
             output,
             ensemble,
@@ -80,13 +80,13 @@ impl DeleteOptions {
     }
 }
 
-fn owner(text: &str) -> Result<Owner, String> {
+fn owner(text: &str) -> Result<ExpectedOwner, String> {
     if text == "none" {
-        return Ok(Owner::None);
+        return Ok(ExpectedOwner::None);
     }
     let digits = text.strip_prefix("0x").filter(|digits| digits.bytes().all(|byte| byte.is_ascii_hexdigit()));
     let bits = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
-    let session = bits.filter(|bits| *bits != 0).map(|bits| Owner::Session(SessionId(bits.cast_signed())));
+    let session = bits.filter(|bits| *bits != 0).map(|bits| ExpectedOwner::Session(SessionId(bits.cast_signed())));
     session.ok_or_else(|| "write a session as 0x10000a2b3c40001, or none".to_owned())
 }
 
@@ -96,8 +96,8 @@ mod tests {
 
     #[test]
     fn a_session_is_read_as_it_is_shown() {
-        assert_eq!(owner("0xffffffffffffffff"), Ok(Owner::Session(SessionId(-1))));
-        assert_eq!(owner("none"), Ok(Owner::None));
+        assert_eq!(owner("0xffffffffffffffff"), Ok(ExpectedOwner::Session(SessionId(-1))));
+        assert_eq!(owner("none"), Ok(ExpectedOwner::None));
         for text in ["", "0x", "0x0", "0x+1", "1", "0x1ffffffffffffffff", "None"] {
             assert!(owner(text).is_err(), "{text:?}");
         }

@@ -85,13 +85,13 @@ fn host(address: &str) -> &str {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::AdoptedNode, adopted())]
     }
 
-    fn adopted() -> World {
+    fn adopted() -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(3);
         world.client(1).connected = false;
@@ -103,8 +103,8 @@ pub(super) mod tests {
     }
 
     /// 1 holds from a host, is cut off, and the host comes back with session 7.
-    fn come_back(address: &str) -> World {
-        let mut world = World::new();
+    fn come_back(address: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(3);

@@ -85,7 +85,7 @@ fn describe(table_at: TableAt<'_>, cycle: &Cycle, locks: &[&LockQueue]) -> Strin
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
     use crate::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
@@ -93,8 +93,8 @@ pub(super) mod tests {
     }
 
     /// Each of so many sessions holds a lock and waits for that of the next.
-    fn ring(sessions: u32) -> World {
-        let mut world = World::new();
+    fn ring(sessions: u32) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         let lock = |number: u32| format!("/l{}", number % sessions);
         for number in 0..sessions {
             world.create(&curator(&lock(number), number), i64::from(number) + 1);
@@ -107,8 +107,8 @@ pub(super) mod tests {
     }
 
     /// Two sessions, two locks, each held by one and awaited by the other.
-    fn crossed(a: &str, b: &str) -> (World, ZnodePath) {
-        let mut world = World::new();
+    fn crossed(a: &str, b: &str) -> (DiagnosisFixture, ZnodePath) {
+        let mut world = DiagnosisFixture::new();
         world.create(&curator(a, 1), 1);
         world.create(&curator(b, 2), 2);
         let victim = world.create(&curator(b, 3), 1);
@@ -138,7 +138,7 @@ pub(super) mod tests {
 
     #[test]
     fn circles_that_dissolve_and_form_anew_are_no_deadlock() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         for _ in 0..20 {
             let nodes = [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)];
             let nodes = nodes.map(|(lock, session)| world.create(&curator(lock, 1), session));

@@ -76,7 +76,7 @@ fn names_returned(lock: &LockQueue, finding: &Finding) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
 
     pub fn examples() -> Vec<Example> {
         [(0, true), (1, true), (0, false)]
@@ -85,8 +85,8 @@ pub(super) mod tests {
     }
 
     /// The node at this place in the queue was deleted, and is there again.
-    fn member_disagrees(position: usize, answers: bool) -> World {
-        let mut world = World::new();
+    fn member_disagrees(position: usize, answers: bool) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         let nodes = [1, 2].map(|session| world.create(&curator("/l", session), i64::from(session)));
         world.answers = answers;
         world.return_deleted(&nodes[position]);
@@ -96,7 +96,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_deleted_node_that_a_member_brings_back_is_its_fault_until_it_goes_again() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(2);
@@ -112,7 +112,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_member_that_hides_its_clients_is_named_by_the_connection() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         let waiter = world.create(&curator("/l", 2), 2);
         world.answers = false;
@@ -125,7 +125,7 @@ pub(super) mod tests {
 
     #[test]
     fn nothing_that_asks_for_a_deletion_is_said_of_a_node_that_returned() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let first = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/m", 3), 3);

@@ -48,14 +48,14 @@ impl Check for EmptyParent {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, path};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::EmptyParent, empty())]
     }
 
-    fn empty() -> World {
-        let mut world = World::new();
+    fn empty() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 1);
         world.delete(&node);
         world.pass(603);
@@ -64,7 +64,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_parent_that_stays_empty_is_told_until_it_is_used_or_gone() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 1);
         world.delete(&node);
         world.pass(600);

@@ -38,14 +38,14 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, left: Option<Dura
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
     use crate::znode::Timestamp;
 
     pub fn examples() -> Vec<Example> {
         [None, Some(20_000)].map(|millis| (Code::ExpiringHolder, expiring(millis))).into()
     }
 
-    fn expiring(millis: Option<i64>) -> World {
+    fn expiring(millis: Option<i64>) -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(2);
         let expires = millis.map(|millis| Timestamp(world.now.0 + millis));
@@ -57,7 +57,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_holder_without_a_connection_is_told_with_its_countdown_until_it_comes_back() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(5);
@@ -74,7 +74,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_client_that_is_seen_on_no_server_for_one_round_is_on_its_way() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         for _ in 0..5 {
@@ -87,7 +87,7 @@ pub(super) mod tests {
 
     #[test]
     fn with_nobody_waiting_it_is_only_worth_knowing() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.client(1).connected = false;
         world.pass(3);

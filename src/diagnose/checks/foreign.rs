@@ -63,13 +63,13 @@ fn counts_every_child(lock: &LockQueue) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::ForeignChild, foreign())]
     }
 
-    fn foreign() -> World {
+    fn foreign() -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.create("/l/member-", 3);
         world.pass(3);
@@ -78,7 +78,7 @@ pub(super) mod tests {
 
     #[test]
     fn another_recipes_node_among_curators_is_told_until_it_is_moved() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         let other = world.create("/l/member-", 3);
@@ -91,7 +91,7 @@ pub(super) mod tests {
 
     #[test]
     fn several_named_queues_belong_together_and_other_parents_are_others() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create("/l/a_lock_", 1);
         world.create("/l/b_lock_", 2);
         world.create(&curator("/l/sub", 1), 1);

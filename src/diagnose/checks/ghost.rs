@@ -37,13 +37,13 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::Ghost, ghost())]
     }
 
-    fn ghost() -> World {
+    fn ghost() -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(2);
         let client = world.client(1);
@@ -54,7 +54,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_node_that_outlives_its_session_is_a_ghost_and_blocks_those_behind_it() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let ghost = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(20);
@@ -70,7 +70,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_session_that_only_some_servers_could_know_is_no_ghost() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         let client = world.client(1);
         (client.connected, client.listed) = (false, false);
@@ -81,7 +81,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_node_that_goes_soon_after_its_session_was_none() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 1);
         world.pass(5);
         let client = world.client(1);

@@ -34,14 +34,14 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::HeadChangedByExpiry, head_expired())]
     }
 
-    fn head_expired() -> World {
-        let mut world = World::new();
+    fn head_expired() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         let expires = world.now.plus(Duration::from_secs(5));
@@ -55,7 +55,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_head_that_ran_out_is_remembered_as_long_as_its_successor_holds() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let next = world.create(&curator("/l", 2), 2);
         let expires = world.now.plus(Duration::from_secs(5));
@@ -71,7 +71,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_release_is_none() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.pass(2);

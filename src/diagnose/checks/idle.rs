@@ -79,20 +79,20 @@ fn suspicion(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::IdleHolder, idle())]
     }
 
-    fn idle() -> World {
+    fn idle() -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(65);
         world
     }
 
-    fn held(path: &str) -> World {
-        let mut world = World::new();
+    fn held(path: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         world.create(&curator(path, 1), 1);
         world.create(&curator(path, 2), 2);
         world
@@ -118,7 +118,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_holder_with_nobody_waiting_may_be_quiet() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.pass(100);
         assert_eq!(world.codes(Severity::Info), []);

@@ -120,14 +120,14 @@ impl<'a, 'b> MovedOn<'a, 'b> {
 pub(super) mod tests {
     use super::*;
     use crate::diagnose::Thresholds;
-    use crate::diagnose::testing::{Example, World, curator, path};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
 
     pub fn examples() -> Vec<Example> {
         [1, 2].map(|watches| (Code::LeakedWatch, leaked(watches))).into()
     }
 
-    fn leaked(watches: usize) -> World {
-        let mut world = World::with(Thresholds { leaked_watches: 2, ..Thresholds::default() });
+    fn leaked(watches: usize) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::with(Thresholds { leaked_watches: 2, ..Thresholds::default() });
         world.create_at("/l/x-17-0000000010", 1);
         world.client(2).watches = (0..watches).map(|number| path(&format!("/l/x-16-000000000{number}"))).collect();
         world.pass(8);
@@ -136,7 +136,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_watch_on_a_number_that_is_gone_is_told_until_it_is_gone_too() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create_at("/l/x-17-0000000010", 1);
         world.client(2).watches = vec![path("/l/x-16-0000000000"), path("/l")];
         world.pass(1);
@@ -149,7 +149,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_watch_that_just_fired_is_none() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         for _ in 0..20 {
             let node = world.create("/l/x-17-", 1);
             let waiter = world.create("/l/x-18-", 2);
@@ -165,7 +165,7 @@ pub(super) mod tests {
     /// The member of those who wait has not heard yet that the head is gone, and that another came.
     #[test]
     fn a_chain_whose_member_is_behind_leaks_nothing() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let second = world.create(&curator("/l", 2), 2);
         world.create(&curator("/l", 3), 3);
@@ -185,7 +185,7 @@ pub(super) mod tests {
 
     #[test]
     fn who_waits_for_the_next_and_still_watches_the_last_has_leaked_a_watch() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let first = world.create("/l/x-17-", 1);
         world.create("/l/x-18-", 2);
         world.create("/l/x-19-", 3);
@@ -197,7 +197,7 @@ pub(super) mod tests {
 
     #[test]
     fn who_waits_for_a_single_node_to_come_back_leaks_nothing() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.client(1);
         let node = world.create_at("/app/lock", 1);
         world.client(2).watches = vec![path("/app/lock")];

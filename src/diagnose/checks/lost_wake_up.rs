@@ -91,15 +91,15 @@ fn slept_through(context: &LockContext<'_>, memory: &mut RoundMemory<NodeKey, Se
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
     use crate::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
         [false, true].map(|at_its_turn| (Code::LostWakeUp, lost_wake_up(at_its_turn))).into()
     }
 
-    fn lost_wake_up(at_its_turn: bool) -> World {
-        let mut world = World::new();
+    fn lost_wake_up(at_its_turn: bool) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.client(2).sound = false;
@@ -111,8 +111,8 @@ pub(super) mod tests {
         world
     }
 
-    fn queue() -> (World, ZnodePath, ZnodePath) {
-        let mut world = World::new();
+    fn queue() -> (DiagnosisFixture, ZnodePath, ZnodePath) {
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let waiter = world.create(&curator("/l", 2), 2);
         world.client(2).sound = false;
@@ -172,7 +172,7 @@ pub(super) mod tests {
 
     #[test]
     fn members_of_a_group_wait_for_nobody() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         for number in 1..=3 {
             world.create("/workers/worker-", number);
             world.client(number).sound = false;
@@ -183,7 +183,7 @@ pub(super) mod tests {
 
     #[test]
     fn whoever_watches_another_node_of_the_queue_has_listed_it_some_other_way() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let second = world.create(&curator("/l", 2), 2);
         world.create(&curator("/l", 3), 3);
@@ -195,7 +195,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_queue_that_moves_on_each_second_has_waiters_between_two_watches() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let mut nodes: Vec<_> =
             (1..=30).map(|number| world.create(&curator("/l", number), i64::from(number))).collect();
         for next in 2..=30 {

@@ -59,7 +59,7 @@ fn of_one_attempt<'a, 'r>(rows: &'r [ContenderRow<'a>]) -> Vec<(&'r ContenderRow
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, one_session_twice};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, one_session_twice};
     use crate::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
@@ -68,7 +68,7 @@ pub(super) mod tests {
 
     #[test]
     fn two_nodes_with_one_id_are_an_orphan_and_its_successor() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let first = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 1), 1);
         assert_eq!(world.pass(2).0, [Code::Orphan]);
@@ -80,7 +80,7 @@ pub(super) mod tests {
 
     #[test]
     fn of_nodes_with_one_id_all_but_the_last_are_orphans_whoever_stands_between() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let nodes = [1, 2, 1, 2, 1].map(|id| world.create(&curator("/l", id), 1));
         world.pass(2);
         let orphans = world.diagnosis.findings().filter(|finding| finding.code == Code::Orphan);
@@ -92,7 +92,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_orphan_is_found_in_a_queue_where_one_session_stands_twenty_thousand_times() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.answers = false;
         for id in 0..20_000 {
             world.create(&curator("/l", id), 1);
@@ -105,7 +105,7 @@ pub(super) mod tests {
 
     #[test]
     fn threads_of_one_session_and_names_with_the_sessions_id_are_no_proof() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
         world.create("/w/x-72057594037927936-", 1);

@@ -49,13 +49,13 @@ fn suspicion(
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::OrphanSuspected, orphan_suspected())]
     }
 
-    fn orphan_suspected() -> World {
+    fn orphan_suspected() -> DiagnosisFixture {
         let mut world = queue(&[1]);
         let orphan = world.create(&curator("/l", 2), 2);
         world.create(&curator("/l", 3), 2);
@@ -66,8 +66,8 @@ pub(super) mod tests {
     }
 
     /// 1 holds; 2 queues, forgets, and queues again, now with a watch.
-    fn forgotten() -> (World, crate::znode::ZnodePath) {
-        let mut world = World::new();
+    fn forgotten() -> (DiagnosisFixture, crate::znode::ZnodePath) {
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         let orphan = world.create(&curator("/l", 2), 2);
         world.create(&curator("/l", 3), 2);
@@ -89,7 +89,7 @@ pub(super) mod tests {
 
     #[test]
     fn threads_that_share_a_session_each_with_its_watch_are_sound() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         world.create(&curator("/l", 3), 2);

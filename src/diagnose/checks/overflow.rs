@@ -56,7 +56,7 @@ fn numbers_left(lock: &LockQueue) -> i64 {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
 
     pub fn examples() -> Vec<Example> {
         ["2147480000", "2147483645", "2147483646", "2147483647", "-2147483648"]
@@ -64,15 +64,15 @@ pub(super) mod tests {
             .into()
     }
 
-    fn overflow(number: &str) -> World {
-        let mut world = World::new();
+    fn overflow(number: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         world.create_at(&format!("{}{number}", curator("/l", 1)), 1);
         world.pass(2);
         world
     }
 
-    fn with_number(number: &str) -> World {
-        let mut world = World::new();
+    fn with_number(number: &str) -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         world.create_at(&format!("{}{number}", curator("/l", 1)), 1);
         world.pass(2);
         world

@@ -51,7 +51,7 @@ fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
 
     pub fn examples() -> Vec<Example> {
         [&[0, 2][..], &[2, 0, 0], &[0, 0, 0, 2]]
@@ -59,7 +59,7 @@ pub(super) mod tests {
             .into()
     }
 
-    fn persistent(sessions: &[i64]) -> World {
+    fn persistent(sessions: &[i64]) -> DiagnosisFixture {
         let mut world = queue(sessions);
         world.pass(2);
         world
@@ -67,7 +67,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_persistent_node_at_the_head_of_a_queue_is_told_until_it_is_deleted() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let node = world.create(&curator("/l", 1), 0);
         world.create(&curator("/l", 2), 2);
         assert_eq!(world.pass(2).0, [Code::PersistentContender]);
@@ -79,7 +79,7 @@ pub(super) mod tests {
 
     #[test]
     fn numbered_nodes_of_common_names_among_themselves_may_be_no_lock() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create("/items/lock-", 0);
         world.create("/items/lock-", 0);
         world.pass(3);
@@ -89,7 +89,7 @@ pub(super) mod tests {
 
     #[test]
     fn hives_persistent_locks_are_meant_so() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create("/hive/db/LOCK-EXCLUSIVE-", 0);
         world.pass(3);
         assert_eq!(world.codes(Severity::Info), []);

@@ -48,7 +48,7 @@ fn describe(table_at: TableAt<'_>, wait: &Wait, lasts: Duration) -> String {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, one_session_twice};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, one_session_twice};
 
     pub fn examples() -> Vec<Example> {
         [5, 70].map(|seconds| (Code::SelfBlocked, one_session_twice(1, 2, seconds))).into()
@@ -56,7 +56,7 @@ pub(super) mod tests {
 
     #[test]
     fn who_waits_for_its_own_lock_is_told_and_warned_of_when_nothing_moves() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
         assert_eq!(world.pass(5).0, [Code::SelfBlocked]);
@@ -70,7 +70,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_was_there_before_the_first_look_is_not_known_to_stand_still() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let earlier = world.create(&curator("/l", 9), 2);
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
@@ -83,7 +83,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_proven_to_have_stood_still_before_the_first_look_is_warned_of_at_once() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 1);
         world.now = world.now.plus(Duration::from_secs(600));
@@ -94,7 +94,7 @@ pub(super) mod tests {
 
     #[test]
     fn threads_that_queued_before_the_other_held_take_turns() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let mut nodes: Vec<_> = (0..12).map(|number| world.create(&curator("/l", number), 1)).collect();
         let head = world.create(&curator("/l", 99), 2);
         nodes.push(head);

@@ -45,14 +45,14 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>, silence: Silence)
 pub(super) mod tests {
     use super::*;
     use crate::diagnose::OwnerState;
-    use crate::diagnose::testing::{Example, World, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, queue};
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::SilentHolder, silent(17))]
     }
 
     /// The holder's client, with a timeout of 30 s, was last heard so long ago.
-    fn silent(seconds: u32) -> World {
+    fn silent(seconds: u32) -> DiagnosisFixture {
         let mut world = queue(&[1, 2]);
         world.pass(2);
         world.client(1).heard = Some(world.now);
@@ -60,7 +60,7 @@ pub(super) mod tests {
         world
     }
 
-    fn owner(world: &World) -> OwnerState {
+    fn owner(world: &DiagnosisFixture) -> OwnerState {
         let holder = world.lock("/l").first_holder().expect("a holder");
         crate::diagnose::TableAt::new(&world.table, world.now).owner_of(holder).0
     }

@@ -78,21 +78,21 @@ fn describe(context: &LockContext<'_>, row: &ContenderRow<'_>) -> Finding {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{Example, World, curator, path, queue, uuid, work};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue, uuid, work};
 
     pub fn examples() -> Vec<Example> {
-        let found = |world: World| (Code::Stuck, at_the_first_look(world));
+        let found = |world: DiagnosisFixture| (Code::Stuck, at_the_first_look(world));
         vec![(Code::Stuck, stuck(1)), (Code::Stuck, stuck(2)), found(stuck(2)), (Code::StuckLease, stuck_lease())]
     }
 
-    fn stuck(waiters: i64) -> World {
+    fn stuck(waiters: i64) -> DiagnosisFixture {
         let mut world = queue(&(1..=waiters + 1).collect::<Vec<_>>());
         work(&mut world, 65);
         world
     }
 
     /// Another console begins after a quarter of an hour, and looks once.
-    fn at_the_first_look(mut world: World) -> World {
+    fn at_the_first_look(mut world: DiagnosisFixture) -> DiagnosisFixture {
         let last = world.lock("/l").rows(0..9).last().expect("a waiter").contender;
         let at = world.lock("/l").path_of(last);
         world.delete(&at);
@@ -103,8 +103,8 @@ pub(super) mod tests {
         world
     }
 
-    fn stuck_lease() -> World {
-        let mut world = World::new();
+    fn stuck_lease() -> DiagnosisFixture {
+        let mut world = DiagnosisFixture::new();
         world.create_at("/s/leases", 0);
         world.create(&format!("/s/leases/_c_{}-lease-", uuid(1)), 1);
         world.create(&format!("/s/locks/_c_{}-lock-", uuid(2)), 2);
@@ -114,7 +114,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_lock_that_is_not_handed_on_while_others_wait_is_stuck_until_it_is() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
         work(&mut world, 60);
@@ -141,7 +141,7 @@ pub(super) mod tests {
         world.delete(&head);
         world.now = world.now.plus(Duration::from_secs(10));
         world.begin_anew();
-        let undecided = |world: &World| {
+        let undecided = |world: &DiagnosisFixture| {
             let table_at = crate::diagnose::TableAt::new(&world.table, world.now);
             is_undecided(&LockContext::new(table_at, world.diagnosis.thresholds(), world.lock("/l")))
         };
@@ -153,7 +153,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_election_is_held_for_long_by_design() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         for number in 1..=2 {
             world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
         }
@@ -163,7 +163,7 @@ pub(super) mod tests {
 
     #[test]
     fn an_election_is_not_news_at_the_first_look() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         for number in 1..=2 {
             world.create(&format!("/e/_c_{}-latch-", uuid(number)), i64::from(number));
         }
@@ -177,7 +177,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_lease_that_never_moves_is_told_when_somebody_waits_for_one() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.create_at("/s/leases", 0);
         for number in 1..=2 {
             world.create(&format!("/s/leases/_c_{}-lease-", uuid(number)), i64::from(number));
@@ -191,7 +191,7 @@ pub(super) mod tests {
 
     #[test]
     fn those_who_watch_a_single_node_wait_for_it() {
-        let mut world = World::new();
+        let mut world = DiagnosisFixture::new();
         world.client(1);
         world.create_at("/app/lock", 1);
         work(&mut world, 70);

@@ -1,7 +1,7 @@
 //! Who waits for whom, across locks.
 
 use super::Waits;
-use crate::diagnose::testing::{World, curator, path};
+use crate::diagnose::testing::{DiagnosisFixture, curator, path};
 use crate::znode::SessionId;
 
 fn sessions(ids: &[i64]) -> Vec<SessionId> {
@@ -10,7 +10,7 @@ fn sessions(ids: &[i64]) -> Vec<SessionId> {
 
 #[test]
 fn a_blocker_is_counted_with_all_who_wait_behind_those_it_holds_up() {
-    let mut world = World::new();
+    let mut world = DiagnosisFixture::new();
     for (lock, session) in [("/a", 1), ("/a", 2), ("/a", 3), ("/b", 2), ("/b", 4), ("/c", 9), ("/c", 8)] {
         world.create(&curator(lock, 1), session);
     }
@@ -23,7 +23,7 @@ fn a_blocker_is_counted_with_all_who_wait_behind_those_it_holds_up() {
 
 #[test]
 fn a_circle_of_many_sessions_is_told_in_its_order() {
-    let mut world = World::new();
+    let mut world = DiagnosisFixture::new();
     for session in 0..50 {
         world.create(&curator(&format!("/l{session:02}"), 1), session + 1);
     }
@@ -42,7 +42,7 @@ fn a_circle_of_many_sessions_is_told_in_its_order() {
 
 #[test]
 fn who_queued_before_it_held_the_other_has_two_threads() {
-    let mut world = World::new();
+    let mut world = DiagnosisFixture::new();
     world.create(&curator("/a", 1), 1);
     world.create(&curator("/b", 1), 1);
     world.create(&curator("/b", 2), 2);
@@ -59,7 +59,7 @@ fn who_queued_before_it_held_the_other_has_two_threads() {
 
 #[test]
 fn those_who_stand_by_in_elections_and_for_one_of_several_leases_make_no_circle() {
-    let mut world = World::new();
+    let mut world = DiagnosisFixture::new();
     for (lock, session) in [("/a", 1), ("/b", 2), ("/b", 1), ("/a", 2)] {
         world.create(&format!("{lock}/_c_00000000-0000-4000-8000-00000000000{session}-latch-"), session);
     }
@@ -69,7 +69,7 @@ fn those_who_stand_by_in_elections_and_for_one_of_several_leases_make_no_circle(
 
 #[test]
 fn a_single_nodes_waiters_are_those_who_watch_it() {
-    let mut world = World::new();
+    let mut world = DiagnosisFixture::new();
     for session in [1, 2, 3] {
         world.client(session).watches = vec![path("/x/lock")];
     }
@@ -85,7 +85,7 @@ fn a_single_nodes_waiters_are_those_who_watch_it() {
 
 #[test]
 fn readers_hold_a_writer_up_together() {
-    let mut world = World::new();
+    let mut world = DiagnosisFixture::new();
     let name = |kind| format!("/rw/_c_00000000-0000-4000-8000-000000000001-{kind}");
     world.create(&name("__READ__"), 1);
     world.create(&name("__READ__"), 2);

@@ -74,7 +74,8 @@ fn row(
 /// The first holder, and how many more there are.
 fn holders(table: &LockTable, lock: &LockQueue) -> Cow<'static, str> {
     let Some(first) = lock.first_holder() else { return "-".into() };
-    let first = table.identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode);
+    // Two spaces part the columns, and nothing inside one.
+    let first = table.identity_of(first).fit(HOLDER_COLUMNS, Charset::Unicode).replace("  ", " ");
     match lock.holding() {
         0 | 1 => first.into(),
         several => format!("{first} +{}", several - 1).into(),
@@ -129,10 +130,10 @@ mod tests {
             Change::Unreadable { path: path("/se\u{7}cret"), why: "no READ\u{1b}".to_owned() },
         ]);
         insta::assert_snapshot!(shown, @r"
-        LOCK            RECIPE         HOLDER             HELD  WAIT  OLDEST  NEXT  FINDING
-        /locks/billing  queue          10.0.4.17  0x10  14m02s     1     38s     3
-        /shared         shared lock    0x30 +1           ≤1.0s     0       -     5
-        /锁             unknown queue  0x20              ≤5.0s     0       -     1
+        LOCK            RECIPE         HOLDER            HELD  WAIT  OLDEST  NEXT  FINDING
+        /locks/billing  queue          10.0.4.17 0x10  14m02s     1     38s     3
+        /shared         shared lock    0x30 +1          ≤1.0s     0       -     5
+        /锁             unknown queue  0x20             ≤5.0s     0       -     1
         Not readable: /se\u{7}cret: no READ\u{1b}
         ");
     }

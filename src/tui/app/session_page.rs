@@ -2,7 +2,7 @@
 
 use super::{App, Area, Cursor, Screen, TimelineEntry};
 use crate::queue::LockEvent;
-use crate::tui::page::session::{self, Known, SessionEvent};
+use crate::tui::page::session::{self, SessionEvent, ShownSession};
 use crate::tui::page::{Columns, Page};
 use crate::znode::{Sequence, SessionId, Timestamp, ZnodePath};
 
@@ -49,7 +49,7 @@ impl App {
             let (watches, places) = (detail.watches(), detail.places().len());
             session::write(
                 &mut page,
-                &Known {
+                &ShownSession {
                     session: id,
                     view: table_at.view(),
                     last: table_at.table().last_connection(id),

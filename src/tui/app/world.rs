@@ -10,7 +10,7 @@ use super::sessions::SessionRows;
 use super::sorted::SortedLocks;
 use super::waits::WaitRows;
 use crate::admin::Ending;
-use crate::diagnose::{Changed as Findings, Diagnosis, Severity, TableAt, Thresholds};
+use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
 use crate::server_view::WatchEventRates;
@@ -195,7 +195,7 @@ impl World {
             moved.extend(self.diagnosis.findings().map(|finding| finding.lock.id));
             self.diagnosis.start_over();
         }
-        let Findings { raised, cleared } = self.diagnosis.examine(&self.table, now);
+        let FindingChanges { raised, cleared } = self.diagnosis.examine(&self.table, now);
         moved.extend(self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id));
         self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
         self.troubled = self.count_troubled();

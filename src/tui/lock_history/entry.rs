@@ -74,7 +74,7 @@ pub struct Stay {
     /// Who it was, as far as was known when it ended.
     pub client: ClientIdentity,
     /// What is known of it besides; `None` where nobody looked at it before it was gone.
-    pub known: Option<Box<Known>>,
+    pub known: Option<Box<StayDetails>>,
     /// How long it waited until it held or left; `None` where that was not seen.
     pub waited: Option<Duration>,
     /// How long it held; `None` when it never did.
@@ -88,7 +88,7 @@ pub struct Stay {
 
 /// What is known of a contender as long as it stands in the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct StayDetails {
     pub mode: RequestMode,
     /// The beginning of its data, where that is text.
     pub data: Option<String>,
@@ -116,7 +116,7 @@ impl Stay {
             until,
             end: StayEnd::Open,
             end_unseen: false,
-            known: Some(Box::new(Known {
+            known: Some(Box::new(StayDetails {
                 mode: contender.mode,
                 data: text.filter(|text| !text.trim().is_empty()),
                 created_at: contender.created_at,

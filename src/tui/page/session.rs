@@ -17,7 +17,7 @@ pub const EVENT_COLUMNS: Columns = Columns { label: 14, ..Columns::TEXT };
 /// What is known of a session.
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own, and any mixture of them occurs")]
 #[derive(Clone, Debug)]
-pub struct Known<'a> {
+pub struct ShownSession<'a> {
     pub session: SessionId,
     pub view: &'a ServerView,
     /// Its connection, also when no server lists it any more.
@@ -56,7 +56,7 @@ pub struct SessionEvent {
     pub why: Option<String>,
 }
 
-pub fn write(page: &mut Writer, of: &Known<'_>) {
+pub fn write(page: &mut Writer, of: &ShownSession<'_>) {
     page.line("session", &of.session.to_string(), Keep::Start, Tone::Strong);
     let (text, tone) = of.state();
     page.fact("state", &text, tone);
@@ -66,7 +66,7 @@ pub fn write(page: &mut Writer, of: &Known<'_>) {
     of.watched(page);
 }
 
-impl Known<'_> {
+impl ShownSession<'_> {
     fn state(&self) -> (String, Tone) {
         if !self.live {
             return ("not known: not in step with the ensemble".to_owned(), Tone::Unsure);
