@@ -180,7 +180,10 @@ impl DiagnosisFixture {
     pub fn begin_anew(&mut self) {
         let parents = self.children.iter().map(|(parent, children)| Change::Listed {
             path: parent.clone(),
+            // It was made before them.
             stat: ZnodeStat {
+                czxid: Zxid(1),
+                ctime: Timestamp(0),
                 pzxid: Zxid(children.changed),
                 num_children: children.made - children.deleted,
                 cversion: children.made + children.deleted,

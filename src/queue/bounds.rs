@@ -7,7 +7,7 @@
 //! | --- | --- |
 //! | the holder's node | nobody holds before its node is created |
 //! | the lock parent's `pzxid`, the transaction that last created or deleted a child, is not later than the creation of a node | no child was deleted since that node was created: who holds now held then, or from its own creation on |
-//! | the parent's `cversion` is the number of its children | no child was ever deleted: who holds now has held since its creation |
+//! | the parent's `cversion` is the number of its children | no child of it was ever deleted: who holds now has held since its creation, but for a lease that is older than the parent of the queue, which may have been made anew |
 //! | a lease, and one behind it in their order | only the last lease may be one whose owner still queues: the first has been held since the other was created |
 //! | a single node | who creates it holds it |
 //!
@@ -160,7 +160,8 @@ impl LockTable {
         let changes = self.parents.get(parent)?.changes.filter(|changes| changes.epoch == self.epoch)?;
         match changes {
             ChildChanges { disturbed: true, .. } => None,
-            ChildChanges { any_deleted: false, .. } => Some(Timestamp(i64::MIN)),
+            // Of its own children: it may have been deleted itself while it was empty, and made anew, as containers are.
+            ChildChanges { any_deleted: false, .. } => self.parents.get(parent)?.listed.map(|node| node.created_at),
             ChildChanges { last, .. } => times.after(last),
         }
     }

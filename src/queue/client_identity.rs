@@ -24,7 +24,8 @@ const GAP: &str = "  ";
 pub struct ClientIdentity {
     /// What it wrote into its node, where that names somebody.
     pub name: Option<Arc<str>>,
-    /// Its address, `ADDRESS:PORT`, as a server lists its connection or last listed it; `None` where no server reported it.
+    /// Its address, `ADDRESS:PORT`, as a server lists its connection or last listed it; `None` where no server reported it. While that
+    /// server does not answer nobody knows whether it is connected: it counts as listed.
     pub address: Option<Arc<str>>,
     /// When the connection was last listed, by this machine's clock; `None` while it is, and without an address.
     pub last_listed: Option<Timestamp>,

@@ -17,13 +17,24 @@ impl LockTable {
         self.sessions.unlisted(session, &self.view)
     }
 
+    /// The address of a session's client: as a server lists or last listed it, also while that server does not answer.
+    pub fn address_of(&self, session: SessionId) -> Option<&str> {
+        let connection = self.last_connection(session).map(|last| last.connection);
+        connection.or_else(|| self.sessions.last_of(session)).map(|connection| connection.client.as_str())
+    }
+
+    /// Whether any server listed its clients since the start.
+    pub fn has_listed_clients(&self) -> bool {
+        self.sessions.were_listed()
+    }
+
     /// Who a session is that has a contender, or had one lately.
     pub fn identity(&self, session: SessionId) -> ClientIdentity {
         let name = self.sessions.name(session).cloned();
         let connection = self.last_connection(session);
         ClientIdentity {
             name,
-            address: connection.map(|last| last.connection.client.as_str().into()),
+            address: self.address_of(session).map(Arc::from),
             last_listed: connection.and_then(|last| last.last_listed),
             session: Some(session),
             unread: false,

@@ -57,6 +57,7 @@ pub(super) struct Sessions {
     known: FxHashMap<SessionId, KnownSession>,
     departed: BTreeMap<u64, SessionId>,
     next: u64,
+    were_listed: bool,
 }
 
 impl Sessions {
@@ -117,6 +118,7 @@ impl Sessions {
     ///
     /// Linear in the connections that were listed before.
     pub fn surveyed(&mut self, before: &ServerView, view: &ServerView) {
+        self.were_listed |= view.members.iter().any(|member| member.connections.is_some());
         for member in &before.members {
             for connection in member.connections.iter().flat_map(Listing::items) {
                 let Some(known) = self.known.get_mut(&connection.session) else { continue };
@@ -127,6 +129,16 @@ impl Sessions {
                 }
             }
         }
+    }
+
+    /// Whether any server listed its connections.
+    pub fn were_listed(&self) -> bool {
+        self.were_listed
+    }
+
+    /// The connection that a session had last, also while its server does not answer.
+    pub fn last_of(&self, session: SessionId) -> Option<&Connection> {
+        Some(&self.known.get(&session)?.unlisted.as_deref()?.connection)
     }
 
     /// What the last contender of a session called its client.

@@ -10,7 +10,7 @@ use crate::queue::{ClientIdentity, LastConnection};
 /// Who a client is or was.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct ClientFacts {
-    /// Its address, while a server lists its connection.
+    /// Its address, while a server lists its connection, or does not answer that listed it last.
     client: Option<Arc<str>>,
     /// What its node calls it.
     client_name: Option<Arc<str>>,

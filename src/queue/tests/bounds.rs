@@ -135,3 +135,22 @@ fn at_the_first_look_the_console_s_own_connection_shows_how_far_its_clock_is_ahe
         assert_eq!(first_bounds(&history.first_look(), history.ours()), (59, 961), "{ahead}");
     }
 }
+
+#[test]
+fn a_queue_that_was_made_anew_says_nothing_of_leases_from_before() {
+    let mut history = begin();
+    let lease = format!("/s/leases/_c_{}-lease-", uuid(2));
+    let queued = history.create_numbered(&format!("/s/locks/_c_{}-lock-", uuid(1)), 1);
+    history.create_numbered(&lease, 1);
+    // It waited for 100 s, and holds.
+    history.now = history.now.plus(Duration::from_secs(100));
+    history.delete(&queued);
+    history.delete(&path("/s/locks"));
+    history.now = history.now.plus(Duration::from_secs(30));
+    history.create_numbered(&format!("/s/locks/_c_{}-lock-", uuid(3)), 2);
+    history.now = history.now.plus(Duration::from_secs(7));
+    let table = history.first_look();
+    let lock = table.locks().find(|lock| lock.path().as_str() == "/s").expect("a semaphore");
+    let bounds = table.hold_bounds(lock.first_holder().expect("a holder"), history.now).expect("it holds");
+    assert_eq!((bounds.at_least.as_secs(), bounds.at_most.as_secs()), (7, 137), "in truth 37 s");
+}

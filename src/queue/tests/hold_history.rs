@@ -15,6 +15,9 @@ use crate::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Z
 /// How long before and after its connection was made the console began to connect, and had an answer about it.
 const ANSWER_MS: i64 = 150;
 
+/// Parents that are deleted when they are empty, and made anew.
+const CONTAINERS: [&str; 6] = ["/c", "/rw", "/k", "/n", "/s/locks", "/w"];
+
 /// By how much a time of the server's clock may be too late, where the clocks differ.
 const LATE_MS: i64 = 1_000;
 
@@ -81,6 +84,7 @@ impl History {
     pub fn delete(&mut self, at: &ZnodePath) {
         self.zxid += 1;
         self.nodes.remove(at);
+        self.made.remove(at);
         let parent = at.parent().expect("below the root");
         self.child_changed(&parent, -1);
         self.deleted.insert(parent, self.now);
@@ -218,9 +222,14 @@ fn holders(lock: &LockQueue) -> impl Iterator<Item = Hold> + '_ {
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    Create { place: usize, session: i64 },
+    Create {
+        place: usize,
+        session: i64,
+    },
     Delete(prop::sample::Index),
     Pass(u16),
+    /// The server deletes the containers that are empty.
+    Reap,
 }
 
 pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
@@ -228,6 +237,7 @@ pub fn steps(most: usize) -> impl Strategy<Value = Vec<Step>> {
         6 => (0..13_usize, 1..5_i64).prop_map(|(place, session)| Step::Create { place, session }),
         4 => any::<prop::sample::Index>().prop_map(Step::Delete),
         2 => (0..30_000_u16).prop_map(Step::Pass),
+        1 => Just(Step::Reap),
     ];
     prop::collection::vec(step, 1..most)
 }
@@ -246,6 +256,13 @@ fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
             let at = which.get(&owned).clone();
             history.delete(&at);
             vec![Change::Deleted { path: at, zxid: None }]
+        }
+        Step::Reap => {
+            let empty =
+                history.nodes.iter().filter(|(at, stat)| CONTAINERS.contains(&at.as_str()) && stat.num_children == 0);
+            let empty: Vec<ZnodePath> = empty.map(|(at, _)| at.clone()).collect();
+            empty.iter().for_each(|at| history.delete(at));
+            empty.into_iter().map(|path| Change::Deleted { path, zxid: None }).collect()
         }
         Step::Pass(millis) => {
             history.now = history.now.plus(Duration::from_millis((*millis).into()));

@@ -73,6 +73,8 @@ fn a_client_of_a_server_that_does_not_answer_is_not_said_to_be_gone() {
     let view = ServerView { at: fixture.now, members: vec![silent], members_known: true, ..ServerView::default() };
     fixture.apply(Change::Surveyed { view: Arc::new(view) });
     assert!(fixture.table.last_connection(SessionId(7)).is_none(), "nobody knows where it is");
+    let client = fixture.table.identity(SessionId(7));
+    assert_eq!((client.address.as_deref(), client.last_listed), (Some("10.0.0.7:4000"), None), "and it has its name");
     survey(&mut fixture, []);
     let last = fixture.table.last_connection(SessionId(7)).expect("it is remembered");
     assert!(last.last_listed.is_some(), "now its server says that it is gone");

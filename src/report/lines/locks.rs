@@ -121,7 +121,7 @@ mod tests {
     #[test]
     fn each_lock_is_a_line_and_nothing_of_a_znode_reaches_the_terminal_as_it_is() {
         let shown = printed(vec![
-            Change::Listed { path: path("/locks/billing"), stat: stat(1, 0) },
+            Change::Listed { path: path("/locks/billing"), stat: stat(1, 900_000) },
             node("/locks/billing/lock-0000000000", 0x10, 842_000, "10.0.4.17"),
             node("/locks/billing/lock-0000000001", 0x11, 38_000, ""),
             node("/锁/r-0000000000", 0x20, 5_000, &"long".repeat(1_000)),

@@ -59,8 +59,7 @@ impl Filter {
 
     /// Whether it is part of the address or the last address of a session, as it is known now.
     fn is_in_address_of(&self, session: Option<SessionId>, table: &LockTable) -> bool {
-        let last = session.and_then(|session| table.last_connection(session));
-        last.is_some_and(|last| self.is_in(&last.connection.client))
+        session.and_then(|session| table.address_of(session)).is_some_and(|address| self.is_in(address))
     }
 
     fn is_in_session(&self, session: Option<SessionId>) -> bool {

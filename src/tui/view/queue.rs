@@ -72,8 +72,7 @@ impl QueueColumn {
 /// The columns that have something to show: where the servers list their connections, the client's address says more than the
 /// session's id.
 fn columns(view: View<'_>) -> Vec<Column<QueueColumn>> {
-    let members = &view.app.world().table().view().members;
-    if members.iter().any(|member| member.connections.is_some()) {
+    if view.app.world().table().has_listed_clients() {
         return COLUMNS.to_vec();
     }
     let without = COLUMNS.iter().filter(|column| !column.key.is_of_connections());
