@@ -38,7 +38,7 @@ fn every_picture_of_the_documents_is_compared_with_its_screen() {
     let compared = include_str!("pictures.rs");
     let pictures = std::fs::read_dir(root.join("assets")).expect("the assets are there");
     let names = pictures.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name in UTF-8"));
-    for name in names.filter(|name| name.ends_with(".svg")) {
+    for name in names.filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "svg")) {
         assert!(compared.contains(&format!("draw(&terminal, \"{name}\")")), "{name} is not drawn by these tests");
     }
 }
@@ -84,7 +84,11 @@ async fn the_pictures_show_the_locks_of_real_libraries() {
     draw(&terminal, "locks.svg");
 
     terminal.press(":lock /app/locks/catalog\r");
-    terminal.shows_all(&["/app/locks/catalog", "╰─▶", "waits for"]);
+    terminal.shows_all(&["/app/locks/catalog", "╰─▶", "waits for", "its predecessor"]);
+    eventually_blocking("what each waiter watches", || {
+        let seen = terminal.text();
+        if seen.contains("not known") { Err(seen) } else { Ok(()) }
+    });
     draw(&terminal, "queue.svg");
     terminal.press("q");
     assert!(terminal.ends().success());
