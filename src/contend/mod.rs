@@ -2,8 +2,8 @@
 //!
 //! A [`Fleet`] carries out a [`Scenario`]: each client has a session and a connection of its own, through a link of its own,
 //! a relay on loopback that can delay, pause, cut and heal. Clients join, leave, crash, freeze and thaw while it runs, on
-//! [`FleetCommand`]s; a [`FleetStatus`] says how it stands, a [`FleetOutcome`] what it came to. [`compare()`] lets herds and chains of
-//! several sizes run one after the other.
+//! [`FleetCommand`]s; a [`FleetStatus`] says how it stands, a [`FleetOutcome`] what it came to. [`compare()`] lets herds and chains
+//! of several sizes run one after the other.
 //!
 //! # What the figures mean
 //!
@@ -37,7 +37,7 @@ mod scenario;
 mod status;
 mod tally;
 
-pub use compare::{Comparison, HerdAndChain, Progress, compare};
+pub use compare::{ComparedFleets, Comparison, Progress, compare};
 pub use error::ContendError;
 pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
 pub use options::FleetOptions;

@@ -47,6 +47,8 @@ impl OwnerState {
 pub enum WatchTarget {
     /// The node that it waits for.
     Predecessor,
+    /// That node and the one before it: it looks ahead.
+    TwoBefore,
     /// The lock parent's children: a herd.
     Parent,
     /// Neither.
@@ -59,7 +61,7 @@ impl WatchTarget {
     /// The name in JSON and on the screen.
     pub fn id(self) -> &'static str {
         match self {
-            Self::Predecessor => "predecessor",
+            Self::Predecessor | Self::TwoBefore => "predecessor",
             Self::Parent => "parent",
             Self::Nothing => "nothing",
             Self::Unknown => "unknown",
@@ -166,6 +168,16 @@ impl<'a> TableAt<'a> {
         }
     }
 
+    /// Whether the owner of a contender in an exclusive lock also watches the node before its predecessor, for no other node of
+    /// its own.
+    fn watches_ahead(&self, lock: &LockQueue, session: SessionId, position: usize) -> bool {
+        let Some(predecessor) = position.checked_sub(1) else { return false };
+        let is_own = lock.row(predecessor).is_some_and(|row| row.contender.session == Some(session));
+        let ahead = lock.waits_for(predecessor, 1);
+        let watched = |node: &&str| self.view().watches(session, &path_of(lock, node)) == Some(true);
+        lock.kind() == LockKind::Exclusive && !is_own && ahead.first().is_some_and(watched)
+    }
+
     /// What a waiter watches, as far as the servers' lists show it. They never show who watches children, only how many such
     /// watches there are in all.
     fn watching(&self, lock: &LockQueue, row: &ContenderRow<'a>) -> WatchTarget {
@@ -173,6 +185,7 @@ impl<'a> TableAt<'a> {
         let mut known = true;
         for node in lock.waits_for(row.position, MOST_WATCHED) {
             match self.view().watches(session, &path_of(lock, node)) {
+                Some(true) if self.watches_ahead(lock, session, row.position) => return WatchTarget::TwoBefore,
                 Some(true) => return WatchTarget::Predecessor,
                 Some(false) => {}
                 None => known = false,
@@ -277,4 +290,26 @@ pub(super) fn attempt(node: &str) -> Option<&str> {
     let id = recipe::read(node)?.attempt?;
     let digits = id.bytes().filter(u8::is_ascii_hexdigit).count();
     (digits == 32).then_some(Sequence::split(node)?.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diagnose::testing::DiagnosisFixture;
+
+    #[test]
+    fn a_waiter_that_also_watches_the_node_before_its_predecessor_looks_ahead() {
+        let mut fixture = DiagnosisFixture::new();
+        let nodes: Vec<ZnodePath> = (1..=4).map(|session| fixture.create("/orders/lock-", session)).collect();
+        fixture.client(3).watches.push(nodes[0].clone());
+        // It watches two nodes, each for one of its own.
+        fixture.create("/orders/lock-", 4);
+        fixture.pass(3);
+        let lock = fixture.lock("/orders");
+        let table_at = TableAt::new(&fixture.table, fixture.now);
+        let watching: Vec<WatchTarget> =
+            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
+        let predecessor = WatchTarget::Predecessor;
+        assert_eq!(watching, [predecessor, WatchTarget::TwoBefore, predecessor, predecessor]);
+    }
 }

@@ -61,7 +61,7 @@ impl SessionLocks {
                 continue;
             };
             match table_at.facts(queue, &row).watching {
-                WatchTarget::Predecessor => return Some(WaitStyle::Chain),
+                WatchTarget::Predecessor | WatchTarget::TwoBefore => return Some(WaitStyle::Chain),
                 WatchTarget::Parent => return Some(WaitStyle::Herd),
                 WatchTarget::Nothing => found = Some(WaitStyle::Nothing),
                 WatchTarget::Unknown => found = found.or(Some(WaitStyle::Unknown)),

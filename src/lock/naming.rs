@@ -251,7 +251,8 @@ mod tests {
             (-1_000_000_000, Some("red_lock_-1000000001")),
             // A counter that is negative and has less than ten digits is no number to anybody who lists.
             (0, None),
-            (-999_999_999, None),
+            (-999_999_999, Some("red_lock_-1000000000")),
+            (-999_999_998, None),
         ] {
             let known = red.name_before(Sequence(number));
             assert_eq!(known.as_ref().map(|(name, _)| name.as_str()), before, "{number}");

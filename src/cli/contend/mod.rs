@@ -30,7 +30,7 @@ use super::options::Format;
 use super::output::{json, reader_left, send};
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
-use crate::contend::{self, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
+use crate::contend::{self, ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
 use crate::time::until;
 use crate::zk::survey::ViewBy;
 
@@ -69,7 +69,7 @@ pub(super) async fn compare(
             Format::Table => side_by_side::table(&comparison, settings.ascii),
         };
         print(&text, out).await?;
-        let pairs = comparison.runs.iter().flat_map(|run| [&run.herd, &run.chain]);
+        let pairs = comparison.runs.iter().flat_map(ComparedFleets::outcomes);
         verdict(pairs.chain(&comparison.unpaired))
     })
     .await
@@ -149,7 +149,7 @@ async fn play_all(
         return Err(timeout.no_answer(settings));
     }
     let mut comparison = comparison?;
-    let last = comparison.runs.last_mut().map(|run| &mut run.chain);
+    let last = comparison.runs.last_mut().map(|run| run.chain_ahead.as_mut().unwrap_or(&mut run.chain));
     if let Some(outcome) = comparison.unpaired.as_mut().or(last) {
         note_servers_lost(outcome, settings.timeout);
     }

@@ -54,7 +54,8 @@ pub(in crate::cli) struct ContendOptions {
 #[derive(Args, Clone, Debug, PartialEq)]
 #[command(next_help_heading = "Test clients")]
 pub(in crate::cli) struct CompareOptions {
-    /// The herd queues at PATH/herd, the chain at PATH/chain; missing nodes are created, and deleted at the end
+    /// The herd queues at PATH/herd, the chains at PATH/chain and PATH/chain-ahead; missing nodes are created, and deleted at
+    /// the end
     #[arg(long, value_name = "PATH", default_value = "/lockscope")]
     pub path: ZnodePath,
     /// Numbers of clients, one run after the other

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::figures::{UNKNOWN, clients, left_behind, per, troubles};
 use super::plot::{Point, legend, plot};
-use crate::contend::{Comparison, FleetOutcome, HerdAndChain};
+use crate::contend::{ComparedFleets, Comparison, FleetOutcome};
 use crate::text::Charset;
 use crate::text::human::{plural, rate, ratio};
 use crate::znode::escaped;
@@ -15,12 +15,21 @@ struct Group {
     columns: &'static [&'static str],
 }
 
-const GROUPS: [Group; 5] = [
+/// The herd beside the chain.
+const HERD_AND_CHAIN: [Group; 5] = [
     Group { title: "", columns: &["CLIENTS"] },
     Group { title: "ACQUISITIONS/S", columns: &["herd", "chain", "ratio"] },
     Group { title: "EVENTS AN ACQUISITION", columns: &["herd", "chain", "ratio"] },
     Group { title: "MODELLED", columns: &["herd", "chain"] },
     Group { title: "SERVERS SAY", columns: &["herd", "chain"] },
+];
+
+/// The chain beside one that looks ahead.
+const CHAIN_AND_AHEAD: [Group; 4] = [
+    Group { title: "", columns: &["CLIENTS"] },
+    Group { title: "ACQUISITIONS/S", columns: &["chain", "ahead", "ratio"] },
+    Group { title: "EVENTS AN ACQUISITION", columns: &["chain", "ahead"] },
+    Group { title: "REQUESTS AN ACQUISITION", columns: &["chain", "ahead"] },
 ];
 
 /// What separates two groups.
@@ -30,8 +39,13 @@ const GROUP_GAP: &str = "   ";
 pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
     let charset = if ascii { Charset::Ascii } else { Charset::Unicode };
     let runs = &comparison.runs;
-    let mut text = heading(runs) + &lines(runs);
-    let point = |run: &HerdAndChain, value: fn(&FleetOutcome) -> f64| Point {
+    let mut text = heading(runs) + &lines(&HERD_AND_CHAIN, runs.iter().map(cells));
+    let looking_ahead: Vec<Vec<String>> = runs.iter().filter_map(cells_of_look_ahead).collect();
+    if !looking_ahead.is_empty() {
+        text += "\nA chain that looks ahead hands over in one round trip in place of two:\n\n";
+        text += &lines(&CHAIN_AND_AHEAD, looking_ahead.into_iter());
+    }
+    let point = |run: &ComparedFleets, value: fn(&FleetOutcome) -> f64| Point {
         clients: run.clients,
         herd: value(&run.herd),
         chain: value(&run.chain),
@@ -59,21 +73,21 @@ pub(super) fn table(comparison: &Comparison, ascii: bool) -> String {
 }
 
 /// Who contended where.
-fn heading(runs: &[HerdAndChain]) -> String {
-    let Some(HerdAndChain { herd, chain, .. }) = runs.first() else { return String::new() };
+fn heading(runs: &[ComparedFleets]) -> String {
+    let Some(ComparedFleets { herd, chain, .. }) = runs.first() else { return String::new() };
     let [herd_path, chain_path] = [herd, chain].map(|outcome| escaped(outcome.path.as_str()));
     format!("herd at {herd_path}, chain at {chain_path}, seed {}\n\n", herd.seed)
 }
 
 /// A line for each run, under a line with the titles of the groups and one with those of the columns.
-fn lines(runs: &[HerdAndChain]) -> String {
-    let columns = GROUPS.iter().flat_map(|group| group.columns);
+fn lines(groups: &[Group], runs: impl Iterator<Item = Vec<String>>) -> String {
+    let columns = groups.iter().flat_map(|group| group.columns);
     let mut rows = vec![columns.map(|column| (*column).to_owned()).collect()];
-    rows.extend(runs.iter().map(cells));
+    rows.extend(runs);
     let width = |column: usize| rows.iter().map(|row: &Vec<String>| row[column].len()).max().unwrap_or_default();
     let mut widths: Vec<usize> = (0..rows[0].len()).map(width).collect();
     let (mut titles, mut first) = (Vec::new(), 0);
-    for Group { title, columns } in &GROUPS {
+    for Group { title, columns } in groups {
         let widths = &mut widths[first..first + columns.len()];
         let whole = widths.iter().sum::<usize>() + columns.len() - 1;
         widths[0] += title.len().saturating_sub(whole);
@@ -84,16 +98,34 @@ fn lines(runs: &[HerdAndChain]) -> String {
     for row in &rows {
         let mut cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:>width$}"));
         let group = |group: &Group| cells.by_ref().take(group.columns.len()).collect::<Vec<_>>().join(" ");
-        text += &GROUPS.iter().map(group).collect::<Vec<_>>().join(GROUP_GAP);
+        text += &groups.iter().map(group).collect::<Vec<_>>().join(GROUP_GAP);
         text.push('\n');
     }
     text
 }
 
+fn times(ratio_of: Option<f64>) -> String {
+    ratio_of.map_or_else(|| UNKNOWN.to_owned(), |times| format!("{}x", ratio(times)))
+}
+
+/// What stands in a run's line about the look-ahead chain; `None` when it did not run.
+fn cells_of_look_ahead(run: &ComparedFleets) -> Option<Vec<String>> {
+    let (chain, ahead) = (&run.chain, run.chain_ahead.as_ref()?);
+    Some(vec![
+        run.clients.to_string(),
+        rate(chain.acquisitions_per_second),
+        rate(ahead.acquisitions_per_second),
+        times(run.look_ahead_ratio),
+        ratio(chain.watch_events.per_acquisition),
+        ratio(ahead.watch_events.per_acquisition),
+        ratio(chain.requests.per_acquisition),
+        ratio(ahead.requests.per_acquisition),
+    ])
+}
+
 /// What stands in a run's line, in the order of the groups.
-fn cells(run: &HerdAndChain) -> Vec<String> {
-    let HerdAndChain { herd, chain, .. } = run;
-    let times = |times: Option<f64>| times.map_or_else(|| UNKNOWN.to_owned(), |times| format!("{}x", ratio(times)));
+fn cells(run: &ComparedFleets) -> Vec<String> {
+    let ComparedFleets { herd, chain, .. } = run;
     let server = |outcome: &FleetOutcome| {
         let events = outcome.server.map(|server| server.children.saturating_add(server.deleted));
         events.map_or_else(|| UNKNOWN.to_owned(), |events| ratio(per(events, outcome.acquisitions)))
@@ -114,9 +146,9 @@ fn cells(run: &HerdAndChain) -> Vec<String> {
 }
 
 /// A line for each fleet that did not run as it should.
-fn problems(runs: &[HerdAndChain]) -> Vec<String> {
+fn problems(runs: &[ComparedFleets]) -> Vec<String> {
     let mut lines = Vec::new();
-    for outcome in runs.iter().flat_map(|run| [&run.herd, &run.chain]) {
+    for outcome in runs.iter().flat_map(ComparedFleets::outcomes) {
         let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
         let mut add = |problem: String| lines.push(format!("{who}: {problem}"));
         if outcome.violations > 0 {
@@ -140,7 +172,7 @@ fn conclusion(comparison: &Comparison) -> String {
         return "The run ended before a herd and a chain of one size had contended: there is nothing to compare."
             .to_owned();
     };
-    let events = |run: &HerdAndChain, conjunction: &str| {
+    let events = |run: &ComparedFleets, conjunction: &str| {
         let times = run.watch_event_ratio.map(ratio);
         times.map_or_else(String::new, |times| format!(", {conjunction} it causes {times} times the watch events"))
     };
@@ -161,14 +193,19 @@ mod tests {
     use super::super::testing::outcome;
     use super::*;
 
-    fn run(clients: u32) -> HerdAndChain {
+    fn run(clients: u32) -> ComparedFleets {
         let (herd, chain) = (outcome("herd", clients), outcome("chain", clients));
-        HerdAndChain {
+        let chain_ahead = Some(outcome("chain-ahead", clients));
+        ComparedFleets {
             clients,
             throughput_ratio: Some(chain.acquisitions_per_second / herd.acquisitions_per_second),
             watch_event_ratio: Some(herd.watch_events.per_acquisition / chain.watch_events.per_acquisition),
+            look_ahead_ratio: chain_ahead
+                .as_ref()
+                .map(|ahead: &FleetOutcome| ahead.acquisitions_per_second / chain.acquisitions_per_second),
             herd,
             chain,
+            chain_ahead,
         }
     }
 
@@ -188,6 +225,15 @@ mod tests {
              10      400 1 235   3.1x        10.1   1.0 10.1x    20.0   1.0    10.1   1.0
              50       16 1 235  77.2x        50.1   1.0 50.2x     100   1.0    50.1   1.0
             500      0.2 1 235 7 716x         500   1.0  501x   1 000   1.0     500   1.0
+
+        A chain that looks ahead hands over in one round trip in place of two:
+
+                  ACQUISITIONS/S      EVENTS AN ACQUISITION   REQUESTS AN ACQUISITION
+        CLIENTS   chain ahead ratio             chain ahead               chain ahead
+              2   1 235 2 400  1.9x               1.0   2.0                 5.0   6.0
+             10   1 235 2 400  1.9x               1.0   2.0                 5.0   6.0
+             50   1 235 2 400  1.9x               1.0   2.0                 5.0   6.0
+            500   1 235 2 400  1.9x               1.0   2.0                 5.0   6.0
 
         Acquisitions a second
         10 000 │■····
@@ -231,6 +277,7 @@ mod tests {
         one.runs[0].herd.server = None;
         one.runs[0].herd.violations = 3;
         one.runs[0].chain.left_behind = None;
+        one.runs[0].chain_ahead = None;
         one.runs[0].chain.interrupted = true;
         one.runs[0].chain.troubles = vec!["cut\u{7}".to_owned()];
         insta::assert_snapshot!(table(&one, false), @r"
@@ -253,6 +300,6 @@ mod tests {
     #[test]
     fn the_table_fits_into_eighty_columns_up_to_hundreds_of_clients() {
         let text = table(&comparison(&[2, 500], Some(2)), false);
-        assert!(text.lines().take(4).all(|line| line.len() <= 96), "{text}");
+        assert!(text.lines().take(10).all(|line| line.len() <= 96), "{text}");
     }
 }

@@ -14,8 +14,11 @@ use crate::znode::ZnodePath;
 pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
     let acquisitions = 1000;
     let is_herd = recipe == "herd";
-    let events = if is_herd { acquisitions * u64::from(clients) + 115 } else { acquisitions - 1 };
-    let per_second = if is_herd { 40_000.0 / f64::from(clients).powi(2) } else { 1234.5 };
+    let (events, per_second, requests) = match recipe {
+        "herd" => (acquisitions * u64::from(clients) + 115, 40_000.0 / f64::from(clients).powi(2), 5.0),
+        "chain-ahead" => (2 * acquisitions - 3, 2400.0, 6.0),
+        _ => (acquisitions - 1, 1234.5, 5.0),
+    };
     let millis = Duration::from_millis;
     let waits =
         Quantiles { count: acquisitions, p50: millis(40), p90: millis(52), p99: millis(410), max: millis(1250) };
@@ -39,7 +42,7 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
             modelled_herd: acquisitions * u64::from(clients) * 2,
             modelled_chain: acquisitions - 1,
         },
-        requests: RequestCount { total: 5000, per_acquisition: 5.0 },
+        requests: RequestCount { total: 5000, per_acquisition: requests },
         bytes: LinkBytes { up: 123_456, down: 1_234_567 },
         wait_ms: waits,
         hold_ms: Quantiles { p50: Duration::ZERO, p90: Duration::from_micros(430), ..waits },

@@ -107,7 +107,7 @@ impl<'a, 'b> MovedOn<'a, 'b> {
                 let Some(owner) = row.contender.session else { continue };
                 // A holder may not have been told yet that it holds.
                 let waits = row.state == ContenderState::Waits
-                    && table_at.facts(lock, &row).watching == WatchTarget::Predecessor;
+                    && matches!(table_at.facts(lock, &row).watching, WatchTarget::Predecessor | WatchTarget::TwoBefore);
                 let all = self.contends.entry(owner).or_insert(true);
                 *all &= waits;
             }

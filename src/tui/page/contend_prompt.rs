@@ -21,7 +21,7 @@ pub struct QueueClients<'a> {
     pub default: u32,
 }
 
-/// Before a herd and a chain are started below `parent`.
+/// Before a herd and a chain, or a chain and one that looks ahead, are started below `parent`.
 pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
     let (herd, chain) = (parent.child(Algorithm::Herd.name()), parent.child(Algorithm::Chain.name()));
     page.sentence(
@@ -40,7 +40,11 @@ pub fn pair(mut page: Writer, parent: &ZnodePath, default: u32) -> Page {
         &format!("How many each gets ({default} unless typed), and how long each holds (no time): 20 50ms"),
         Tone::Text,
     );
-    Page::new("A herd beside a chain", Columns::SIGNS, page.lines())
+    page.sentence(
+        "With `ahead` behind it, a chain contends beside a chain that looks ahead and hands over in one round trip: 20 50ms ahead",
+        Tone::Text,
+    );
+    Page::new("Two fleets side by side", Columns::SIGNS, page.lines())
 }
 
 /// Before test clients stand in a queue that is there.

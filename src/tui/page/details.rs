@@ -156,6 +156,7 @@ impl Selected<'_> {
     fn watches(&self) -> &'static str {
         match self.facts.watching {
             WatchTarget::Predecessor => ", and watches it",
+            WatchTarget::TwoBefore => ", and watches it and the node before it",
             WatchTarget::Parent => ", and watches the parent",
             WatchTarget::Nothing => ", but watches nothing",
             WatchTarget::Unknown => "",

@@ -137,7 +137,7 @@ fn sparkline(view: View<'_>, fleet: &FleetView, highest: u64, area: Rect, buffer
 fn style_of(view: View<'_>, fleet: &FleetView) -> Style {
     use crate::lock::Algorithm;
     match fleet.scenario().algorithm {
-        Algorithm::Chain | Algorithm::SharedChain(_) => view.theme.good,
+        Algorithm::Chain | Algorithm::ChainAhead | Algorithm::SharedChain(_) => view.theme.good,
         _ => view.theme.wait,
     }
 }

@@ -327,6 +327,7 @@ pub(super) fn watches(
     }
     Some(match facts.watching {
         WatchTarget::Predecessor => (signs.good, "its predecessor", view.data(theme.good)),
+        WatchTarget::TwoBefore => (signs.good, "the two before", view.data(theme.good)),
         WatchTarget::Parent => (signs.herd, "the parent: herd", view.data(theme.wait)),
         WatchTarget::Nothing => (signs.nothing, "nothing: lost wake-up", view.data(theme.bad)),
         WatchTarget::Unknown => (signs.unknown, "not known", theme.dim),

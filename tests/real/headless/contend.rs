@@ -186,8 +186,9 @@ async fn a_herd_costs_more_events_than_a_chain_and_both_are_shown_side_by_side()
     assert_eq!(sizes, [4, 12]);
     for run in runs {
         assert!(number(&run["watch_event_ratio"]) > 1.0 && number(&run["throughput_ratio"]) > 0.0, "{run}");
-        for recipe in ["herd", "chain"] {
-            let outcome = &run[recipe];
+        assert!(number(&run["look_ahead_ratio"]) > 0.0, "{run}");
+        for (recipe, field) in [("herd", "herd"), ("chain", "chain"), ("chain-ahead", "chain_ahead")] {
+            let outcome = &run[field];
             assert_eq!(outcome["path"], format!("/c/{recipe}"));
             assert_eq!(outcome["acquisitions"].as_u64(), run["clients"].as_u64().map(|clients| clients * 10));
             assert_eq!((&outcome["violations"], &outcome["left_behind"]), (&0.into(), &0.into()), "{outcome}");
@@ -196,9 +197,14 @@ async fn a_herd_costs_more_events_than_a_chain_and_both_are_shown_side_by_side()
     is_clean(&connect).await;
 
     let out = run(command(&connect, &[&arguments[..], &["--format", "table"]].concat())).await.done();
-    for part in
-        ["CLIENTS", "EVENTS AN ACQUISITION", "■ herd", "Watch events an acquisition", "herd costs more|Up to 12"]
-    {
+    for part in [
+        "CLIENTS",
+        "REQUESTS AN ACQUISITION",
+        "EVENTS AN ACQUISITION",
+        "■ herd",
+        "Watch events an acquisition",
+        "herd costs more|Up to 12",
+    ] {
         assert!(part.split('|').any(|part| out.contains(part)), "{part} is not in {out}");
     }
     let out = run(command(&connect, &[&arguments[..], &["--format", "table", "--ascii"]].concat())).await.done();

@@ -19,10 +19,10 @@ use crate::znode::{SessionId, Zxid};
 /// Where a fleet stands on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FleetSide {
-    /// The herd beside a chain, or the only fleet.
+    /// The herd beside a chain, the chain beside one that looks ahead, or the only fleet.
     #[default]
     Left,
-    /// The chain beside a herd.
+    /// The chain beside a herd, or the one that looks ahead beside a chain.
     Right,
 }
 

@@ -55,6 +55,9 @@ impl App {
         Some(match own.next()?.1.scenario().algorithm {
             Algorithm::Herd => WatchTarget::Parent,
             Algorithm::Chain => WatchTarget::Predecessor,
+            // The second in the queue has nobody else before it.
+            Algorithm::ChainAhead if row.position > 1 => WatchTarget::TwoBefore,
+            Algorithm::ChainAhead => WatchTarget::Predecessor,
             _ => return None,
         })
     }

@@ -1,4 +1,4 @@
-//! Starting test clients: a herd beside a chain, or more contenders in a queue that is there.
+//! Starting test clients: a herd beside a chain, a chain beside one that looks ahead, or more contenders in a queue that is there.
 
 use std::time::Duration;
 
@@ -15,18 +15,28 @@ const OWN_NODE: &str = "lockscope";
 /// Why nothing starts.
 const READ_ONLY: &str = "Test clients need `lockscope --write` (or `lockscope contend` / `compare`).";
 
+/// The word after which chains look ahead.
+const LOOKING_AHEAD: &str = "ahead";
+
+/// Why clients do not look ahead in the queue that is open.
+const ONLY_A_CHAIN: &str = "Only the clients of an exclusive lock can look ahead: leave out `ahead`.";
+
 /// How many clients, and how long each holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientsWanted {
     /// How many; of a pair, on each side.
     pub clients: u32,
     pub hold: Duration,
+    /// Whether a chain is to look ahead.
+    pub looks_ahead: bool,
 }
 
 impl ClientsWanted {
-    /// Reads `N`, `N HOLD` or nothing at all; the error is a sentence.
+    /// Reads `N`, `N HOLD` or nothing at all, and `ahead` behind it; the error is a sentence.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut words = text.split_whitespace();
+        let mut words = text.split_whitespace().collect::<Vec<_>>();
+        let looks_ahead = words.pop_if(|word| *word == LOOKING_AHEAD).is_some();
+        let mut words = words.into_iter();
         let clients = words.next().map_or(Ok(DEFAULT_CLIENTS), |word| {
             let count = word.parse().ok().filter(|count| (1..=MAX_CLIENTS).contains(count));
             count.ok_or_else(|| format!("`{word}` is no number of clients: type 1 to {MAX_CLIENTS}, as in `20 50ms`."))
@@ -37,7 +47,7 @@ impl ClientsWanted {
         })?;
         match words.next() {
             Some(more) => Err(format!("`{more}` is too much: type a number of clients and how long each holds.")),
-            None => Ok(Self { clients, hold }),
+            None => Ok(Self { clients, hold, looks_ahead }),
         }
     }
 }
@@ -100,7 +110,7 @@ impl App {
         }
     }
 
-    /// A herd and a chain, side by side.
+    /// A herd and a chain, side by side, or a chain and one that looks ahead.
     pub(in crate::tui::app) fn start_pair(&mut self, text: &str) -> Update {
         let wanted = match ClientsWanted::parse(text) {
             Ok(wanted) => wanted,
@@ -111,7 +121,12 @@ impl App {
             let plain = Scenario::new(algorithm, parent.child(algorithm.name()), wanted.clients);
             Scenario { hold: wanted.hold, ..plain }
         };
-        self.launch(scenario(Algorithm::Herd), Some(scenario(Algorithm::Chain)))
+        let [left, right] = if wanted.looks_ahead {
+            [Algorithm::Chain, Algorithm::ChainAhead]
+        } else {
+            [Algorithm::Herd, Algorithm::Chain]
+        };
+        self.launch(scenario(left), Some(scenario(right)))
     }
 
     /// More contenders in the queue that is open.
@@ -125,6 +140,11 @@ impl App {
         };
         let Some(Ok(destination)) = self.destination() else { return Update::redraw() };
         let Destination { algorithm, path, naming, reads, .. } = destination;
+        let algorithm = match algorithm {
+            Algorithm::Chain if wanted.looks_ahead => Algorithm::ChainAhead,
+            _ if wanted.looks_ahead => return self.refuse(ONLY_A_CHAIN.to_owned()),
+            other => other,
+        };
         let plain = Scenario::new(algorithm, path, wanted.clients);
         self.launch(Scenario { hold: wanted.hold, naming, reads, ..plain }, None)
     }

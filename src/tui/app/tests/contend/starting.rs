@@ -28,6 +28,19 @@ fn a_herd_and_a_chain_start_side_by_side_with_as_many_clients_as_were_typed() {
 }
 
 #[test]
+fn a_chain_starts_beside_one_that_looks_ahead_when_that_is_asked_for() {
+    for (typed, clients) in [("20 50ms ahead", 20), ("20 ahead", 20), ("ahead", 10)] {
+        let mut app = writing(SIZE);
+        let scenarios = started(&press(&mut app, &format!("5c{typed}\n")));
+        let places: Vec<_> = scenarios.iter().map(|scenario| (scenario.algorithm, scenario.path.clone())).collect();
+        let expected =
+            [(Algorithm::Chain, path("/lockscope/chain")), (Algorithm::ChainAhead, path("/lockscope/chain-ahead"))];
+        assert_eq!(places, expected, "{typed}");
+        assert_eq!(scenarios[1].clients, clients, "{typed}");
+    }
+}
+
+#[test]
 fn enter_alone_starts_ten_and_shows_them_from_locks_too() {
     let mut app = writing(SIZE);
     let scenarios = started(&press(&mut app, "c\n"));
