@@ -24,13 +24,19 @@ const MIN_CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// the session expires. Must be called within a Tokio runtime. Cancel safe, except that a session which was being made
 /// lives on at the servers until it times out.
 pub async fn connect(options: &ConnectOptions) -> Result<Client, ConnectError> {
-    connect_with_status(options).await.map(|(client, _)| client)
+    connect_and_gather(options, Duration::ZERO).await.map(|(client, _)| client)
 }
 
-/// As [`connect`], and what is known about the servers as long as the session lasts.
-pub(crate) async fn connect_with_status(options: &ConnectOptions) -> Result<(Client, TransportStatus), ConnectError> {
+/// As [`connect`], and what is known about the servers as long as the session lasts. What the servers send may be held for
+/// `gather`, so that a stream of events takes few wake-ups: see [`Flow::gather`].
+pub(crate) async fn connect_and_gather(
+    options: &ConnectOptions,
+    gather: Duration,
+) -> Result<(Client, TransportStatus), ConnectError> {
     let dialer = Dialer::new(options).await?;
-    let transport = Transport::start(Arc::new(dialer), Flow::default()).await.map_err(ConnectError::NoTransport)?;
+    let transport = Transport::start(Arc::new(dialer), Flow { gather, ..Flow::default() })
+        .await
+        .map_err(ConnectError::NoTransport)?;
     let client = open(&transport, options).await?;
     let (chroot, mut servers) = (transport.chroot(), transport.status());
     let (states, mut ending) = (client.state_watcher(), transport.status());

@@ -27,7 +27,7 @@ mod tls;
 mod transport;
 
 pub use connect::connect;
-pub(crate) use connect::{connect_through, connect_with_status};
+pub(crate) use connect::{connect_and_gather, connect_through};
 pub use connect_string::{BadConnectString, servers};
 pub(crate) use dial::Dialer;
 pub use error::ConnectError;

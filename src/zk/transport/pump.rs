@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::sync::watch;
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::Flow;
 use super::flow::{Admission, Gate};
@@ -88,8 +88,9 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
     let mut piece = vec![0; READ_BUFFER_SIZES.0];
     let mut kept: VecDeque<(Instant, Vec<u8>)> = VecDeque::new();
     let mut size = 0;
+    let mut gathers_until = None;
     loop {
-        let Flow { delay, paused, cut, .. } = *flow.borrow_and_update();
+        let Flow { delay, gather, paused, cut, .. } = *flow.borrow_and_update();
         if cut {
             return Ok(Ended::Stopped);
         }
@@ -108,7 +109,7 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                     return Ok(ended);
                 }
             }
-            read = read(from, &mut piece, direction), if !paused && size < MAX_DELAYED_BYTES => {
+            read = read(from, &mut piece, direction, gathers_until), if !paused && size < MAX_DELAYED_BYTES => {
                 let length = read?;
                 if length == 0 {
                     return Ok(Ended::Closed);
@@ -127,15 +128,27 @@ pub(super) async fn pump<R: AsyncRead + Unpin, W: AsyncWrite + Unpin, D: Directi
                     size += length;
                     kept.push_back((Instant::now() + delay, piece[..length].to_vec()));
                 }
-                if length == piece.len() && length < READ_BUFFER_SIZES.1 {
+                let is_full = length == piece.len();
+                if is_full && length < READ_BUFFER_SIZES.1 {
                     piece.resize(length * 2, 0);
                 }
+                // Where more is there than fits, waiting would gather nothing.
+                gathers_until = (D::IS_DOWN && !is_full && !gather.is_zero()).then(|| Instant::now() + gather);
             }
         }
     }
 }
 
-async fn read<R: AsyncRead + Unpin, D: Direction>(from: &mut R, piece: &mut [u8], direction: &D) -> io::Result<usize> {
+/// Reads what there is, but not before `from_then_on`.
+async fn read<R: AsyncRead + Unpin, D: Direction>(
+    from: &mut R,
+    piece: &mut [u8],
+    direction: &D,
+    from_then_on: Option<Instant>,
+) -> io::Result<usize> {
+    if let Some(time) = from_then_on {
+        sleep_until(time).await;
+    }
     direction.ready().await;
     from.read(piece).await
 }

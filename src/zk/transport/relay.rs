@@ -77,7 +77,8 @@ async fn converse(proven: Proven, shared: &TransportShared, mut flow: watch::Rec
         },
     };
     // What this side delays or loses is no fault of the server.
-    let is_plain = *treated.borrow() == Flow::default();
+    let treated = *treated.borrow();
+    let is_plain = treated == Flow { gather: treated.gather, ..Flow::default() };
     if down.fault.is_none() && is_plain {
         down.fault = match end {
             EndedBy::Client => down.left_open(true),
