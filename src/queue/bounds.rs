@@ -13,7 +13,7 @@
 //!
 //! `pzxid` knows the parent, not the queue: the children of other queues of the same parent, and those that are no contenders,
 //! count. A deletion among them makes the bound looser, never wrong. Nothing is claimed of a node that [was deleted and is
-//! shown again](super::Contender::returned_at).
+//! shown again](super::Contender::returned).
 //!
 //! The stats come with what is read anyway. A lock that was handed on has no lower bound from before the first look where nothing that
 //! is read was created afterwards: a stat numbers the last deletion, and does not date it.
@@ -43,7 +43,7 @@ impl LockTable {
     ///
     /// `now` is by this machine's clock. What the table says of holders was true when it [was last](LockTable::last_true) live.
     pub fn hold_bounds(&self, contender: &Contender, now: Timestamp) -> Option<HoldBounds> {
-        if !contender.holds || contender.returned_at.is_some() {
+        if !contender.holds || contender.returned {
             return None;
         }
         if let Some(since) = contender.acquired_at {
@@ -86,7 +86,7 @@ impl LockTable {
 
     /// By the servers' clock.
     fn holds_since_at_latest(&self, holder: &Contender) -> Option<Timestamp> {
-        if holder.returned_at.is_some() {
+        if holder.returned {
             return None;
         }
         if let Some(since) = holder.acquired_at {
@@ -204,7 +204,7 @@ impl LockQueue {
                 _ => undisturbed.holders,
             };
             let since = since.map(|since| since.max(holder.created_at));
-            if let Some(found) = holder.found_holding.as_deref_mut().filter(|_| holder.returned_at.is_none()) {
+            if let Some(found) = holder.found_holding.as_deref_mut().filter(|_| !holder.returned) {
                 found.proven = found.proven.into_iter().chain(since).min();
             }
         }

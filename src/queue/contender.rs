@@ -76,6 +76,13 @@ impl Queued {
     }
 }
 
+/// How a holder held until a returned node stood before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct HeldBeforeReturn {
+    /// As [`Contender::acquired_at`].
+    pub acquired_at: Option<Timestamp>,
+}
+
 /// One node in a lock's queue.
 #[derive(Clone, Debug)]
 pub struct Contender {
@@ -108,14 +115,13 @@ pub struct Contender {
     /// When it was seen to come, by this machine's clock; `None` when it was there already. A lease's owner came by its node in
     /// the queue.
     pub enqueued_at: Option<Timestamp>,
-    /// When its node was read again after it had been deleted, by this machine's clock; `None` for a sound node. The member that
-    /// is read shows what the ensemble deleted, or is behind: what it says of this contender proves nothing.
-    pub returned_at: Option<Timestamp>,
+    /// Whether its node was read again after it had been deleted. The member that is read shows what the ensemble deleted, or is
+    /// behind: what it says of this contender proves nothing.
+    pub returned: bool,
     pub(super) epoch: u32,
     pub(super) holds: bool,
-    /// For a holder before which a returned node stands now: that it held, and since when.
-    #[expect(clippy::option_option, reason = "a holder whose acquisition was not seen has no time, and yet it held")]
-    pub(super) held_before_return: Option<Option<Timestamp>>,
+    /// For a holder before which a returned node stands now: that it held.
+    pub(super) held_before_return: Option<Box<HeldBeforeReturn>>,
     /// For a lease: how its owner stood in the queue, where that was seen. For who was seen before it was read: as whom.
     pub(super) queued: Option<Box<Queued>>,
     /// For who held already when it was found: what is known of the time before.

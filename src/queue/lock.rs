@@ -196,7 +196,7 @@ impl LockQueue {
         self.session_expired.as_deref()
     }
 
-    /// How many of its contenders [returned](Contender::returned_at) after their deletion. While there are any, its order is that
+    /// How many of its contenders [returned](Contender::returned) after their deletion. While there are any, its order is that
     /// of the member that shows them, and not the ensemble's.
     pub fn returned(&self) -> usize {
         self.returned

@@ -24,7 +24,8 @@ pub(super) struct OrderKey {
 #[derive(Clone, Debug)]
 pub(super) enum RankedKeys {
     Few(Vec<OrderKey>),
-    Many(BTreeSet<OrderKey>),
+    /// In a box, for most locks have few.
+    Many(Box<BTreeSet<OrderKey>>),
 }
 
 impl Default for RankedKeys {
@@ -65,7 +66,7 @@ impl RankedKeys {
                     keys.insert(at, key);
                 }
                 if keys.len() > MAX_VECTOR_KEYS {
-                    let mut many = BTreeSet::with_maximum_node_size(MAX_LEAF_KEYS);
+                    let mut many = Box::new(BTreeSet::with_maximum_node_size(MAX_LEAF_KEYS));
                     for key in keys.drain(..) {
                         many.insert(key);
                     }
@@ -75,6 +76,13 @@ impl RankedKeys {
             Self::Many(keys) => {
                 keys.insert(key);
             }
+        }
+    }
+
+    /// Gives back what is kept for keys to come.
+    pub fn release_spare_memory(&mut self) {
+        if let Self::Few(keys) = self {
+            keys.shrink_to_fit();
         }
     }
 

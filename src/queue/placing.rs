@@ -47,7 +47,7 @@ impl LockTable {
             data_length: node.stat.data_length,
             acquired_at: None,
             enqueued_at: live.then_some(now),
-            returned_at: None,
+            returned: false,
             epoch: self.epoch,
             holds: false,
             held_before_return: None,
@@ -57,10 +57,10 @@ impl LockTable {
         let is_read_live = live && place.role == Role::Lease;
         let reports = if is_read_live { self.lease_read(id, &mut contender) } else { Vec::new() };
         if let Some(known) = known {
-            contender.returns(known, now);
+            contender.returns(known);
         }
         let handed_over = contender.queued.is_some() && contender.id().node != contender.node;
-        let cost = self.locks.get(&id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
+        let cost = self.lock(id).filter(|_| live).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
         self.name_apart(id);
         self.report(id, reports, now, out);
@@ -155,7 +155,7 @@ impl LockTable {
             true => LockEvent::Released,
             false => LockEvent::Left,
         };
-        if let (true, true, Some(client), Some(session)) = (contender.returned_at.is_none(), held, client, session) {
+        if let (true, true, Some(client), Some(session)) = (!contender.returned, held, client, session) {
             let node = Arc::clone(&contender.node);
             lock.session_expired = Some(Box::new(SessionExpired { at: now, node, session, client }));
         }
@@ -173,7 +173,7 @@ impl LockTable {
             contender.acquired_at = Some(now);
             acquired.push(contender.clone());
         });
-        for contender in acquired.into_iter().filter(|contender| contender.returned_at.is_none()) {
+        for contender in acquired.into_iter().filter(|contender| !contender.returned) {
             let is_new = came.and_then(|slot| lock.contender(slot)).is_some_and(|came| came.czxid == contender.czxid);
             if contender.role == Role::Lease && contender.queued.is_none() && !is_new {
                 // It had been taken for that of another, who has shown its own now.

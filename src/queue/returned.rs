@@ -11,11 +11,11 @@
 //! | its parent is gone, or its name means something else now | no |
 //!
 //! A node that is read again before everything is read anew was never deleted: an answer overtook another. So only a node that a
-//! later reading of everything finds is [returned](Contender::returned_at).
+//! later reading of everything finds is [returned](Contender::returned).
 
 use super::deleted::DeletedNode;
 use super::{ConnectionState, Contender, LockId, LockTable};
-use crate::znode::{Node, Timestamp, ZnodePath};
+use crate::znode::{Node, ZnodePath};
 
 impl LockTable {
     /// It is proved that this contender's node was deleted.
@@ -38,8 +38,8 @@ impl LockTable {
 
 impl Contender {
     /// The member shows again what was deleted: this is who it was before.
-    pub(super) fn returns(&mut self, known: DeletedNode, now: Timestamp) {
-        self.returned_at = Some(now);
+    pub(super) fn returns(&mut self, known: DeletedNode) {
+        self.returned = true;
         self.enqueued_at = known.enqueued_at;
         self.queued = known.queued;
     }

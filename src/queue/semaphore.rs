@@ -85,7 +85,7 @@ impl LockTable {
         let place = self.classifier.classify(path).filter(|place| place.role == Role::Lease);
         let Some(place) = place.filter(|_| self.is_reporting() && self.node(path).is_none()) else { return };
         let key = key_of(&place);
-        let lock = self.names.get(&key).and_then(|id| self.locks.get(id));
+        let lock = self.names.get(&key).and_then(|id| self.lock(*id));
         let head = lock.and_then(LockQueue::semaphore_head).map(Contender::id);
         self.hand_over(key, Input::LeaseAnnounced { node: path.name(), head }, now, out);
     }
@@ -127,7 +127,7 @@ impl LockTable {
     pub(super) fn leases_listed(&mut self, parent: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let semaphores = [(parent.parent(), Recipe::CuratorSemaphore), (Some(parent.clone()), Recipe::KazooSemaphore)];
         for key in semaphores.into_iter().filter_map(|(path, recipe)| Some((path?, recipe, None))) {
-            let lock = self.names.get(&key).and_then(|id| self.locks.get(id));
+            let lock = self.names.get(&key).and_then(|id| self.lock(*id));
             if lock.is_some_and(|lock| lock.handover.is_some() && lock.lease_parent() == *parent) {
                 self.hand_over(key, Input::LeasesListed, now, out);
             }
@@ -150,7 +150,7 @@ impl LockTable {
             let node = NodeGone { gone: Box::new(gone), slot, stood, live, reporting, lists };
             let outputs = lock.hand_over(Input::NodeGone(node));
             self.report(id, outputs, now, out);
-        } else if reporting && gone.contender.returned_at.is_none() {
+        } else if reporting && !gone.contender.returned {
             // That a returned node is gone was reported when it was deleted.
             self.report_gone(id, &gone, now, out);
         }

@@ -42,7 +42,7 @@ impl Unlisted {
 #[derive(Clone, Debug, Default)]
 struct KnownSession {
     /// How many contenders it has.
-    contenders: usize,
+    contenders: u32,
     /// The last one's name of its client.
     name: Option<Arc<str>>,
     /// Its connection, if it had one and no server lists it any more.

@@ -32,8 +32,9 @@ impl LockTable {
             // When it was missed, its time is not known: `acquired_at` stays empty.
             lock.settle_all(|contender| {
                 contender.found_holding = Some(Box::new(FoundHolding { at: now, proven: None }));
-                acquired.extend(contender.returned_at.is_none().then(|| contender.clone()));
+                acquired.extend((!contender.returned).then(|| contender.clone()));
             });
+            lock.release_spare_memory();
             if lock.holding() != holding {
                 self.touched.insert(id);
             }
@@ -114,7 +115,7 @@ impl LockTable {
             out.push(Happening::new(LockEvent::LockFound, &lock, None, now));
         }
         self.names.insert(key, id);
-        self.locks.insert(id, lock);
+        self.locks.insert(id, Box::new(lock));
         self.touched.insert(id);
         id
     }

@@ -25,7 +25,8 @@ use crate::znode::{Timestamp, ZnodePath, Zxid};
 pub struct LockTable {
     pub(super) classifier: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
-    pub(super) locks: FxHashMap<LockId, LockQueue>,
+    /// In boxes: half of a map is free at times.
+    pub(super) locks: FxHashMap<LockId, Box<LockQueue>>,
     pub(super) names: BTreeMap<LockKey, LockId>,
     pub(super) parents: FxHashMap<ZnodePath, Parent>,
     pub(super) next_id: u64,
@@ -121,12 +122,12 @@ impl LockTable {
 
     /// The lock with that id.
     pub fn lock(&self, id: LockId) -> Option<&LockQueue> {
-        self.locks.get(&id)
+        self.locks.get(&id).map(Box::as_ref)
     }
 
     /// All locks, ordered by path and name.
     pub fn locks(&self) -> impl Iterator<Item = &LockQueue> {
-        self.names.values().filter_map(|id| self.locks.get(id))
+        self.names.values().filter_map(|id| self.lock(*id))
     }
 
     /// The lock at a path: the queue of that name, or without a name the first that has contenders, else the first.
@@ -229,6 +230,6 @@ impl LockTable {
         self.names
             .range((from, Bound::Unbounded))
             .take_while(move |((at, ..), _)| at == path)
-            .filter_map(|(_, id)| self.locks.get(id))
+            .filter_map(|(_, id)| self.lock(*id))
     }
 }

@@ -2,12 +2,16 @@
 
 use slab::Slab;
 
+use super::contender::HeldBeforeReturn;
 use super::order::OrderKey;
 use super::{Contender, LockQueue};
 use crate::recipe::{LockKind, RequestMode, Role};
 
 /// Above all transactions' numbers, with room for as many more.
 const NOT_READ: i64 = i64::MAX / 2;
+
+/// Which part of its contenders a lock keeps room for, at most.
+const SPARE_FRACTION: usize = 8;
 
 impl LockQueue {
     pub(super) fn key(&self, slot: usize) -> OrderKey {
@@ -24,7 +28,11 @@ impl LockQueue {
     /// Puts a contender in its place. Its state is settled by [`Self::settle`].
     pub(super) fn insert(&mut self, contender: Contender) -> usize {
         self.order_changes();
-        let (role, mode, returned) = (contender.role, contender.mode, contender.returned_at.is_some());
+        let (role, mode, returned) = (contender.role, contender.mode, contender.returned);
+        if self.contenders.len() == self.contenders.capacity() {
+            // By itself it would double what it takes.
+            self.contenders.reserve_exact(1 + self.contenders.len() / SPARE_FRACTION);
+        }
         let slot = self.contenders.insert(contender);
         let key = self.key(slot);
         self.order.insert(key);
@@ -61,7 +69,7 @@ impl LockQueue {
         self.readers.remove(key);
         let contender = self.contenders.remove(slot);
         self.leases -= usize::from(contender.role == Role::Lease);
-        self.returned -= usize::from(contender.returned_at.is_some());
+        self.returned -= usize::from(contender.returned);
         if contender.holds {
             self.holding = self.holding.saturating_sub(1);
         }
@@ -70,6 +78,15 @@ impl LockQueue {
             self.contenders = Slab::new();
         }
         Some(contender)
+    }
+
+    /// Gives back what the reading of everything left over, once it is clear how many there are.
+    pub(super) fn release_spare_memory(&mut self) {
+        if self.contenders.capacity() > self.contenders.len() + 1 + self.contenders.len() / SPARE_FRACTION {
+            self.contenders.shrink_to_fit();
+        }
+        self.order.release_spare_memory();
+        self.readers.release_spare_memory();
     }
 
     /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that
@@ -100,15 +117,15 @@ impl LockQueue {
                     contender.holds = true;
                     match contender.held_before_return.take() {
                         // It held all the while, and that was reported.
-                        Some(since) => contender.acquired_at = since,
+                        Some(held) => contender.acquired_at = held.acquired_at,
                         None => acquired(contender),
                     }
                 }
                 (false, true) => {
                     contender.holds = false;
-                    let since = contender.acquired_at.take();
-                    let displaced = self.returned > 0 && contender.returned_at.is_none();
-                    contender.held_before_return = displaced.then_some(since);
+                    let acquired_at = contender.acquired_at.take();
+                    let displaced = self.returned > 0 && !contender.returned;
+                    contender.held_before_return = displaced.then(|| Box::new(HeldBeforeReturn { acquired_at }));
                     if !displaced {
                         contender.found_holding = None;
                     }

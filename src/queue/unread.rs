@@ -48,7 +48,7 @@ impl LockTable {
         self.unread_given += 1;
         let id = self.lock_of(&place, now, out);
         let contender = self.unread(path, &place, now);
-        let cost = self.locks.get(&id).map(LockQueue::cost_of_arrival).unwrap_or_default();
+        let cost = self.lock(id).map(LockQueue::cost_of_arrival).unwrap_or_default();
         let slot = self.place_contender(path, id, contender);
         self.name_apart(id);
         self.arrived(id, slot, cost, true, now, out);
@@ -70,7 +70,7 @@ impl LockTable {
             data_length: 0,
             acquired_at: None,
             enqueued_at: Some(now),
-            returned_at: None,
+            returned: false,
             epoch: self.epoch,
             holds: false,
             held_before_return: None,

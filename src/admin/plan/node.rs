@@ -71,7 +71,7 @@ fn owner_liveness(table_at: &TableAt<'_>, contender: &Contender) -> OwnerLivenes
 /// More than a yes is asked for where the owner may be at work and may hold the lock, and for a node that was deleted before and
 /// that perhaps one member alone still shows.
 fn confirmation(row: &ContenderRow<'_>, liveness: OwnerLiveness) -> Confirmation {
-    let returned = row.contender.returned_at.is_some();
+    let returned = row.contender.returned;
     if !returned && (!liveness.may_work() || row.state == ContenderState::Waits) {
         return Confirmation::Yes;
     }

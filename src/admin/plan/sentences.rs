@@ -146,7 +146,7 @@ pub(super) fn risks(lock: &LockQueue, row: &ContenderRow<'_>, liveness: OwnerLiv
         }
         OwnerLiveness::Ownerless => say("an application may keep it on purpose: ask who created it"),
     }
-    if row.contender.returned_at.is_some() {
+    if row.contender.returned {
         say(
             "it was deleted before and is there again: the member that this console is connected to disagrees with the others; \
              restart that member instead",

@@ -21,7 +21,7 @@ impl Check for MemberDisagrees {
         if lock.returned() == 0 {
             return;
         }
-        let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
+        let returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned);
         found.extend(returned.take(MAX_SUSPICIONS).map(|row| {
             let lasts = context.thresholds.ghost_after;
             Suspicion::new(describe(context, &row), context.now(), lasts).of_state(row.contender.czxid.0)
@@ -69,7 +69,7 @@ pub(super) fn stands(table_at: TableAt<'_>, finding: &Finding) -> bool {
 }
 
 fn names_returned(lock: &LockQueue, finding: &Finding) -> bool {
-    let mut returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned_at.is_some());
+    let mut returned = lock.rows(0..lock.len()).filter(|row| row.contender.returned);
     returned.any(|row| finding.node.as_ref() == Some(&row.contender.node))
 }
 

@@ -93,7 +93,7 @@ impl Handover {
         let was_found = self.forget_found(slot);
         let goes_on = stood == Stood::Hidden || is_pending_lease(&gone.contender);
         // That a returned node is gone was reported when it was deleted; that a found one came is not reported yet.
-        if goes_on || was_found || !reporting || gone.contender.returned_at.is_some() {
+        if goes_on || was_found || !reporting || gone.contender.returned {
             return Vec::new();
         }
         let may_have_lease = gone.contender.role == Role::Queue && (stood == Stood::Head || !live);

@@ -32,7 +32,7 @@ fn a_deleted_head_that_is_there_again_is_no_new_contender_and_hands_nothing_over
     let lock = fixture.lock("/a");
     let row = lock.row(0).expect("it is shown");
     assert_eq!((lock.returned(), row.contender.id(), row.state), (1, id, ContenderState::Holds));
-    assert!(row.contender.returned_at.is_some());
+    assert!(row.contender.returned);
 
     assert_eq!(events(&fixture.delete(&head)), [], "it was reported before that it released, and who acquired then");
     assert_eq!(returned(&fixture), 0);

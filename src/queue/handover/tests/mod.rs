@@ -57,7 +57,7 @@ fn contender(role: Role, session: i64, czxid: i64) -> Contender {
         data_length: 0,
         acquired_at: None,
         enqueued_at: None,
-        returned_at: None,
+        returned: false,
         epoch: 0,
         holds: false,
         held_before_return: None,

@@ -8,7 +8,6 @@ use super::{Stood, after, bound, contender, holding, key, lease, queue, say, tak
 use crate::queue::handover::Input;
 use crate::queue::{Contender, LockEvent};
 use crate::recipe::Role;
-use crate::znode::Timestamp;
 
 // From the queue.
 
@@ -65,7 +64,7 @@ fn what_the_first_reading_finds_gone_is_not_reported() {
 
 #[test]
 fn that_a_returned_node_is_gone_was_reported_before() {
-    let returned = Contender { returned_at: Some(Timestamp(5)), ..queue(1) };
+    let returned = Contender { returned: true, ..queue(1) };
     whole([(NodeIsGone(returned, Stood::Head), &[])]);
 }
 
