@@ -233,6 +233,7 @@ impl LiveTable {
             ConnectionState::Connected { session, .. } => self.session = Some(*session),
             ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
             ConnectionState::Connecting { reason: None, .. } => {}
+            ConnectionState::Overloaded { reason } => return Some(reason.clone()),
             ConnectionState::Lost { reason } => {
                 self.trouble = Some(reason.clone());
                 return Some(reason.clone());

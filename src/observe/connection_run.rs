@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
 
 use super::follow::{Follower, WatchStyle};
@@ -12,11 +12,19 @@ use super::outbox::{Gone, Outbox};
 use super::schedule::{ReadRequest, ReadScheduler};
 use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
 use crate::queue::{Change, ConnectionState};
+use crate::time::Backoff;
 use crate::znode::SessionId;
 
 /// Reads asked for by events that may wait to be sent. With more, the server cannot keep up with the events, and a
 /// fresh start costs less.
 const MAX_QUEUED_READS: usize = 100_000;
+
+/// What is said when more happens than can be taken in.
+const OVERLOADED: &str = "events come faster than they can be taken in: what is shown is old until everything was read again; --root limits what \
+     is watched";
+
+/// More events than can be taken in within this time since the last time are one flood, and not two.
+const OVERLOADED_AGAIN: Duration = Duration::from_secs(60);
 
 /// Events that are handled before anything else gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
@@ -68,6 +76,9 @@ pub(super) struct ConnectionRun<'a> {
     began: Instant,
     /// When reads that wait may be sent; `None` while nothing waits for that.
     wakes_at: Option<Duration>,
+    /// When more happened than could be taken in, the last time.
+    overloaded_at: Option<Duration>,
+    overload_backoff: Backoff,
 }
 
 impl<'a> ConnectionRun<'a> {
@@ -117,20 +128,26 @@ impl<'a> ConnectionRun<'a> {
             reads,
             began: Instant::now(),
             wakes_at: None,
+            overloaded_at: None,
+            overload_backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(20)),
         }))
     }
 
     /// Reads everything and follows what happens, until the connection is cut.
     pub(super) async fn run(mut self) -> ConnectionEnd {
-        let session = SessionId(self.client.session_id().0);
-        let recursive = self.watching == WatchStyle::Recursive;
-        self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
+        self.report_connected();
         self.follower.begin(self.watching);
         loop {
             if let Err(end) = self.step().await {
                 return end;
             }
         }
+    }
+
+    fn report_connected(&mut self) {
+        let session = SessionId(self.client.session_id().0);
+        let recursive = self.watching == WatchStyle::Recursive;
+        self.outbox.push(Change::Connection(ConnectionState::Connected { session, recursive }));
     }
 
     /// Waits for one thing to happen and deals with it. The order of the branches keeps the consumer served when events flood in,
@@ -239,25 +256,43 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// Drops all reads, waits until the consumer has caught up, and reads everything again. The recursive watches stay, and their
-    /// events are thrown away meanwhile.
+    /// More happens than can be taken in: says so, drops all reads, waits until the consumer has caught up, and reads everything again.
+    /// The recursive watches stay, and their events are thrown away meanwhile. When that comes again and again, the pauses
+    /// before the next reading grow.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
+        let now = self.began.elapsed();
+        let again = self.overloaded_at.replace(now).is_some_and(|before| now - before < OVERLOADED_AGAIN);
+        if !again {
+            self.overload_backoff.reset();
+        }
+        let pause = if again { self.overload_backoff.next_pause() } else { Duration::ZERO };
+        self.outbox.push(Change::Connection(ConnectionState::Overloaded { reason: OVERLOADED.to_owned() }));
+        tracing::info!(?pause, "more events than can be taken in: everything is read again");
         self.reads.clear();
         self.scheduler.begin();
         self.armed.clear();
-        loop {
-            tokio::select! {
-                biased;
-                caught_up = self.outbox.caught_up() => break caught_up?,
-                event = self.watchers.next() => {
-                    if let Some(WatchDelivery::Session(state)) = wire::read_event(&event) {
-                        return Err(end_of(state));
+        {
+            let outbox = &mut *self.outbox;
+            let mut caught_up = std::pin::pin!(async move {
+                outbox.caught_up().await?;
+                sleep(pause).await;
+                Ok::<(), Gone>(())
+            });
+            loop {
+                tokio::select! {
+                    biased;
+                    caught_up = &mut caught_up => break caught_up?,
+                    event = self.watchers.next() => {
+                        if let Some(WatchDelivery::Session(state)) = wire::read_event(&event) {
+                            return Err(end_of(state));
+                        }
                     }
+                    state = self.states.changed() => return Err(end_of(state)),
                 }
-                state = self.states.changed() => return Err(end_of(state)),
             }
         }
         self.outbox.start_over();
+        self.report_connected();
         self.follower.begin(self.watching);
         Ok(())
     }

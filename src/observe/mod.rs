@@ -1,18 +1,21 @@
 //! Keeps a [`LockTable`](crate::queue::LockTable) true to the ensemble: discovery, watches, reads, and reading all again
 //! after every cut. Its output is a stream of [`Change`]s.
 //!
-//! What is read and reported is decided in `follow`, which knows no client. `run` keeps a session open, `connection_run` feeds the
+//! What is read and reported is decided in `follow`, which knows no client, and which reads go into one request, and when, in
+//! `schedule`. `run` keeps a session open, `connection_run` feeds the
 //! follower as long as one connection of it lasts, `wire` puts reads into requests, and `outbox` holds what the
 //! consumer has not taken yet.
 //!
-//! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one request for
-//! each node that may have children and one for each contender; then one request for each contender that is
-//! created or gets new data, none for one that is deleted, and nothing when nothing changes (heartbeats aside).
-//! Servers older than 3.6.0 know no recursive watch: there it is one watch and the names in memory for each node that
+//! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one read for each node
+//! that may have children and one for each contender, up to 256 operations in a request, whose replies are not to weigh more than
+//! 16 MiB at a time; then one read for each contender that is created or gets new data and is still there when its turn comes,
+//! at once while less than 50 requests a second serve that, else gathered, no read waiting longer than 25 ms; none for one
+//! that is deleted, and nothing when nothing changes (heartbeats aside). A server that knows no `multiRead` gets one request for each
+//! read. Servers older than 3.6.0 know no recursive watch either: there it is one watch and the names in memory for each node that
 //! may have children, and one listing for each change of one; and two requests more for each connection.
 //!
-//! Architecture invariant: nothing here grows without a bound while the consumer is slow. What it cannot hold it drops, and then
-//! reads everything again.
+//! Architecture invariant: nothing here grows without a bound while the consumer is slow. What it cannot hold it drops, says so
+//! ([`ConnectionState::Overloaded`](crate::queue::ConnectionState::Overloaded)), and reads everything again.
 
 mod connection_run;
 mod follow;

@@ -53,8 +53,17 @@ impl LockTable {
     }
 
     fn connection_changed(&mut self, state: ConnectionState, now: Timestamp, out: &mut Vec<Happening>) {
-        let was_connected = matches!(self.connection, ConnectionState::Connected { .. });
-        let is_connected = matches!(state, ConnectionState::Connected { .. });
+        let is_connection = |state: &ConnectionState| {
+            matches!(state, ConnectionState::Connected { .. } | ConnectionState::Overloaded { .. })
+        };
+        let (was_connected, is_connected) = (is_connection(&self.connection), is_connection(&state));
+        let is_overload = |state: &ConnectionState| matches!(state, ConnectionState::Overloaded { .. });
+        if is_overload(&state) && !is_overload(&self.connection) {
+            if self.is_reporting() {
+                self.phase = SyncPhase::Stale;
+            }
+            out.push(Happening::of_connection(LockEvent::Overloaded, now));
+        }
         if was_connected && !is_connected {
             if self.is_reporting() {
                 self.phase = SyncPhase::Stale;

@@ -25,6 +25,12 @@ pub enum ConnectionState {
         /// child watches are used.
         recursive: bool,
     },
+    /// There is a connection, and events come faster than they can be taken in: what the table says is old until everything
+    /// was read again, which begins with the next [`Connected`](Self::Connected).
+    Overloaded {
+        /// What is the matter, as a sentence.
+        reason: String,
+    },
     /// The connection was cut; the session may yet be saved.
     Lost {
         /// Why.

@@ -22,6 +22,8 @@ pub enum LockEvent {
     LockGone,
     /// The connection was cut: from here on nothing is known.
     Disconnected,
+    /// Events came faster than they could be taken in: from here on nothing is known until everything was read again.
+    Overloaded,
     /// There is a connection again.
     Reconnected,
     /// Everything was read again: what happened meanwhile stands before this, without its true time.
@@ -40,6 +42,7 @@ impl LockEvent {
             Self::LockFound => "lock-found",
             Self::LockGone => "lock-gone",
             Self::Disconnected => "disconnected",
+            Self::Overloaded => "overloaded",
             Self::Reconnected => "reconnected",
             Self::Resynced => "resynced",
         }

@@ -51,7 +51,8 @@ fn describe(lock: &LockQueue, first: &ContenderRow<'_>, count: usize) -> Finding
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, queue};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path, queue};
+    use crate::queue::Change;
 
     pub fn examples() -> Vec<Example> {
         [&[0, 2][..], &[2, 0, 0], &[0, 0, 0, 2]]
@@ -85,6 +86,15 @@ pub(super) mod tests {
         world.pass(3);
         assert_eq!(world.codes(Severity::Info), [Code::PersistentContender]);
         assert_eq!(world.codes(Severity::Warning), []);
+    }
+
+    #[test]
+    fn one_that_is_not_read_yet_is_not_called_ownerless() {
+        let mut world = queue(&[1, 2]);
+        let path = path(&format!("{}0000000009", curator("/l", 9)));
+        world.apply(Change::Appeared { path });
+        world.pass(3);
+        assert_eq!(world.codes(Severity::Info), []);
     }
 
     #[test]

@@ -100,6 +100,27 @@ fn a_connection_that_is_cut_during_the_first_reading_is_reported_when_it_is_back
 }
 
 #[test]
+fn when_more_happens_than_can_be_taken_in_nothing_is_live_until_everything_was_read_again() {
+    let mut fixture = TableFixture::new();
+    fixture.create("/a/lock-", 1);
+    let connected = || Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
+    let overloaded = || Change::Connection(ConnectionState::Overloaded { reason: "too much".into() });
+    assert_eq!(events(&fixture.apply(overloaded())), [LockEvent::Overloaded]);
+    assert!(!fixture.table.is_live());
+    assert_eq!(events(&fixture.apply(connected())), [], "it was never cut off");
+    for change in [Change::Syncing, fixture.observed(&path("/a/lock-0000000000"))] {
+        assert_eq!(events(&fixture.apply(change)), []);
+    }
+    assert_eq!(events(&fixture.apply(Change::Synced)), [LockEvent::Resynced]);
+    assert!(fixture.table.is_live());
+
+    fixture.apply(overloaded());
+    let lost = Change::Connection(ConnectionState::Lost { reason: "cut".into() });
+    assert_eq!(events(&fixture.apply(lost)), [LockEvent::Disconnected]);
+    assert_eq!(events(&fixture.apply(connected())), [LockEvent::Reconnected]);
+}
+
+#[test]
 fn a_node_that_vanishes_with_an_expired_session_expired() {
     let mut fixture = TableFixture::new();
     let holder = fixture.create("/a/lock-", 1);

@@ -30,6 +30,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (state, style) = match app.link() {
         _ if app.is_live() => live(view, area.width >= ROOMY),
         ConnectionState::Refused { .. } => (format!("{} refused", signs.bad), theme.bad),
+        ConnectionState::Overloaded { .. } => (format!("{} too many events", signs.bad), theme.bad),
         ConnectionState::Connected { .. } if app.is_observing() => (format!("{} reading", signs.busy), theme.wait),
         ConnectionState::Connecting { reason: None, .. } if app.is_observing() => {
             (format!("{} connecting", signs.busy), theme.wait)

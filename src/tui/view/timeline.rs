@@ -236,7 +236,7 @@ fn event(view: View<'_>, event: LockEvent) -> Cell {
         LockEvent::Left => ("-", theme.dim),
         LockEvent::Expired => (signs.warning, theme.bad),
         LockEvent::LockFound | LockEvent::LockGone => (" ", theme.dim),
-        LockEvent::Disconnected => (signs.bad, theme.bad),
+        LockEvent::Disconnected | LockEvent::Overloaded => (signs.bad, theme.bad),
         LockEvent::Reconnected | LockEvent::Resynced => (" ", theme.unsure),
     };
     Cell::new(format!("{sign} {}", event.id()), style)

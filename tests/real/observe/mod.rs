@@ -1,6 +1,7 @@
 //! The observer: what it finds, what it costs, and that nothing keeps it from the truth.
 
 mod bad_input;
+mod batches;
 mod connecting;
 mod cost;
 mod cuts;
