@@ -76,6 +76,12 @@ pub fn queue(mut page: Writer, clients: QueueClients<'_>) -> Page {
         &format!("How many ({default} unless typed), and how long each holds: 20 50ms. X stops them."),
         Tone::Text,
     );
+    if algorithm == Algorithm::Chain {
+        page.sentence(
+            "With `ahead` behind it they look ahead, and hand over in one round trip: 20 50ms ahead",
+            Tone::Text,
+        );
+    }
     if foreign {
         let warning = "They will take turns in a lock that applications use: those wait while a test client holds it.";
         page.add(Some(Sign::Warning), None, warning, Tone::Careful);

@@ -158,6 +158,21 @@ fn clients_stand_in_the_queue_that_is_open_in_its_own_naming() {
 }
 
 #[test]
+fn clients_of_an_exclusive_lock_look_ahead_when_that_is_asked_for_and_no_others_do() {
+    for (node, algorithm) in [
+        ("/x/kazoo/b3a1c2d40f1e4a2b8c3d112233445566__lock__0000000001", Some(Algorithm::ChainAhead)),
+        ("/x/shared/host-R-0000000001", None),
+    ] {
+        let mut app = writing(SIZE);
+        app.update(at(NOW, vec![seen(node, 5, ago(5), b"x")]), NOW);
+        let lock = node.rsplit_once('/').unwrap().0;
+        let scenarios = started(&press(&mut app, &format!(":lock {lock}\nc2 ahead\n")));
+        assert_eq!(scenarios.first().map(|scenario| scenario.algorithm), algorithm, "{node}");
+        assert_eq!(told(&app).contains("Only the clients of an exclusive lock"), algorithm.is_none(), "{node}");
+    }
+}
+
+#[test]
 fn who_is_listed_beside_the_queue_is_announced_so() {
     let guid = "5f0c1d2e-0f1e-4a2b-8c3d-112233445566";
     for (theirs, apart) in [
