@@ -261,7 +261,7 @@ impl<'a> ConnectionRun<'a> {
     /// before the next reading grow.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
         let now = self.began.elapsed();
-        let again = self.overloaded_at.replace(now).is_some_and(|before| now - before < OVERLOADED_AGAIN);
+        let again = self.overloaded_at.replace(now).is_some_and(|before| now < before + OVERLOADED_AGAIN);
         if !again {
             self.overload_backoff.reset();
         }

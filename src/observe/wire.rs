@@ -273,4 +273,26 @@ mod tests {
         assert!(matches!(judge(Err(Error::NoAuth)), Ok(ReadAnswer::Refused(_))));
         assert_eq!(judge(Err(Error::ConnectionLoss)), Err(Error::ConnectionLoss));
     }
+
+    fn error(err: Error) -> MultiReadResult {
+        MultiReadResult::Error { err }
+    }
+
+    #[test]
+    fn an_error_of_one_operation_is_the_answer_to_its_read_and_the_others_go_on() {
+        let expected = || vec![Expected::Node, Expected::Listing, Expected::NotSent(Error::NoNode), Expected::Node];
+        let children = || MultiReadResult::Children { children: Vec::new() };
+        let results = vec![error(Error::NoAuth), children(), error(Error::NoNode), error(Error::NoNode)];
+        let answers = read_results(expected(), results).expect("answers");
+        assert!(matches!(answers[0], ReadAnswer::Refused(_)));
+        assert_eq!(answers[1..], [ReadAnswer::NoNode, ReadAnswer::NoNode, ReadAnswer::NoNode]);
+    }
+
+    #[test]
+    fn results_that_are_not_those_of_the_request_are_the_answer_to_none_of_its_reads() {
+        let children = || MultiReadResult::Children { children: Vec::new() };
+        for results in [vec![], vec![children()], vec![error(Error::NoNode), children()]] {
+            assert_eq!(read_results(vec![Expected::Node], results), Err(OUT_OF_STEP));
+        }
+    }
 }

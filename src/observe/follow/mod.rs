@@ -18,7 +18,7 @@
 //! that were created before it as well. Contenders of semaphores are not: whose a lease is shows only when all are read.
 //!
 //! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
-//! root: one listing a node (names and stat in one request), one read a node that can be a contender. Nothing is kept of other
+//! root: one listing a node (its names, and a stat that is not older than they are), one read a node that can be a contender. Nothing is kept of other
 //! nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the server is asked for the number of all
 //! descendants first; when there are none besides the children, these are not listed.
 //!
@@ -34,6 +34,8 @@ mod walk;
 mod model;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unread_tests;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 

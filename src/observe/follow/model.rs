@@ -55,7 +55,7 @@ pub(super) struct Model {
     /// The operations of the first of them that the server has done.
     done: Vec<ReadAnswer>,
     /// The children that were looked up of the node whose stat comes next.
-    names: Option<Option<Vec<String>>>,
+    names: Option<ReadAnswer>,
     wire: VecDeque<Item>,
     events: VecDeque<(NodeEvent, ZnodePath, Option<u64>)>,
     answers: Vec<(ReadRequest, Vec<ReadAnswer>, Option<u64>)>,
@@ -190,15 +190,14 @@ impl Model {
             let read = request.reads[self.done.len()].clone();
             let together = request.reads.len() > 1;
             if together && matches!(read, NodeRead::List(_)) && self.names.is_none() {
-                self.names = Some(match self.look(&read) {
-                    ReadAnswer::Children(names, _) => Some(names),
-                    _ => None,
-                });
+                self.names = Some(self.look(&read));
                 continue;
             }
             let answer = match (self.names.take(), self.look(&read)) {
                 (None, answer) => answer,
-                (Some(Some(names)), ReadAnswer::Children(_, stat)) => ReadAnswer::Children(names, stat),
+                (Some(ReadAnswer::Children(names, _)), ReadAnswer::Children(_, stat)) => {
+                    ReadAnswer::Children(names, stat)
+                }
                 (Some(_), _) => ReadAnswer::NoNode,
             };
             self.reads += 1;

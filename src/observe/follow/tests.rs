@@ -5,13 +5,14 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use super::model::{Model, path};
+use super::unread_tests::in_table;
 use super::{COUNT_DESCENDANTS_ABOVE, Follower, NO_SUCH_NODE, NodeEvent, NodeRead, ReadAnswer, WatchStyle, outermost};
 use crate::queue::{Change, ConnectionState, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 const ID: &str = "00112233445566778899aabbccddeeff";
 
-fn curator(number: u32) -> String {
+pub(super) fn curator(number: u32) -> String {
     format!("_c_c3d2e1f0-0000-4000-8000-000000000000-lock-{number:010}")
 }
 
@@ -145,98 +146,6 @@ proptest! {
         }
         prop_assert!(in_table(&table).all(|(_, czxid)| czxid >= 0), "all are read in the end");
     }
-}
-
-/// The contenders of a table, with the transactions that made them.
-fn in_table(table: &LockTable) -> impl Iterator<Item = (ZnodePath, i64)> {
-    table
-        .locks()
-        .flat_map(|lock| lock.rows(0..lock.len()).map(|row| (lock.path_of(row.contender), row.contender.czxid.0)))
-}
-
-/// A table to which all changes so far were applied.
-fn table_of(model: &Model) -> LockTable {
-    let mut table = LockTable::new([]);
-    let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
-    table.apply(Change::Connection(connected), Timestamp(0));
-    for (at, change) in (0..).zip(&model.changes) {
-        table.apply(change.clone(), Timestamp(at));
-    }
-    table
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
-
-    /// Queues alone, whose order the names give. While reads are paced and lost, none comes before those who came before it.
-    #[test]
-    fn who_is_counted_is_who_was_seen_to_come_whether_it_was_read_or_not(
-        steps in proptest::collection::vec((0..10_u8, 1..30_u64), 1..200),
-    ) {
-        let mut model = Model::new(&["/"], WatchStyle::Recursive);
-        model.create(&path("/q"), false, false);
-        model.settle();
-        let (mut first, mut next) = (0, 0);
-        for (step, amount) in steps {
-            match step {
-                0..=3 => {
-                    model.create(&path("/q").child(&curator(next)), true, false);
-                    next += 1;
-                }
-                4..=6 if first < next => {
-                    model.delete(&path("/q").child(&curator(first)), false);
-                    first += 1;
-                }
-                7 => model.serve(usize::try_from(amount).expect("few")),
-                8 => model.pass(Duration::from_millis(amount)),
-                _ => model.handle_answer(0),
-            }
-            model.deliver(usize::MAX);
-            model.handle_events();
-            let table = table_of(&model);
-            let queue: Vec<ZnodePath> = in_table(&table).map(|(at, _)| at).collect();
-            let unreported = (first..next).skip(queue.len()).map(|number| path("/q").child(&curator(number)));
-            // Those whose reads are under way may be missing: they are the last of those who came.
-            let expected: Vec<ZnodePath> =
-                (first..next).take(queue.len()).map(|number| path("/q").child(&curator(number))).collect();
-            prop_assert_eq!(&queue, &expected);
-            prop_assert!(unreported.count() == 0 || model.sent > 0);
-        }
-        model.settle();
-        let table = table_of(&model);
-        let expected: Vec<ZnodePath> = (first..next).map(|number| path("/q").child(&curator(number))).collect();
-        prop_assert_eq!(in_table(&table).map(|(at, _)| at).collect::<Vec<_>>(), expected);
-        prop_assert!(in_table(&table).all(|(_, czxid)| czxid > 0));
-        // Each came and went once, read or not.
-        let total = table.totals().acquisitions;
-        prop_assert!(total <= u64::from(next) && total >= u64::from(first), "{} of {}", total, next);
-    }
-}
-
-#[test]
-fn in_a_storm_reads_are_gathered_and_who_is_gone_is_never_read() {
-    let mut model = Model::new(&["/"], WatchStyle::Recursive);
-    model.create(&path("/q"), false, false);
-    model.settle();
-    let (reads, sent) = (model.reads, model.sent);
-    for number in 0..2000 {
-        model.create(&path("/q").child(&curator(number)), true, false);
-        if number >= 20 {
-            model.delete(&path("/q").child(&curator(number - 20)), false);
-        }
-        model.serve(usize::MAX);
-        model.deliver(usize::MAX);
-        model.handle_events();
-        model.handle_answer(0);
-        model.pass(Duration::from_micros(800));
-    }
-    model.settle();
-    let (reads, sent) = (model.reads - reads, model.sent - sent);
-    assert!(sent <= 100, "{sent} requests in 1.6 seconds");
-    assert!(reads <= 2000, "{reads} reads");
-    assert_eq!(model.found(), model.contenders());
-    let table = table_of(&model);
-    assert_eq!(table.totals().acquisitions, 1981, "each that held was counted");
 }
 
 #[test]

@@ -194,10 +194,11 @@ impl ReadScheduler {
         loop {
             let read = follower.next_read(|read| {
                 let (more, heavier) = (operations + operations_of(read), weight + self.expected.of(read));
-                match reads.is_empty() {
+                if reads.is_empty() {
                     // What is heavier than all that may be under way is read alone.
-                    true => heavier <= room || self.under_way == 0,
-                    false => !is_count(read) && more <= self.max_operations && heavier <= bound,
+                    heavier <= room || self.under_way == 0
+                } else {
+                    !is_count(read) && more <= self.max_operations && heavier <= bound
                 }
             });
             let Some(read) = read else { break };

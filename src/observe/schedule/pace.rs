@@ -83,7 +83,7 @@ mod tests {
         for now in (0..10_000).map(|turn| MS * turn) {
             let since = *pace.waiting_since.get_or_insert(now);
             if pace.due(now) <= now {
-                oldest = oldest.max(now - since);
+                oldest = oldest.max(now.saturating_sub(since));
                 pace.sent(now, false);
                 sent += 1;
             }

@@ -1,7 +1,7 @@
 //! Contenders that were seen to come and were not read: counted, timed, enqueued, acquired and released all the same.
 
 use super::fixture::{TableFixture, path};
-use crate::queue::{Change, ContenderState, LockEvent, LockTable};
+use crate::queue::{Change, ContenderState, HoldBounds, LockEvent, LockTable};
 use crate::znode::ZnodePath;
 
 const QUEUE: &str = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-";
@@ -42,7 +42,7 @@ fn what_is_not_known_is_not_claimed() {
     assert!(!holder.is_read());
     assert_eq!((holder.session, holder.data.bytes()), (None, &b""[..]));
     assert!(world.table.identity_of(&holder).unread);
-    assert!(world.table.hold_bounds(&holder, world.now).is_some_and(|held| held.is_exact()));
+    assert!(world.table.hold_bounds(&holder, world.now).is_some_and(HoldBounds::is_exact));
 }
 
 #[test]

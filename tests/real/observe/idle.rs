@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::fixture::{ObserverFixture, fill};
+use zookeeper_client::CreateMode;
+
+use super::fixture::{ObserverFixture, connection, curator, fill};
 use crate::harness::relay::{Relay, op};
 use crate::harness::server::Server;
 use crate::harness::wait::eventually;
@@ -42,6 +44,25 @@ async fn while_nothing_changes_only_heartbeats_are_sent() {
     let relay = Relay::start(&server.connect_string()).await;
     sends_heartbeats_alone(&server, &relay).await;
     assert_eq!(relay.requests()[&op::ADD_WATCH], 1, "one watch for the one root");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_happens_outside_of_the_roots_sends_no_event() {
+    let server = Server::start();
+    let relay = Relay::start(&server.connect_string()).await;
+    let client = zk::connect(&server.connect_string()).await;
+    zk::make(&client, ["/watched/a".to_owned(), "/other".to_owned()]).await;
+    let mut fixture = ObserverFixture::with(connection(&relay.connect_string()), &["/watched"]);
+    fixture.until_live().await;
+    let wishes = (0..100).map(|_| (format!("/other/{}", curator()), Vec::new()));
+    let other = zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    zk::delete_all(&client, other).await;
+    let wishes = [(format!("/watched/a/{}", curator()), Vec::new())];
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    fixture.until_contenders(1).await;
+    assert_eq!(relay.events(), 1, "that of the one contender");
+    assert_eq!(relay.requests()[&op::ADD_WATCH], 1);
+    fixture.observer.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
