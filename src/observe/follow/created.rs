@@ -62,3 +62,46 @@ impl CreatedContenders {
         taken
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::observe::follow::model::{path, stat};
+    use crate::observe::follow::{Follower, NodeEvent, NodeRead, ReadAnswer, WatchStyle};
+    use crate::queue::{Change, ConnectionState, LockTable};
+    use crate::znode::{Node, NodeData, SessionId, Timestamp};
+
+    fn take(follower: &mut Follower, table: &mut LockTable) {
+        for change in follower.take_changes() {
+            table.apply(change, Timestamp(1));
+        }
+    }
+
+    fn node(czxid: i64, owner: Option<i64>) -> ReadAnswer {
+        ReadAnswer::Node(Node { stat: stat(czxid, czxid, owner, 0), data: NodeData::default() })
+    }
+
+    #[test]
+    fn one_that_was_taken_for_a_contender_before_it_was_read_and_is_none_leaves_the_table() {
+        let (mut follower, mut table) = (Follower::new(&[path("/a")], &[]), LockTable::new([]));
+        let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
+        table.apply(Change::Connection(connected), Timestamp(0));
+        follower.begin(WatchStyle::Recursive);
+        let list = follower.next_read(|_| true).expect("the root's listing");
+        follower.answer(&list, ReadAnswer::Children(vec!["lock".to_owned()], stat(1, 1, None, 1)));
+        let lock = path("/a/lock");
+        assert_eq!(follower.next_read(|_| true), Some(NodeRead::Node(lock.clone())));
+        follower.answer(&NodeRead::Node(lock.clone()), node(2, Some(7)));
+        take(&mut follower, &mut table);
+        assert_eq!(table.contender_count(), 1);
+
+        follower.event(NodeEvent::Deleted, &lock, None);
+        follower.event(NodeEvent::Created, &lock, None);
+        follower.report_unread();
+        take(&mut follower, &mut table);
+        assert_eq!(table.contender_count(), 1, "it may be the lock's next holder");
+        assert_eq!(follower.next_read(|_| true), Some(NodeRead::Node(lock.clone())));
+        follower.answer(&NodeRead::Node(lock), node(3, None));
+        take(&mut follower, &mut table);
+        assert_eq!(table.contender_count(), 0, "it is a folder");
+    }
+}

@@ -370,7 +370,11 @@ impl Model {
         let shape = self.classifier();
         self.seen
             .iter()
-            .filter(|(at, _)| shape.classify(at).is_some() || holds_maximum(&shape, at))
+            .filter(|(at, node)| {
+                let owned = node.stat.ephemeral_owner.is_some();
+                let counts = shape.classify(at).is_some_and(|place| owned || !place.needs_ephemeral());
+                counts || holds_maximum(&shape, at)
+            })
             .map(|(at, node)| (at.clone(), (node.stat.czxid.0, node.stat.mzxid.0)))
             .collect()
     }

@@ -5,7 +5,7 @@ use rustc_hash::FxHashSet;
 use super::pending_reads::PendingRead;
 use super::{COUNT_DESCENDANTS_ABOVE, Follower, MAX_COUNTS, NodeRead, ReadAnswer, WatchStyle, is_servers_own};
 use crate::queue::Change;
-use crate::recipe::Classifier;
+use crate::recipe::{Classification, Classifier};
 use crate::znode::{Node, ZnodePath, ZnodeStat};
 
 impl Follower {
@@ -72,17 +72,21 @@ impl Follower {
         let stat = node.stat;
         let place = self.classifier.classify(path);
         let maximum = self.holds_maximum(path);
-        if maximum || place.as_ref().is_some_and(|place| stat.ephemeral_owner.is_some() || !place.needs_ephemeral()) {
+        let counts = |place: &Classification| stat.ephemeral_owner.is_some() || !place.needs_ephemeral();
+        let contends = place.as_ref().is_some_and(counts);
+        // Before it was read it may have been taken for a contender, and reported: then it is to be said that it is none.
+        let was_taken_for_one = place.is_some() && !entry.walk;
+        if maximum || contends || was_taken_for_one {
             self.changes.push(Change::Seen { path: path.clone(), node });
-            if let Some(place) = place {
-                self.know_parent(&place.lock, path);
-                if let Some(parent) = path.parent() {
-                    self.know_parent(&parent, path);
-                }
+        }
+        if let Some(place) = place.filter(|_| maximum || contends) {
+            self.know_parent(&place.lock, path);
+            if let Some(parent) = path.parent() {
+                self.know_parent(&parent, path);
             }
-            if maximum {
-                self.parents.insert(path.clone(), self.walk);
-            }
+        }
+        if maximum {
+            self.parents.insert(path.clone(), self.walk);
         }
         // What is listed by itself reads its own children; besides, a node that a session owns has none.
         let deep = entry.walk || self.watching == WatchStyle::OneShot;
