@@ -40,13 +40,15 @@ pub(super) const MAX_WEIGHT_UNDER_WAY: u64 = 16 << 20;
 const MAX_REQUEST_WEIGHT: u64 = 2 << 20;
 
 /// Requests under way at the same time: enough to keep a server busy over a slow line.
-const MAX_REQUESTS_UNDER_WAY: usize = 8;
+const MAX_REQUESTS_UNDER_WAY: usize = 32;
 
 /// With so many requests under way, one that is not full waits for more reads.
 const ENOUGH_UNDER_WAY: usize = 2;
 
-/// Operations in one request. Few enough that the server, which does them in one go, can answer others soon.
-const MAX_OPERATIONS: usize = 256;
+/// Operations in one request. Few enough that the server, which does them in one go, can answer others soon, and that the reply is not
+/// larger than what is taken ([`MAX_REPLY`](crate::zk::MAX_REPLY)) where nodes turn out to be as heavy as a server allows after many that
+/// weighed next to nothing.
+const MAX_OPERATIONS: usize = 60;
 
 /// The same where each read is a request.
 const MAX_SINGLE_READS_UNDER_WAY: usize = 256;

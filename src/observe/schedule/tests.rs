@@ -2,8 +2,10 @@
 
 use proptest::prelude::*;
 
+use super::weight::UNKNOWN_WEIGHT;
 use super::*;
 use crate::observe::follow::WatchStyle;
+use crate::zk::MAX_REPLY;
 use crate::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 const MEGABYTE: i32 = 1_000_000;
@@ -108,6 +110,20 @@ fn heavy_nodes_never_weigh_more_than_the_bound_under_way() {
         },
     );
     assert!(follower.is_synced());
+}
+
+#[test]
+fn no_reply_is_larger_than_what_is_taken_where_heavy_nodes_follow_many_small_ones() {
+    let (mut scheduler, mut follower) = (ReadScheduler::default(), follower(20_000));
+    let heaviest = i32::try_from(UNKNOWN_WEIGHT).expect("it is small");
+    let mut most = 0;
+    let lengths = |at: usize| if at < 15_000 { 40 } else { heaviest };
+    read_all(&mut scheduler, &mut follower, lengths, |under_way| {
+        most = under_way.iter().map(|request| request.reads.len()).fold(most, usize::max);
+    });
+    assert_eq!(most, MAX_OPERATIONS, "it grew as far as it can");
+    let weight = most as u64 * (UNKNOWN_WEIGHT + 100);
+    assert!(weight <= u64::from(MAX_REPLY), "a reply of {weight} bytes");
 }
 
 #[test]
