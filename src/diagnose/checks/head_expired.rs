@@ -13,7 +13,9 @@ pub(super) struct HeadChangedByExpiry;
 impl Check for HeadChangedByExpiry {
     fn look_at_lock(&mut self, context: &LockContext<'_>, found: &mut Vec<Suspicion>) {
         let (Some(expiry), Some(holder)) = (context.lock.last_expiry(), context.lock.first_holder()) else { return };
-        if holder.held() != HeldSince::Since(expiry.at) || holder.session == Some(expiry.session) {
+        // Of who is not read yet neither the session nor the fencing token is known.
+        let is_known = holder.is_read() && holder.session != Some(expiry.session);
+        if !is_known || holder.held() != HeldSince::Since(expiry.at) {
             return;
         }
         let summary = format!(
@@ -34,7 +36,8 @@ pub(super) mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::diagnose::testing::{DiagnosisFixture, Example, curator};
+    use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
+    use crate::queue::Change;
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::HeadChangedByExpiry, head_expired())]
@@ -67,6 +70,21 @@ pub(super) mod tests {
         assert_eq!(world.codes(Severity::Info), [Code::HeadChangedByExpiry]);
         world.delete(&next);
         assert_eq!(world.pass(1).1, [Code::HeadChangedByExpiry]);
+    }
+
+    #[test]
+    fn nothing_is_said_while_the_successor_is_not_read() {
+        let mut world = DiagnosisFixture::new();
+        let head = world.create(&curator("/l", 1), 1);
+        let next = path(&format!("{}0000000009", curator("/l", 2)));
+        world.apply(Change::Appeared { path: next });
+        let expires = world.now.plus(Duration::from_secs(5));
+        let client = world.client(1);
+        (client.connected, client.expires_at) = (false, Some(expires));
+        world.pass(5);
+        world.delete(&head);
+        world.pass(2);
+        assert_eq!(world.codes(Severity::Info), []);
     }
 
     #[test]

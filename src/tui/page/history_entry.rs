@@ -57,8 +57,7 @@ fn write_stay(page: &mut Writer, stay: &Stay, utc: bool) {
     if let Some(data) = stay.data().filter(|data| ClientIdentity::name_in(data.as_bytes()).is_none()) {
         page.fact("data", data, Tone::Text);
     }
-    let session = stay.session.map_or_else(|| "none: no session's end deletes it".to_owned(), |id| id.to_string());
-    page.fact("session", &session, Tone::Text);
+    page.fact("session", &session(stay), Tone::Text);
     page.fact("came", &came(stay, utc), Tone::Text);
     if let Some(held) = stay.held {
         page.fact("held", &held_for(stay, held, utc), Tone::Text);
@@ -68,6 +67,14 @@ fn write_stay(page: &mut Writer, stay: &Stay, utc: bool) {
     let tone = if matches!(stay.end, StayEnd::Expired | StayEnd::Deleted) { Tone::Careful } else { Tone::Text };
     page.fact("end", &end(stay, utc), tone);
     page.fact("node", &stay.node, Tone::Text);
+}
+
+fn session(stay: &Stay) -> String {
+    match stay.session {
+        Some(id) => id.to_string(),
+        None if stay.client.unread => "not known: its node was not read".to_owned(),
+        None => "none: no session's end deletes it".to_owned(),
+    }
 }
 
 fn came(stay: &Stay, utc: bool) -> String {
@@ -114,5 +121,25 @@ fn end(stay: &Stay, utc: bool) -> String {
         format!("{text} while there was no connection, before {at}")
     } else {
         format!("{text} at {at}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Change, ConnectionState, LockTable};
+    use crate::znode::{SessionId, ZnodePath};
+
+    #[test]
+    fn of_one_that_was_never_read_no_session_is_denied() {
+        let (mut table, now) = (LockTable::new([]), Timestamp(1_000));
+        let connected = ConnectionState::Connected { session: SessionId(1), recursive: true };
+        let at = "/q/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-0000000001";
+        let path = ZnodePath::new(at).expect("a path");
+        for change in [Change::Connection(connected), Change::Syncing, Change::Synced, Change::Appeared { path }] {
+            table.apply(change, now);
+        }
+        let holder = table.locks().next().and_then(|lock| lock.first_holder()).expect("a holder");
+        assert_eq!(session(&Stay::of(holder, &table, now)), "not known: its node was not read");
     }
 }
