@@ -2,7 +2,7 @@
 
 use futures::future::{join, join_all};
 use uuid::Uuid;
-use zookeeper_client::{Acls, CreateMode, CreateOptions, Error};
+use zookeeper_client::{Acls, CreateMode, CreateOptions, Error, Stat};
 
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
@@ -132,16 +132,24 @@ impl NodeCreator<'_> {
         let Some(children) = self.client.list_in_sync(parent).await? else { return Ok(None) };
         let alike = children.iter().filter(|name| name.starts_with(prefix) && names.read(name).is_some());
         let alike: Vec<ZnodePath> = alike.map(|name| parent.child(name)).collect();
-        let read = join_all(alike.iter().map(|path| self.client.read(path))).await;
-        for (path, read) in alike.into_iter().zip(read) {
-            if let Some((data, stat)) = read?
-                && (names.carry_id() || self.is_own(&data))
-            {
+        let own = join_all(alike.iter().map(|path| self.own_at(path, names))).await;
+        for (path, own) in alike.into_iter().zip(own) {
+            if let Some(stat) = own? {
                 let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
                 return Ok(Some(OwnNode { path, sequence, created: Zxid(stat.czxid) }));
             }
         }
         Ok(None)
+    }
+
+    /// The stat of this attempt's node, if that is what is at the path. Nodes of other sessions are not read: they may forbid it.
+    async fn own_at(&self, path: &ZnodePath, names: &QueueNames) -> Result<Option<Stat>, LockError> {
+        let stat = self.client.stat(path).await?.filter(|stat| stat.ephemeral_owner == self.client.session().0);
+        if stat.is_none() || names.carry_id() {
+            return Ok(stat);
+        }
+        let read = self.client.read(path).await?;
+        Ok(read.filter(|(data, _)| self.is_own(data)).map(|(_, stat)| stat))
     }
 
     /// Creates a parent, and those above it that are missing too.

@@ -91,13 +91,18 @@ impl RetryingClient {
 
     /// Whether a node is there.
     pub(super) async fn exists(&self, node: &ZnodePath) -> Result<bool, LockError> {
+        Ok(self.stat(node).await?.is_some())
+    }
+
+    /// A node's stat, for which it need not be readable; `None` when it is not there.
+    pub(super) async fn stat(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
         let answer = self
             .until_answered(|| async {
                 self.meter.request();
                 self.raw.check_stat(node.as_str()).await
             })
             .await;
-        answer.map(|stat| stat.is_some()).map_err(|error| lock_error(error, &self.lock, "look at", node))
+        answer.map_err(|error| lock_error(error, &self.lock, "look at", node))
     }
 
     /// Watches a node for its end or a change, and gives its data. `None` when it is not there.

@@ -6,10 +6,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::future::join_all;
+use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
 use tokio::task::JoinSet;
+use zookeeper_client::{Acl, AuthId, Client, CreateMode, Permission};
 
-use super::fixture::{ALONE, LockFixture, Relayed, held, lock};
-use crate::harness::relay::Relay;
+use super::fixture::{ALONE, LockFixture, Relayed, delete, got, held, lock, wait_for};
+use super::wire::{Counted, path};
+use crate::harness::relay::{Fault, Place, Relay, Then, op};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
 
 /// Cuts a relay's connections at intervals.
 async fn cut_every(relay: &Relay, millis: u64) -> Infallible {
@@ -56,5 +61,45 @@ async fn a_storm_over_connections_that_are_cut_again_and_again_has_one_holder_an
             _ = join_all(cutting) => {}
         }
         fixture.until_nodes(0).await;
+    }
+}
+
+/// The reply to the next request, a create that is carried out, is lost.
+const LOST_CREATE: [Fault; 1] = [Fault { place: Place::AfterRequest(1), then: Then::Cut }];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_creation_got_no_reply_is_found_among_others_that_may_not_be_read() {
+    let (counted, path) = (Counted::new().await, path().await);
+    let server = Server::shared().connect_string();
+    let secret = Client::connector().with_auth("digest", b"owner:secret").connect(&server).await.expect("a session");
+    let acls = [Acl::new(Permission::ALL, AuthId::authed())];
+    let options = CreateMode::EphemeralSequential.with_acls((&acls[..]).into());
+    let (_, number) = secret.create(&format!("{path}/red_lock_"), b"", &options).await.expect("a node");
+    let options = LockOptions::default().naming(Naming::Named("red".to_owned()));
+    let lock = Lock::with(&counted.client, &path, Algorithm::Chain, options).expect("a good path");
+    counted.relay.record();
+    counted.relay.arm(&LOST_CREATE);
+    let waiting = wait_for(&lock);
+    // It reads its own node, and asks for the one before it.
+    eventually("both reads", async || match counted.requests() {
+        sent if sent.iter().filter(|sent| **sent == op::GET_DATA).count() >= 2 => Ok(()),
+        sent => Err(sent),
+    })
+    .await;
+    delete(&secret, &format!("{path}/red_lock_{number}")).await;
+    got(waiting).await.release().await.expect("it was held");
+    assert_eq!(secret.list_children(&path).await.expect("it is there"), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_whose_creation_got_no_reply_is_found_by_its_name_when_it_may_not_be_read() {
+    let (counted, path) = (Counted::new().await, path().await);
+    for naming in [Naming::Curator, Naming::Kazoo] {
+        let options = LockOptions::default().naming(naming).acls([Acl::new(Permission::WRITE, AuthId::anyone())]);
+        let lock = Lock::with(&counted.client, &path, Algorithm::Chain, options).expect("a good path");
+        counted.relay.arm(&LOST_CREATE);
+        held(&lock).await.release().await.expect("it was held");
+        assert!(counted.relay.disarm());
+        assert_eq!(counted.client.list_children(&path).await.expect("it is there"), [""; 0]);
     }
 }
