@@ -80,8 +80,8 @@ impl Lock {
     }
 
     fn of(client: Client, path: ZnodePath, algorithm: Algorithm, names: QueueNames, options: LockOptions) -> Self {
-        let had_to_wait = AtomicBool::new(false);
-        Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options, had_to_wait }) }
+        let asks_by_name = AtomicBool::new(false);
+        Self { spec: Arc::new(LockSpec { client, path, algorithm, names, options, asks_by_name }) }
     }
 
     /// The path of the lock.

@@ -58,10 +58,11 @@
 //! Where many wait without a pause that makes 5 requests and 1 event an acquisition for the chain, 6 and 2 for the look-ahead
 //! chain.
 //!
-//! In a queue whose names contain nothing but their number ([`Naming::Named`]) it is one request less: `lock-0000000041` can only
-//! come right before `lock-0000000042`. There a chain that had to wait the last time asks for its predecessor by name in place
-//! of the first listing. Without a node of that name it lists after all, one round trip later; once nobody is before it, the
-//! next acquire sends the create and the listing together again.
+//! In a queue whose names contain nothing but their number ([`Naming::Named`]) it is one request less: `red_lock_0000000041` can
+//! only come right before `red_lock_0000000042`. There a chain that had two or more before it the last time, the nearest with the
+//! number before its own, asks for its predecessor by name in place of the first listing. Without a node of that name it lists
+//! after all, one round trip later, and the next acquire sends the create and the listing together again. Who asks by name does
+//! not know whether its predecessor is the head: a [`Chain`](Algorithm::Chain) lists after its event in any case.
 //!
 //! What a hand-over takes, where several wait, in round trips: the deletion and its event are one, and each listing after the
 //! event is one more.
@@ -82,7 +83,7 @@
 //!
 //! - A waiter in a chain checks after one second, and then every five seconds, that its own node still exists: one request
 //!   each. So does, once, a holder that got the lock by the end of its predecessor and has not seen its node for a second.
-//! - A predecessor whose ACL forbids reading is polled every second in place of a watch.
+//! - A node before the own one whose ACL forbids reading is polled every second in place of a watch.
 //! - An attempt that gives up removes its watches: one request each.
 //! - [`Guard::lost`] adds one request, and one event at the release.
 //!
@@ -111,6 +112,8 @@
 //!   itself for the holder for at most one second, until it checks its node or releases.
 //! - Whoever deletes a node of a queue and makes one of the same name in its place, or makes one with a number of its own
 //!   choice, can have two holders. No lock library does so.
+//! - A parent numbers 2^31 children in its lifetime. After that, two can hold: servers from 3.6 on give all the same number, and
+//!   older ones count on from the lowest negative number, which comes first. The parent must be removed before.
 //! - A runtime that is shut down stops the background tasks. Their nodes go with the session.
 
 #![warn(clippy::missing_errors_doc)]

@@ -20,8 +20,8 @@ pub enum Naming {
     WriteLock,
     /// `lock-<session, hex>-S`; shared locks `<session>-R-S` and `<session>-W-S`.
     Session,
-    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue. The only names without an id: where
-    /// several wait, a chain costs [one request less](super#costs).
+    /// `<name>_lock_S`: one parent holds several locks, each with its own name and queue. The only names in which nothing but
+    /// the number differs: where several wait for one of them, a chain costs [one request less](super#costs).
     Named(String),
 }
 

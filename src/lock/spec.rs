@@ -16,6 +16,6 @@ pub(super) struct LockSpec {
     pub(super) algorithm: Algorithm,
     pub(super) names: QueueNames,
     pub(super) options: LockOptions,
-    /// Whether others were before the last attempt in a chain. The next one will probably have to wait too.
-    pub(super) had_to_wait: AtomicBool,
+    /// Whether the next attempt in a chain asks for its predecessor by name: it would have saved the last one a listing.
+    pub(super) asks_by_name: AtomicBool,
 }

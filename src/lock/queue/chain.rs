@@ -34,8 +34,8 @@ pub(super) struct Chain<'a> {
     own: &'a OwnNode,
     looks_ahead: bool,
     watches: NodeWatches<'a>,
-    /// Whether others were before the own node.
-    had_to_wait: bool,
+    /// Whether asking for the predecessor by name saved a listing, or would have.
+    by_name_saves: bool,
     node_seen_at: Instant,
     next_check: Instant,
 }
@@ -54,14 +54,14 @@ impl<'a> Chain<'a> {
         let looks_ahead = attempt.spec.algorithm == Algorithm::ChainAhead;
         let (watches, seen) = (NodeWatches::new(&attempt.client), Instant::now());
         let next_check = seen + FIRST_OWN_NODE_CHECK;
-        Self { attempt, queue, own, looks_ahead, watches, had_to_wait: false, node_seen_at: seen, next_check }
+        Self { attempt, queue, own, looks_ahead, watches, by_name_saves: false, node_seen_at: seen, next_check }
     }
 
     /// Waits until the own node holds. Gives the time to check it, where it was not seen in a last listing.
     pub(super) async fn wait(mut self, listed: Option<Listing>) -> Result<Option<Instant>, NotAcquired> {
         let waited = self.until_held(listed).await;
         self.watches.keep_only(&[]);
-        self.attempt.spec.had_to_wait.store(self.had_to_wait, Ordering::Relaxed);
+        self.attempt.spec.asks_by_name.store(self.by_name_saves, Ordering::Relaxed);
         waited
     }
 
@@ -77,7 +77,7 @@ impl<'a> Chain<'a> {
             };
             self.attempt.creator().cancelled()?;
             while self.watches.watch_only(&watched.nodes).await? {
-                self.had_to_wait = true;
+                self.by_name_saves |= self.would_save(&watched);
                 // Anything else is a change of its data.
                 if self.event().await? == EventType::NodeDeleted {
                     if watched.then_holds {
@@ -100,7 +100,6 @@ impl<'a> Chain<'a> {
             QueuePosition::Gone => Err(node_deleted(self.own)),
             QueuePosition::Waits { on, then_holds, ahead } => {
                 self.node_seen(FIRST_OWN_NODE_CHECK);
-                self.had_to_wait = true;
                 may_wait(self.attempt)?;
                 Ok(Some(self.watched(on, ahead, then_holds)))
             }
@@ -115,6 +114,14 @@ impl<'a> Chain<'a> {
         let ahead = names.name_before(number).map(|(name, _)| name);
         // It may be the head, but that is not known.
         Some(self.watched(&on, ahead.as_deref(), false))
+    }
+
+    /// Whether it saves a listing to ask by name for whom one watches. Behind the head it saves none: a listing that is not sent
+    /// before the event is sent after it.
+    fn would_save(&self, watched: &Watched) -> bool {
+        let before = self.own.sequence.and_then(|own| self.queue.names.name_before(own));
+        let on = watched.nodes.first().map(ZnodePath::name);
+        !watched.then_holds && before.is_some_and(|(name, _)| on == Some(name.as_str()))
     }
 
     fn watched(&self, on: &str, ahead: Option<&str>, then_holds: bool) -> Watched {

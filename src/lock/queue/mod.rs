@@ -27,10 +27,10 @@ pub(super) async fn contend(attempt: &Attempt) -> Result<HeldLock, NotAcquired> 
     }
 }
 
-/// Whether an attempt asks for its predecessor by name before it lists. That saves the listing where there is one. Where there is
-/// none it costs a round trip, so it is done only when the lock's last attempt had to wait.
+/// Whether an attempt asks for its predecessor by name before it lists. That saves the listing where there is one and others are
+/// before it. Otherwise it costs a round trip, so it is done only when it would have saved the lock's last attempt a listing.
 fn knows_predecessor(attempt: &Attempt, queue: &JoinedQueue<'_>) -> bool {
-    attempt.waits && queue.names.carry_only_numbers() && attempt.spec.had_to_wait.load(Ordering::Relaxed)
+    attempt.waits && queue.names.carry_only_numbers() && attempt.spec.asks_by_name.load(Ordering::Relaxed)
 }
 
 /// Joins a queue and waits as a herd does: every waiter watches the parent.

@@ -46,9 +46,12 @@ impl FaultFixture {
         fixture
     }
 
-    /// Lets the faulty client's lock wait once, before there are faults.
+    /// Lets the faulty client's lock wait behind two others once, before there are faults.
     async fn let_it_wait(&self) {
         let first = self.recipe.acquire(&self.other, &self.path).await.expect("nobody holds");
+        let (recipe, third, path) = (self.recipe, self.third.clone(), self.path.clone());
+        let second = tokio::spawn(async move { recipe.acquire(&third, &path).await });
+        self.until_nodes_of(&self.third, 1).await;
         self.relay.record();
         let lock = self.lock.clone();
         let waiting = tokio::spawn(async move { lock.acquire().await });
@@ -58,6 +61,7 @@ impl FaultFixture {
         })
         .await;
         first.release().await.expect("its connection is sound");
+        second.await.expect("no panic").expect("it is next").release().await.expect("its connection is sound");
         waiting.await.expect("no panic").expect("it is next").release().await.expect("there is no fault yet");
     }
 

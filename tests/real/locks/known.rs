@@ -1,4 +1,4 @@
-//! Chains whose names contain only a number: who had to wait asks for its predecessor by name the next time.
+//! Chains whose names contain only a number: who waited behind two asks for its predecessor by name the next time.
 
 use lockscope::lock::{Algorithm, Lock, LockOptions, Naming};
 use tokio::task::JoinHandle;
@@ -13,7 +13,7 @@ use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk::{self, open};
 
-/// A lock behind a relay that had to wait the last time, and another contender.
+/// A lock behind a relay, and another contender.
 struct Known {
     counted: Counted,
     lock: Lock,
@@ -27,17 +27,21 @@ impl Known {
             (Counted::new().await, zk::connect(&Server::shared().connect_string()).await, path().await);
         let options = LockOptions::default().naming(Naming::Named("red".to_owned()));
         let lock = Lock::with(&counted.client, &path, algorithm, options).expect("a good path");
-        let known = Self { counted, lock, other, path };
-        known.assert_first_asks_for_a_listing().await;
-        known
+        Self { counted, lock, other, path }
     }
 
-    async fn assert_first_asks_for_a_listing(&self) {
-        let before = self.join("red_lock_").await;
-        let waiting = self.wait().await;
-        self.until_sent(&[op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]).await;
-        delete(&self.other, &before).await;
-        self.released(waiting).await;
+    /// One that has waited behind two.
+    async fn having_waited(algorithm: Algorithm) -> Self {
+        let known = Self::new(algorithm).await;
+        let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
+        let waiting = known.wait().await;
+        let watches = if algorithm == Algorithm::ChainAhead { 2 } else { 1 };
+        let watched = [op::GET_DATA].repeat(watches);
+        known.until_sent(&[vec![op::CREATE_WITH_STAT, op::LIST], watched].concat()).await;
+        delete(&known.other, &ahead).await;
+        delete(&known.other, &before).await;
+        known.released(waiting).await;
+        known
     }
 
     /// A node of another contender, at the end of the queue.
@@ -68,8 +72,8 @@ impl Known {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_had_to_wait_lists_only_after_the_end_of_its_predecessor() {
-    let known = Known::new(Algorithm::Chain).await;
+async fn who_had_to_wait_behind_two_lists_only_after_the_end_of_its_predecessor() {
+    let known = Known::having_waited(Algorithm::Chain).await;
     let before = known.join("red_lock_").await;
     let waiting = known.wait().await;
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA]).await;
@@ -80,7 +84,7 @@ async fn who_had_to_wait_lists_only_after_the_end_of_its_predecessor() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predecessor() {
-    let known = Known::new(Algorithm::ChainAhead).await;
+    let known = Known::having_waited(Algorithm::ChainAhead).await;
     let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
     let waiting = known.wait().await;
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA]).await;
@@ -94,7 +98,7 @@ async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predece
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
-    let known = Known::new(Algorithm::Chain).await;
+    let known = Known::having_waited(Algorithm::Chain).await;
     known.released(known.wait().await).await;
     assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST, op::DELETE]);
     known.released(known.wait().await).await;
@@ -105,7 +109,7 @@ async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
 async fn a_number_that_another_queue_has_or_nobody_is_no_predecessor_and_the_listing_finds_the_right_one() {
     for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
         for other in ["blue_lock_", "infrared_lock_", "lock-", "red_lock_"] {
-            let known = Known::new(algorithm).await;
+            let known = Known::having_waited(algorithm).await;
             let before = known.join("red_lock_").await;
             let between = known.join(other).await;
             if other == "red_lock_" {
@@ -128,10 +132,54 @@ async fn a_number_that_another_queue_has_or_nobody_is_no_predecessor_and_the_lis
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_lists_and_sets_no_watch() {
-    let known = Known::new(Algorithm::Chain).await;
+    let known = Known::having_waited(Algorithm::Chain).await;
     let before = known.join("red_lock_").await;
     known.counted.relay.record();
     assert!(known.lock.try_acquire().await.expect("an answer").is_none());
     assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST, op::DELETE]);
     delete(&known.other, &before).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_waits_right_behind_the_head_is_handed_the_lock_by_the_event_each_time() {
+    for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
+        let known = Known::new(algorithm).await;
+        for _ in 0..3 {
+            let head = known.join("red_lock_").await;
+            let waiting = known.wait().await;
+            known.until_sent(&[op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]).await;
+            delete(&known.other, &head).await;
+            known.released(waiting).await;
+            let sent = known.counted.requests();
+            assert_eq!(sent, [op::CREATE_WITH_STAT, op::LIST, op::GET_DATA, op::DELETE], "{algorithm:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_found_another_queues_number_before_its_own_lists_with_the_next_create() {
+    for algorithm in [Algorithm::Chain, Algorithm::ChainAhead] {
+        let known = Known::having_waited(algorithm).await;
+        for asks_in_vain in [true, false] {
+            let before = [known.join("red_lock_").await, known.join("red_lock_").await];
+            let between = known.join("blue_lock_").await;
+            let waiting = known.wait().await;
+            eventually("its watches", async || match known.counted.requests() {
+                seen if seen.len() >= 3 && seen.ends_with(&[op::LIST, op::GET_DATA, op::GET_DATA]) => Ok(seen),
+                seen if seen.ends_with(&[op::LIST, op::GET_DATA]) && seen.len() >= 3 => Ok(seen),
+                seen => Err(seen),
+            })
+            .await;
+            let sent = known.counted.requests();
+            assert_eq!(
+                sent.starts_with(&[op::CREATE_WITH_STAT, op::GET_DATA]),
+                asks_in_vain,
+                "{algorithm:?}: {sent:?}"
+            );
+            for node in before.into_iter().chain([between]) {
+                delete(&known.other, &node).await;
+            }
+            known.released(waiting).await;
+        }
+    }
 }
