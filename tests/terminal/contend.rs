@@ -36,7 +36,7 @@ fn contending(connect: &str, wanted: &str, columns: u16, rows: u16) -> Terminal 
     terminal.press("5");
     terminal.shows("c starts a herd");
     terminal.press("c");
-    terminal.shows("A herd beside a chain");
+    terminal.shows("Two fleets side by side");
     terminal.press(&format!("{wanted}\r"));
     both_acquire(&terminal);
     terminal

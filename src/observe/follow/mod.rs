@@ -42,7 +42,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
 use crate::queue::Change;
-use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
+use crate::recipe::{Classifier, LockKind, Recipe, Role};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -127,6 +127,8 @@ pub(super) struct Follower {
     children: FxHashMap<ZnodePath, FxHashSet<Box<str>>>,
     pending: PendingReads,
     created: CreatedContenders,
+    /// Whether a node was created that can be shown only when it is read.
+    urgent: bool,
     walk: u32,
     walking: bool,
     changes: Vec<Change>,
@@ -145,6 +147,7 @@ impl Follower {
             children: FxHashMap::default(),
             pending: PendingReads::default(),
             created: CreatedContenders::default(),
+            urgent: false,
             walk: 0,
             walking: false,
             changes: Vec::new(),
@@ -179,8 +182,14 @@ impl Follower {
     /// The next read to issue; `None` when there is none, or when `takes` refuses it: then it waits on.
     pub(super) fn next_read(&mut self, takes: impl FnOnce(&NodeRead) -> bool) -> Option<NodeRead> {
         let read = self.pending.issue(takes);
+        self.urgent &= self.waiting() != (0, 0);
         self.finish_walk();
         read
+    }
+
+    /// Whether among the reads that wait is one that cannot wait for long: which lease is whose only the sessions say.
+    pub(super) fn is_urgent(&self) -> bool {
+        self.urgent
     }
 
     /// How many single nodes and how many listings wait to be issued, some of which will not be issued.
@@ -266,11 +275,12 @@ impl Follower {
         }
     }
 
-    /// A contender was created whose name tells its place in the queue.
+    /// A contender was created. Its name tells its place in the queue, but in a semaphore's.
     fn note_created(&mut self, path: &ZnodePath) {
-        let is_queued = |place: &Classification| place.recipe.kind() != LockKind::Semaphore;
-        if self.watching == WatchStyle::Recursive && self.classifier.classify(path).as_ref().is_some_and(is_queued) {
-            self.created.insert(path);
+        match self.classifier.classify(path) {
+            Some(place) if place.recipe.kind() == LockKind::Semaphore => self.urgent = true,
+            Some(_) if self.watching == WatchStyle::Recursive => self.created.insert(path),
+            _ => {}
         }
     }
 

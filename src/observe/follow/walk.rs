@@ -17,6 +17,7 @@ impl Follower {
         self.children.clear();
         self.pending.clear();
         self.created.clear();
+        self.urgent = false;
         self.walk = self.walk.wrapping_add(1);
         self.walking = true;
         self.changes.push(Change::Syncing);

@@ -11,7 +11,8 @@
 //!
 //! **Pace.** While everything is known, a request is sent at once as long as the budget of requests allows it ([`pace`]); else the reads
 //! that come are gathered until it does, or until the oldest of them is too old. What is deleted meanwhile is never read. At
-//! the start and after a cut nothing is held back.
+//! the start and after a cut nothing is held back, nor when a semaphore's node was created: which lease is whose only the sessions
+//! say, so what of it was not read cannot be shown.
 //!
 //! **One by one.** Where the server does not know `multiRead`, each read is a request of its own, and
 //! [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way at most.
@@ -155,11 +156,12 @@ impl ReadScheduler {
             return None;
         }
         let due = self.pace.due(now);
-        if due > now {
+        let urgent = follower.is_urgent();
+        if due > now && !urgent {
             self.wakes_at = Some(due);
             return None;
         }
-        let request = self.next_together(follower, false);
+        let request = self.next_together(follower, urgent);
         let left = follower.waiting() != (0, 0);
         match request {
             Some(_) => self.pace.sent(now, left),
