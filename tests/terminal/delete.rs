@@ -104,11 +104,11 @@ async fn an_ownerless_contender_goes_with_y_and_the_next_one_holds() {
     terminal.shows_all(&["Delete /orders/lock-0000000000?", "no session owns it", "acquires next", "y deletes it"]);
     terminal.press("n");
     assert!(fixture.is_there(&left[0]).await);
-    answer(&mut terminal, "y", "0 is deleted.");
+    answer(&mut terminal, "y", "is deleted.");
     terminal.shows("1 waiting");
     fixture.goes(&left[0]).await;
     terminal.press("6");
-    terminal.shows_all(&["deleted", "0 is deleted", "acquired"]);
+    terminal.shows_all(&["deleted", "0 of host-a", "acquired"]);
     terminal.press("7");
     terminal.shows_all(&["Audit", "1 change", "● deleted", "ownerless", "evidence"]);
     let entries = fixture.logged(1);
@@ -199,7 +199,7 @@ async fn what_nothing_can_make_sure_of_goes_by_its_typed_number_only() {
     terminal.press("x");
     terminal.shows_all(&["Nothing can make sure of it: type 0 and Enter", "another owner could"]);
     terminal.press("y");
-    answer(&mut terminal, "0\r", "0 is deleted");
+    answer(&mut terminal, "0\r", "is deleted");
     fixture.goes(&left[0]).await;
     assert_eq!(fixture.logged(1)[0].confirmed_by.as_deref(), Some("sequence-number"));
     terminal.press("q");
