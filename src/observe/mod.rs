@@ -9,8 +9,8 @@
 //! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one read for each node
 //! that may have children and one for each contender, up to 60 operations in a request, whose replies are not to weigh more than
 //! 16 MiB at a time; then one read for each contender that is created or gets new data and is still there when its turn comes,
-//! at once while less than 50 requests a second serve that, else gathered, no read waiting longer than 25 ms; none for one
-//! that is deleted, and nothing when nothing changes (heartbeats aside). A server that knows no `multiRead` gets one request for each
+//! at once while less than 50 requests a second serve that (and always of a semaphore), else gathered, no read waiting longer than
+//! 25 ms; none for one that is deleted, and nothing when nothing changes (heartbeats aside). A server that knows no `multiRead` gets one request for each
 //! read. Servers older than 3.6.0 know no recursive watch either: there it is one watch and the names in memory for each node that
 //! may have children, and one listing for each change of one; and two requests more for each connection.
 //!

@@ -261,7 +261,9 @@ fn take(history: &mut History, step: &Step, serial: u32) -> Vec<Change> {
             let empty =
                 history.nodes.iter().filter(|(at, stat)| CONTAINERS.contains(&at.as_str()) && stat.num_children == 0);
             let empty: Vec<ZnodePath> = empty.map(|(at, _)| at.clone()).collect();
-            empty.iter().for_each(|at| history.delete(at));
+            for at in &empty {
+                history.delete(at);
+            }
             empty.into_iter().map(|path| Change::Deleted { path, zxid: None }).collect()
         }
         Step::Pass(millis) => {

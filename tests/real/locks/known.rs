@@ -34,9 +34,9 @@ impl Known {
     async fn having_waited(algorithm: Algorithm) -> Self {
         let known = Self::new(algorithm).await;
         let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
-        let waiting = known.wait().await;
-        let watches = if algorithm == Algorithm::ChainAhead { 2 } else { 1 };
-        let watched = [op::GET_DATA].repeat(watches);
+        let waiting = known.wait();
+        let count = if algorithm == Algorithm::ChainAhead { 2 } else { 1 };
+        let watched = [op::GET_DATA].repeat(count);
         known.until_sent(&[vec![op::CREATE_WITH_STAT, op::LIST], watched].concat()).await;
         delete(&known.other, &ahead).await;
         delete(&known.other, &before).await;
@@ -51,7 +51,7 @@ impl Known {
         format!("{}/{prefix}{}", self.path, made.expect("a node").1)
     }
 
-    async fn wait(&self) -> JoinHandle<Held> {
+    fn wait(&self) -> JoinHandle<Held> {
         self.counted.relay.record();
         let lock = self.lock.clone();
         tokio::spawn(async move { Held(within("a waiter", lock.acquire()).await.expect("the connection is sound")) })
@@ -75,7 +75,7 @@ impl Known {
 async fn who_had_to_wait_behind_two_lists_only_after_the_end_of_its_predecessor() {
     let known = Known::having_waited(Algorithm::Chain).await;
     let before = known.join("red_lock_").await;
-    let waiting = known.wait().await;
+    let waiting = known.wait();
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA]).await;
     delete(&known.other, &before).await;
     known.released(waiting).await;
@@ -86,7 +86,7 @@ async fn who_had_to_wait_behind_two_lists_only_after_the_end_of_its_predecessor(
 async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predecessor() {
     let known = Known::having_waited(Algorithm::ChainAhead).await;
     let (ahead, before) = (known.join("red_lock_").await, known.join("red_lock_").await);
-    let waiting = known.wait().await;
+    let waiting = known.wait();
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA]).await;
     delete(&known.other, &ahead).await;
     known.until_sent(&[op::CREATE_WITH_STAT, op::GET_DATA, op::GET_DATA, op::LIST]).await;
@@ -99,9 +99,9 @@ async fn who_looks_ahead_lists_only_after_the_end_of_the_node_before_its_predece
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn once_nobody_is_before_it_an_acquire_takes_one_round_trip_again() {
     let known = Known::having_waited(Algorithm::Chain).await;
-    known.released(known.wait().await).await;
+    known.released(known.wait()).await;
     assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::GET_DATA, op::LIST, op::DELETE]);
-    known.released(known.wait().await).await;
+    known.released(known.wait()).await;
     assert_eq!(known.counted.requests(), [op::CREATE_WITH_STAT, op::LIST, op::DELETE]);
 }
 
@@ -115,7 +115,7 @@ async fn a_number_that_another_queue_has_or_nobody_is_no_predecessor_and_the_lis
             if other == "red_lock_" {
                 delete(&known.other, &between).await;
             }
-            let waiting = known.wait().await;
+            let waiting = known.wait();
             eventually("its watch", async || match known.counted.requests() {
                 seen if seen.ends_with(&[op::LIST, op::GET_DATA]) || seen.ends_with(&[op::GET_DATA, op::LIST]) => {
                     Ok(())
@@ -146,7 +146,7 @@ async fn who_waits_right_behind_the_head_is_handed_the_lock_by_the_event_each_ti
         let known = Known::new(algorithm).await;
         for _ in 0..3 {
             let head = known.join("red_lock_").await;
-            let waiting = known.wait().await;
+            let waiting = known.wait();
             known.until_sent(&[op::CREATE_WITH_STAT, op::LIST, op::GET_DATA]).await;
             delete(&known.other, &head).await;
             known.released(waiting).await;
@@ -163,7 +163,7 @@ async fn who_found_another_queues_number_before_its_own_lists_with_the_next_crea
         for asks_in_vain in [true, false] {
             let before = [known.join("red_lock_").await, known.join("red_lock_").await];
             let between = known.join("blue_lock_").await;
-            let waiting = known.wait().await;
+            let waiting = known.wait();
             eventually("its watches", async || match known.counted.requests() {
                 seen if seen.len() >= 3 && seen.ends_with(&[op::LIST, op::GET_DATA, op::GET_DATA]) => Ok(seen),
                 seen if seen.ends_with(&[op::LIST, op::GET_DATA]) && seen.len() >= 3 => Ok(seen),

@@ -54,10 +54,9 @@ impl App {
         let mut own = fleets.filter(|(_, fleet)| fleet.has_session(session));
         Some(match own.next()?.1.scenario().algorithm {
             Algorithm::Herd => WatchTarget::Parent,
-            Algorithm::Chain => WatchTarget::Predecessor,
             // The second in the queue has nobody else before it.
             Algorithm::ChainAhead if row.position > 1 => WatchTarget::TwoBefore,
-            Algorithm::ChainAhead => WatchTarget::Predecessor,
+            Algorithm::Chain | Algorithm::ChainAhead => WatchTarget::Predecessor,
             _ => return None,
         })
     }
