@@ -42,8 +42,10 @@ async fn a_node_is_shown_with_its_stat_its_acl_and_its_data_in_three_ways() {
     terminal.press(":node /nowhere\r");
     terminal.shows("There was no such node");
 
-    terminal.press("\x1b");
-    terminal.shows_all(&["● holds", "○ waits"]);
+    for shown in ["lacks the permission READ", "ip:127.0.0.1", "lock-0000000001", "○ waits"] {
+        terminal.press("\x1b");
+        terminal.shows(shown);
+    }
     terminal.press("go");
     terminal.shows_all(&["holds 1", "waits for 1", "/orders", "What happened to it"]);
     terminal.press("j\r");

