@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::hold::FoundHolding;
-use crate::recipe::{RequestMode, Role};
-use crate::znode::{NodeData, Sequence, SessionId, Timestamp, Zxid};
+use crate::recipe::{Classification, RequestMode, Role};
+use crate::znode::{Node, NodeData, Sequence, SessionId, Timestamp, Zxid};
 
 /// Whether a contender has what it asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -129,6 +129,32 @@ pub struct Contender {
 }
 
 impl Contender {
+    /// One whose node was just read, or whose creation was seen, during the reading of everything with the number `epoch`.
+    pub(super) fn new(name: &str, place: &Classification, node: Node, epoch: u32) -> Self {
+        let Node { stat, data } = node;
+        Self {
+            node: name.into(),
+            role: place.role,
+            mode: place.mode,
+            sequence: place.sequence,
+            session: stat.ephemeral_owner,
+            created_at: stat.ctime,
+            czxid: stat.czxid,
+            mzxid: stat.mzxid,
+            version: stat.version,
+            data,
+            data_length: stat.data_length,
+            acquired_at: None,
+            enqueued_at: None,
+            returned: false,
+            epoch,
+            holds: false,
+            held_before_return: None,
+            queued: None,
+            found_holding: None,
+        }
+    }
+
     /// Since when it holds, if it does.
     pub fn held(&self) -> HeldSince {
         match (self.holds, self.acquired_at) {

@@ -33,27 +33,8 @@ impl LockTable {
         } else {
             self.clock.found(node.stat.ctime, now);
         }
-        let mut contender = Contender {
-            node: path.name().into(),
-            role: place.role,
-            mode: place.mode,
-            sequence: place.sequence,
-            session: node.stat.ephemeral_owner,
-            created_at: node.stat.ctime,
-            czxid: node.stat.czxid,
-            mzxid: node.stat.mzxid,
-            version: node.stat.version,
-            data: node.data,
-            data_length: node.stat.data_length,
-            acquired_at: None,
-            enqueued_at: live.then_some(now),
-            returned: false,
-            epoch: self.epoch,
-            holds: false,
-            held_before_return: None,
-            queued: None,
-            found_holding: None,
-        };
+        let mut contender = Contender::new(path.name(), place, node, self.epoch);
+        contender.enqueued_at = live.then_some(now);
         let is_read_live = live && place.role == Role::Lease;
         let reports = if is_read_live { self.lease_read(id, &mut contender) } else { Vec::new() };
         if let Some(known) = known {

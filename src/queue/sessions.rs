@@ -1,4 +1,5 @@
-//! The memory of the sessions that contend, and of those that wait by a watch alone: what they call themselves, and where they were connected from when they no longer are.
+//! The memory of the sessions that contend, and of those that wait by a watch alone: what they call themselves, and where they
+//! were connected from when they no longer are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use super::{ClientIdentity, Contender};
 use crate::server_view::{Connection, Listing, MemberView, ServerView};
 use crate::znode::{SessionId, Timestamp};
 
-/// How many sessions are remembered that have no contender: those that had one, and those that were seen to wait for a single-node lock.
-/// Beyond that the one is forgotten whose last contender went first, or that was seen to wait the longest ago.
+/// How many sessions are remembered that have no contender: those that had one, and those that were seen to wait for a
+/// single-node lock. Beyond that the one is forgotten whose last contender went first, or that was seen to wait the longest ago.
 pub(super) const MAX_DEPARTED: usize = 10_000;
 
 /// A session's connection, as a server lists it or last listed it.

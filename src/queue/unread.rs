@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::contender::Queued;
 use super::{Contender, Happening, LockId, LockQueue, LockTable};
 use crate::recipe::{Classification, LockKind, Role};
-use crate::znode::{Node, NodeData, Timestamp, ZnodePath, Zxid};
+use crate::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 impl Contender {
     /// Whether its node was read. If not, its session, its data and its stat are not known: the session is `None`, the data empty,
@@ -55,28 +55,10 @@ impl LockTable {
     }
 
     fn unread(&self, path: &ZnodePath, place: &Classification, now: Timestamp) -> Contender {
-        let number = Zxid(-self.unread_given);
-        Contender {
-            node: path.name().into(),
-            role: place.role,
-            mode: place.mode,
-            sequence: place.sequence,
-            session: None,
-            created_at: self.server_time(now),
-            czxid: number,
-            mzxid: number,
-            version: 0,
-            data: NodeData::default(),
-            data_length: 0,
-            acquired_at: None,
-            enqueued_at: Some(now),
-            returned: false,
-            epoch: self.epoch,
-            holds: false,
-            held_before_return: None,
-            queued: None,
-            found_holding: None,
-        }
+        let stat = ZnodeStat::of_new(Zxid(-self.unread_given), self.server_time(now), None);
+        let node = Node { stat, data: NodeData::default() };
+        let enqueued_at = Some(now);
+        Contender { enqueued_at, ..Contender::new(path.name(), place, node, self.epoch) }
     }
 
     /// Whether a node is a contender's that was not read yet.

@@ -44,10 +44,10 @@ impl ZnodeStat {
     }
 }
 
-#[cfg(test)]
 impl ZnodeStat {
-    /// The stat of a node without data and children that this transaction created, for tests.
-    pub fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
+    /// The stat of a node without data and children that this transaction created.
+    #[cfg(any(test, feature = "console"))]
+    pub(crate) fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
         Self {
             czxid,
             mzxid: czxid,

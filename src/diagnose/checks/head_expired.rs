@@ -38,21 +38,27 @@ pub(super) mod tests {
     use super::*;
     use crate::diagnose::testing::{DiagnosisFixture, Example, curator, path};
     use crate::queue::Change;
+    use crate::znode::ZnodePath;
 
     pub fn examples() -> Vec<Example> {
         vec![(Code::HeadChangedByExpiry, head_expired())]
+    }
+
+    /// The client of session 1 is gone, its session runs out, and its node goes.
+    fn let_expire(world: &mut DiagnosisFixture, head: &ZnodePath) {
+        let expires = world.now.plus(Duration::from_secs(5));
+        let client = world.client(1);
+        (client.connected, client.expires_at) = (false, Some(expires));
+        world.pass(5);
+        world.delete(head);
+        world.pass(2);
     }
 
     fn head_expired() -> DiagnosisFixture {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         world.create(&curator("/l", 2), 2);
-        let expires = world.now.plus(Duration::from_secs(5));
-        let client = world.client(1);
-        (client.connected, client.expires_at) = (false, Some(expires));
-        world.pass(5);
-        world.delete(&head);
-        world.pass(2);
+        let_expire(&mut world, &head);
         world
     }
 
@@ -61,12 +67,7 @@ pub(super) mod tests {
         let mut world = DiagnosisFixture::new();
         let head = world.create(&curator("/l", 1), 1);
         let next = world.create(&curator("/l", 2), 2);
-        let expires = world.now.plus(Duration::from_secs(5));
-        let client = world.client(1);
-        (client.connected, client.expires_at) = (false, Some(expires));
-        world.pass(5);
-        world.delete(&head);
-        world.pass(2);
+        let_expire(&mut world, &head);
         assert_eq!(world.codes(Severity::Info), [Code::HeadChangedByExpiry]);
         world.delete(&next);
         assert_eq!(world.pass(1).1, [Code::HeadChangedByExpiry]);
@@ -78,12 +79,7 @@ pub(super) mod tests {
         let head = world.create(&curator("/l", 1), 1);
         let next = path(&format!("{}0000000009", curator("/l", 2)));
         world.apply(Change::Appeared { path: next });
-        let expires = world.now.plus(Duration::from_secs(5));
-        let client = world.client(1);
-        (client.connected, client.expires_at) = (false, Some(expires));
-        world.pass(5);
-        world.delete(&head);
-        world.pass(2);
+        let_expire(&mut world, &head);
         assert_eq!(world.codes(Severity::Info), []);
     }
 

@@ -18,8 +18,8 @@
 //! that were created before it as well. Contenders of semaphores are not: whose a lease is shows only when all are read.
 //!
 //! **Walk.** [`Follower::begin`] forgets everything but which nodes are known to be lock parents, and walks down from each
-//! root: one listing a node (its names, and a stat that is not older than they are), one read a node that can be a contender. Nothing is kept of other
-//! nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the server is asked for the number of all
+//! root: one listing a node (its names, and a stat that is not older than they are), one read a node that can be a contender.
+//! Nothing is kept of other nodes. Below a node with more than [`COUNT_DESCENDANTS_ABOVE`] children that are no contenders, the server is asked for the number of all
 //! descendants first; when there are none besides the children, these are not listed.
 //!
 //! **One-shot watches.** Where the server has no recursive watch, every listing sets a watch on the children, and the
@@ -42,7 +42,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use self::created::CreatedContenders;
 use self::pending_reads::PendingReads;
 use crate::queue::Change;
-use crate::recipe::{Classifier, LockKind, Recipe, Role};
+use crate::recipe::{Classification, Classifier, LockKind, Recipe, Role};
 use crate::znode::{Node, ZnodePath, ZnodeStat, Zxid};
 
 /// With more children than this that are no contenders, it is worth asking whether anything lies below them.
@@ -226,9 +226,11 @@ impl Follower {
     fn created(&mut self, path: &ZnodePath) {
         self.pending.outdate(path);
         self.note_hint(path, None);
-        if self.data_matter(path) {
-            self.note_lease(path);
-            self.note_created(path);
+        let place = self.classifier.classify(path);
+        if let Some(place) = &place {
+            self.contender_created(path, place);
+        }
+        if place.is_some() || self.holds_maximum(path) {
             self.pending.want(NodeRead::Node(path.clone()));
         }
         if self.is_root(path) {
@@ -276,11 +278,12 @@ impl Follower {
     }
 
     /// A contender was created. Its name tells its place in the queue, but in a semaphore's.
-    fn note_created(&mut self, path: &ZnodePath) {
-        match self.classifier.classify(path) {
-            Some(place) if place.recipe.kind() == LockKind::Semaphore => self.urgent = true,
-            Some(_) if self.watching == WatchStyle::Recursive => self.created.insert(path),
-            _ => {}
+    fn contender_created(&mut self, path: &ZnodePath, place: &Classification) {
+        self.note_lease(path, place);
+        if place.recipe.kind() == LockKind::Semaphore {
+            self.urgent = true;
+        } else if self.watching == WatchStyle::Recursive {
+            self.created.insert(path);
         }
     }
 
@@ -294,8 +297,8 @@ impl Follower {
     }
 
     /// A lease was created that is read next: whoever leaves the queue before the answer may have it.
-    fn note_lease(&mut self, path: &ZnodePath) {
-        if self.classifier.classify(path).is_some_and(|place| place.role == Role::Lease) {
+    fn note_lease(&mut self, path: &ZnodePath, place: &Classification) {
+        if place.role == Role::Lease {
             self.changes.push(Change::Appeared { path: path.clone() });
         }
     }

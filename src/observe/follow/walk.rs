@@ -115,10 +115,10 @@ impl Follower {
         let mut plain = Vec::new();
         let mut contenders = false;
         for child in fresh {
-            if self.classifier.classify(&child).is_some() {
+            if let Some(place) = self.classifier.classify(&child) {
                 contenders = true;
                 if !entry.walk {
-                    self.note_lease(&child);
+                    self.note_lease(&child, &place);
                 }
                 self.ask(NodeRead::Node(child), entry);
             } else if deep && !is_servers_own(&child) {

@@ -129,10 +129,13 @@ pub enum Changed {
 impl From<&Change> for Changed {
     fn from(change: &Change) -> Self {
         match change {
-            Change::Seen { path, .. } | Change::Deleted { path, .. } => Self::Node(path.clone()),
-            Change::Appeared { path } if !Classifier::is_hint(path) => Self::Nothing,
+            // A hint can make something else of all its neighbours.
+            Change::Appeared { path } if Classifier::is_hint(path) => Self::Everything,
+            Change::Seen { path, .. } | Change::Deleted { path, .. } | Change::Appeared { path } => {
+                Self::Node(path.clone())
+            }
             // The addresses of clients may be others.
-            Change::Appeared { .. } | Change::Synced | Change::Surveyed { .. } => Self::Everything,
+            Change::Synced | Change::Surveyed { .. } => Self::Everything,
             Change::Listed { .. }
             | Change::Unreadable { .. }
             | Change::Heard { .. }

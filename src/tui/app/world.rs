@@ -39,6 +39,8 @@ pub struct World {
     /// How many locks have a critical finding as their worst, and how many a warning.
     troubled: (usize, usize),
     was_cut_off: bool,
+    /// When findings were looked for the last time.
+    examined_at: Timestamp,
 }
 
 impl World {
@@ -57,6 +59,7 @@ impl World {
             waits: WaitRows::default(),
             troubled: (0, 0),
             was_cut_off: false,
+            examined_at: Timestamp::default(),
         }
     }
 
@@ -186,6 +189,9 @@ impl World {
     /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
     /// contenders.
     pub fn examine(&mut self, now: Timestamp) {
+        // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
+        let now = now.max(self.examined_at);
+        self.examined_at = now;
         if !self.table.is_live() {
             self.was_cut_off = true;
             return;

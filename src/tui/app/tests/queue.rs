@@ -61,6 +61,20 @@ fn a_filtered_queue_is_kept_up_by_what_comes_and_goes() {
 }
 
 #[test]
+fn a_contender_that_is_not_read_yet_passes_a_filter_by_its_name() {
+    let mut app = live(SIZE);
+    press(&mut app, "\n/4902\n");
+    assert_eq!(app.world().queue_rows().len(), 0);
+    let Change::Seen { path, .. } = curator("/locks/billing", 4902, 99, 0) else { panic!("a node") };
+    app.update(at(NOW, vec![Change::Appeared { path: path.clone() }]), NOW);
+    assert_eq!(app.world().queue_rows().len(), 1);
+    app.update(at(NOW, vec![curator("/locks/billing", 4902, 99, 0)]), NOW);
+    assert_eq!(app.world().queue_rows().len(), 1);
+    app.update(at(NOW, vec![Change::Deleted { path, zxid: None }]), NOW);
+    assert_eq!(app.world().queue_rows().len(), 0);
+}
+
+#[test]
 fn a_lock_that_is_deleted_while_it_is_shown_says_so_and_comes_back_by_itself() {
     let mut app = live(SIZE);
     press(&mut app, ":lock /locks/billing\n");
