@@ -102,12 +102,12 @@ impl ClientIdentity {
     }
 
     /// For a table, in so many columns: what does not fit as a whole gives way, the least telling first. Of what is cut the end stays,
-    /// since the ends of names and addresses tell instances apart. What was the address stands behind `was`.
+    /// since the ends of names and addresses tell instances apart. What was the address stands behind `was`, where that fits.
     pub fn fit(&self, columns: usize, charset: Charset) -> String {
         let id = |columns: usize| self.session.map(|id| session(id, columns, charset));
         let address = self.address.as_deref().map(|address| match self.last_listed {
-            Some(_) => format!("was {address}"),
-            None => address.to_owned(),
+            Some(_) if "was ".len() + width(address) <= columns => format!("was {address}"),
+            _ => address.to_owned(),
         });
         let mut parts = self.telling_name().map(str::to_owned).into_iter().chain(address);
         let Some(first) = parts.next() else {
@@ -236,6 +236,7 @@ mod tests {
         assert_eq!(fit("", "10.0.4.17:51586", None, 26), "10.0.4.17:51586  0x1…0001b");
         assert_eq!(fit("", "10.0.4.17:51586", None, 12), "…4.17:51586".replace('…', "…."));
         assert_eq!(fit("", "10.0.4.17:51586", Some(1), 25), "was 10.0.4.17:51586");
+        assert_eq!(fit("", "10.0.4.17:51586", Some(1), 17), "10.0.4.17:51586");
         assert_eq!(fit("", "", None, 30), "0x10000000000001b");
         assert_eq!(ClientIdentity::default().fit(15, Charset::Unicode), "no session");
     }

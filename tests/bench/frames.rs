@@ -1,7 +1,8 @@
 //! What a frame costs, and a change on its way to the screen, at three lengths of the queue and three numbers of locks: they
 //! must not follow them.
 
-use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use lockscope::observe::Observed;
 use lockscope::queue::{Change, ConnectionState};
 use lockscope::tui::ThemeName;
@@ -45,6 +46,29 @@ fn press(app: &mut App, keys: &[Key]) {
     }
 }
 
+/// Measures a screen, to which these keys lead: each time the next changes come, and the screen shows them. `changes` gives them by
+/// how many came before.
+fn measure(
+    group: &mut BenchmarkGroup<'_, WallTime>,
+    length: i64,
+    mut app: App,
+    keys: &[Key],
+    changes: impl Fn(i64) -> Vec<Change>,
+) {
+    press(&mut app, keys);
+    let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
+    let theme = Theme::new(ThemeName::Terminal, false);
+    let mut turn = 0;
+    group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
+        bencher.iter(|| {
+            let now = 1_001 + turn;
+            app.update(event(now, changes(turn)), Timestamp(now));
+            turn += 1;
+            terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+        });
+    });
+}
+
 /// The head leaves, a new contender comes, and the screen shows it.
 fn frames(criterion: &mut Criterion) {
     let filter = [Key::Enter, Key::Char('/'), Key::Char('1'), Key::Char('7'), Key::Enter];
@@ -57,20 +81,9 @@ fn frames(criterion: &mut Criterion) {
     for (screen, keys) in screens {
         let mut group = criterion.benchmark_group(format!("a change and its frame: {screen}"));
         for length in LENGTHS {
-            let mut app = console(length);
-            press(&mut app, keys);
-            let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
-            let theme = Theme::new(ThemeName::Terminal, false);
-            let mut head = 0;
-            group.bench_function(BenchmarkId::from_parameter(length), |bencher| {
-                bencher.iter(|| {
-                    let left = Change::Deleted { path: nodes::path("/locks/long", "lock-", head), zxid: None };
-                    let came = nodes::seen("/locks/long", "lock-", head + length);
-                    head += 1;
-                    let now = 1_000 + head;
-                    app.update(event(now, vec![left, came]), Timestamp(now));
-                    terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
-                });
+            measure(&mut group, length, console(length), keys, |head| {
+                let left = Change::Deleted { path: nodes::path("/locks/long", "lock-", head), zxid: None };
+                vec![left, nodes::seen("/locks/long", "lock-", head + length)]
             });
         }
         group.finish();
@@ -102,26 +115,15 @@ fn frames_of_many_locks(criterion: &mut Criterion) {
     for (screen, keys) in screens {
         let mut group = criterion.benchmark_group(format!("a change and its frame among many locks: {screen}"));
         for locks in LENGTHS {
-            let mut app = console_of_locks(locks);
-            press(&mut app, keys);
-            let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
-            let theme = Theme::new(ThemeName::Terminal, false);
-            let mut turn = 0;
-            group.bench_function(BenchmarkId::from_parameter(locks), |bencher| {
-                bencher.iter(|| {
-                    // In round `turn / locks`, each lock's holder leaves once.
-                    let (lock, round) = (turn % locks, turn / locks);
-                    let number = |round: i64| match round {
-                        0 | 1 => 2 * lock + round,
-                        _ => 2 * locks + round * locks + lock,
-                    };
-                    let left = Change::Deleted { path: nodes::path(&parent(lock), "lock-", number(round)), zxid: None };
-                    let came = nodes::seen(&parent(lock), "lock-", number(round + 2));
-                    turn += 1;
-                    let now = 1_000 + turn;
-                    app.update(event(now, vec![left, came]), Timestamp(now));
-                    terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
-                });
+            measure(&mut group, locks, console_of_locks(locks), keys, |turn| {
+                // In each round, every lock's holder leaves once.
+                let (lock, round) = (turn % locks, turn / locks);
+                let number = |round: i64| match round {
+                    0 | 1 => 2 * lock + round,
+                    _ => 2 * locks + round * locks + lock,
+                };
+                let left = Change::Deleted { path: nodes::path(&parent(lock), "lock-", number(round)), zxid: None };
+                vec![left, nodes::seen(&parent(lock), "lock-", number(round + 2))]
             });
         }
         group.finish();

@@ -89,6 +89,21 @@ fn what_is_found_and_what_is_mended_stands_in_the_timeline() {
 }
 
 #[test]
+fn findings_stand_in_the_order_of_their_times_though_a_survey_is_older_than_the_last_look() {
+    let mut app = trouble(SIZE);
+    let mut back = clients();
+    app.update(at(later(9), vec![told(later(9), &back)]), later(9));
+    back.expiring.clear();
+    app.update(at(later(6), vec![told(later(6), &back)]), later(9));
+    let times = app.world().timeline().iter().filter_map(|entry| match entry {
+        TimelineEntry::Finding { at, raised: false, .. } => Some(*at),
+        _ => None,
+    });
+    let cleared: Vec<_> = times.collect();
+    assert!(!cleared.is_empty() && cleared.iter().all(|at| *at == later(9)), "{cleared:?}");
+}
+
+#[test]
 fn a_lost_connection_mends_nothing() {
     let mut app = trouble(SIZE);
     let before = app.world().timeline().len();
