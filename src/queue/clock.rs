@@ -86,12 +86,12 @@ impl Clock {
 
     fn guess(&mut self) {
         let most = self.ahead_at_most();
-        let guess = match self.measured {
-            // Nearer to the truth than a message that may have come late.
+        self.ahead_ms = match self.measured {
+            // Nearer to the truth than a message that may have come late: what lies between the bounds needs no tolerance.
             Some((least, _)) if self.has_few_samples() => 0.clamp(least.min(most), most),
+            _ if most.saturating_abs() < TOLERANCE_MS => 0,
             _ => most,
         };
-        self.ahead_ms = if guess.saturating_abs() < TOLERANCE_MS { 0 } else { guess };
     }
 }
 

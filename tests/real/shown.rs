@@ -70,7 +70,10 @@ impl QueueFixture<'_> {
         self.watched
             .until(&format!("{count} contenders of {}", case.recipe), |watched| {
                 let lock = watched.table.find(&at, None).and_then(|id| watched.table.lock(id));
-                watched.table.is_live() && lock.is_some_and(|lock| lock.len() == count)
+                watched.table.is_live()
+                    && lock.is_some_and(|lock| {
+                        lock.len() == count && lock.rows(0..count).all(|row| row.contender.is_read())
+                    })
             })
             .await;
     }

@@ -147,7 +147,7 @@ async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_c
             watching.lines_now().iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         let is_named = |line: &Value| line["event"] == "enqueued" && line["client"] == address.as_str();
         let is_initial = |line: &&Value| line["initial"] == true && line["session"] == session.as_str();
-        at_the_start = lines.iter().filter(is_initial).map(|line| line["client"].clone()).collect();
+        at_the_start.extend(lines.iter().filter(is_initial).map(|line| line["client"].clone()));
         if lines.iter().any(is_named) { Ok(()) } else { Err(lines) }
     })
     .await;
@@ -159,6 +159,7 @@ async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_c
         let mut reported = Vec::new();
         while reported.last().is_none_or(|line: &Value| line["event"] != "expired") {
             let line: Value = serde_json::from_str(&watching.line().await.expect("it goes on")).expect("JSON");
+            eprintln!("LINE {line}");
             if line["lock"] == "/locks/billing" && line["session"] == session.as_str() && line["initial"] != true {
                 reported.push(line);
             }
