@@ -12,7 +12,9 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use self::run::{Published, Runner};
 use super::outcome::Remains;
 use super::tally::Deletions;
-use super::{ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals, Scenario};
+use super::{
+    ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals, ResourceStatus, Scenario,
+};
 
 /// How many commands may wait to be carried out.
 pub const MAX_QUEUED_COMMANDS: usize = 1024;
@@ -118,6 +120,11 @@ impl FleetStatus {
             server: None,
             server_silence: None,
             servers_lost_for: None,
+            stepped: false,
+            next_step: None,
+            trace: Arc::default(),
+            trace_missed: 0,
+            resource: ResourceStatus::default(),
         }
     }
 }

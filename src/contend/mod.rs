@@ -36,6 +36,7 @@ mod roster;
 mod scenario;
 mod status;
 mod tally;
+mod trace;
 
 pub use compare::{ComparedFleets, Comparison, Progress, compare};
 pub use error::ContendError;
@@ -49,6 +50,7 @@ pub use status::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents,
 };
 pub use tally::Deletions;
+pub use trace::{MAX_TRACE, NextStep, RequestKind, ResourceStatus, ResourceWrite, TraceEntry, TraceStep, WatchPlace};
 
 /// How many overlaps a status lists.
 pub const MAX_OVERLAPS: usize = 20;

@@ -105,7 +105,7 @@ impl Roster {
             FleetCommand::Cut(_) => handle.link.change(|flow| flow.cut = true),
             FleetCommand::Heal(_) => handle.link.change(|flow| flow.cut = false),
             FleetCommand::Delay(_, delay) => handle.link.change(|flow| flow.delay = delay),
-            FleetCommand::Join(_) => {}
+            FleetCommand::Join(_) | FleetCommand::Hold(_) | FleetCommand::Step => {}
         }
     }
 
@@ -189,6 +189,10 @@ impl Roster {
                 waits,
                 holds,
                 trouble: stats.trouble.clone(),
+                access: crate::lock::Access::Write,
+                node: None,
+                watches: Vec::new(),
+                woken_in_vain: 0,
             });
         }
         statuses

@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Quantiles, Scenario};
-use crate::znode::{SessionId, Zxid};
+use super::{NextStep, Quantiles, ResourceStatus, Scenario, TraceEntry, WatchPlace};
+use crate::lock::Access;
+use crate::znode::{SessionId, ZnodePath, Zxid};
 
 /// The number of a client: from 1 in the order in which they join. No number is used twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -37,6 +38,11 @@ pub enum FleetCommand {
     Heal(ClientId),
     /// The link delays everything by that time, each way.
     Delay(ClientId, Duration),
+    /// From now on no client releases, or asks for the lock a second time, before a [`Step`](Self::Step) lets it; `false`: all go on by
+    /// themselves. While it is so, the [trace](FleetStatus::trace) is kept.
+    Hold(bool),
+    /// Lets the client go on that has waited for it longest, of those whose process runs. Nothing when none waits.
+    Step,
 }
 
 /// The state of a client.
@@ -112,6 +118,14 @@ pub struct ClientStatus {
     pub holds: Quantiles,
     /// What went wrong last, as a sentence.
     pub trouble: Option<String>,
+    /// What it asks for, or asked for last.
+    pub access: Access,
+    /// Its node in the queue, while it has one; of a semaphore's holder its lease.
+    pub node: Option<ZnodePath>,
+    /// The watches that it has set and that have not fired.
+    pub watches: Vec<WatchPlace>,
+    /// Watch events after which it did not get the lock.
+    pub woken_in_vain: u64,
 }
 
 /// Two clients that thought at the same time that they hold what only one may hold.
@@ -154,6 +168,8 @@ pub struct FleetTotals {
     pub requests: u64,
     /// Watch events, as the clients count them.
     pub events: u64,
+    /// Watch events after which the client did not get the lock.
+    pub woken_in_vain: u64,
     /// Requests of the locks, as the links count them on the wire.
     pub wire_requests: u64,
     /// Watch events, as the links count them on the wire.
@@ -203,4 +219,15 @@ pub struct FleetStatus {
     pub server_silence: Option<String>,
     /// How long the fleet's own session has had no connection to any server; `None` while it has one, and before it had.
     pub servers_lost_for: Option<Duration>,
+    /// Whether the clients wait to be [let](FleetCommand::Step) go on.
+    pub stepped: bool,
+    /// Who would be let go on next, and what it would do; `None` when nobody waits for that.
+    pub next_step: Option<(ClientId, NextStep)>,
+    /// What happened since the last status, oldest first; empty where the fleet is not stepped through. The clients are as they
+    /// are after it.
+    pub trace: Arc<[TraceEntry]>,
+    /// How many entries are missing at the beginning of `trace`.
+    pub trace_missed: u64,
+    /// What the lock protects.
+    pub resource: ResourceStatus,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contend::{
-    FleetOutcome, FleetStatus, FleetTotals, LinkBytes, Quantiles, RequestCount, Scenario, ServerEvents,
+    FleetOutcome, FleetStatus, FleetTotals, LinkBytes, Quantiles, RequestCount, ResourceStatus, Scenario, ServerEvents,
     WatchEventCounts,
 };
 use crate::lock::Algorithm;
@@ -75,5 +75,10 @@ pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
         server: None,
         server_silence: None,
         servers_lost_for: None,
+        stepped: false,
+        next_step: None,
+        trace: Arc::default(),
+        trace_missed: 0,
+        resource: ResourceStatus::default(),
     }
 }

@@ -15,7 +15,8 @@ use super::super::outcome::Remains;
 use super::super::roster::Roster;
 use super::super::tally::{Deletions, Tally};
 use super::super::{
-    ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario, ServerEvents,
+    ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, ResourceStatus, Scenario,
+    ServerEvents,
 };
 use crate::zk::{self, ConnectOptions, Dialer};
 use crate::znode::ZnodePath;
@@ -238,6 +239,11 @@ impl Runner {
             server: self.server,
             server_silence: self.server_silence.clone(),
             servers_lost_for: self.lost_since.map(|since| age.saturating_sub(since)),
+            stepped: false,
+            next_step: None,
+            trace: Arc::default(),
+            trace_missed: 0,
+            resource: ResourceStatus::default(),
         }
     }
 

@@ -6,8 +6,9 @@ use std::time::Duration;
 use super::{NOW, at, ensemble, press, session, settings};
 use crate::contend::{
     ClientId, ClientState, ClientStatus, FleetOutcome, FleetStatus, FleetTotals, LinkState, Overlap, Quantiles,
-    RequestCount, Scenario, ServerEvents, WatchEventCounts,
+    RequestCount, ResourceStatus, Scenario, ServerEvents, WatchEventCounts,
 };
+use crate::lock::Access;
 use crate::tui::app::{App, Effect, Event, FleetSide, Settings, Tour, Update};
 use crate::znode::Zxid;
 
@@ -53,6 +54,10 @@ pub fn client(id: u32, doing: ClientState) -> ClientStatus {
         waits: Quantiles::default(),
         holds: Quantiles::default(),
         trouble: None,
+        access: Access::Write,
+        node: None,
+        watches: Vec::new(),
+        woken_in_vain: 0,
     }
 }
 
@@ -104,6 +109,11 @@ pub fn status(scenario: &Scenario, age_ms: u64, clients: Vec<ClientStatus>, tota
         server: Some(server),
         server_silence: None,
         servers_lost_for: None,
+        stepped: false,
+        next_step: None,
+        trace: Arc::default(),
+        trace_missed: 0,
+        resource: ResourceStatus::default(),
     }
 }
 
