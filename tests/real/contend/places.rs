@@ -98,7 +98,7 @@ async fn servers_that_take_no_more_connections_are_reported_with_what_to_do() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_comparison_says_from_which_size_on_a_herd_costs_more() {
+async fn a_comparison_counts_each_size_and_says_from_which_on_the_herd_was_slower() {
     let server = Server::start();
     let base = scenario(Algorithm::Chain, "/compared", 1, 10);
     let mut reported = 0;
@@ -110,6 +110,9 @@ async fn a_comparison_says_from_which_size_on_a_herd_costs_more() {
     assert_eq!((sizes.as_slice(), comparison.interrupted), ([2, 20].as_slice(), false));
     assert!(reported > 0);
     assert!(comparison.runs[1].watch_event_ratio.is_some_and(|ratio| ratio > 10.0), "{comparison:#?}");
-    assert!(comparison.herd_costs_more_from.is_some_and(|size| size <= 20), "{comparison:#?}");
+    // How fast each was depends on what else the machine does.
+    let slower_from =
+        comparison.runs.iter().rev().take_while(|run| run.throughput_ratio.is_some_and(|ratio| ratio > 1.0));
+    assert_eq!(comparison.herd_costs_more_from, slower_from.last().map(|run| run.clients), "{comparison:#?}");
     assert!(!server.words("dump").contains("/compared"));
 }

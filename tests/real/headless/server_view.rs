@@ -125,7 +125,7 @@ async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_c
     let at = server.connect_string();
     let relay = Relay::start(&at).await;
     let waiter = zk::connect(&at).await;
-    let client = zk::connect_within(&relay.connect_string(), Duration::from_secs(8)).await;
+    let client = zk::connect_within(&relay.connect_string(), Duration::from_secs(24)).await;
     let session = zk::session_of(&client).to_string();
     zk::make(&waiter, ["/locks/billing".to_owned()]).await;
     let node = |id: u32| format!("/locks/billing/_c_{id:08x}-9b4b-4ccf-973c-09c524b9be5d-lock-");
@@ -159,7 +159,6 @@ async fn a_client_that_was_cut_off_is_still_named_by_its_data_and_where_it_was_c
         let mut reported = Vec::new();
         while reported.last().is_none_or(|line: &Value| line["event"] != "expired") {
             let line: Value = serde_json::from_str(&watching.line().await.expect("it goes on")).expect("JSON");
-            eprintln!("LINE {line}");
             if line["lock"] == "/locks/billing" && line["session"] == session.as_str() && line["initial"] != true {
                 reported.push(line);
             }
