@@ -118,6 +118,8 @@ pub struct Step {
     pub screen: TourScreen,
     /// The name of the lock to open there, or of the one to select.
     pub lock: Option<String>,
+    /// Only rows with this text show, so that what the step is about does not scroll away.
+    pub filter: Option<String>,
     /// What is done when the step begins.
     pub action: Option<SceneAction>,
     /// How long it lasts when the tour plays by itself.

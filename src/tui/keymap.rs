@@ -139,6 +139,9 @@ pub const GROUPS: &[HelpGroup] = &[
         commands: &[
             entry(Command::TourNext, "next", &[Key::Char('n')], "The next step (Space too)"),
             entry(Command::TourBack, "previous", &[Key::Char('b')], "The step before, or the scene anew"),
+            entry(Command::TourNextScene, "next-scene", &[Key::Char('N')], "The next scene"),
+            entry(Command::TourPreviousScene, "previous-scene", &[Key::Char('B')], "The scene before"),
+            entry(Command::TourScene, "scene", &[], "The scene with that number").takes("N"),
             entry(Command::TourPlay, "play", &[Key::Char('P')], "Step on by itself, or not any more"),
         ],
     },

@@ -157,6 +157,9 @@ impl App {
             Command::Holder => self.select_holder(),
             Command::TourNext => return self.tour_next(),
             Command::TourBack => return self.tour_back(),
+            Command::TourNextScene => return self.tour_next_scene(),
+            Command::TourPreviousScene => return self.tour_previous_scene(),
+            Command::TourScene => return self.tour_scene(argument),
             Command::TourPlay => return self.tour_plays(),
             Command::Join
             | Command::Leave

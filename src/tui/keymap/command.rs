@@ -45,6 +45,10 @@ pub enum Command {
     Delay,
     TourNext,
     TourBack,
+    TourNextScene,
+    TourPreviousScene,
+    /// To the scene with that number.
+    TourScene,
     TourPlay,
     Prompt,
     Redraw,
@@ -71,6 +75,14 @@ impl Command {
 
     /// Whether it is of use only during the guided tour.
     pub fn is_of_tour(self) -> bool {
-        matches!(self, Self::TourNext | Self::TourBack | Self::TourPlay)
+        matches!(
+            self,
+            Self::TourNext
+                | Self::TourBack
+                | Self::TourNextScene
+                | Self::TourPreviousScene
+                | Self::TourScene
+                | Self::TourPlay
+        )
     }
 }

@@ -239,3 +239,23 @@ fn a_tour_that_plays_does_not_type_where_somebody_else_is_at_work() {
     assert_eq!((app.screen(), app.deletion().is_some()), (Screen::Locks, false));
     assert!(!effects.iter().any(|effect| matches!(effect, Effect::Delete(_))), "{effects:?}");
 }
+
+#[test]
+fn scenes_are_gone_to_forth_and_back_and_by_number_from_anywhere() {
+    let (mut app, _) = touring(false);
+    press(&mut app, "N");
+    assert_eq!(where_at(&app), (2, 1));
+    press(&mut app, "nB");
+    assert_eq!(where_at(&app), (1, 1));
+    let last = Script::built_in().scenes.len();
+    let update = press(&mut app, &format!(":scene {last}\n"));
+    assert_eq!((where_at(&app), update.effects.first()), ((last, 1), Some(&Effect::DismissFleets)));
+    press(&mut app, "N");
+    assert_eq!(where_at(&app), (last, 1), "there is no scene behind the last");
+    assert!(app.notice().is_some_and(|notice| notice.text.contains("last scene")));
+    for wrong in [":scene\n", ":scene 0\n", ":scene x\n", ":scene 99\n"] {
+        press(&mut app, wrong);
+        assert!(app.notice().is_some_and(|notice| notice.text.contains("scenes 1 to")), "{wrong}");
+        assert_eq!(where_at(&app), (last, 1), "{wrong}");
+    }
+}

@@ -29,17 +29,39 @@ impl App {
 
     pub(in crate::tui::app) fn tour_next(&mut self) -> Update {
         let Some(tour) = &mut self.tour else { return self.no_tour() };
-        if tour.is_at_end() {
-            tour.playing = false;
-            self.show_notice("This is the last step: b goes back, q quits.".to_owned());
-            return Update::redraw();
-        }
         if tour.step + 1 < tour.scene().steps.len() {
             tour.step += 1;
             return self.begin_step();
         }
-        let next = tour.scene + 1;
-        self.set_scene(next)
+        self.tour_next_scene()
+    }
+
+    pub(in crate::tui::app) fn tour_next_scene(&mut self) -> Update {
+        let Some(tour) = &mut self.tour else { return self.no_tour() };
+        if tour.scene + 1 < tour.script.scenes.len() {
+            let next = tour.scene + 1;
+            return self.set_scene(next);
+        }
+        tour.playing = false;
+        let what = if tour.is_at_end() { "step: b goes back" } else { "scene: n goes on, B goes back" };
+        self.show_notice(format!("This is the last {what}, q quits."));
+        Update::redraw()
+    }
+
+    /// To the scene before; from the middle of a scene too.
+    pub(in crate::tui::app) fn tour_previous_scene(&mut self) -> Update {
+        let Some(tour) = &self.tour else { return self.no_tour() };
+        let before = tour.scene.saturating_sub(1);
+        self.set_scene(before)
+    }
+
+    pub(in crate::tui::app) fn tour_scene(&mut self, number: Option<&str>) -> Update {
+        let Some(tour) = &self.tour else { return self.no_tour() };
+        let scenes = tour.script.scenes.len();
+        match number.and_then(|number| number.parse::<usize>().ok()) {
+            Some(number) if (1..=scenes).contains(&number) => self.set_scene(number - 1),
+            _ => self.refuse(format!("The tour has the scenes 1 to {scenes}: name one, as in `:scene 2`.")),
+        }
     }
 
     /// One step back; what was done to the scene cannot be undone, so that it then begins anew.
@@ -154,6 +176,9 @@ impl App {
                 self.cursors.timeline = Cursor::last();
             }
         }
+        // A filter of an earlier step would hide what this one is about.
+        let filter = self.tour.as_ref().and_then(|tour| tour.step().filter.clone()).unwrap_or_default();
+        self.set_filter(&filter);
         self.tour_yields();
         true
     }
