@@ -15,4 +15,6 @@ mod script;
 
 pub use namespace::{Namespace, NamespaceError};
 pub use scene::{SceneCommand, SceneRunner};
-pub use script::{Scene, SceneAction, SceneFleet, Script, ScriptedClients, Step, TourScreen, TypedKeys};
+pub use script::{
+    Scene, SceneAction, SceneComparison, SceneFleet, Script, ScriptedClients, Step, TourScreen, TypedKeys,
+};

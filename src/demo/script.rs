@@ -33,6 +33,8 @@ pub struct Scene {
     /// Test clients: none, one fleet, or two side by side.
     #[serde(default, rename = "fleet")]
     pub fleets: Vec<SceneFleet>,
+    /// Fleets of growing size, one after the other.
+    pub comparison: Option<SceneComparison>,
     /// Sessions that do what test clients do not.
     pub scripted: Option<ScriptedClients>,
     /// Its steps, in order; there is at least one.
@@ -72,6 +74,37 @@ impl SceneFleet {
             session_timeout: SESSION_TIMEOUT,
             ..Scenario::new(self.recipe, path, self.clients)
         }
+    }
+}
+
+/// Fleets that run one after the other: of each size, one with each recipe.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SceneComparison {
+    /// The name of the node above their locks, below the tour's namespace.
+    pub lock: String,
+    /// How they contend.
+    #[serde(deserialize_with = "recipes")]
+    pub recipes: Vec<Algorithm>,
+    /// How many clients.
+    pub sizes: Vec<u32>,
+    /// How long each holds.
+    #[serde(deserialize_with = "time")]
+    pub hold: Duration,
+    /// How many acquisitions each fleet makes at least.
+    pub acquisitions: u32,
+}
+
+impl SceneComparison {
+    /// What the fleets do, below that path, in the order in which they run.
+    pub fn scenarios(&self, path: &ZnodePath) -> Vec<Scenario> {
+        let of = |clients: u32, recipe: &Algorithm| Scenario {
+            hold: self.hold,
+            rounds: Some(self.acquisitions.div_ceil(clients.max(1))),
+            session_timeout: SESSION_TIMEOUT,
+            ..Scenario::new(*recipe, path.child(&format!("{}-{clients}", recipe.name())), clients)
+        };
+        self.sizes.iter().flat_map(|clients| self.recipes.iter().map(|recipe| of(*clients, recipe))).collect()
     }
 }
 
@@ -156,6 +189,8 @@ pub enum TourScreen {
     Contend,
     /// The events of all locks.
     Timeline,
+    /// What the fleets of the scene's comparison came to.
+    Comparison,
 }
 
 /// What is done.
@@ -211,9 +246,16 @@ fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
 }
 
 fn recipe<'de, D: Deserializer<'de>>(from: D) -> Result<Algorithm, D::Error> {
-    let name = String::deserialize(from)?;
-    let known = Algorithm::named(&name, Access::Write, NonZeroU32::MIN);
-    known.ok_or_else(|| serde::de::Error::custom(format!("there is no recipe {name}")))
+    named(&String::deserialize(from)?)
+}
+
+fn recipes<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Algorithm>, D::Error> {
+    Vec::<String>::deserialize(from)?.iter().map(|name| named(name)).collect()
+}
+
+fn named<E: serde::de::Error>(name: &str) -> Result<Algorithm, E> {
+    let known = Algorithm::named(name, Access::Write, NonZeroU32::MIN);
+    known.ok_or_else(|| E::custom(format!("there is no recipe {name}")))
 }
 
 #[cfg(test)]
@@ -223,10 +265,16 @@ mod tests {
     #[test]
     fn the_tour_that_comes_with_the_program_can_be_played() {
         let script = Script::built_in();
-        assert_eq!(script.scenes.len(), 6);
+        assert_eq!(script.scenes.len(), 7);
         for scene in &script.scenes {
-            assert!(scene.fleets.len() <= 2 && scene.fleets.is_empty() == scene.scripted.is_some(), "{}", scene.title);
+            let of_others = usize::from(scene.scripted.is_some()) + usize::from(scene.comparison.is_some());
+            let is_of_fleets = !scene.fleets.is_empty();
+            assert!(scene.fleets.len() <= 2 && of_others + usize::from(is_of_fleets) == 1, "{}", scene.title);
             let namespace = ZnodePath::root().child("demo");
+            let compared = scene.comparison.iter().flat_map(|comparison| comparison.scenarios(&namespace));
+            for scenario in compared {
+                assert_eq!(scenario.check(), Ok(()), "{}", scene.title);
+            }
             for fleet in &scene.fleets {
                 assert_eq!(fleet.scenario(namespace.child(&fleet.lock)).check(), Ok(()), "{}", scene.title);
             }

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::app::{Event, FleetSide};
 use super::run::FleetControl;
-use crate::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, Scenario};
+use crate::contend::{ContendError, Deletions, Fleet, FleetCommand, FleetOptions, FleetOutcome, Scenario};
 use crate::demo::{SceneCommand, SceneRunner};
 use crate::zk::ConnectOptions;
 use crate::znode::ZnodePath;
@@ -35,6 +35,7 @@ pub struct FleetTasks {
     sender: mpsc::Sender<FleetEvent>,
     events: mpsc::Receiver<FleetEvent>,
     running: [Option<Running>; 2],
+    comparing: Option<Running>,
     /// Counts dismissals: events of fleets that were dismissed before are dropped.
     generation: u64,
     leaving: Vec<JoinHandle<()>>,
@@ -57,7 +58,7 @@ impl FleetTasks {
     pub fn new(connection: ConnectOptions, roots: Vec<ZnodePath>, asks_servers: bool) -> Self {
         let (sender, events) = mpsc::channel(MAX_QUEUED_EVENTS);
         let scenes = SceneRunner::new(connection.clone());
-        let (running, generation, leaving) = ([None, None], 0, Vec::new());
+        let (running, comparing, generation, leaving) = ([None, None], None, 0, Vec::new());
         Self {
             connection,
             roots,
@@ -66,6 +67,7 @@ impl FleetTasks {
             sender,
             events,
             running,
+            comparing,
             generation,
             leaving,
             scenes,
@@ -97,7 +99,15 @@ impl FleetTasks {
 
     /// Whether any fleet runs or is being stopped.
     pub fn are_running(&self) -> bool {
-        self.running.iter().flatten().any(|running| !running.task.is_finished())
+        self.running.iter().chain([&self.comparing]).flatten().any(|running| !running.task.is_finished())
+    }
+
+    fn options(&self, scenario: &Scenario) -> FleetOptions {
+        FleetOptions {
+            connection: self.connection.clone(),
+            own_watches: self.own_watches(&scenario.path),
+            asks_servers: self.asks_servers,
+        }
     }
 
     fn own_watches(&self, path: &ZnodePath) -> u32 {
@@ -123,11 +133,7 @@ impl FleetControl for FleetTasks {
     }
 
     fn start(&mut self, side: FleetSide, scenario: Scenario) {
-        let options = FleetOptions {
-            connection: self.connection.clone(),
-            own_watches: self.own_watches(&scenario.path),
-            asks_servers: self.asks_servers,
-        };
+        let options = self.options(&scenario);
         let (orders, ordered) = mpsc::channel(MAX_QUEUED_ORDERS);
         let stop = CancellationToken::new();
         let events = EventSender { sender: self.sender.clone(), generation: self.generation };
@@ -156,7 +162,7 @@ impl FleetControl for FleetTasks {
     fn dismiss(&mut self) {
         self.generation += 1;
         self.leaving.retain(|task| !task.is_finished());
-        for running in self.running.iter_mut().filter_map(Option::take) {
+        for running in self.running.iter_mut().chain([&mut self.comparing]).filter_map(Option::take) {
             running.stop.cancel();
             self.leaving.push(running.task);
         }
@@ -164,6 +170,19 @@ impl FleetControl for FleetTasks {
 
     fn direct(&mut self, direction: SceneCommand) {
         self.scenes.send(direction);
+    }
+
+    fn compare(&mut self, scenarios: Vec<Scenario>) {
+        // Nobody orders anything of these.
+        let (orders, _) = mpsc::channel(1);
+        let stop = CancellationToken::new();
+        let events = EventSender { sender: self.sender.clone(), generation: self.generation };
+        let fleets: Vec<_> = scenarios.into_iter().map(|scenario| (self.options(&scenario), scenario)).collect();
+        let task = tokio::spawn(compare(fleets, events, stop.clone()));
+        if let Some(before) = self.comparing.replace(Running { orders, stop, task }) {
+            before.stop.cancel();
+            self.leaving.push(before.task);
+        }
     }
 }
 
@@ -233,4 +252,36 @@ impl FleetTask {
         };
         stop.run_until_cancelled(forward).await.unwrap_or(Ok(()))
     }
+}
+
+/// Lets each of these fleets run to its end, until one cannot run.
+async fn compare(fleets: Vec<(FleetOptions, Scenario)>, events: EventSender, stop: CancellationToken) {
+    for (options, scenario) in fleets {
+        let outcome = run_to_end(options, scenario, &stop).await.map(Box::new).map_err(|error| error.to_string());
+        let ends = outcome.is_err() || stop.is_cancelled();
+        if !events.send(Event::FleetCompared(outcome)).await || ends {
+            return;
+        }
+    }
+}
+
+/// Its figures when all its rounds are done, or those until it was stopped.
+async fn run_to_end(
+    options: FleetOptions,
+    scenario: Scenario,
+    stop: &CancellationToken,
+) -> Result<FleetOutcome, ContendError> {
+    let mut fleet = Fleet::start(options, scenario)?;
+    let finished = async {
+        loop {
+            match fleet.changed().await {
+                Ok(status) if status.finished => return Ok(()),
+                Ok(_) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let ran = stop.run_until_cancelled(finished).await.unwrap_or(Ok(()));
+    let outcome = fleet.stop().await;
+    ran.map(|()| outcome)
 }

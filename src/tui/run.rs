@@ -69,6 +69,8 @@ pub trait FleetControl {
     /// Lets all fleets go in the background, and reports nothing more of them.
     fn dismiss(&mut self) {}
     fn direct(&mut self, _: SceneCommand) {}
+    /// Lets these run to their end, one after the other; each outcome comes as an event.
+    fn compare(&mut self, _: Vec<Scenario>) {}
 }
 
 /// What the loop woke up for.
@@ -288,6 +290,7 @@ where
             Effect::StopFleet(side) => fleets.stop(side),
             Effect::DismissFleets => fleets.dismiss(),
             Effect::DirectScene(direction) => fleets.direct(direction),
+            Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
         }
         Ok(ControlFlow::Continue(()))

@@ -23,6 +23,7 @@ pub enum Screen {
     Audit,
     Node,
     History,
+    Comparison,
     Servers,
     Unreadable,
     Help,

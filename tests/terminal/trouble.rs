@@ -33,7 +33,7 @@ async fn a_killed_holder_is_counted_down_until_the_next_one_holds() {
     let client = zk::connect(&server.connect_string()).await;
     zk::make(&client, ["/locks/job".to_owned()]).await;
     let (mut holder, mut waiter) = (Foreign::kazoo(&server.connect_string()), Foreign::kazoo(&server.connect_string()));
-    holder.connect_within("doomed", Duration::from_secs(12)).await;
+    holder.connect_within("doomed", Duration::from_secs(24)).await;
     holder.start("doomed", "first", "lock", "/locks/job").await;
     holder.held("first").await;
     waiter.connect("heir").await;

@@ -66,6 +66,9 @@ pub enum Event {
     },
     /// A fleet had too much to do and dropped an order.
     FleetBusy(FleetSide),
+    /// The next fleet of an [`Effect::CompareFleets`] has ended, or it could not run and no other follows: why, as a sentence without
+    /// a full stop.
+    FleetCompared(Result<Box<FleetOutcome>, String>),
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: why, as a sentence without a full stop.
     SceneFailed(String),
@@ -111,6 +114,8 @@ pub enum Effect {
     /// All fleets leave in the background, and nothing more is heard of them.
     DismissFleets,
     DirectScene(SceneCommand),
+    /// Let these fleets run to their end, one after the other.
+    CompareFleets(Vec<Scenario>),
 }
 
 #[derive(Debug, Default, PartialEq, Eq)]

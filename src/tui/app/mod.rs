@@ -12,6 +12,7 @@ mod arrange;
 mod audit;
 mod choices;
 mod commands;
+mod comparison;
 mod contend;
 mod cursor;
 mod cursors;
@@ -47,6 +48,7 @@ use std::time::Duration;
 
 pub use audit::AuditLog;
 pub use commands::{command_groups, commands};
+pub use comparison::{ComparedFleet, FleetComparison};
 pub use contend::{
     CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, is_living,
 };
@@ -160,6 +162,7 @@ struct Navigation {
 struct TestClients {
     fleets: Fleets,
     side: FleetSide,
+    comparison: FleetComparison,
 }
 
 /// What is to be deleted, and what is being deleted.
@@ -280,6 +283,7 @@ impl App {
             Event::FleetFailed { side, why } => self.fleet_failed(side, why),
             Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
             Event::FleetBusy(side) => self.fleet_busy(side),
+            Event::FleetCompared(outcome) => self.fleet_compared(outcome),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };

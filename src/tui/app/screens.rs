@@ -16,6 +16,8 @@ pub type WritePage = fn(&App, Area) -> Page;
 pub enum Content {
     List(&'static dyn List<App>),
     Text(WritePage),
+    /// Something that the keys do not move in.
+    Picture,
 }
 
 pub struct ScreenEntry {
@@ -36,7 +38,7 @@ pub struct ScreenEntry {
 }
 
 /// Every screen, in the order of the tabs and of Help.
-pub static SCREENS: [ScreenEntry; 13] = [
+pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",
@@ -211,6 +213,16 @@ pub static SCREENS: [ScreenEntry; 13] = [
         ],
     },
     ScreenEntry {
+        screen: Screen::Comparison,
+        title: "Comparison",
+        go: go(Screen::Comparison, "comparison", &[Key::Char('C')], "Herds and chains of growing size"),
+        has_tab: false,
+        shows_watchers: false,
+        content: Content::Picture,
+        panes: &[],
+        commands: &[],
+    },
+    ScreenEntry {
         screen: Screen::Servers,
         title: "Servers",
         go: go(Screen::Servers, "servers", &[Key::Char('v')], "What each server reports about itself"),
@@ -252,7 +264,7 @@ impl Screen {
     pub(super) fn list(self) -> Option<&'static dyn List<App>> {
         match self.entry().content {
             Content::List(list) => Some(list),
-            Content::Text(_) => None,
+            Content::Text(_) | Content::Picture => None,
         }
     }
 

@@ -111,6 +111,12 @@ impl Tour {
         self.scene().fleets.iter().map(|cast| cast.scenario(self.path(&cast.lock))).collect()
     }
 
+    /// The fleets of the scene that run one after the other.
+    fn comparison(&self) -> Vec<Scenario> {
+        let comparison = self.scene().comparison.as_ref();
+        comparison.map(|comparison| comparison.scenarios(&self.path(&comparison.lock))).unwrap_or_default()
+    }
+
     fn direction(&self) -> SceneCommand {
         match &self.scene().scripted {
             Some(play) => {

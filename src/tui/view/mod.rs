@@ -5,6 +5,7 @@
 mod audit;
 mod caption;
 mod clients;
+mod comparison;
 mod contend;
 mod fleet_figures;
 mod footer;
@@ -88,6 +89,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Timeline => list::draw(&TimelineList, view, main, buffer),
         Screen::Audit => list::draw(&AuditEntries, view, main, buffer),
         Screen::History => list::draw(&History, view, main, buffer),
+        Screen::Comparison => comparison::draw(view, main, buffer),
         Screen::Node | Screen::Servers | Screen::Help | Screen::Unreadable => {}
     }
     for shown in pages.into_iter().chain(app.popup()) {

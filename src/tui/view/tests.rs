@@ -1,5 +1,6 @@
 //! Every screen as it looks in small and in large terminals, and what must hold at any size.
 
+mod comparison;
 mod contend;
 mod delete;
 mod frames;

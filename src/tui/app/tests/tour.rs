@@ -252,7 +252,7 @@ fn scenes_are_gone_to_forth_and_back_and_by_number_from_anywhere() {
     assert_eq!((where_at(&app), update.effects.first()), ((last, 1), Some(&Effect::DismissFleets)));
     press(&mut app, "N");
     assert_eq!(where_at(&app), (last, 1), "there is no scene behind the last");
-    assert!(app.notice().is_some_and(|notice| notice.text.contains("last scene")));
+    assert!(app.notice().is_some_and(|notice| notice.text.contains("This is the last")));
     for wrong in [":scene\n", ":scene 0\n", ":scene x\n", ":scene 99\n"] {
         press(&mut app, wrong);
         assert!(app.notice().is_some_and(|notice| notice.text.contains("scenes 1 to")), "{wrong}");

@@ -119,6 +119,8 @@ impl App {
             );
             self.test_clients.fleets.replace(left, right);
         }
+        let comparison = tour.comparison();
+        effects.extend(self.begin_comparison(comparison));
         self.test_clients.side = FleetSide::Left;
         self.cursors.clients = [Cursor::first(), Cursor::first()];
         self.footer.asks_to_quit = false;
@@ -171,6 +173,7 @@ impl App {
             TourScreen::Locks => self.go(Screen::Locks),
             TourScreen::Waits => self.go(Screen::Waits),
             TourScreen::Contend => self.go(Screen::Contend),
+            TourScreen::Comparison => self.go(Screen::Comparison),
             TourScreen::Timeline => {
                 self.go(Screen::Timeline);
                 self.cursors.timeline = Cursor::last();
