@@ -10,9 +10,10 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client::Client as Session;
 
 use super::link::Link;
+use super::step_queue::{LetGo, StepTicket};
 use super::tally::Tally;
-use super::{ClientId, ClientState, Scenario};
-use crate::lock::{CostCounter, Lock, LockError, LockOptions};
+use super::{ClientId, ClientState, NextStep, Scenario};
+use crate::lock::{ActivityRecorder, CostCounter, Guard, Lock, LockActivity, LockError, LockOptions};
 use crate::time::Backoff;
 use crate::zk::{ConnectOptions, close_session, connect_through};
 use crate::znode::SessionId;
@@ -35,6 +36,8 @@ pub(super) struct FleetShared {
     pub(super) contending: watch::Sender<bool>,
     /// How many may make a session at the same time.
     pub(super) connecting: Semaphore,
+    /// Whether the clients are held before their next steps. Changes while the tally is locked.
+    pub(super) stepped: watch::Sender<bool>,
 }
 
 impl FleetShared {
@@ -45,6 +48,19 @@ impl FleetShared {
     pub(super) fn tally(&self) -> MutexGuard<'_, Tally> {
         // Whoever panicked while counting left figures, not broken memory.
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hands what the locks of one client do to the tally.
+#[derive(Debug)]
+pub(super) struct ClientRecorder {
+    pub(super) fleet: Arc<FleetShared>,
+    pub(super) client: ClientId,
+}
+
+impl ActivityRecorder for ClientRecorder {
+    fn note(&self, activity: LockActivity) {
+        self.fleet.tally().notes(self.client, activity, self.fleet.now());
     }
 }
 
@@ -71,13 +87,14 @@ pub(super) struct Client {
     rng: fastrand::Rng,
     session: Option<Session>,
     rounds: u32,
+    has_asked: bool,
 }
 
 impl Client {
     pub(super) fn new(fleet: Arc<FleetShared>, handle: Arc<ClientHandle>) -> Self {
         // Clients must differ, and a run repeat.
         let seed = fleet.scenario.seed ^ (u64::from(handle.id.0) << 32 | u64::from(handle.id.0));
-        Self { fleet, handle, rng: fastrand::Rng::with_seed(seed), session: None, rounds: 0 }
+        Self { fleet, handle, rng: fastrand::Rng::with_seed(seed), session: None, rounds: 0, has_asked: false }
     }
 
     /// Runs until its rounds are done and it is to leave; also when it is killed before.
@@ -98,7 +115,13 @@ impl Client {
         };
         if final_state == ClientState::Crashed {
             // A crashed client does not close its session.
-            leaves.cancelled().await;
+            tokio::select! {
+                () = leaves.cancelled() => {}
+                () = ended(self.session.as_ref()) => {
+                    fleet.tally().dead_session_ends(handle.id);
+                    leaves.cancelled().await;
+                }
+            }
         }
         if let Some(session) = self.session {
             close_session(session).await;
@@ -170,6 +193,12 @@ impl Client {
         };
         let mut backoff = Backoff::new(PAUSES.0, PAUSES.1);
         while scenario.rounds.is_none_or(|rounds| self.rounds < rounds) {
+            if self.has_asked {
+                tokio::select! {
+                    () = ended(Some(session)) => {}
+                    _ = self.turn(NextStep::Ask) => {}
+                }
+            }
             match self.round(&lock).await {
                 Ok(()) => backoff.reset(),
                 Err(_) if session.state().is_terminated() => {
@@ -194,6 +223,7 @@ impl Client {
     async fn round(&mut self, lock: &Lock) -> Result<(), LockError> {
         let (fleet, id) = (Arc::clone(&self.fleet), self.handle.id);
         let access = fleet.scenario.access(&mut self.rng);
+        self.has_asked = true;
         fleet.tally().asks(id, access, fleet.now());
         let guard = match fleet.scenario.algorithm.access() {
             Some(_) => lock.with_access(access).acquire().await?,
@@ -202,15 +232,73 @@ impl Client {
         self.rounds += 1;
         fleet.tally().acquires(id, guard.token(), fleet.now());
         let hold = fleet.scenario.next_hold(&mut self.rng);
-        if !hold.is_zero() {
+        self.hold(&guard, hold).await;
+        fleet.tally().releases(id, guard.is_lost().is_some(), fleet.now());
+        guard.release().await
+    }
+
+    /// Holds the lock: for a time, or until a step lets it go on, or until it has lost the lock, of which the release gives the
+    /// error. When it is held before its step no more, the rest of the time counts again.
+    async fn hold(&self, guard: &Guard, hold: Duration) {
+        let mut stepped = self.fleet.stepped.subscribe();
+        if hold.is_zero() && !*stepped.borrow() {
+            return;
+        }
+        let start = Instant::now();
+        loop {
+            let is_stepped = *stepped.borrow_and_update();
             tokio::select! {
-                () = sleep(hold) => {}
-                // The release gives the error.
-                _ = guard.expired() => {}
+                biased;
+                _ = guard.expired() => return,
+                let_go = self.turn(NextStep::Release), if is_stepped => if let_go == LetGo::Step { return },
+                () = sleep(hold.saturating_sub(start.elapsed())), if !is_stepped => return,
+                // The fleet outlives its clients.
+                _ = stepped.changed(), if !is_stepped => {}
             }
         }
-        fleet.tally().releases(id, fleet.now());
-        guard.release().await
+    }
+
+    /// Waits until it is let take its next step; at once where the fleet is not stepped through. Cancel safe: a client that does
+    /// not wait any more has no turn.
+    async fn turn(&self, step: NextStep) -> LetGo {
+        let fleet = &self.fleet;
+        let entered = {
+            let mut tally = fleet.tally();
+            let entered = tally.steps.enter(self.handle.id, step);
+            tally.trace.has_news();
+            entered
+        };
+        let Some((ticket, let_go)) = entered else { return LetGo::Unheld };
+        let _place = StepPlace { fleet, ticket };
+        match let_go.await {
+            Ok(let_go) => let_go,
+            // It was killed or is to leave, which ends this wait.
+            Err(_) => std::future::pending().await,
+        }
+    }
+}
+
+/// A place in the queue for steps, given up when it is dropped.
+struct StepPlace<'a> {
+    fleet: &'a FleetShared,
+    ticket: StepTicket,
+}
+
+impl Drop for StepPlace<'_> {
+    fn drop(&mut self) {
+        let mut tally = self.fleet.tally();
+        tally.steps.leave(self.ticket);
+        tally.trace.has_news();
+    }
+}
+
+/// Waits for the end of a session; forever without one.
+async fn ended(session: Option<&Session>) {
+    let Some(session) = session else { return std::future::pending().await };
+    let mut states = session.state_watcher();
+    let mut state = states.peek_state();
+    while !state.is_terminated() {
+        state = states.changed().await;
     }
 }
 

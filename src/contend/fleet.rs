@@ -1,5 +1,6 @@
 //! A running fleet: starts, commands and stops all clients of a scenario.
 
+mod published;
 mod run;
 
 use std::sync::Arc;
@@ -9,11 +10,12 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use self::run::{Published, Runner};
+use self::published::Published;
+use self::run::Runner;
 use super::outcome::Remains;
-use super::tally::Deletions;
 use super::{
-    ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals, ResourceStatus, Scenario,
+    ContendError, Deletions, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, FleetTotals, ResourceStatus,
+    Scenario,
 };
 
 /// How many commands may wait to be carried out.
@@ -54,8 +56,7 @@ impl Fleet {
     ) -> Result<Self, ContendError> {
         scenario.check()?;
         let scenario = Arc::new(scenario);
-        let (publish, published) =
-            watch::channel(Published { status: Arc::new(FleetStatus::new(&scenario)), error: None });
+        let (publish, published) = watch::channel(Published::new(FleetStatus::new(&scenario)));
         let (commands, receiver) = mpsc::channel(MAX_QUEUED_COMMANDS);
         let cancel = CancellationToken::new();
         let runner = Runner::new(options, Arc::clone(&scenario), deletions.clone(), publish);
@@ -68,7 +69,8 @@ impl Fleet {
         Arc::clone(&self.published.borrow().status)
     }
 
-    /// Waits for the next status, at most ten a second; after the last one, forever. Cancel safe.
+    /// Waits for the next status, ten a second, and up to 60 while the fleet is stepped through; after the last one, forever. The
+    /// traces of statuses that this was not fast enough to give are in the next one. Cancel safe.
     ///
     /// # Errors
     ///
@@ -81,7 +83,7 @@ impl Fleet {
         let published = self.published.borrow_and_update();
         match &published.error {
             Some(error) => Err(error.clone()),
-            None => Ok(Arc::clone(&published.status)),
+            None => Ok(published.take()),
         }
     }
 

@@ -76,6 +76,11 @@ impl HolderClaims {
         }
     }
 
+    /// Whether the process of a client that claims to hold was stopped meanwhile.
+    pub(super) fn was_frozen(&self, client: ClientId) -> bool {
+        self.claims.iter().any(|claim| claim.client == client && claim.was_frozen)
+    }
+
     /// Whether a request has to wait for the present holders. Other waiters do not count.
     pub(super) fn blocks(&self, access: Access) -> bool {
         match self.rule {

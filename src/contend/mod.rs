@@ -22,8 +22,10 @@
 //! for, and all of it goes when the fleet is stopped or dropped; what a killed program leaves expires with its sessions.
 
 mod client;
+mod client_stats;
 mod compare;
 mod coordinator;
+mod deletions;
 mod error;
 mod fleet;
 mod holder_claims;
@@ -32,13 +34,19 @@ mod options;
 mod outcome;
 mod quantiles;
 mod rates;
+mod resource;
 mod roster;
 mod scenario;
 mod status;
+mod step_queue;
 mod tally;
+mod time_distribution;
 mod trace;
+mod trace_log;
+mod wire_state;
 
 pub use compare::{ComparedFleets, Comparison, Progress, compare};
+pub use deletions::Deletions;
 pub use error::ContendError;
 pub use fleet::{Fleet, MAX_QUEUED_COMMANDS};
 pub use options::FleetOptions;
@@ -49,8 +57,9 @@ pub use scenario::{MAX_CLIENTS, Scenario, ScenarioError};
 pub use status::{
     ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents,
 };
-pub use tally::Deletions;
-pub use trace::{MAX_TRACE, NextStep, RequestKind, ResourceStatus, ResourceWrite, TraceEntry, TraceStep, WatchPlace};
+pub use trace::{MAX_TRACE, NextStep, ResourceStatus, ResourceWrite, TraceEntry, TraceStep};
+
+pub use crate::lock::{RequestKind, WatchPlace};
 
 /// How many overlaps a status lists.
 pub const MAX_OVERLAPS: usize = 20;

@@ -9,10 +9,14 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Client, ClientHandle, FleetShared};
+use super::client::{Client, ClientHandle, ClientRecorder, FleetShared};
+use super::client_stats::{ClientStats, Process};
 use super::link::{Link, Passed, state_of};
-use super::{ClientId, ClientState, ClientStatus, FleetCommand, MAX_CLIENTS};
-use crate::lock::{Cost, CostCounter};
+use super::{
+    ClientId, ClientState, ClientStatus, FleetCommand, FleetTotals, MAX_CLIENTS, NextStep, Overlap, ResourceStatus,
+    TraceEntry,
+};
+use crate::lock::CostCounter;
 use crate::zk::{Dialer, Flow};
 use crate::znode::{SessionId, ZnodePath};
 
@@ -24,9 +28,22 @@ pub(super) struct Roster {
     handles: BTreeMap<ClientId, Arc<ClientHandle>>,
     tasks: JoinSet<ClientId>,
     last_id: u32,
-    /// The cost of clients that have left.
-    cost_of_left: (Cost, Passed),
+    /// What passed the links of clients that have left.
+    passed_by_left: Passed,
     sessions: HashSet<SessionId>,
+}
+
+/// The part of a status that its clients make, all of one moment.
+#[derive(Debug, Default)]
+pub(super) struct RosterStatus {
+    pub(super) clients: Vec<ClientStatus>,
+    pub(super) totals: FleetTotals,
+    pub(super) overlaps: Vec<Overlap>,
+    pub(super) stepped: bool,
+    pub(super) next_step: Option<(ClientId, NextStep)>,
+    pub(super) trace: Arc<[TraceEntry]>,
+    pub(super) trace_missed: u64,
+    pub(super) resource: ResourceStatus,
 }
 
 impl Roster {
@@ -37,7 +54,7 @@ impl Roster {
             handles: BTreeMap::new(),
             tasks: JoinSet::new(),
             last_id: 0,
-            cost_of_left: (Cost::default(), Passed::default()),
+            passed_by_left: Passed::default(),
             sessions: HashSet::new(),
         }
     }
@@ -53,7 +70,10 @@ impl Roster {
             let handle = Arc::new(ClientHandle {
                 id,
                 link,
-                probe: CostCounter::default(),
+                probe: CostCounter::recorded_by(Arc::new(ClientRecorder {
+                    fleet: Arc::clone(&self.fleet),
+                    client: id,
+                })),
                 connect_requests: 0.into(),
                 frozen: watch::Sender::new(false),
                 killed: CancellationToken::new(),
@@ -72,6 +92,11 @@ impl Roster {
 
     /// Carries out a command for a client; nothing when it is not there. To add clients is for [`join`](Self::join).
     pub(super) fn command(&mut self, command: FleetCommand) {
+        match command {
+            FleetCommand::Hold(held) => return self.hold(held),
+            FleetCommand::Step => return self.fleet.tally().step(),
+            _ => {}
+        }
         let (FleetCommand::Leave(id)
         | FleetCommand::Crash(id)
         | FleetCommand::Freeze(id)
@@ -86,19 +111,21 @@ impl Roster {
         let is_dead = handle.killed.is_cancelled();
         match command {
             FleetCommand::Leave(_) if self.tasks.is_empty() || self.is_over(id) => self.forget(id),
-            FleetCommand::Leave(_) => let_leave(handle),
+            FleetCommand::Leave(_) => self.let_leave(handle),
             _ if is_dead => {}
             FleetCommand::Crash(_) => {
                 // Cut first: its release must not reach the servers.
                 handle.link.change(|flow| flow.cut = true);
                 handle.killed.cancel();
+                self.fleet.tally().crashes(id, self.fleet.now());
             }
             FleetCommand::Freeze(_) => {
-                self.fleet.tally().frozen(id);
+                self.fleet.tally().freezes(id, self.fleet.now());
                 handle.frozen.send_replace(true);
                 handle.link.change(|flow| flow.paused = true);
             }
             FleetCommand::Thaw(_) => {
+                self.fleet.tally().thaws(id, self.fleet.now());
                 handle.link.change(|flow| flow.paused = false);
                 handle.frozen.send_replace(false);
             }
@@ -107,6 +134,26 @@ impl Roster {
             FleetCommand::Delay(_, delay) => handle.link.change(|flow| flow.delay = delay),
             FleetCommand::Join(_) | FleetCommand::Hold(_) | FleetCommand::Step => {}
         }
+    }
+
+    /// Holds all clients before their next steps, or lets all go on.
+    fn hold(&self, held: bool) {
+        let mut tally = self.fleet.tally();
+        tally.steps.hold(held);
+        tally.trace.keep(held);
+        self.fleet.stepped.send_replace(held);
+    }
+
+    /// Makes a client leave, with a link that works, so that it can close its session.
+    fn let_leave(&self, handle: &ClientHandle) {
+        {
+            let mut tally = self.fleet.tally();
+            tally.steps.forget(handle.id);
+            tally.thaws(handle.id, self.fleet.now());
+        }
+        handle.link.change(|flow| (flow.cut, flow.paused) = (false, false));
+        handle.leaves.cancel();
+        handle.frozen.send_replace(false);
     }
 
     /// Whether this client's task has ended on its own.
@@ -126,8 +173,8 @@ impl Roster {
 
     /// Makes all clients leave, and waits for them, but no longer than `within`.
     pub(super) async fn leave_all(&mut self, within: Duration) {
-        self.statuses();
-        self.handles.values().for_each(|handle| let_leave(handle));
+        self.note_sessions();
+        self.handles.values().for_each(|handle| self.let_leave(handle));
         let all = async { while self.tasks.join_next().await.is_some() {} };
         let _ = tokio::time::timeout(within, all).await;
         self.tasks.abort_all();
@@ -135,10 +182,9 @@ impl Roster {
 
     /// Takes a client off the list.
     fn forget(&mut self, id: ClientId) {
-        self.statuses();
+        self.note_sessions();
         if let Some(handle) = self.handles.remove(&id) {
-            let (cost, passed) = figures(&handle);
-            add(&mut self.cost_of_left, cost, passed);
+            self.passed_by_left += passed(&handle);
         }
         self.fleet.tally().leaves(id);
     }
@@ -154,48 +200,71 @@ impl Roster {
         nodes.into_iter().collect()
     }
 
-    /// The cost of all clients, those that have left included.
-    pub(super) fn cost(&self) -> (Cost, Passed) {
-        let mut sum = self.cost_of_left;
-        for (cost, passed) in self.handles.values().map(|handle| figures(handle)) {
-            add(&mut sum, cost, passed);
-        }
+    /// What passed the links of all clients, those that have left included.
+    fn passed(&self) -> Passed {
+        let mut sum = self.passed_by_left;
+        self.handles.values().for_each(|handle| sum += passed(handle));
         sum
     }
 
-    /// All clients, by number.
-    pub(super) fn statuses(&mut self) -> Vec<ClientStatus> {
+    /// The figures of all clients, those that have left included.
+    pub(super) fn totals(&self) -> FleetTotals {
+        let passed = self.passed();
+        self.fleet.tally().totals(passed)
+    }
+
+    fn note_sessions(&mut self) {
+        self.sessions.extend(self.fleet.tally().clients_mut().filter_map(|(_, stats)| stats.session));
+    }
+
+    /// How all clients stand, and what has happened since the last call.
+    pub(super) fn status(&mut self) -> RosterStatus {
+        let passed = self.passed();
         let mut tally = self.fleet.tally();
-        let mut statuses = Vec::with_capacity(self.handles.len());
+        let mut clients = Vec::with_capacity(self.handles.len());
         for (id, stats) in tally.clients_mut() {
             let Some(handle) = self.handles.get(&id) else { continue };
             self.sessions.extend(stats.session);
-            let (cost, flow, (waits, holds)) = (handle.probe.cost(), handle.link.flow(), stats.times());
-            statuses.push(ClientStatus {
-                id,
-                state: stats.state,
-                frozen: *handle.frozen.borrow(),
-                since: stats.since,
-                session: stats.session,
-                expired: stats.expired,
-                link: state_of(flow),
-                delay: flow.delay,
-                token: stats.token,
-                events: cost.events,
-                requests: cost.requests,
-                acquisitions: stats.acquisitions,
-                held: stats.held,
-                longest_wait: waits.max,
-                waits,
-                holds,
-                trouble: stats.trouble.clone(),
-                access: crate::lock::Access::Write,
-                node: None,
-                watches: Vec::new(),
-                woken_in_vain: 0,
-            });
+            clients.push(client_status(handle, stats));
         }
-        statuses
+        let (trace, trace_missed) = tally.trace.take();
+        RosterStatus {
+            clients,
+            totals: tally.totals(passed),
+            overlaps: tally.overlaps(),
+            stepped: tally.steps.is_held(),
+            next_step: tally.next_step(),
+            trace,
+            trace_missed,
+            resource: tally.resource(),
+        }
+    }
+}
+
+fn client_status(handle: &ClientHandle, stats: &mut ClientStats) -> ClientStatus {
+    let (flow, wire, (waits, holds)) = (handle.link.flow(), stats.wire.counts(), stats.times());
+    ClientStatus {
+        id: handle.id,
+        state: stats.state,
+        frozen: stats.process == Process::Frozen,
+        since: stats.since,
+        session: stats.session,
+        expired: stats.expired,
+        link: state_of(flow),
+        delay: flow.delay,
+        token: stats.token,
+        events: wire.events,
+        requests: wire.requests,
+        acquisitions: stats.acquisitions,
+        held: stats.held,
+        longest_wait: waits.max,
+        waits,
+        holds,
+        trouble: stats.trouble.clone(),
+        access: stats.access,
+        node: stats.wire.node().cloned(),
+        watches: stats.wire.watches().to_vec(),
+        woken_in_vain: wire.in_vain,
     }
 }
 
@@ -206,21 +275,9 @@ impl ClientState {
     }
 }
 
-/// Makes a client leave, with a link that works, so that it can close its session.
-fn let_leave(handle: &ClientHandle) {
-    handle.link.change(|flow| (flow.cut, flow.paused) = (false, false));
-    handle.leaves.cancel();
-    handle.frozen.send_replace(false);
-}
-
-fn figures(handle: &ClientHandle) -> (Cost, Passed) {
+/// What passed a client's link, without what opened its sessions.
+fn passed(handle: &ClientHandle) -> Passed {
     let mut passed = handle.link.passed();
     passed.requests = passed.requests.saturating_sub(handle.connect_requests.load(Ordering::Relaxed));
-    (handle.probe.cost(), passed)
-}
-
-fn add(sum: &mut (Cost, Passed), cost: Cost, passed: Passed) {
-    sum.0.requests += cost.requests;
-    sum.0.events += cost.events;
-    sum.1 += passed;
+    passed
 }

@@ -40,8 +40,14 @@ pub enum FleetCommand {
     Delay(ClientId, Duration),
     /// From now on no client releases, or asks for the lock a second time, before a [`Step`](Self::Step) lets it; `false`: all go on by
     /// themselves. While it is so, the [trace](FleetStatus::trace) is kept.
+    ///
+    /// A client's first request is not held, also of one that joins later: so the queue is there to look at. A client whose
+    /// session has expired, or whose round has failed, waits for a step before it asks again. The time of a hold does not count
+    /// meanwhile; when the clients go on by themselves, each holds for what is left of it. A holder that learns that it has
+    /// lost the lock goes on by itself.
     Hold(bool),
-    /// Lets the client go on that has waited for it longest, of those whose process runs. Nothing when none waits.
+    /// Lets the client go on that has waited for it longest, of those whose process runs. Nothing when none waits. One whose process
+    /// is stopped keeps its place.
     Step,
 }
 
@@ -51,7 +57,7 @@ pub enum FleetCommand {
 pub enum ClientState {
     /// It opens a session.
     Connecting,
-    /// It has a session and waits for the others, so that all begin at once.
+    /// It has a session and waits: for the others, so that all begin at once, or to be let ask again.
     Ready,
     /// It waits for the lock.
     Waiting,
@@ -120,11 +126,13 @@ pub struct ClientStatus {
     pub trouble: Option<String>,
     /// What it asks for, or asked for last.
     pub access: Access,
-    /// Its node in the queue, while it has one; of a semaphore's holder its lease.
+    /// Its node in the queue, while it has one; of a semaphore's holder, and of who is next, its lease. The node of a client that
+    /// crashed is there until its session has ended.
     pub node: Option<ZnodePath>,
-    /// The watches that it has set and that have not fired.
+    /// The watches that it has set and that have not fired, in the order in which they were set.
     pub watches: Vec<WatchPlace>,
-    /// Watch events after which it did not get the lock.
+    /// Watch events after which it did not get the lock: all but the last one of each wait that ended with the lock, and those that
+    /// came when it did not wait. An event counts as soon as it waits again.
     pub woken_in_vain: u64,
 }
 
@@ -223,11 +231,12 @@ pub struct FleetStatus {
     pub stepped: bool,
     /// Who would be let go on next, and what it would do; `None` when nobody waits for that.
     pub next_step: Option<(ClientId, NextStep)>,
-    /// What happened since the last status, oldest first; empty where the fleet is not stepped through. The clients are as they
-    /// are after it.
+    /// What happened since the last status that [`Fleet::changed`](super::Fleet::changed) gave, oldest first; empty where the fleet is
+    /// not stepped through. The clients are as they are after it.
     pub trace: Arc<[TraceEntry]>,
     /// How many entries are missing at the beginning of `trace`.
     pub trace_missed: u64,
-    /// What the lock protects.
+    /// What the lock protects. Each holder writes to it when it has acquired the lock and right before it releases; readers do not.
+    /// A semaphore protects none: its holders hold something each.
     pub resource: ResourceStatus,
 }

@@ -1,95 +1,22 @@
 //! What all clients of a fleet did and cost. Pure: time is an argument, counted from the fleet's start.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
+use super::client_stats::{ClientStats, Process};
+use super::deletions::Deletions;
 use super::holder_claims::{HolderClaim, HolderClaims};
 use super::link::Passed;
-use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, Overlap, Quantiles};
-use crate::lock::{Access, Algorithm, Cost};
+use super::resource::Resource;
+use super::step_queue::StepQueue;
+use super::time_distribution::{MAX_MICROS, micros, quantiles};
+use super::trace_log::TraceLog;
+use super::wire_state::WireCounts;
+use super::{ClientId, ClientState, FleetTotals, MAX_OVERLAPS, NextStep, Overlap, ResourceStatus, TraceStep};
+use crate::lock::{Access, Algorithm, LockActivity};
 use crate::znode::{SessionId, Zxid};
-
-/// The longest time that is recorded, in microseconds: an hour. Longer ones count as an hour.
-const MAX_MICROS: u64 = 3_600_000_000;
-
-/// One client's figures.
-#[derive(Debug)]
-pub(super) struct ClientStats {
-    pub(super) state: ClientState,
-    pub(super) since: Duration,
-    pub(super) session: Option<SessionId>,
-    pub(super) expired: u32,
-    pub(super) token: Option<Zxid>,
-    pub(super) acquisitions: u64,
-    pub(super) held: Duration,
-    pub(super) trouble: Option<String>,
-    waits: TimeDistribution,
-    holds: TimeDistribution,
-    access: Access,
-    /// Whether it found somebody before it when it asked.
-    is_behind: bool,
-}
-
-/// A distribution of times, and its figures as last computed.
-#[derive(Debug)]
-struct TimeDistribution {
-    histogram: Histogram<u32>,
-    quantiles: Quantiles,
-    changed: bool,
-}
-
-impl TimeDistribution {
-    fn new() -> Self {
-        // Grows with what it takes in; two digits are enough for one of many clients.
-        let histogram = Histogram::new(2).expect("two digits are in its range");
-        Self { histogram, quantiles: Quantiles::default(), changed: false }
-    }
-
-    fn add(&mut self, time: Duration) {
-        // It grows up to any time that is bounded by an hour.
-        let _ = self.histogram.record(micros(time));
-        self.changed = true;
-    }
-
-    fn quantiles(&mut self) -> Quantiles {
-        if std::mem::take(&mut self.changed) {
-            self.quantiles = quantiles(&self.histogram);
-        }
-        self.quantiles
-    }
-}
-
-impl ClientStats {
-    fn new(now: Duration) -> Self {
-        Self {
-            state: ClientState::Connecting,
-            since: now,
-            session: None,
-            expired: 0,
-            token: None,
-            acquisitions: 0,
-            held: Duration::ZERO,
-            trouble: None,
-            waits: TimeDistribution::new(),
-            holds: TimeDistribution::new(),
-            access: Access::Write,
-            is_behind: false,
-        }
-    }
-
-    fn enters(&mut self, state: ClientState, now: Duration) {
-        (self.state, self.since) = (state, now);
-    }
-
-    /// How long it waited, and how long it held.
-    pub(super) fn times(&mut self) -> (Quantiles, Quantiles) {
-        (self.waits.quantiles(), self.holds.quantiles())
-    }
-}
 
 /// The figures of a fleet.
 #[derive(Debug)]
@@ -106,23 +33,12 @@ pub(super) struct Tally {
     deletions: Deletions,
     /// What `deletions` was at first.
     deleted_before: u64,
-}
-
-/// How often contenders' nodes were deleted, or are about to be, by all fleets that share it.
-///
-/// A program's own recursive watches fire for the deletions of all its fleets, and the servers count that to each. Fleets that
-/// run at the same time on the same ensemble share one, so that each can take it off.
-#[derive(Clone, Debug, Default)]
-pub struct Deletions(Arc<AtomicU64>);
-
-impl Deletions {
-    fn count(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
+    /// What clients that have left had counted.
+    wire_of_left: WireCounts,
+    /// `None` for a semaphore: its holders hold something each, and a lower token is no fault there.
+    resource: Option<Resource>,
+    pub(super) trace: TraceLog,
+    pub(super) steps: StepQueue,
 }
 
 impl Tally {
@@ -140,6 +56,10 @@ impl Tally {
             last_release: Duration::ZERO,
             deleted_before: deletions.count(),
             deletions,
+            wire_of_left: WireCounts::default(),
+            resource: (!matches!(algorithm, Algorithm::Semaphore(_))).then(Resource::default),
+            trace: TraceLog::default(),
+            steps: StepQueue::default(),
         }
     }
 
@@ -150,10 +70,20 @@ impl Tally {
     /// Forgets a client; what it did stays in the totals.
     pub(super) fn leaves(&mut self, client: ClientId) {
         self.stops(client);
-        self.clients.remove(&client);
+        if let Some(stats) = self.clients.remove(&client) {
+            self.wire_of_left += stats.wire.counts();
+        }
+    }
+
+    /// Whether a client was killed: whatever its task still reports did not happen.
+    fn is_dead(&self, client: ClientId) -> bool {
+        self.clients.get(&client).is_some_and(|stats| stats.process == Process::Dead)
     }
 
     pub(super) fn connected(&mut self, client: ClientId, session: SessionId, now: Duration) {
+        if self.is_dead(client) {
+            return;
+        }
         self.on(client, |stats| {
             stats.session = Some(session);
             stats.trouble = None;
@@ -162,8 +92,12 @@ impl Tally {
     }
 
     pub(super) fn enters(&mut self, client: ClientId, state: ClientState, now: Duration) {
+        if self.is_dead(client) && state != ClientState::Leaving {
+            return;
+        }
         self.stops(client);
         self.on(client, |stats| stats.enters(state, now));
+        self.trace.has_news();
     }
 
     pub(super) fn troubled(&mut self, client: ClientId, trouble: String) {
@@ -171,12 +105,22 @@ impl Tally {
     }
 
     pub(super) fn expires(&mut self, client: ClientId, now: Duration) {
+        if self.is_dead(client) {
+            return;
+        }
         self.enters(client, ClientState::Connecting, now);
-        self.on(client, |stats| stats.expired += 1);
+        self.on(client, |stats| {
+            stats.expired += 1;
+            stats.wire.session_ends();
+        });
         self.totals.expired += 1;
+        self.trace.push(client, TraceStep::Expires, now);
     }
 
     pub(super) fn asks(&mut self, client: ClientId, access: Access, now: Duration) {
+        if self.is_dead(client) {
+            return;
+        }
         // A created node wakes the whole herd.
         self.totals.modelled_herd += self.waiting;
         let others = if access == Access::Read { self.waiting_writers } else { self.waiting };
@@ -187,14 +131,17 @@ impl Tally {
             (stats.access, stats.is_behind) = (access, is_behind);
             stats.enters(ClientState::Waiting, now);
         });
+        self.trace.push(client, TraceStep::Asks(access), now);
     }
 
     pub(super) fn acquires(&mut self, client: ClientId, token: Zxid, now: Duration) {
-        let Some(stats) = self.clients.get_mut(&client) else { return };
+        let asked = |stats: &&mut ClientStats| stats.state == ClientState::Waiting;
+        let Some(stats) = self.clients.get_mut(&client).filter(asked) else { return };
         let waited = now.saturating_sub(stats.since);
         stats.acquisitions += 1;
         stats.token = Some(token);
         stats.waits.add(waited);
+        stats.wire.acquires();
         stats.enters(ClientState::Holding, now);
         let (access, is_behind) = (stats.access, stats.is_behind);
         self.no_more_waits(access);
@@ -216,14 +163,29 @@ impl Tally {
         }
         let excess = self.overlaps.len().saturating_sub(MAX_OVERLAPS);
         self.overlaps.drain(..excess);
+        self.trace.push(client, TraceStep::Acquires(token), now);
+        self.writes(client, now);
     }
 
-    /// It is about to release: from here on it does not claim to hold.
-    pub(super) fn releases(&mut self, client: ClientId, now: Duration) {
-        let Some(stats) = self.clients.get_mut(&client) else { return };
-        if stats.state != ClientState::Holding {
+    /// A holder writes to the resource, unless it only reads or there is none.
+    fn writes(&mut self, client: ClientId, now: Duration) {
+        let (Some(resource), Some(stats)) = (&mut self.resource, self.clients.get(&client)) else { return };
+        let Some(token) = stats.token.filter(|_| stats.access == Access::Write) else { return };
+        let write = resource.write(client, token, now);
+        self.trace.push(client, TraceStep::Writes(write), now);
+    }
+
+    /// It is about to release: from here on it does not claim to hold. Before that it writes a last time, unless it knows that
+    /// it has lost the lock; a process that goes on in the middle of its work does not know.
+    pub(super) fn releases(&mut self, client: ClientId, knows_of_loss: bool, now: Duration) {
+        if self.clients.get(&client).is_none_or(|stats| stats.state != ClientState::Holding) {
             return;
         }
+        if !knows_of_loss || self.claims.was_frozen(client) {
+            self.writes(client, now);
+        }
+        self.trace.push(client, TraceStep::Releases, now);
+        let Some(stats) = self.clients.get_mut(&client) else { return };
         let held = now.saturating_sub(stats.since);
         stats.held += held;
         stats.holds.add(held);
@@ -237,14 +199,78 @@ impl Tally {
         self.totals.modelled_herd += self.waiting;
     }
 
-    pub(super) fn frozen(&mut self, client: ClientId) {
+    /// What the locks of a client report.
+    pub(super) fn notes(&mut self, client: ClientId, activity: LockActivity, now: Duration) {
+        let Some(stats) = self.clients.get_mut(&client) else { return };
+        match stats.process {
+            Process::Runs => {}
+            Process::Frozen => return stats.put_off.push(activity),
+            // What its library does for it goes nowhere.
+            Process::Dead => return,
+        }
+        if let Some(step) = stats.wire.take(activity, stats.state == ClientState::Waiting) {
+            self.trace.push(client, step, now);
+        }
+    }
+
+    /// The process of a client is stopped.
+    pub(super) fn freezes(&mut self, client: ClientId, now: Duration) {
+        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Runs) else { return };
+        stats.process = Process::Frozen;
         self.claims.frozen(client);
+        self.trace.push(client, TraceStep::Freezes, now);
+    }
+
+    /// The process of a client goes on.
+    pub(super) fn thaws(&mut self, client: ClientId, now: Duration) {
+        let Some(stats) = self.clients.get_mut(&client).filter(|stats| stats.process == Process::Frozen) else {
+            return;
+        };
+        stats.process = Process::Runs;
+        let put_off = std::mem::take(&mut stats.put_off);
+        self.trace.push(client, TraceStep::Thaws, now);
+        for activity in put_off {
+            self.notes(client, activity, now);
+        }
+    }
+
+    /// The process of a client is killed. Its node stays until its session has ended.
+    pub(super) fn crashes(&mut self, client: ClientId, now: Duration) {
+        self.steps.forget(client);
+        if self.clients.get(&client).is_none_or(|stats| stats.state.is_over() || stats.process == Process::Dead) {
+            return;
+        }
+        self.enters(client, ClientState::Crashed, now);
+        self.on(client, |stats| {
+            stats.process = Process::Dead;
+            stats.put_off.clear();
+            stats.wire.disconnects();
+        });
+        self.trace.push(client, TraceStep::Crashes, now);
+    }
+
+    /// The session of a client that was killed has ended.
+    pub(super) fn dead_session_ends(&mut self, client: ClientId) {
+        self.on(client, |stats| stats.wire.session_ends());
+        self.trace.has_news();
+    }
+
+    /// Who would be let go on next, and what it would do.
+    pub(super) fn next_step(&self) -> Option<(ClientId, NextStep)> {
+        self.steps.next(|client| runs(&self.clients, client))
+    }
+
+    /// Lets that one go on.
+    pub(super) fn step(&mut self) {
+        self.steps.step(|client| runs(&self.clients, client));
+        self.trace.has_news();
     }
 
     /// It waits or holds no longer, without a release.
     fn stops(&mut self, client: ClientId) {
         let Some(stats) = self.clients.get_mut(&client) else { return };
         stats.token = None;
+        stats.wire.decide();
         let (before, access) = (stats.state, stats.access);
         self.deletions.add(u64::from(matches!(before, ClientState::Waiting | ClientState::Holding)));
         if before == ClientState::Waiting {
@@ -286,11 +312,18 @@ impl Tally {
         self.last_release
     }
 
+    pub(super) fn resource(&self) -> ResourceStatus {
+        self.resource.as_ref().map(Resource::status).unwrap_or_default()
+    }
+
     /// All together, with what the locks and the links counted.
-    pub(super) fn totals(&self, cost: Cost, passed: Passed) -> FleetTotals {
+    pub(super) fn totals(&self, passed: Passed) -> FleetTotals {
+        let mut wire = self.wire_of_left;
+        self.clients.values().for_each(|stats| wire += stats.wire.counts());
         FleetTotals {
-            requests: cost.requests,
-            events: cost.events,
+            requests: wire.requests,
+            events: wire.events,
+            woken_in_vain: wire.in_vain,
             wire_requests: passed.requests,
             wire_events: passed.events,
             bytes_up: passed.up,
@@ -302,20 +335,7 @@ impl Tally {
     }
 }
 
-fn micros(time: Duration) -> u64 {
-    u64::try_from(time.as_micros()).unwrap_or(MAX_MICROS).min(MAX_MICROS)
-}
-
-fn quantiles<C: hdrhistogram::Counter>(histogram: &Histogram<C>) -> Quantiles {
-    let at = |quantile| Duration::from_micros(histogram.value_at_quantile(quantile));
-    if histogram.is_empty() {
-        return Quantiles::default();
-    }
-    Quantiles {
-        count: histogram.len(),
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        max: Duration::from_micros(histogram.max()),
-    }
+/// Whether the process of a client runs.
+fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
+    clients.get(&client).is_some_and(|stats| stats.process == Process::Runs)
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::ClientId;
-use crate::lock::Access;
+use crate::lock::{Access, RequestKind, WatchPlace};
 use crate::znode::{ZnodePath, Zxid};
 
 /// How many entries a status has at most. Of more only the last are there, and
@@ -44,40 +44,14 @@ pub enum TraceStep {
     Deleted(ZnodePath),
     /// It wrote to the resource that the lock protects.
     Writes(ResourceWrite),
-    /// Its process was stopped.
+    /// Its process was stopped. What it sends or notices afterwards comes after [`Thaws`](Self::Thaws).
     Freezes,
     /// Its process goes on.
     Thaws,
-    /// Its process was killed.
+    /// Its process was killed. Nothing of it comes any more; its watches are gone, and its nodes go with its session.
     Crashes,
-    /// It learnt that its session has expired.
+    /// It learnt that its session has expired: its nodes and watches are gone.
     Expires,
-}
-
-/// What a request of a lock is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum RequestKind {
-    /// It creates a node.
-    Create,
-    /// It lists the children of a node, with or without a watch.
-    List,
-    /// It reads a node or its stat, with or without a watch.
-    Read,
-    /// It deletes a node.
-    Delete,
-    /// It removes a watch.
-    RemoveWatch,
-    /// It lets its server catch up with the leader.
-    Sync,
-}
-
-/// What a watch is set on.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WatchPlace {
-    /// The children of this node: a creation or a deletion among them fires it.
-    Children(ZnodePath),
-    /// This node: its deletion fires it, and a change of its data.
-    Node(ZnodePath),
 }
 
 /// A write to the resource that the lock protects. The resource remembers the highest fencing token that has written, and

@@ -5,6 +5,7 @@ use std::ops::Sub;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
 use crate::znode::ZnodePath;
 
 /// How many nodes a counter remembers. It forgets the others.
@@ -41,9 +42,16 @@ struct Counters {
     requests: AtomicU64,
     events: AtomicU64,
     nodes: Mutex<BTreeSet<ZnodePath>>,
+    recorder: Option<Arc<dyn ActivityRecorder>>,
 }
 
 impl CostCounter {
+    /// A counter that reports each activity of its locks to `recorder`. Not for applications.
+    #[doc(hidden)]
+    pub fn recorded_by(recorder: Arc<dyn ActivityRecorder>) -> Self {
+        Self(Arc::new(Counters { recorder: Some(recorder), ..Counters::default() }))
+    }
+
     /// The nodes in queues that were created and are not known to be gone, at most 64.
     ///
     /// Not for applications: the console's test clients report with it what they leave behind. Nodes whose session has ended
@@ -82,10 +90,12 @@ impl AttemptMeter {
         Self { attempt: CostCounter::default(), lock: lock.clone() }
     }
 
-    pub(super) fn request(&self) {
+    /// A request is about to be sent.
+    pub(super) fn request(&self, kind: RequestKind) {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.requests.fetch_add(1, Ordering::Relaxed);
         }
+        self.note(|| LockActivity::Sends(kind));
     }
 
     /// A node in a queue was created.
@@ -94,16 +104,40 @@ impl AttemptMeter {
         if nodes.len() < MAX_REMEMBERED_NODES {
             nodes.insert(node.clone());
         }
+        drop(nodes);
+        self.note(|| LockActivity::Created(node.clone()));
     }
 
     /// A node is gone.
     pub(super) fn gone(&self, node: &ZnodePath) {
         self.lock.remembered().remove(node);
+        self.note(|| LockActivity::Deleted(node.clone()));
     }
 
-    pub(super) fn event(&self) {
+    /// A watch event was delivered.
+    pub(super) fn event(&self, place: Option<&WatchPlace>) {
         for CostCounter(counters) in [&self.attempt, &self.lock] {
             counters.events.fetch_add(1, Ordering::Relaxed);
+        }
+        self.note_watch(place, LockActivity::Woken);
+    }
+
+    /// The place of a watch, as far as somebody records it.
+    pub(super) fn place(&self, place: impl FnOnce() -> WatchPlace) -> Option<WatchPlace> {
+        self.lock.0.recorder.is_some().then(place)
+    }
+
+    /// Tells the recorder what has become of a watch.
+    pub(super) fn note_watch(&self, place: Option<&WatchPlace>, activity: impl FnOnce(WatchPlace) -> LockActivity) {
+        if let Some(place) = place {
+            self.note(|| activity(place.clone()));
+        }
+    }
+
+    /// Tells the recorder, if there is one.
+    pub(super) fn note(&self, activity: impl FnOnce() -> LockActivity) {
+        if let Some(recorder) = &self.lock.0.recorder {
+            recorder.note(activity());
         }
     }
 }
@@ -116,9 +150,9 @@ mod tests {
     fn an_attempt_counts_for_its_lock_too() {
         let lock = CostCounter::default();
         let (first, second) = (AttemptMeter::of(&lock), AttemptMeter::of(&lock));
-        first.request();
-        second.request();
-        second.event();
+        first.request(RequestKind::Create);
+        second.request(RequestKind::List);
+        second.event(None);
         assert_eq!(first.attempt.cost(), Cost { requests: 1, events: 0 });
         assert_eq!(lock.cost() - first.attempt.cost(), second.attempt.cost());
     }

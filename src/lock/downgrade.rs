@@ -2,6 +2,7 @@
 
 use zookeeper_client::Error;
 
+use super::activity::RequestKind;
 use super::attempt::{Attempt, HeldLock};
 use super::error::{is_transient, lock_error};
 use super::naming::NodeMode;
@@ -24,7 +25,7 @@ pub(super) async fn downgrade(attempt: &Attempt, held: &mut HeldLock) -> Result<
         let mut writes = client.raw.new_multi_writer();
         writes.add_create(reader.as_str(), &data, &creator.ephemeral()).map_err(|error| refused(error, "create"))?;
         writes.add_delete(held.own.path.as_str(), None).map_err(|error| refused(error, "delete"))?;
-        client.meter.request();
+        client.meter.request(RequestKind::Create);
         match writes.commit().await.map_err(Error::from) {
             Ok(_) => break,
             Err(Error::NodeExists) if retries.failures > 0 => break,

@@ -118,6 +118,7 @@
 
 #![warn(clippy::missing_errors_doc)]
 
+mod activity;
 mod algorithm;
 mod attempt;
 mod cost;
@@ -139,6 +140,8 @@ mod semaphore;
 mod spec;
 mod task;
 
+#[doc(hidden)]
+pub use activity::{ActivityRecorder, LockActivity, RequestKind, WatchPlace};
 pub use algorithm::{Access, Algorithm};
 pub use cost::{Cost, CostCounter};
 pub use error::{LockError, Loss};

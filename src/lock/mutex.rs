@@ -2,6 +2,7 @@
 
 use zookeeper_client::Error;
 
+use super::activity::RequestKind;
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error};
@@ -114,13 +115,22 @@ pub(super) async fn delete(attempt: &Attempt, own: &OwnNode, after_disconnect: b
         if after_disconnect || retries.failures > 0 {
             match attempt.client.read(&own.path).await? {
                 Some((_, stat)) if Zxid(stat.czxid) == own.created => {}
-                _ => return Ok(retries.failures > 0),
+                _ => {
+                    attempt.client.meter.gone(&own.path);
+                    return Ok(retries.failures > 0);
+                }
             }
         }
-        attempt.client.meter.request();
+        attempt.client.meter.request(RequestKind::Delete);
         match attempt.client.raw.delete(own.path.as_str(), None).await {
-            Ok(()) => return Ok(true),
-            Err(Error::NoNode) => return Ok(retries.failures > 0),
+            Ok(()) => {
+                attempt.client.meter.gone(&own.path);
+                return Ok(true);
+            }
+            Err(Error::NoNode) => {
+                attempt.client.meter.gone(&own.path);
+                return Ok(retries.failures > 0);
+            }
             Err(error) if is_transient(&error) => retries.wait().await,
             Err(error) => return Err(lock_error(error, &attempt.spec.path, "delete", &own.path)),
         }

@@ -82,7 +82,13 @@ impl NodeCreator<'_> {
         let options = CreateMode::EphemeralSequential.with_acls(self.acls());
         let mut retries = Retries::default();
         loop {
-            let create = self.client.create(path.as_str(), &data, &options);
+            let create = async {
+                let (stat, number) = self.client.create(path.as_str(), &data, &options).await?;
+                let path = parent.child(&format!("{prefix}{number}"));
+                self.client.meter.made(&path);
+                let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
+                Ok(OwnNode { path, sequence, created: Zxid(stat.czxid) })
+            };
             let list = async {
                 match first {
                     FirstListing::Skipped => None,
@@ -91,12 +97,7 @@ impl NodeCreator<'_> {
             };
             let (created, listed) = join(create, list).await;
             match created {
-                Ok((stat, number)) => {
-                    let path = parent.child(&format!("{prefix}{number}"));
-                    let sequence = Sequence::split(path.name()).map(|(_, sequence)| sequence);
-                    self.client.meter.made(&path);
-                    return Ok((OwnNode { path, sequence, created: Zxid(stat.czxid) }, listed));
-                }
+                Ok(own) => return Ok((own, listed)),
                 Err(Error::NoNode) => {
                     if retries.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());

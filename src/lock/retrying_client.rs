@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use zookeeper_client::{Client, CreateOptions, CreateSequence, Error, EventType, OneshotWatcher, Stat, WatchedEvent};
 
 use super::LockError;
+use super::activity::{LockActivity, RequestKind, WatchPlace};
 use super::cost::AttemptMeter;
 use super::error::NotAcquired;
 use super::error::{is_transient, lock_error, session_ended};
@@ -46,16 +47,17 @@ impl RetryingClient {
         data: &[u8],
         options: &CreateOptions<'_>,
     ) -> Result<(Stat, CreateSequence), Error> {
-        self.meter.request();
+        self.meter.request(RequestKind::Create);
         self.raw.create(path, data, options).await
     }
 
     /// Lists a parent's children, once.
     pub(super) async fn list_once(&self, parent: &ZnodePath, watched: bool) -> Result<Listing, Error> {
-        self.meter.request();
+        self.meter.request(RequestKind::List);
         if watched {
             let (names, fires) = self.raw.list_and_watch_children(parent.as_str()).await?;
-            Ok((names, Some(OneShotWatch::new(fires, &self.meter))))
+            let place = self.meter.place(|| WatchPlace::Children(parent.clone()));
+            Ok((names, Some(OneShotWatch::new(fires, &self.meter, place))))
         } else {
             Ok((self.raw.list_children(parent.as_str()).await?, None))
         }
@@ -70,7 +72,7 @@ impl RetryingClient {
     /// Lists a parent's children after the server has caught up with the leader. `None` when there is no such parent.
     pub(super) async fn list_in_sync(&self, parent: &ZnodePath) -> Result<Option<Vec<String>>, LockError> {
         let synced = || async {
-            self.meter.request();
+            self.meter.request(RequestKind::Sync);
             let (synced, listed) = join(self.raw.sync(parent.as_str()), self.list_once(parent, false)).await;
             synced.and(listed)
         };
@@ -82,7 +84,7 @@ impl RetryingClient {
     pub(super) async fn read(&self, node: &ZnodePath) -> Result<Option<(Vec<u8>, Stat)>, LockError> {
         let answer = self
             .until_answered(|| async {
-                self.meter.request();
+                self.meter.request(RequestKind::Read);
                 self.raw.get_data(node.as_str()).await
             })
             .await;
@@ -98,7 +100,7 @@ impl RetryingClient {
     pub(super) async fn stat(&self, node: &ZnodePath) -> Result<Option<Stat>, LockError> {
         let answer = self
             .until_answered(|| async {
-                self.meter.request();
+                self.meter.request(RequestKind::Read);
                 self.raw.check_stat(node.as_str()).await
             })
             .await;
@@ -111,11 +113,14 @@ impl RetryingClient {
     /// deliver no event of it.
     pub(super) async fn watch(&self, node: &ZnodePath) -> Result<Option<(Option<Vec<u8>>, OneShotWatch)>, LockError> {
         let read = || async {
-            self.meter.request();
+            self.meter.request(RequestKind::Read);
             // Not `exists`: for a node that is gone it would set a watch that never fires.
             match self.raw.get_and_watch_data(node.as_str()).await {
                 Err(Error::NoAuth) => Ok((None, OneShotWatch::polling(self.raw.clone(), node.clone(), &self.meter))),
-                answer => answer.map(|(data, _, watcher)| (Some(data), OneShotWatch::new(watcher, &self.meter))),
+                answer => answer.map(|(data, _, watcher)| {
+                    let place = self.meter.place(|| WatchPlace::Node(node.clone()));
+                    (Some(data), OneShotWatch::new(watcher, &self.meter, place))
+                }),
             }
         };
         let answer = self.until_answered(read).await;
@@ -126,7 +131,7 @@ impl RetryingClient {
     pub(super) async fn delete(&self, node: &ZnodePath) -> Result<bool, LockError> {
         let mut retries = Retries::default();
         loop {
-            self.meter.request();
+            self.meter.request(RequestKind::Delete);
             match self.raw.delete(node.as_str(), None).await {
                 Ok(()) => {
                     self.meter.gone(node);
@@ -172,6 +177,7 @@ impl RetryingClient {
 
     /// Waits for a watch to fire, for a cancellation or for the end of the session.
     pub(super) async fn wait(&self, watch: &mut OneShotWatch) -> Result<EventType, NotAcquired> {
+        self.meter.note(|| LockActivity::Waits);
         tokio::select! {
             biased;
             event = watch.fired() => self.node_event(&event),
@@ -194,11 +200,14 @@ pub(super) struct OneShotWatch {
     meter: AttemptMeter,
     /// Whether it is set at the server and its event has not come yet.
     set: bool,
+    /// What it is set on, where somebody records that.
+    place: Option<WatchPlace>,
 }
 
 impl OneShotWatch {
-    fn new(watcher: OneshotWatcher, meter: &AttemptMeter) -> Self {
-        Self { event: Box::pin(watcher.changed()), meter: meter.clone(), set: true }
+    fn new(watcher: OneshotWatcher, meter: &AttemptMeter, place: Option<WatchPlace>) -> Self {
+        meter.note_watch(place.as_ref(), LockActivity::Watches);
+        Self { event: Box::pin(watcher.changed()), meter: meter.clone(), set: true, place }
     }
 
     fn polling(client: Client, node: ZnodePath, meter: &AttemptMeter) -> Self {
@@ -206,7 +215,7 @@ impl OneShotWatch {
         let event = async move {
             loop {
                 sleep(UNREADABLE_NODE_POLL_INTERVAL).await;
-                counted.request();
+                counted.request(RequestKind::Read);
                 match client.check_stat(node.as_str()).await {
                     Ok(None) => return WatchedEvent::new(EventType::NodeDeleted, node.as_str()),
                     Err(_) if client.state().is_terminated() => return WatchedEvent::new_session(client.state()),
@@ -214,7 +223,7 @@ impl OneShotWatch {
                 }
             }
         };
-        Self { event: Box::pin(event), meter: meter.clone(), set: false }
+        Self { event: Box::pin(event), meter: meter.clone(), set: false, place: None }
     }
 
     /// Waits for its event. Cancel safe. Must not be called again after it has given one.
@@ -238,7 +247,7 @@ impl OneShotWatch {
 
     fn note(&mut self, event: &WatchedEvent) {
         if self.set && event.event_type != EventType::Session {
-            self.meter.event();
+            self.meter.event(self.place.as_ref());
         }
         self.set = false;
     }
@@ -254,7 +263,8 @@ impl Drop for OneShotWatch {
     fn drop(&mut self) {
         if self.set {
             // The client library removes it at the server, with a request.
-            self.meter.request();
+            self.meter.note_watch(self.place.as_ref(), LockActivity::Unwatches);
+            self.meter.request(RequestKind::RemoveWatch);
         }
     }
 }

@@ -14,7 +14,7 @@ use zookeeper_client::{EventType, SessionState};
 use super::attempt::{Attempt, HeldLock};
 use super::error::NotAcquired;
 use super::node::OwnNode;
-use super::retrying_client::OneShotWatch as WatchOwnNode;
+use super::retrying_client::OneShotWatch;
 use super::{Algorithm, LockError, Loss, downgrade, mutex, queue, semaphore};
 use crate::time::until;
 use crate::znode::ZnodePath;
@@ -77,11 +77,14 @@ impl Attempt {
             if released.is_ok() {
                 // The event of the deletion came before its reply.
                 let _ = own_node_lost.now_or_never();
-                held.unfired_watch.iter_mut().for_each(WatchOwnNode::settle);
+                held.unfired_watch.iter_mut().for_each(OneShotWatch::settle);
             }
             return released;
         };
         loss_sender.send_replace(Some(loss));
+        if loss == Loss::Deleted {
+            self.client.meter.gone(&held.own.path);
+        }
         if loss == Loss::Expired {
             // The session may live on after all. A node without a guard must not block others.
             let _ = self.delete(&mut held, true).await;
@@ -107,6 +110,7 @@ impl Attempt {
                 biased;
                 lost = &mut *own_node_lost => return Some(lost),
                 () = self.client.cancel.cancelled() => return None,
+                () = fired(&mut held.unfired_watch) => held.unfired_watch = None,
                 state = states.changed() => presumed_lost = self.presumed_lost_at(state),
                 () = until(presumed_lost) => return Some(Loss::Expired),
                 Some(order) = requests.recv() => {
@@ -170,5 +174,13 @@ impl Attempt {
         } else {
             self.client.delete(&held.own.path).await
         }
+    }
+}
+
+/// Waits for the event of a watch; forever without one. Cancel safe.
+async fn fired(watch: &mut Option<OneShotWatch>) {
+    match watch {
+        Some(watch) => drop(watch.fired().await),
+        None => std::future::pending().await,
     }
 }

@@ -11,18 +11,24 @@ use zookeeper_client::Client as Session;
 
 use super::super::client::FleetShared;
 use super::super::coordinator::Coordinator;
+use super::super::deletions::Deletions;
 use super::super::outcome::Remains;
-use super::super::roster::Roster;
-use super::super::tally::{Deletions, Tally};
+use super::super::roster::{Roster, RosterStatus};
+use super::super::tally::Tally;
 use super::super::{
-    ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, ResourceStatus, Scenario,
-    ServerEvents,
+    ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario, ServerEvents,
 };
+use super::published::Published;
+use crate::time::until;
 use crate::zk::{self, ConnectOptions, Dialer};
 use crate::znode::ZnodePath;
 
 /// How often the status is published.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The shortest time between a status that is published since something new happened and the one before it: with those that
+/// are published in any case there are at most 60 a second.
+const MIN_STATUS_PAUSE: Duration = Duration::from_millis(20);
 
 /// How often the servers are asked for their counts.
 const SERVER_COUNT_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,19 +45,13 @@ const MAX_CONCURRENT_CONNECTS: usize = 32;
 /// Open files of one client: its own end of the connection, both ends of its link, and the listener of its link.
 const OPEN_FILES_PER_CLIENT: u64 = 4;
 
-/// What a fleet publishes.
-#[derive(Clone, Debug)]
-pub(super) struct Published {
-    pub(super) status: Arc<FleetStatus>,
-    pub(super) error: Option<ContendError>,
-}
-
 /// A fleet's own task.
 #[derive(Debug)]
 pub(super) struct Runner {
     options: FleetOptions,
     fleet: Arc<FleetShared>,
     publish: watch::Sender<Published>,
+    last_published: Instant,
     coordinator: Option<Coordinator>,
     roster: Option<Roster>,
     contending_since: Option<Duration>,
@@ -78,12 +78,14 @@ impl Runner {
             started: Instant::now(),
             contending: watch::Sender::new(false),
             connecting: Semaphore::new(MAX_CONCURRENT_CONNECTS),
+            stepped: watch::Sender::new(false),
             scenario,
         });
         Self {
             options,
             fleet,
             publish,
+            last_published: Instant::now(),
             coordinator: None,
             roster: None,
             contending_since: None,
@@ -114,6 +116,8 @@ impl Runner {
         let mut status_ticks = interval(STATUS_INTERVAL);
         status_ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last_count = Instant::now();
+        let news = self.fleet.tally().trace.news();
+        let mut status_due = None;
         loop {
             let Some(roster) = &mut self.roster else { return Ok(()) };
             tokio::select! {
@@ -134,6 +138,16 @@ impl Runner {
                         last_count = Instant::now();
                     }
                     self.publish_status();
+                    status_due = None;
+                }
+                () = until(status_due) => {
+                    status_due = None;
+                    if self.fleet.tally().trace.is_new() {
+                        self.publish_status();
+                    }
+                }
+                () = news.notified(), if status_due.is_none() => {
+                    status_due = Some(self.last_published + MIN_STATUS_PAUSE);
                 }
             }
         }
@@ -213,15 +227,15 @@ impl Runner {
     }
 
     fn publish_status(&mut self) {
-        let status = Arc::new(self.status());
-        self.publish.send_modify(|published| published.status = status);
+        let status = self.status();
+        self.publish.send_modify(|published| published.replace(status));
+        self.last_published = Instant::now();
     }
 
     fn status(&mut self) -> FleetStatus {
         let age = self.fleet.now();
-        let clients = self.roster.as_mut().map(Roster::statuses).unwrap_or_default();
-        let (cost, passed) = self.roster.as_ref().map(Roster::cost).unwrap_or_default();
-        let tally = self.fleet.tally();
+        let RosterStatus { clients, totals, overlaps, stepped, next_step, trace, trace_missed, resource } =
+            self.roster.as_mut().map(Roster::status).unwrap_or_default();
         let has_session =
             |doing| !matches!(doing, ClientState::Connecting | ClientState::Failed | ClientState::Crashed);
         let connected = clients.iter().filter(|client| has_session(client.state)).count();
@@ -234,16 +248,16 @@ impl Runner {
             connected: u32::try_from(connected).unwrap_or(u32::MAX),
             finished: self.finished_at.is_some(),
             clients,
-            totals: tally.totals(cost, passed),
-            overlaps: tally.overlaps(),
+            totals,
+            overlaps,
             server: self.server,
             server_silence: self.server_silence.clone(),
             servers_lost_for: self.lost_since.map(|since| age.saturating_sub(since)),
-            stepped: false,
-            next_step: None,
-            trace: Arc::default(),
-            trace_missed: 0,
-            resource: ResourceStatus::default(),
+            stepped,
+            next_step,
+            trace,
+            trace_missed,
+            resource,
         }
     }
 
@@ -255,8 +269,7 @@ impl Runner {
         let mut status = self.status();
         if let Some(roster) = &mut self.roster {
             roster.leave_all(LEAVE_TIMEOUT).await;
-            let (cost, passed) = roster.cost();
-            status.totals = self.fleet.tally().totals(cost, passed);
+            status.totals = roster.totals();
         }
         let remains = self.find_remains().await;
         FleetOutcome::of(&status, remains)

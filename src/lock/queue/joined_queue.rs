@@ -14,10 +14,11 @@ pub(in crate::lock) async fn clean_up<T>(
     own: &OwnNode,
     waited: Result<T, NotAcquired>,
 ) -> Result<T, NotAcquired> {
-    if let Err(reason) = &waited
-        && !matches!(reason, NotAcquired::Failed(LockError::NodeDeleted { .. }))
-        && let Err(error) = attempt.client.delete(&own.path).await
-    {
+    let Err(reason) = &waited else { return waited };
+    // A semaphore's attempt has a second node, and it may be that one that was deleted.
+    if matches!(reason, NotAcquired::Failed(LockError::NodeDeleted { node }) if *node == own.path) {
+        attempt.client.meter.gone(&own.path);
+    } else if let Err(error) = attempt.client.delete(&own.path).await {
         return Err(NotAcquired::Failed(match reason {
             NotAcquired::Failed(first) => first.clone(),
             NotAcquired::Cancelled | NotAcquired::NotFree => error,

@@ -9,6 +9,7 @@ use futures::{FutureExt, StreamExt};
 use zookeeper_client::EventType;
 
 use super::super::LockError;
+use super::super::activity::LockActivity;
 use super::super::error::NotAcquired;
 use super::super::retrying_client::{OneShotWatch, RetryingClient};
 use crate::znode::ZnodePath;
@@ -96,6 +97,7 @@ impl<'a> NodeWatches<'a> {
     /// Waits for the first event: what has happened to one of the nodes, which is not watched any more then. An error when the
     /// session ends or the attempt is cancelled. Cancel safe.
     pub(super) async fn event(&mut self) -> Result<EventType, NotAcquired> {
+        self.client.meter.note(|| LockActivity::Waits);
         let first = poll_fn(|context| {
             let mut watches = self.set.iter_mut().enumerate();
             let first = watches.find_map(|(at, (_, watch))| match watch.poll_fired(context) {

@@ -1,0 +1,157 @@
+//! Who waits to be let go on, in a fleet that is stepped through. Pure.
+//!
+//! It is a queue of its own and no semaphore: a permit would go to the first that waits, and if that one's process is stopped
+//! nothing would happen.
+
+use std::collections::VecDeque;
+
+use tokio::sync::oneshot;
+
+use super::{ClientId, NextStep};
+
+/// Why a client may go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum LetGo {
+    /// The step is its own.
+    Step,
+    /// The fleet is not stepped through, or no more.
+    Unheld,
+}
+
+/// The place of a client in the queue. No two are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StepTicket(u64);
+
+#[derive(Debug)]
+struct WaitingStep {
+    ticket: StepTicket,
+    client: ClientId,
+    step: NextStep,
+    let_go: oneshot::Sender<LetGo>,
+}
+
+/// Who waits to be let go on, the longest first.
+#[derive(Debug, Default)]
+pub(super) struct StepQueue {
+    held: bool,
+    waiting: VecDeque<WaitingStep>,
+    last_ticket: u64,
+}
+
+impl StepQueue {
+    /// Holds all clients before their next steps, or lets all go on.
+    pub(super) fn hold(&mut self, held: bool) {
+        self.held = held;
+        if !held {
+            for waiting in self.waiting.drain(..) {
+                // It may have given up.
+                let _ = waiting.let_go.send(LetGo::Unheld);
+            }
+        }
+    }
+
+    pub(super) fn is_held(&self) -> bool {
+        self.held
+    }
+
+    /// Takes a client in; `None` when it need not wait.
+    pub(super) fn enter(&mut self, client: ClientId, step: NextStep) -> Option<(StepTicket, oneshot::Receiver<LetGo>)> {
+        if !self.held {
+            return None;
+        }
+        self.last_ticket += 1;
+        let ticket = StepTicket(self.last_ticket);
+        let (let_go, receiver) = oneshot::channel();
+        self.waiting.push_back(WaitingStep { ticket, client, step, let_go });
+        Some((ticket, receiver))
+    }
+
+    /// A client waits no longer.
+    pub(super) fn leave(&mut self, ticket: StepTicket) {
+        self.waiting.retain(|waiting| waiting.ticket != ticket);
+    }
+
+    /// Takes a client out that will not go on: it is killed, or leaves. What it waits for never comes.
+    pub(super) fn forget(&mut self, client: ClientId) {
+        self.waiting.retain(|waiting| waiting.client != client);
+    }
+
+    /// Who has waited longest of those whose process runs, and what it would do.
+    pub(super) fn next(&self, runs: impl Fn(ClientId) -> bool) -> Option<(ClientId, NextStep)> {
+        self.waiting.iter().find(|waiting| runs(waiting.client)).map(|waiting| (waiting.client, waiting.step))
+    }
+
+    /// Lets that one go on.
+    pub(super) fn step(&mut self, runs: impl Fn(ClientId) -> bool) {
+        while let Some(at) = self.waiting.iter().position(|waiting| runs(waiting.client)) {
+            let Some(next) = self.waiting.remove(at) else { return };
+            // One that has just given up does not use the step up.
+            if next.let_go.send(LetGo::Step).is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn held() -> StepQueue {
+        let mut queue = StepQueue::default();
+        queue.hold(true);
+        queue
+    }
+
+    fn enter(queue: &mut StepQueue, client: u32) -> (StepTicket, oneshot::Receiver<LetGo>) {
+        queue.enter(ClientId(client), NextStep::Release).expect("it is held")
+    }
+
+    #[test]
+    fn nobody_waits_where_nobody_is_held() {
+        let mut queue = StepQueue::default();
+        assert!(queue.enter(ClientId(1), NextStep::Ask).is_none());
+        queue.step(|_| true);
+        assert_eq!(queue.next(|_| true), None);
+    }
+
+    #[test]
+    fn each_step_lets_the_one_go_that_has_waited_longest_and_a_stopped_one_keeps_its_place() {
+        let mut queue = held();
+        let [(_, mut first), (_, mut second), (_, mut third)] = [1, 2, 3].map(|client| enter(&mut queue, client));
+        let runs = |client| client != ClientId(1);
+        assert_eq!(queue.next(runs), Some((ClientId(2), NextStep::Release)));
+        queue.step(runs);
+        assert_eq!(second.try_recv(), Ok(LetGo::Step));
+        assert!(first.try_recv().is_err() && third.try_recv().is_err());
+        queue.step(|_| true);
+        assert_eq!(first.try_recv(), Ok(LetGo::Step), "it goes on again, and is the first");
+        assert_eq!(queue.next(|_| true), Some((ClientId(3), NextStep::Release)));
+    }
+
+    #[test]
+    fn a_step_is_not_used_up_by_one_that_has_given_up_or_was_killed() {
+        let mut queue = held();
+        let (ticket, _first) = enter(&mut queue, 1);
+        drop(enter(&mut queue, 2));
+        let (_, mut killed) = enter(&mut queue, 3);
+        let (_, mut last) = enter(&mut queue, 4);
+        queue.leave(ticket);
+        queue.forget(ClientId(3));
+        queue.step(|_| true);
+        assert_eq!(last.try_recv(), Ok(LetGo::Step));
+        assert!(killed.try_recv().is_err());
+        queue.step(|_| true);
+    }
+
+    #[test]
+    fn all_go_on_when_they_are_held_no_longer() {
+        let mut queue = held();
+        let receivers = [1, 2].map(|client| enter(&mut queue, client).1);
+        queue.hold(false);
+        for mut receiver in receivers {
+            assert_eq!(receiver.try_recv(), Ok(LetGo::Unheld));
+        }
+        assert_eq!(queue.next(|_| true), None);
+    }
+}
