@@ -14,7 +14,7 @@ use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptio
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
 use super::verdict::Verdict;
 use crate::demo::{Namespace, Script};
-use crate::observe::ObserveOptions;
+use crate::observe::{MAX_BACKLOG, ObserveOptions};
 use crate::sandbox::{self, Sandbox, SandboxError};
 use crate::tui::app::Tour;
 use crate::tui::{self, TuiError, TuiOptions};
@@ -108,6 +108,6 @@ fn tui_options(
     root: ZnodePath,
     tour: Tour,
 ) -> TuiOptions {
-    let observe = ObserveOptions { connection, roots: vec![root], named: Vec::new() };
+    let observe = ObserveOptions { connection, roots: vec![root], named: Vec::new(), max_backlog: MAX_BACKLOG };
     TuiOptions { write: true, tour: Some(tour), ..settings.tui_options(observe, survey) }
 }

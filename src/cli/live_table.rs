@@ -9,12 +9,12 @@ use super::output;
 use super::resolved::ResolvedOptions;
 use crate::diagnose::{Diagnosis, Finding, FindingChanges};
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockTable};
+use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockName, LockTable, SampledCounts};
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use crate::znode::{SessionId, Timestamp};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 /// What a change of the table means.
 pub(super) enum TableEvent {
@@ -22,6 +22,8 @@ pub(super) enum TableEvent {
     Happening(Happening, Option<String>),
     /// What was there already when everything was read the first time.
     Initial(Initial),
+    /// A lock was counted, and the count is the first one or another than before.
+    Sampled(LockName, SampledCounts),
     /// A finding was raised, or cleared.
     Finding { finding: Finding, raised: bool, at: Timestamp },
 }
@@ -209,6 +211,7 @@ impl LiveTable {
                 self.answered = Instant::now();
             }
             let is_synced = change == Change::Synced;
+            let sampled = if let Change::Sampled { path, .. } = &change { Some(path.clone()) } else { None };
             let reason = self.note(&change);
             let happenings = self.table.apply(change, at);
             let is_initial = self.reports_initial && is_synced && self.synced.is_none();
@@ -222,8 +225,18 @@ impl LiveTable {
             if is_synced {
                 self.synced = Some(at);
             }
+            events.extend(sampled.into_iter().flat_map(|parent| self.samples_of(&parent)));
         }
         events
+    }
+
+    /// What was counted below this parent, where that is news.
+    fn samples_of(&self, parent: &ZnodePath) -> Vec<TableEvent> {
+        let locks = self.table.locks_queueing_at(parent);
+        let locks = locks.into_iter().filter_map(|id| self.table.lock(id));
+        let counted = locks.filter_map(|lock| Some((lock.lock_name(), self.table.sampled(lock)?)));
+        let news = counted.filter(|(_, counts)| counts.per_second.is_none_or(|rates| !rates.are_zero()));
+        news.map(|(lock, counts)| TableEvent::Sampled(lock, counts)).collect()
     }
 
     /// Remembers what the change says of the connection; answers why it was lost.

@@ -10,7 +10,7 @@ use super::auth::{AuthError, AuthSource};
 use super::options::{EnsembleOptions, Format, Merge, SharedOptions};
 use crate::admin::audit;
 use crate::diagnose::Thresholds;
-use crate::observe::ObserveOptions;
+use crate::observe::{MAX_BACKLOG, ObserveOptions};
 use crate::tui::{ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::{SurveyOptions, ViewBy};
@@ -169,7 +169,12 @@ impl ResolvedOptions {
 
     /// What the observer needs; reads the auth file.
     pub(super) fn observe_options(&self) -> Result<ObserveOptions, AuthError> {
-        Ok(ObserveOptions { connection: self.connect_options()?, roots: self.roots.clone(), named: self.locks.clone() })
+        Ok(ObserveOptions {
+            connection: self.connect_options()?,
+            roots: self.roots.clone(),
+            named: self.locks.clone(),
+            max_backlog: MAX_BACKLOG,
+        })
     }
 
     /// How to ask the servers about themselves; reads the auth file.

@@ -15,7 +15,7 @@ use super::output::{json, send};
 use super::resolved::ResolvedOptions;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use super::verdict::Verdict;
-use crate::report::{FindingLine, HappeningLine, InitialLine, lines};
+use crate::report::{FindingLine, HappeningLine, InitialLine, SampleLine, lines};
 use crate::time::until;
 
 /// Events of which the lines are written together.
@@ -95,6 +95,8 @@ fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
         }
         (TableEvent::Initial(initial), Format::Table) => initial.for_people(utc),
         (TableEvent::Initial(initial), Format::Json) => json(&InitialLine::from(initial))?,
+        (TableEvent::Sampled(lock, counts), Format::Table) => lines::sample(lock, *counts, utc),
+        (TableEvent::Sampled(lock, counts), Format::Json) => json(&SampleLine::new(lock, *counts))?,
         (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
         (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at))?,
     })

@@ -4,60 +4,20 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
-use tokio::time::{Instant, sleep, sleep_until};
-use zookeeper_client::{Client, Error, SessionState, StateWatcher, WatchedEvent};
+use tokio::time::{Instant, sleep_until};
+use zookeeper_client::{Client, Error, StateWatcher, WatchedEvent};
 
+use super::connection_end::{ConnectionEnd, end_of};
 use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox};
+use super::overload::{OverloadedConnection, Overloads};
 use super::schedule::{ReadRequest, ReadScheduler};
 use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
 use crate::queue::{Change, ConnectionState};
-use crate::time::Backoff;
 use crate::znode::SessionId;
-
-/// Reads asked for by events that may wait to be sent. With more, the server cannot keep up with the events, and a
-/// fresh start costs less.
-const MAX_QUEUED_READS: usize = 100_000;
-
-/// What is said when more happens than can be taken in.
-const OVERLOADED: &str = "events come faster than they can be taken in: what is shown is old until everything was read again; --root limits what \
-     is watched";
-
-/// More events than can be taken in within this time since the last time are one flood, and not two.
-const OVERLOADED_AGAIN: Duration = Duration::from_secs(60);
 
 /// Events that are handled before anything else gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
-
-/// How a connection ended.
-#[derive(Debug)]
-pub(super) enum ConnectionEnd {
-    /// The connection was cut.
-    Cut(String),
-    /// The session is over.
-    Over(SessionState),
-    /// The consumer has gone.
-    Gone,
-}
-
-impl From<Gone> for ConnectionEnd {
-    fn from(_: Gone) -> Self {
-        Self::Gone
-    }
-}
-
-impl From<Error> for ConnectionEnd {
-    fn from(error: Error) -> Self {
-        match error {
-            Error::SessionExpired | Error::SessionMoved => Self::Over(SessionState::Expired),
-            Error::AuthFailed => Self::Over(SessionState::AuthFailed),
-            Error::ClientClosed => Self::Over(SessionState::Closed),
-            Error::ConnectionLoss => Self::Cut("the connection to the server was cut".to_owned()),
-            Error::Throttled => Self::Cut("the server is overloaded and refuses to answer".to_owned()),
-            error => Self::Cut(format!("the server's answer was not expected ({error})")),
-        }
-    }
-}
 
 /// What is under way on one connection of a session: from when it is there until it is cut.
 ///
@@ -76,9 +36,7 @@ pub(super) struct ConnectionRun<'a> {
     began: Instant,
     /// When reads that wait may be sent; `None` while nothing waits for that.
     wakes_at: Option<Duration>,
-    /// When more happened than could be taken in, the last time.
-    overloaded_at: Option<Duration>,
-    overload_backoff: Backoff,
+    overloads: Overloads,
 }
 
 impl<'a> ConnectionRun<'a> {
@@ -128,8 +86,7 @@ impl<'a> ConnectionRun<'a> {
             reads,
             began: Instant::now(),
             wakes_at: None,
-            overloaded_at: None,
-            overload_backoff: Backoff::new(Duration::from_secs(1), Duration::from_secs(20)),
+            overloads: Overloads::default(),
         }))
     }
 
@@ -154,7 +111,7 @@ impl<'a> ConnectionRun<'a> {
     /// and events before answers: see [`Follower`].
     async fn step(&mut self) -> Result<(), ConnectionEnd> {
         self.issue();
-        if self.outbox.is_overflown() || self.follower.waiting_for_events() > MAX_QUEUED_READS {
+        if self.outbox.is_overflown() || self.follower.waiting_for_events() > self.outbox.max_held() {
             return self.start_over().await;
         }
         let wakes_at = self.began + self.wakes_at.unwrap_or_default();
@@ -256,49 +213,24 @@ impl<'a> ConnectionRun<'a> {
         Ok(())
     }
 
-    /// More happens than can be taken in: says so, drops all reads, waits until the consumer has caught up, and reads everything again.
-    /// The recursive watches stay, and their events are thrown away meanwhile. When that comes again and again, the pauses
-    /// before the next reading grow.
+    /// More happens than can be taken in: what is under way is dropped, and everything is read again, after a pause when that comes
+    /// again and again. The recursive watches stay, and their events are thrown away meanwhile.
     async fn start_over(&mut self) -> Result<(), ConnectionEnd> {
-        let now = self.began.elapsed();
-        let again = self.overloaded_at.replace(now).is_some_and(|before| now < before + OVERLOADED_AGAIN);
-        if !again {
-            self.overload_backoff.reset();
-        }
-        let pause = if again { self.overload_backoff.next_pause() } else { Duration::ZERO };
-        self.outbox.push(Change::Connection(ConnectionState::Overloaded { reason: OVERLOADED.to_owned() }));
-        tracing::info!(?pause, "more events than can be taken in: everything is read again");
         self.reads.clear();
         self.scheduler.begin();
         self.armed.clear();
-        {
-            let outbox = &mut *self.outbox;
-            let mut caught_up = std::pin::pin!(async move {
-                outbox.caught_up().await?;
-                sleep(pause).await;
-                Ok::<(), Gone>(())
-            });
-            loop {
-                tokio::select! {
-                    biased;
-                    caught_up = &mut caught_up => break caught_up?,
-                    event = self.watchers.next() => {
-                        if let Some(WatchDelivery::Session(state)) = wire::read_event(&event) {
-                            return Err(end_of(state));
-                        }
-                    }
-                    state = self.states.changed() => return Err(end_of(state)),
-                }
-            }
-        }
-        self.outbox.start_over();
+        let pause = self.overloads.next_pause(self.began.elapsed());
+        let connection = OverloadedConnection {
+            client: self.client,
+            follower: self.follower,
+            scheduler: self.scheduler,
+            outbox: self.outbox,
+            states: &mut self.states,
+            watchers: &mut self.watchers,
+        };
+        self.overloads.sit_out(pause, connection).await?;
         self.report_connected();
         self.follower.begin(self.watching);
         Ok(())
     }
-}
-
-/// What a new state of the session means while a connection lasts: even a connection is the end of it, since it is another one.
-fn end_of(state: SessionState) -> ConnectionEnd {
-    if state.is_terminated() { ConnectionEnd::Over(state) } else { Error::ConnectionLoss.into() }
 }

@@ -2,9 +2,9 @@
 //! after every cut. Its output is a stream of [`Change`]s.
 //!
 //! What is read and reported is decided in `follow`, which knows no client, and which reads go into one request, and when, in
-//! `schedule`. `run` keeps a session open, `connection_run` feeds the
-//! follower as long as one connection of it lasts, `wire` puts reads into requests, and `outbox` holds what the
-//! consumer has not taken yet.
+//! `schedule`. `run` keeps a session open, `connection_run` feeds the follower as long as one connection of it lasts, `wire` puts
+//! reads into requests, and `outbox` holds what the consumer has not taken yet. What is done when more happens than can be taken in
+//! stands in `overload`, and which lock parents are read meanwhile in `sample`.
 //!
 //! Costs to the ensemble: one session; one recursive watch a root; at the start and after each reconnect one read for each node
 //! that may have children and one for each contender, up to 60 operations in a request, whose replies are not to weigh more than
@@ -15,12 +15,16 @@
 //! may have children, and one listing for each change of one; and two requests more for each connection.
 //!
 //! Architecture invariant: nothing here grows without a bound while the consumer is slow. What it cannot hold it drops, says so
-//! ([`ConnectionState::Overloaded`](crate::queue::ConnectionState::Overloaded)), and reads everything again.
+//! ([`ConnectionState::Overloaded`](crate::queue::ConnectionState::Overloaded)), and reads everything again. When that comes again and
+//! again, it pauses before, and meanwhile counts: once a second it reads up to 3,000 lock parents ([`Change::Sampled`]).
 
+mod connection_end;
 mod connection_run;
 mod follow;
 mod outbox;
+mod overload;
 mod run;
+mod sample;
 mod schedule;
 mod wire;
 
@@ -38,6 +42,9 @@ use crate::znode::{Timestamp, ZnodePath};
 /// How long [`Observer::stop`] waits for the end of the session.
 const STOP_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How many changes and reads may wait when nothing else is said: with more, reading everything again costs less.
+pub const MAX_BACKLOG: usize = 100_000;
+
 /// What to observe.
 #[derive(Clone, Debug)]
 pub struct ObserveOptions {
@@ -47,6 +54,9 @@ pub struct ObserveOptions {
     pub roots: Vec<ZnodePath>,
     /// Nodes that are single-node locks though their names do not show it.
     pub named: Vec<ZnodePath>,
+    /// How many changes may wait to be taken, and how many reads to be sent, before it is said that there are too many
+    /// ([`ConnectionState::Overloaded`](crate::queue::ConnectionState::Overloaded)); usually [`MAX_BACKLOG`].
+    pub max_backlog: usize,
 }
 
 /// After which errors the observer tries again as long as it has had no session.

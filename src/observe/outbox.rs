@@ -16,9 +16,6 @@ const MAX_BATCH: usize = 1024;
 /// Batches that may lie in the channel.
 const MAX_QUEUED_BATCHES: usize = 4;
 
-/// Changes that are held for a slow consumer before they are dropped for a fresh start.
-const MAX_HELD_CHANGES: usize = 100_000;
-
 /// With more changes than this held, no new reads are issued: their answers would only add to them.
 const MAX_HELD_TO_READ_MORE: usize = 16 * MAX_BATCH;
 
@@ -36,12 +33,14 @@ pub(super) struct Gone;
 pub(super) struct Outbox {
     sender: mpsc::Sender<Vec<Observed>>,
     held: VecDeque<Observed>,
+    /// Changes that are held for a slow consumer before they are dropped for a fresh start.
+    max_held: usize,
     overflown: bool,
 }
 
 impl Outbox {
-    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>) -> Self {
-        Self { sender, held: VecDeque::new(), overflown: false }
+    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize) -> Self {
+        Self { sender, held: VecDeque::new(), max_held, overflown: false }
     }
 
     /// Takes a change. When there are too many, all but those of the connection are dropped, and so are the following ones until
@@ -51,7 +50,7 @@ impl Outbox {
         if self.overflown && !is_connection(&change) {
             return;
         }
-        if self.held.len() >= MAX_HELD_CHANGES {
+        if self.held.len() >= self.max_held {
             self.overflown = true;
             self.held.retain(|observed| is_connection(&observed.change));
             if !is_connection(&change) {
@@ -59,6 +58,11 @@ impl Outbox {
             }
         }
         self.held.push_back(Observed { at: now(), change });
+    }
+
+    /// How many changes may be held.
+    pub(super) fn max_held(&self) -> usize {
+        self.max_held
     }
 
     /// Whether changes were dropped, so that only a fresh start brings the truth.
@@ -132,9 +136,9 @@ mod tests {
     #[tokio::test]
     async fn a_slow_consumer_costs_a_bounded_memory_and_gets_a_fresh_start() {
         let (sender, mut receiver) = channel();
-        let mut outbox = Outbox::new(sender);
+        let mut outbox = Outbox::new(sender, 1_000);
         outbox.push(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
-        for _ in 0..MAX_HELD_CHANGES + 10 {
+        for _ in 0..1_010 {
             outbox.push(deleted());
         }
         assert!(outbox.is_overflown() && !outbox.has_room());

@@ -6,7 +6,8 @@ use tokio::sync::mpsc;
 use tokio::time::sleep;
 use zookeeper_client::{Client, Error, SessionState};
 
-use super::connection_run::{ConnectionEnd, ConnectionRun};
+use super::connection_end::ConnectionEnd;
+use super::connection_run::ConnectionRun;
 use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox};
 use super::schedule::ReadScheduler;
@@ -59,7 +60,7 @@ impl ObserverTask {
         Self {
             connection: options.connection,
             follower: Follower::new(&roots, &options.named),
-            outbox: Outbox::new(sender),
+            outbox: Outbox::new(sender, options.max_backlog),
             client: None,
             retry,
         }

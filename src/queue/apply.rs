@@ -31,6 +31,7 @@ impl LockTable {
             Change::Listed { path, stat } => self.listed(&path, &stat, now, &mut out),
             Change::Appeared { path } => self.appeared(&path, now, &mut out),
             Change::Deleted { path, .. } => self.deleted(&path, now, &mut out),
+            Change::Sampled { path, stat } => self.sampled_parent(path, &stat, now),
             Change::Surveyed { view } => self.surveyed(view),
             Change::Unreadable { path, why } => {
                 self.lease_unreadable(&path, now, &mut out);
@@ -72,6 +73,9 @@ impl LockTable {
             self.cut_reported = true;
         } else if is_connected && std::mem::take(&mut self.cut_reported) {
             out.push(Happening::of_connection(LockEvent::Reconnected, now));
+        }
+        if !is_connected {
+            self.samples.clear();
         }
         self.connection = state;
     }

@@ -45,6 +45,14 @@ pub enum Change {
         /// The transaction that deleted it, where the server reports it (ZooKeeper 3.9 and later).
         zxid: Option<Zxid>,
     },
+    /// While events come faster than they can be taken in ([`ConnectionState::Overloaded`]), a lock parent was read: it says how many
+    /// children it has, and how many were created and deleted, and not which.
+    Sampled {
+        /// Its path.
+        path: ZnodePath,
+        /// Its stat at that time.
+        stat: ZnodeStat,
+    },
     /// The servers answered what was asked about themselves: their connections, sessions and watches.
     Surveyed {
         /// Their answers, put together.

@@ -11,6 +11,7 @@ use super::deleted::DeletedNodes;
 use super::handover::Handover;
 use super::hold::ChildChanges;
 use super::lock_name::LockKey;
+use super::samples::Samples;
 use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, Recipe};
@@ -51,6 +52,7 @@ pub struct LockTable {
     pub(super) unread_given: i64,
     /// Whether something could not be read since the last reading of everything began.
     pub(super) refused: bool,
+    pub(super) samples: Samples,
 }
 
 /// A node that has contenders among its children, or had, or may have.
@@ -117,6 +119,7 @@ impl LockTable {
             deleted_nodes: DeletedNodes::default(),
             unread_given: 0,
             refused: false,
+            samples: Samples::default(),
         }
     }
 

@@ -5,6 +5,7 @@ use serde::ser::{Serialize, Serializer};
 use super::contender::ContenderFacts;
 use super::finding::FindingFacts;
 use super::rfc3339;
+use super::sample::SampleFacts;
 use crate::diagnose::{Diagnosis, TableAt};
 use crate::queue::{LockQueue, WatchEvents};
 use crate::recipe::{LockKind, Recipe};
@@ -41,6 +42,8 @@ struct Fields<'a> {
     next_sequence: Option<i64>,
     /// The earliest time since which it is proven that nobody was given it and nobody gave it back; by the servers' clock.
     no_handover_since: Option<String>,
+    /// Counts while events come faster than they can be taken in, and the contenders are those of before.
+    sampled: Option<SampleFacts>,
     contenders: Contenders<'a>,
     watch_cost: Option<WatchCost>,
     findings: Findings<'a>,
@@ -70,6 +73,7 @@ impl Serialize for LockFacts<'_> {
                 .filter(|table| table.is_live())
                 .and_then(|table| table.no_handover_since(self.lock))
                 .and_then(rfc3339),
+            sampled: self.table_at.table().sampled(self.lock).map(SampleFacts::from),
             contenders: Contenders(*self),
             watch_cost: self.lock.watch_cost().map(WatchCost::from),
             findings: Findings(*self),

@@ -173,7 +173,7 @@ mod tests {
             },
             "locks": [{
                 "path": "/locks/a", "name": null, "recipe": "textbook-queue", "kind": "exclusive", "next_sequence": 2,
-                "no_handover_since": "2024-05-01T14:39:37.250Z",
+                "no_handover_since": "2024-05-01T14:39:37.250Z", "sampled": null,
                 "contenders": [contender(0, 10, "0xffffffffffffffff"), waiter],
                 "watch_cost": { "herd_per_release": 1, "chain_per_release": 1 },
                 "findings": [],
@@ -233,6 +233,18 @@ mod tests {
         let lock = &reported(&table)["locks"][0];
         assert_eq!(lock["contenders"][0]["state"], "unknown");
         assert!(lock["contenders"][0]["held_at_least_ms"].is_null() && lock["no_handover_since"].is_null());
+    }
+
+    #[test]
+    fn while_there_are_too_many_events_a_lock_has_counts_that_say_that_they_are_samples() {
+        let mut table = table(vec![node("/a/lock-0000000000", 10, Some(7), b""), parent("/a", 1)]);
+        table.apply(Change::Connection(ConnectionState::Overloaded { reason: "too much".to_owned() }), NOW);
+        let sample = ZnodeStat { cversion: 250, num_children: 50, ..stat(1, None, 0) };
+        table.apply(Change::Sampled { path: path("/a"), stat: sample }, NOW);
+        let lock = &reported(&table)["locks"][0];
+        assert_eq!(lock["contenders"][0]["state"], "unknown", "it is the one of before");
+        assert_eq!((&lock["sampled"]["children"], &lock["sampled"]["created"]), (&50.into(), &0.into()));
+        assert_eq!(lock["sampled"]["at"], "2024-05-01T14:41:07.250Z");
     }
 
     #[test]

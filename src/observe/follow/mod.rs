@@ -159,6 +159,11 @@ impl Follower {
         &self.roots
     }
 
+    /// The lock parents and roots that exist, as far as that is known, in any order.
+    pub(super) fn parents(&self) -> impl Iterator<Item = &ZnodePath> {
+        self.parents.keys()
+    }
+
     /// Whether the last walk is finished.
     pub(super) fn is_synced(&self) -> bool {
         self.walk > 0 && !self.walking

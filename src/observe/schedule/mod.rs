@@ -28,6 +28,7 @@ mod weight;
 #[cfg(test)]
 mod tests;
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use self::pace::ReadPace;
@@ -188,33 +189,44 @@ impl ReadScheduler {
 
     /// `patient`: whether one that is not full waits while others are under way.
     fn next_together(&mut self, follower: &mut Follower, patient: bool) -> Option<ReadRequest> {
-        let room = MAX_WEIGHT_UNDER_WAY.saturating_sub(self.weight_under_way);
         let waits = patient && self.under_way >= ENOUGH_UNDER_WAY && !self.fills(follower);
         if waits || self.under_way >= MAX_REQUESTS_UNDER_WAY {
             return None;
         }
+        self.gather(|takes| follower.next_read(|read| takes(read)))
+    }
+
+    /// The next request for samples, which are sent one after the other while nothing else is read.
+    pub(super) fn next_sample(&mut self, waiting: &mut VecDeque<NodeRead>) -> Option<ReadRequest> {
+        self.gather(|takes| if takes(waiting.front()?) { waiting.pop_front() } else { None })
+    }
+
+    /// Makes a request of as many reads as fit into it; `next` gives the next one, if that is taken.
+    fn gather(&mut self, mut next: impl FnMut(&dyn Fn(&NodeRead) -> bool) -> Option<NodeRead>) -> Option<ReadRequest> {
+        let room = MAX_WEIGHT_UNDER_WAY.saturating_sub(self.weight_under_way);
         let bound = MAX_REQUEST_WEIGHT.min(room);
-        let (mut reads, mut operations, mut weight) = (Vec::new(), 0, 0);
+        let max_operations = if self.together { self.max_operations } else { 1 };
+        let mut request = ReadRequest { reads: Vec::new(), weight: 0 };
+        let mut operations = 0;
         loop {
-            let read = follower.next_read(|read| {
-                let (more, heavier) = (operations + operations_of(read), weight + self.expected.of(read));
-                if reads.is_empty() {
+            let read = next(&|read| {
+                let (more, heavier) = (operations + operations_of(read), request.weight + self.expected.of(read));
+                if request.reads.is_empty() {
                     // What is heavier than all that may be under way is read alone.
                     heavier <= room || self.under_way == 0
                 } else {
-                    !is_count(read) && more <= self.max_operations && heavier <= bound
+                    !is_count(read) && more <= max_operations && heavier <= bound
                 }
             });
             let Some(read) = read else { break };
             operations += operations_of(&read);
-            weight += self.expected.of(&read);
+            request.weight += self.expected.of(&read);
             let stands_alone = is_count(&read);
-            reads.push(read);
+            request.reads.push(read);
             if stands_alone {
                 break;
             }
         }
-        let request = ReadRequest { reads, weight };
         (!request.reads.is_empty()).then(|| {
             self.sent(&request);
             request

@@ -9,8 +9,11 @@ mod identity;
 mod lifecycle;
 mod property;
 mod returned;
+mod sampled;
 mod semaphore;
 mod shared;
 mod unread;
 
 use fixture::TableFixture;
+
+use super::SampledCounts;

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::shorten::{short_lock, short_name, short_sentence};
 use crate::diagnose::Finding;
-use crate::queue::{Happening, WatchEvents};
-use crate::report::FindingLine;
-use crate::text::human::{duration, exact_time};
+use crate::queue::{ChildRates, Happening, LockName, SampledCounts, WatchEvents};
+use crate::report::{FindingLine, SampleLine};
+use crate::text::human::{duration, exact_time, plural, rate};
 use crate::znode::{Timestamp, escaped};
 
 /// That a finding was raised or cleared, as a line with its end. Times are local ones unless `utc` is set.
@@ -17,6 +17,18 @@ pub fn finding(finding: &Finding, raised: bool, at: Timestamp, utc: bool) -> Str
     let (severity, code) = (finding.severity, finding.code);
     let why = if raised { short_sentence(&finding.summary) } else { String::new() };
     format!("{at} {event:<15}  {lock}  {severity} {code}  {why}").trim_end().to_owned() + "\n"
+}
+
+/// A lock's sample as a line with its end. Times are local ones unless `utc` is set.
+pub fn sample(lock: &LockName, counts: SampledCounts, utc: bool) -> String {
+    let (at, event) = (exact_time(counts.at, utc), SampleLine::EVENT);
+    let lock = short_lock(&lock.path, lock.name.as_deref());
+    let children = usize::try_from(counts.children).unwrap_or(usize::MAX);
+    let children = plural(children, "child", "children");
+    let rates = counts
+        .per_second
+        .map(|ChildRates { created, deleted }| format!("  created {}/s  deleted {}/s", rate(created), rate(deleted)));
+    format!("{at} {event:<12}  {lock}  {children}{}\n", rates.unwrap_or_default())
 }
 
 /// A happening as a line with its end; `reason` says why, where that is known. Times are local ones unless `utc` is set.
@@ -59,7 +71,7 @@ pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::queue::{ClientIdentity, ContenderId, LockEvent, LockId, LockName};
+    use crate::queue::{ClientIdentity, ContenderId, LockEvent, LockId};
     use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
     fn acquired() -> Happening {
@@ -83,6 +95,30 @@ mod tests {
             queue: 3,
             watch_events: WatchEvents { herd: 2, chain: 1 },
         }
+    }
+
+    #[test]
+    fn a_sample_is_a_line_of_counts() {
+        let lock = acquired().lock.expect("it is of a lock");
+        let first = SampledCounts {
+            at: acquired().at,
+            since: acquired().at,
+            children: 128,
+            created: 0,
+            deleted: 0,
+            per_second: None,
+        };
+        let second = SampledCounts {
+            children: 1,
+            created: 51,
+            deleted: 178,
+            per_second: Some(ChildRates { created: 51.4, deleted: 178.0 }),
+            ..first
+        };
+        insta::assert_snapshot!(sample(&lock, first, true) + &sample(&lock, second, true), @r"
+        14:41:07.250 sampled       /locks/bill\u{1b}ing db  128 children
+        14:41:07.250 sampled       /locks/bill\u{1b}ing db  1 child  created 51/s  deleted 178/s
+        ");
     }
 
     #[test]

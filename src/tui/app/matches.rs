@@ -139,6 +139,7 @@ impl From<&Change> for Changed {
             Change::Listed { .. }
             | Change::Unreadable { .. }
             | Change::Heard { .. }
+            | Change::Sampled { .. }
             | Change::Connection(_)
             | Change::Syncing => Self::Nothing,
         }

@@ -128,6 +128,9 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
     let signs = &theme.signs;
     let width = usize::from(column.width);
     let plain = view.data(theme.text);
+    if let Some(sampled) = sampled(view, lock, column) {
+        return sampled;
+    }
     let figure = |number: f64| Cell::new(rate(number), if number < 0.05 { theme.dim } else { plain });
     match column.key {
         // Before everything was read once, nobody can say who holds and who waits.
@@ -181,6 +184,18 @@ fn cell(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Cell {
         LockColumn::Chain => figure(lock.rates(now).chain),
         LockColumn::Finding => finding(view, lock, width),
     }
+}
+
+/// What is sampled while there are too many events, with a mark: how many contend, and how many leave in a second.
+fn sampled(view: View<'_>, lock: &LockQueue, column: Placed<LockColumn>) -> Option<Cell> {
+    let counts = view.app.world().table().sampled(lock)?;
+    let room = usize::from(column.width).saturating_sub(1);
+    let text = match column.key {
+        LockColumn::Waiting => count_within(usize::try_from(counts.children).unwrap_or(usize::MAX), room),
+        LockColumn::Acquisitions => rate(counts.per_second?.deleted),
+        _ => return None,
+    };
+    Some(Cell::new(format!("~{text}"), view.theme.unsure))
 }
 
 /// How long the first holder has held it, as far as that can be proven; `None` when nobody holds it.

@@ -210,7 +210,10 @@ fn title(view: View<'_>) -> ListTitle {
             Some(watchers) => format!("{} waiting or more", count(watchers.sessions.len())),
             None => "waiters not in the tree".to_owned(),
         },
-        _ => format!("{} waiting", count(lock.waiting())),
+        _ => match app.world().table().sampled(lock) {
+            Some(counts) => format!("~{} contenders", counts.children),
+            None => format!("{} waiting", count(lock.waiting())),
+        },
     };
     let mut right = format!("{waiting} {dot} {held}");
     if lock.kind() == LockKind::Semaphore {

@@ -22,7 +22,7 @@ use crate::tui::app::{App, Event, Settings};
 use crate::tui::testing::{self, NOW, app, at, connected, curator, gone, listed, live, path, press, seen};
 use crate::tui::theme::{Theme, ThemeName};
 use crate::tui::widget::write::record;
-use crate::znode::Timestamp;
+use crate::znode::{Timestamp, ZnodeStat};
 
 const SIZES: [(u16, u16); 4] = [(60, 18), (80, 24), (120, 35), (160, 45)];
 /// Those in which no sentence has to be scrolled.
@@ -115,6 +115,22 @@ fn link(change: ConnectionState) -> Event {
     at(second(4), vec![Change::Connection(change)])
 }
 
+/// More events than can be taken in, and two samples of two locks.
+fn overloaded(size: (u16, u16)) -> App {
+    let mut app = live(size);
+    let reason = "events come faster than they can be taken in: queues are shown as they were until everything is read again, \
+                  and counts with ~ are samples; --root limits what is watched";
+    app.update(link(ConnectionState::Overloaded { reason: reason.to_owned() }), second(4));
+    for (now, created) in [(5, 5_000), (6, 6_224)] {
+        let samples = [("/locks/billing", created), ("/locks/orders", 4_999)].map(|(lock, created)| {
+            let Change::Listed { path, stat } = listed(lock, created) else { panic!("it is a listing") };
+            Change::Sampled { path, stat: ZnodeStat { cversion: 2 * created - 130, num_children: 130, ..stat } }
+        });
+        app.update(at(second(now), samples.to_vec()), second(now));
+    }
+    app
+}
+
 #[test]
 fn locks_look() {
     show("locks", live);
@@ -173,6 +189,8 @@ fn trouble_with_the_connection_looks() {
         app.update(link(ConnectionState::Connecting { attempt: 4, reason, next_try: Some(second(7)) }), second(4));
         app
     });
+    show("too-many-events", overloaded);
+    show("too-many-events-queue", |size| after(overloaded(size), ":lock /locks/billing\n"));
     show("refused", |size| {
         let mut app = app(size);
         let reason = "The server refused the credentials: check the file given with --auth-file.".to_owned();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use lockscope::admin::{DeletePlan, Ending, NodeOutcome, Permission, Who, execute, find_guards};
 use lockscope::diagnose::TableAt;
 use lockscope::examine::{Examiner, survey};
-use lockscope::observe::ObserveOptions;
+use lockscope::observe::{MAX_BACKLOG, ObserveOptions};
 use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::zk::survey::SurveyOptions;
 use lockscope::zk::{ConnectOptions, stat_of};
@@ -60,7 +60,8 @@ async fn plan(client: &Client, at: &str, lock: &str, nodes: &[String]) -> Delete
 async fn carry_out(at: &str, plan: DeletePlan) -> Vec<NodeOutcome> {
     let (_folder, audit) = log();
     let (permission, who) = (Permission::of_subcommand(), Who::here("test"));
-    let observe = ObserveOptions { connection: connection(at), roots: Vec::new(), named: Vec::new() };
+    let observe =
+        ObserveOptions { connection: connection(at), roots: Vec::new(), named: Vec::new(), max_backlog: MAX_BACKLOG };
     let nodes: Vec<ZnodePath> = plan.nodes().iter().map(|node| node.path.clone()).collect();
     let mut examiner = Examiner::start(observe, SurveyOptions::new(connection(at)), &nodes);
     let session = zk::connect(at).await;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use futures::future::join_all;
-use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
 use lockscope::queue::{ContenderState, HoldBounds, LockTable};
 use lockscope::recipe::LockKind;
 use lockscope::zk::ConnectOptions;
@@ -176,7 +176,8 @@ async fn first_look(connect: &str) -> (LockTable, Timestamp) {
         auth: Vec::new(),
         tls: None,
     };
-    let mut observer = Observer::start(ObserveOptions { connection, roots: Vec::new(), named: Vec::new() });
+    let mut observer =
+        Observer::start(ObserveOptions { connection, roots: Vec::new(), named: Vec::new(), max_backlog: MAX_BACKLOG });
     let mut table = LockTable::new([]);
     let mut at = Timestamp::default();
     let reading = async {

@@ -2,7 +2,7 @@
 
 use lockscope::contend::{ContendError, Fleet, FleetOptions, compare};
 use lockscope::lock::Algorithm;
-use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
 use lockscope::queue::{Change, LockTable};
 use lockscope::zk::{ConnectOptions, TlsFiles};
 
@@ -39,8 +39,12 @@ async fn over_tls_and_below_a_chroot_the_figures_add_up_as_well() {
 async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
-    let mut observer =
-        Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
+    let mut observer = Observer::start(ObserveOptions {
+        connection: connection.clone(),
+        roots: Vec::new(),
+        named: Vec::new(),
+        max_backlog: MAX_BACKLOG,
+    });
     while !observer.next().await.expect("it runs").iter().any(|seen| seen.change == Change::Synced) {}
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/watched", 5, 20)).expect("a sound scenario");
@@ -53,8 +57,12 @@ async fn the_consoles_own_watch_is_taken_off_what_the_server_counts() {
 async fn the_locks_screen_and_the_clients_model_the_same_costs() {
     let server = Server::start();
     let connection = options(&server.connect_string()).connection;
-    let mut observer =
-        Observer::start(ObserveOptions { connection: connection.clone(), roots: Vec::new(), named: Vec::new() });
+    let mut observer = Observer::start(ObserveOptions {
+        connection: connection.clone(),
+        roots: Vec::new(),
+        named: Vec::new(),
+        max_backlog: MAX_BACKLOG,
+    });
     let options = FleetOptions { connection, own_watches: 1, asks_servers: true };
     let fleet = Fleet::start(options, scenario(Algorithm::Chain, "/modelled", 10, 30)).expect("a sound scenario");
     let mut fixture = FleetFixture { fleet };

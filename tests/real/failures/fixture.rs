@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use lockscope::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
-use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
 use lockscope::queue::{Change, LockTable};
 use lockscope::server_view::ServerView;
 use lockscope::zk::ConnectOptions;
@@ -69,7 +69,12 @@ impl ConsoleFixture {
             tls: None,
         };
         let connection_of_observer = connection(connect);
-        let observe = ObserveOptions { connection: connection_of_observer, roots: Vec::new(), named: Vec::new() };
+        let observe = ObserveOptions {
+            connection: connection_of_observer,
+            roots: Vec::new(),
+            named: Vec::new(),
+            max_backlog: MAX_BACKLOG,
+        };
         // A busy machine makes answers slow, and slow servers are asked so seldom that no test would wait for it.
         let longest_pause = Duration::from_secs(2);
         let survey = SurveyOptions {

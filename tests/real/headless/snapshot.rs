@@ -135,7 +135,7 @@ async fn a_mutex_of_curator_is_shown_field_by_field() {
         "locks": [{
             "path": "/locks/billing", "name": null, "recipe": "curator-mutex", "kind": "exclusive", "next_sequence": 3,
             "no_handover_since": time(nodes[&names[0]].stat.ctime),
-            "contenders": contenders, "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
+            "sampled": null, "contenders": contenders, "watch_cost": { "herd_per_release": 2, "chain_per_release": 1 }, "findings": [],
         }],
         "unreadable": [],
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use lockscope::observe::{ObserveOptions, Observer};
+use lockscope::observe::{MAX_BACKLOG, ObserveOptions, Observer};
 use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::zk::ConnectOptions;
 use lockscope::znode::{SessionId, ZnodePath};
@@ -45,7 +45,11 @@ impl ObserverFixture {
 
     pub fn with(connection: ConnectOptions, roots: &[&str]) -> Self {
         let roots = roots.iter().map(|root| path(root)).collect();
-        let observer = Observer::start(ObserveOptions { connection, roots, named: Vec::new() });
+        Self::of(ObserveOptions { connection, roots, named: Vec::new(), max_backlog: MAX_BACKLOG })
+    }
+
+    pub fn of(options: ObserveOptions) -> Self {
+        let observer = Observer::start(options);
         Self { observer, table: LockTable::new([]), counts: BTreeMap::new(), links: Vec::new() }
     }
 
@@ -90,6 +94,7 @@ impl ObserverFixture {
             Change::Deleted { .. } => "deleted",
             Change::Unreadable { .. } => "unreadable",
             Change::Heard { .. } => "heard",
+            Change::Sampled { .. } => "sampled",
             Change::Surveyed { .. } => "surveyed",
             Change::Syncing => "syncing",
             Change::Synced => "synced",

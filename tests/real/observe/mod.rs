@@ -8,3 +8,4 @@ mod cuts;
 pub mod fixture;
 mod idle;
 mod old_servers;
+mod overload;
