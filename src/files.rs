@@ -10,6 +10,8 @@
 //! the file at their end. A file that is written is never reached by a link as the last part of its path: somebody else could
 //! have put it there to have another file of ours written. Folders above it may be links.
 
+mod replacement;
+
 use std::fs::{DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -18,6 +20,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
+
+pub use replacement::{can_replace, replace};
 
 /// What depends on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -72,6 +72,7 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `text`, `znode` |
 | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `text`, `znode` |
 | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `text`, `znode` |
+| [`plot`] | Figures over the number of clients as a picture to keep: charts, a table and their conditions, as SVG and HTML. Pure. | `text`, `znode` |
 | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
 | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
 | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
@@ -111,6 +112,7 @@ snapshot, watch, check <-- report <-- queue, diagnose
 - What the sandbox answers to a request: `sandbox::machine`, one file a family; what is on the wire: `sandbox::wire`.
 - What the tour shows and says: `assets/demo.toml`.
 - A field of the JSON: [`report`]; names are added, never renamed.
+- How a plot file looks: [`plot`]; what it shows of a comparison: `cli::contend::plot_page`.
 
 `.github/CONTRIBUTING.md` has the steps.
 
@@ -169,6 +171,8 @@ pub mod files;
 pub mod lock;
 #[cfg(feature = "console")]
 pub mod observe;
+#[cfg(feature = "console")]
+pub mod plot;
 #[cfg(feature = "console")]
 pub mod queue;
 pub mod recipe;

@@ -86,6 +86,13 @@ fn a_usage_error_is_one_sentence_and_exit_code_2() {
         (&["contend", "--path", "/a", "--leases", "2"], "semaphore"),
         (&["contend", "--path", "/a", "--for", "1s", "--link-delay", "9s"], "--link-delay"),
         (&["compare", "--clients", "5,many"], "1 to 5000"),
+        (&["compare", "--plot", "plot.png"], "ends in .svg or in .html"),
+        (&["compare", "--plot", "plot"], "ends in .svg or in .html"),
+        (
+            &["compare", "--plot", "/nonexistent/plot.svg"],
+            "cannot write the plot to /nonexistent/plot.svg: No such file",
+        ),
+        (&["compare", "--plot", "/nonexistent/.svg"], "ends in .svg or in .html"),
         (&["snapshot", "--tls-cert", "x", "--tls-ca", "y"], "--tls-key"),
         (&["frobnicate"], "frobnicate"),
     ] {

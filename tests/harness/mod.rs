@@ -3,6 +3,7 @@
 //! Everything here ends with the value that stands for it, also when a test panics or its process is killed.
 //! What the tests need beyond Rust is installed by `tests/run`.
 
+pub mod browser;
 pub mod certificates;
 pub mod contend;
 pub mod ensemble;

@@ -4,15 +4,20 @@
 //! gone. Nothing is printed before that.
 
 mod figures;
+mod model;
 mod options;
-mod plot;
+mod plot_file;
+mod plot_page;
+mod plot_values;
 mod progress;
+mod run_conditions;
 pub(super) mod scenario;
 mod server_timeout;
 mod side_by_side;
 mod stop;
 #[cfg(test)]
 mod testing;
+mod text_plot;
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -23,7 +28,10 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use options::{CompareOptions, ContendOptions};
+use plot_file::PlotFile;
+use plot_page::plot_page;
 use progress::ProgressLine;
+use run_conditions::{RunConditions, server_versions};
 use server_timeout::ServerTimeout;
 
 use super::options::Format;
@@ -31,7 +39,7 @@ use super::output::{json, reader_left, send};
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use crate::contend::{self, ComparedFleets, Comparison, Fleet, FleetOptions, FleetOutcome, Progress, Scenario};
-use crate::time::until;
+use crate::time::{now, until};
 use crate::zk::survey::ViewBy;
 
 /// Lets one fleet contend and prints what it came to.
@@ -60,15 +68,23 @@ pub(super) async fn compare(
     options: &CompareOptions,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<Verdict> {
-    let scenario = options.scenario(settings.session_timeout)?;
+    let (scenario, sizes) = (options.scenario(settings.session_timeout)?, options.sizes());
     let fleet = fleet_options(settings)?;
+    options.plot.iter().try_for_each(PlotFile::check)?;
     stop::on_signal(async |stop: CancellationToken| {
-        let comparison = play_all(settings, &fleet, &scenario, &options.sizes(), stop::requested(&stop)).await?;
+        let started = now();
+        let comparison = play_all(settings, &fleet, &scenario, &sizes, stop::requested(&stop)).await?;
         let text = match settings.format {
             Format::Json => json(&comparison)?,
             Format::Table => side_by_side::table(&comparison, settings.ascii),
         };
         print(&text, out).await?;
+        if !options.plot.is_empty() {
+            let (versions, utc) = (server_versions(&fleet).await, settings.utc);
+            let (scenario, sizes) = (scenario.clone(), sizes.clone());
+            let page = plot_page(&comparison, &RunConditions { started, utc, versions, scenario, sizes });
+            options.plot.iter().try_for_each(|file| file.write(&page))?;
+        }
         let pairs = comparison.runs.iter().flat_map(ComparedFleets::outcomes);
         verdict(pairs.chain(&comparison.unpaired))
     })

@@ -8,6 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::super::duration;
 use super::super::options::{DisplayOptions, EnsembleOptions, OutputOptions, SharedOptions};
+use super::plot_file::PlotFile;
 use crate::contend::MAX_CLIENTS;
 use crate::lock::{Access, Algorithm, Naming};
 use crate::znode::ZnodePath;
@@ -66,7 +67,11 @@ pub(in crate::cli) struct CompareOptions {
     pub rounds: Option<u32>,
     #[command(flatten)]
     pub run: RunOptions,
-    /// Draw the plot with ASCII characters only
+    /// Also write the figures as charts to a file that ends in .svg or .html, which is replaced if it is there; may be given more
+    /// than once
+    #[arg(long, help_heading = "Output", value_name = "FILE", value_parser = PlotFile::parser())]
+    pub plot: Vec<PlotFile>,
+    /// Draw the printed charts with ASCII characters only
     #[arg(long, help_heading = "Output", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
 }

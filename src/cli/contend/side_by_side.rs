@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::figures::{UNKNOWN, clients, left_behind, per, troubles};
-use super::plot::{Point, legend, plot};
+use super::text_plot::{Point, legend, plot};
 use crate::contend::{ComparedFleets, Comparison, FleetOutcome};
 use crate::text::Charset;
 use crate::text::human::{plural, rate, ratio};
@@ -146,7 +146,7 @@ fn cells(run: &ComparedFleets) -> Vec<String> {
 }
 
 /// A line for each fleet that did not run as it should.
-fn problems(runs: &[ComparedFleets]) -> Vec<String> {
+pub(super) fn problems(runs: &[ComparedFleets]) -> Vec<String> {
     let mut lines = Vec::new();
     for outcome in runs.iter().flat_map(ComparedFleets::outcomes) {
         let who = format!("{} of {}", outcome.recipe, clients(outcome.clients));
@@ -167,7 +167,7 @@ fn problems(runs: &[ComparedFleets]) -> Vec<String> {
 }
 
 /// From which number of clients on a herd costs more than it is worth, in a sentence.
-fn conclusion(comparison: &Comparison) -> String {
+pub(super) fn conclusion(comparison: &Comparison) -> String {
     let Some(largest) = comparison.runs.iter().max_by_key(|run| run.clients) else {
         return "The run ended before a herd and a chain of one size had contended: there is nothing to compare."
             .to_owned();
@@ -190,29 +190,8 @@ fn conclusion(comparison: &Comparison) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::testing::outcome;
+    use super::super::testing::comparison;
     use super::*;
-
-    fn run(clients: u32) -> ComparedFleets {
-        let (herd, chain) = (outcome("herd", clients), outcome("chain", clients));
-        let chain_ahead = Some(outcome("chain-ahead", clients));
-        ComparedFleets {
-            clients,
-            throughput_ratio: Some(chain.acquisitions_per_second / herd.acquisitions_per_second),
-            watch_event_ratio: Some(herd.watch_events.per_acquisition / chain.watch_events.per_acquisition),
-            look_ahead_ratio: chain_ahead
-                .as_ref()
-                .map(|ahead: &FleetOutcome| ahead.acquisitions_per_second / chain.acquisitions_per_second),
-            herd,
-            chain,
-            chain_ahead,
-        }
-    }
-
-    fn comparison(sizes: &[u32], herd_costs_more_from: Option<u32>) -> Comparison {
-        let runs = sizes.iter().copied().map(run).collect();
-        Comparison { schema: 1, runs, unpaired: None, herd_costs_more_from, interrupted: false }
-    }
 
     #[test]
     fn each_size_is_a_line_with_herd_and_chain_side_by_side() {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::contend::{
-    FleetOutcome, FleetStatus, FleetTotals, LinkBytes, Quantiles, RequestCount, ResourceStatus, Scenario, ServerEvents,
-    WatchEventCounts,
+    ComparedFleets, Comparison, FleetOutcome, FleetStatus, FleetTotals, LinkBytes, Quantiles, RequestCount,
+    ResourceStatus, Scenario, ServerEvents, WatchEventCounts,
 };
 use crate::lock::Algorithm;
 use crate::znode::ZnodePath;
@@ -81,4 +81,27 @@ pub(super) fn status(connected: u32, elapsed: Duration) -> FleetStatus {
         trace_missed: 0,
         resource: ResourceStatus::default(),
     }
+}
+
+/// What a herd, a chain and a look-ahead chain of this size came to.
+fn run(clients: u32) -> ComparedFleets {
+    let (herd, chain) = (outcome("herd", clients), outcome("chain", clients));
+    let chain_ahead = Some(outcome("chain-ahead", clients));
+    ComparedFleets {
+        clients,
+        throughput_ratio: Some(chain.acquisitions_per_second / herd.acquisitions_per_second),
+        watch_event_ratio: Some(herd.watch_events.per_acquisition / chain.watch_events.per_acquisition),
+        look_ahead_ratio: chain_ahead
+            .as_ref()
+            .map(|ahead: &FleetOutcome| ahead.acquisitions_per_second / chain.acquisitions_per_second),
+        herd,
+        chain,
+        chain_ahead,
+    }
+}
+
+/// A comparison of these sizes.
+pub(super) fn comparison(sizes: &[u32], herd_costs_more_from: Option<u32>) -> Comparison {
+    let runs = sizes.iter().copied().map(run).collect();
+    Comparison { schema: 1, runs, unpaired: None, herd_costs_more_from, interrupted: false }
 }

@@ -56,7 +56,7 @@ async fn is_clean(connect: &str) {
 }
 
 /// Waits until contenders stand in the queue, and so many have been there that some must have held the lock.
-async fn is_contended(connect: &str, path: &str) {
+pub(super) async fn is_contended(connect: &str, path: &str) {
     let client = zk::connect(connect).await;
     let has_moved_on = |children: &[String]| {
         children.iter().filter_map(|child| Sequence::split(child)).any(|(_, Sequence(number))| number > 30)

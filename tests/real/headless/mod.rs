@@ -5,6 +5,7 @@ mod check;
 mod contend;
 mod hostile;
 mod login;
+mod plot;
 pub mod program;
 mod semaphores;
 mod server_view;
