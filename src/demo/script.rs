@@ -153,6 +153,14 @@ pub struct Step {
     pub lock: Option<String>,
     /// Only rows with this text show, so that what the step is about does not scroll away.
     pub filter: Option<String>,
+    /// Whether Contend shows the picture there; `None` leaves it as it is.
+    pub picture: Option<bool>,
+    /// Whether that is large, for a projector.
+    #[serde(default)]
+    pub large: bool,
+    /// How fast the test clients go from this step on: `full`, or the time from one step to the next (2s, 1s, 500ms, 250ms, 100ms).
+    /// Without it as before.
+    pub speed: Option<String>,
     /// What is done when the step begins.
     pub action: Option<SceneAction>,
     /// How long it lasts when the tour plays by itself.

@@ -110,6 +110,20 @@ pub const GROUPS: &[HelpGroup] = &[
         ],
     },
     HelpGroup {
+        title: "Who wakes whom",
+        commands: &[
+            entry(Command::Picture, "picture", &[Key::Char('w')], "Who wakes whom as a picture, or the list")
+                .hint("picture"),
+            entry(Command::Slower, "slower", &[Key::Char(',')], "Test clients go slower: step by step").hint("slower"),
+            entry(Command::Faster, "faster", &[Key::Char('.')], "Test clients go faster, up to full speed")
+                .hint("faster"),
+            entry(Command::StopOrGo, "stop-or-go", &[Key::Char(' '), Key::Char('s')], "Test clients stop, or go on")
+                .hint("stop"),
+            entry(Command::PlayStep, "step", &[Key::Right], "One step (l goes to the other side)").hint("step"),
+            entry(Command::Large, "large", &[Key::Char('L')], "The picture large, for a projector"),
+        ],
+    },
+    HelpGroup {
         title: "Test clients",
         commands: &[
             entry(Command::Start, "start", &[Key::Char('c')], "A herd beside a chain; Queue: join it")

@@ -10,6 +10,7 @@
 //! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
 //! - `lock_history`: what happened to each lock, within bounds; pure.
 //! - `page`: what text pages say, as data; pure.
+//! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
 //! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`: the loop and what it touches.
@@ -32,6 +33,7 @@ mod keymap;
 mod lock_history;
 mod node_reader;
 mod page;
+mod picture;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]

@@ -80,6 +80,7 @@ enum Turn {
     Done(Event),
     Note(&'static str),
     Tick,
+    Due,
     Frame,
     Slice,
     Changes(Option<Vec<Observed>>),
@@ -188,6 +189,7 @@ where
     {
         let frame = self.frames.due(Instant::now());
         let tick = self.app.ticks().then_some(self.ticked + TICK_INTERVAL);
+        let due = self.app.next_due().map(|due| Instant::now() + due.since(now()).min(TICK_INTERVAL));
         let idle = self.waiting.len() == 0;
         tokio::select! {
             biased;
@@ -195,6 +197,7 @@ where
             event = input.next() => Turn::Input(event),
             Some(Ok(event)) = self.tasks.join_next() => Turn::Done(event),
             () = until(tick) => Turn::Tick,
+            () = until(due) => Turn::Due,
             event = fleets.next() => Turn::Done(event),
             note = until_unverified_login(), if !self.noted => Turn::Note(note),
             () = until(frame) => Turn::Frame,
@@ -228,6 +231,7 @@ where
                 self.ticked = Instant::now();
                 Event::Tick
             }
+            Turn::Due => Event::Due,
             Turn::Frame => {
                 let (app, theme) = (&self.app, &self.theme);
                 self.terminal.draw(|frame| draw(frame, app, theme)).map_err(TuiError::terminal)?;

@@ -3,6 +3,7 @@
 pub mod deletions;
 pub mod fleets;
 pub mod servers;
+pub mod stepped;
 
 use super::app::{App, Event, Key, Settings, Update};
 use crate::observe::Observed;

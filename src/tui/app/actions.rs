@@ -29,7 +29,7 @@ impl App {
         if self.footer.prompt.is_some() && self.layout().is_some() {
             return self.type_key(key);
         }
-        match command(key, self.navigation.screen) {
+        match command(key, self.navigation.screen, self.tour.is_some()) {
             Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
             Some(command) => {
                 self.tour_yields();
@@ -55,6 +55,9 @@ impl App {
     /// Selects the row on that line; opens it when it is selected already.
     fn press(&mut self, line: u16) -> Update {
         let Some(layout) = self.layout() else { return Update::default() };
+        if self.shows_picture() {
+            return Update::default();
+        }
         let (first, height) = layout.rows();
         let Some(row) = line.checked_sub(first).map(usize::from).filter(|row| *row < height) else {
             return Update::default();
@@ -155,6 +158,12 @@ impl App {
             Command::Start => return self.start(argument),
             Command::Stop => return self.stop_fleets(),
             Command::Holder => self.select_holder(),
+            Command::Picture => self.turn_picture(),
+            Command::Large => self.turn_large(),
+            Command::Slower => return self.go_slower(),
+            Command::Faster => return self.go_faster(),
+            Command::StopOrGo => return self.stop_or_go_on(),
+            Command::PlayStep => return self.play_one_step(),
             Command::TourNext => return self.tour_next(),
             Command::TourBack => return self.tour_back(),
             Command::TourNextScene => return self.tour_next_scene(),

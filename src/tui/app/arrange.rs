@@ -31,12 +31,12 @@ impl App {
 
     fn wishes(&self) -> Wishes {
         let lines = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX);
-        let contend = self.screen() == Screen::Contend;
+        let figures = self.screen() == Screen::Contend && !self.shows_picture();
         Wishes {
             banner: lines(self.banner_lines().len()),
             caption: self.caption_height(),
-            fleets: contend,
-            overlaps: lines(self.overlap_lines().len()),
+            fleets: figures,
+            overlaps: if self.shows_picture() { 0 } else { lines(self.overlap_lines().len()) },
             rows: self.screen().list().map_or(0, |list| list.len(self)),
             side: self.side_wish(),
             side_fills: matches!(self.screen(), Screen::Timeline | Screen::History),

@@ -16,10 +16,13 @@ pub fn commands() -> impl Iterator<Item = &'static CommandEntry> {
     command_groups().flat_map(|(_, commands)| commands)
 }
 
-/// The command of a key on a screen.
-pub(super) fn command(key: Key, screen: Screen) -> Option<Command> {
-    let bound = commands().find(|entry| screen.has(entry.command) && entry.keys.contains(&key));
-    bound.map(|entry| entry.command).or((key == SPARE_KEY.0).then_some(SPARE_KEY.1))
+/// The command of a key on a screen: one that works only there comes before one that works everywhere.
+pub(super) fn command(key: Key, screen: Screen, in_tour: bool) -> Option<Command> {
+    let of_key = || commands().filter(|entry| screen.has(entry.command) && entry.keys.contains(&key));
+    let own = of_key().find(|entry| screen.entry().commands.contains(&entry.command));
+    let bound = own.or_else(|| of_key().next()).map(|entry| entry.command);
+    let bound = bound.filter(|bound| !(in_tour && key == SPARE_KEY.0 && bound.yields_to_tour()));
+    bound.or((key == SPARE_KEY.0).then_some(SPARE_KEY.1))
 }
 
 /// The command of a key: on this screen, else on any other.
@@ -66,9 +69,10 @@ mod tests {
         for screen in SCREENS.iter().map(|entry| entry.screen) {
             let mut bound = Vec::new();
             for entry in commands().filter(|entry| screen.has(entry.command)) {
+                let is_own = screen.entry().commands.contains(&entry.command);
                 for key in entry.keys {
-                    assert!(!bound.contains(key), "{key:?} is bound twice on {screen:?}");
-                    bound.push(*key);
+                    assert!(!bound.contains(&(*key, is_own)), "{key:?} is bound twice on {screen:?}");
+                    bound.push((*key, is_own));
                 }
             }
         }
@@ -94,11 +98,21 @@ mod tests {
     #[test]
     fn help_and_quit_are_within_reach_everywhere() {
         for screen in SCREENS.iter().map(|entry| entry.screen) {
-            assert_eq!(command(Key::Char('?'), screen), Some(Command::Go(Screen::Help)));
-            assert_eq!(command(Key::Char('q'), screen), Some(Command::Quit));
-            assert_eq!(command(Key::Ctrl('c'), screen), Some(Command::Quit));
-            assert_eq!(command(Key::Esc, screen), Some(Command::Back));
+            assert_eq!(command(Key::Char('?'), screen, false), Some(Command::Go(Screen::Help)));
+            assert_eq!(command(Key::Char('q'), screen, false), Some(Command::Quit));
+            assert_eq!(command(Key::Ctrl('c'), screen, false), Some(Command::Quit));
+            assert_eq!(command(Key::Esc, screen, false), Some(Command::Back));
         }
+    }
+
+    #[test]
+    fn on_contend_space_stops_the_clients_and_during_the_tour_it_is_the_tours() {
+        assert_eq!(command(Key::Char(' '), Screen::Contend, false), Some(Command::StopOrGo));
+        assert_eq!(command(Key::Char(' '), Screen::Contend, true), Some(Command::TourNext));
+        assert_eq!(command(Key::Char('s'), Screen::Contend, true), Some(Command::StopOrGo));
+        assert_eq!(command(Key::Right, Screen::Contend, true), Some(Command::PlayStep));
+        assert_eq!(command(Key::Char('l'), Screen::Contend, false), Some(Command::Right));
+        assert_eq!(command(Key::Right, Screen::Queue, false), Some(Command::Right));
     }
 
     fn named_on_locks(name: &str) -> Result<&'static CommandEntry, NoSuchCommand> {

@@ -33,6 +33,8 @@ pub enum Event {
     /// The ensemble changed, or the way we look at it.
     Changes(Vec<Observed>),
     Tick,
+    /// The time came that [`App::next_due`](super::App::next_due) named.
+    Due,
     /// An [`Effect::Export`] was carried out: where the file is, or why there is none.
     ExportDone(Result<PathBuf, String>),
     /// Something that the user should know, said once.

@@ -50,7 +50,7 @@ pub use audit::AuditLog;
 pub use commands::{command_groups, commands};
 pub use comparison::{ComparedFleet, FleetComparison};
 pub use contend::{
-    CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, is_living,
+    CannotJoin, ClientsWanted, DEFAULT_CLIENTS, Destination, FleetSide, FleetView, Fleets, Phase, SlowMotion, is_living,
 };
 pub use cursor::{Cursor, Rows};
 pub use cursors::Cursors;
@@ -163,6 +163,7 @@ struct TestClients {
     fleets: Fleets,
     side: FleetSide,
     comparison: FleetComparison,
+    slow_motion: SlowMotion,
 }
 
 /// What is to be deleted, and what is being deleted.
@@ -260,6 +261,7 @@ impl App {
             }
             Event::Changes(changes) => self.changes(changes),
             Event::Tick => self.tick(),
+            Event::Due => self.due(),
             Event::ExportDone(done) => {
                 match done {
                     Ok(path) => self.show_notice(format!("Written to {}", path.display())),

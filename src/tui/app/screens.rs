@@ -152,6 +152,12 @@ pub static SCREENS: [ScreenEntry; 14] = [
             Command::Join,
             Command::Leave,
             Command::Holder,
+            Command::Picture,
+            Command::Large,
+            Command::Slower,
+            Command::Faster,
+            Command::StopOrGo,
+            Command::PlayStep,
         ],
     },
     ScreenEntry {

@@ -43,6 +43,15 @@ pub enum Command {
     Cut,
     Heal,
     Delay,
+    /// Shows the queue as a picture, or as a list.
+    Picture,
+    /// Draws the picture for those who sit far away.
+    Large,
+    Slower,
+    Faster,
+    StopOrGo,
+    /// Lets one client go on, on both sides.
+    PlayStep,
     TourNext,
     TourBack,
     TourNextScene,
@@ -70,7 +79,17 @@ impl Command {
                 | Self::Cut
                 | Self::Heal
                 | Self::Delay
-        )
+        ) || self.is_of_slow_motion()
+    }
+
+    /// Whether it says how fast test clients go.
+    pub fn is_of_slow_motion(self) -> bool {
+        matches!(self, Self::Slower | Self::Faster | Self::StopOrGo | Self::PlayStep)
+    }
+
+    /// Whether the tour's own key comes first where both have the same.
+    pub fn yields_to_tour(self) -> bool {
+        self == Self::StopOrGo
     }
 
     /// Whether it is of use only during the guided tour.

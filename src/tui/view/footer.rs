@@ -120,6 +120,8 @@ fn applies(view: View<'_>, entry: &CommandEntry) -> bool {
         Command::Delete | Command::Tag => app.settings().write,
         Command::Back => somewhere_to_go && !(app.screen() == Screen::Contend && app.has_fleets()),
         Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
+        Command::Picture if app.screen() == Screen::Contend => app.has_fleets(),
+        command if command.is_of_slow_motion() => app.has_fleets() && app.shows_picture(),
         Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
         Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
         Command::Export if app.screen() == Screen::Contend => !app.has_fleets() && app.fleets().each().next().is_some(),
@@ -139,6 +141,8 @@ fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
         Command::Pause if app.paused().is_some() => "go on",
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
+        Command::Picture if app.shows_picture() => "list",
+        Command::StopOrGo if app.slow_motion().is_stopped() => "go on",
         Command::NextPane => match app.next_pane() {
             Pane::List if app.screen() == Screen::Queue => "queue",
             Pane::List => "list",

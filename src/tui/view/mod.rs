@@ -14,6 +14,7 @@ mod history;
 mod list;
 mod locks;
 mod page;
+mod picture;
 mod queue;
 mod session_places;
 mod sessions;
@@ -75,7 +76,9 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
         Screen::Queue => list::draw(&Queue, view, main, buffer),
         Screen::Contend => {
             let fleets = place(layout.fleets);
-            if app.fleets().fleet(FleetSide::Left).is_some() {
+            if app.shows_picture() {
+                picture::draw_fleets(view, main, buffer);
+            } else if app.fleets().fleet(FleetSide::Left).is_some() {
                 contend::draw(view, fleets, buffer);
                 page::draw_lines(view, &app.overlap_lines(), Columns::SIGNS, place(layout.overlaps), buffer);
                 list::draw(&Clients, view, main, buffer);

@@ -4,6 +4,7 @@ mod comparison;
 mod contend;
 mod delete;
 mod frames;
+mod picture;
 mod servers;
 mod tour;
 

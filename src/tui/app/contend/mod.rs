@@ -3,6 +3,7 @@
 mod destination;
 mod orders;
 mod reports;
+mod slow_motion;
 mod start;
 
 use std::sync::Arc;
@@ -10,11 +11,13 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 pub use destination::{CannotJoin, Destination};
+pub use slow_motion::SlowMotion;
 pub use start::{ClientsWanted, DEFAULT_CLIENTS};
 
 use super::Rows;
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetOutcome, FleetRates, FleetStatus, Scenario};
-use crate::znode::{SessionId, Zxid};
+use crate::tui::picture::{TraceReplay, WakeCounts, WakeRates};
+use crate::znode::{SessionId, Timestamp, Zxid};
 
 /// Where a fleet stands on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -59,6 +62,8 @@ pub struct FleetView {
     living: usize,
     holder: Option<(ClientId, Zxid)>,
     sessions: FxHashSet<SessionId>,
+    replay: TraceReplay,
+    wake_rates: WakeRates,
 }
 
 impl FleetView {
@@ -72,6 +77,8 @@ impl FleetView {
             living,
             holder: None,
             sessions: FxHashSet::default(),
+            replay: TraceReplay::default(),
+            wake_rates: WakeRates::default(),
         }
     }
 
@@ -90,6 +97,15 @@ impl FleetView {
 
     pub fn rates(&self) -> &FleetRates {
         &self.rates
+    }
+
+    /// What is shown of its trace.
+    pub fn replay(&self) -> &TraceReplay {
+        &self.replay
+    }
+
+    pub fn wake_rates(&self) -> &WakeRates {
+        &self.wake_rates
     }
 
     /// How many of its clients live: none of a fleet that has ended.
@@ -130,8 +146,12 @@ impl FleetView {
         self.is_active() && self.sessions.contains(&session)
     }
 
-    fn take(&mut self, status: Arc<FleetStatus>) {
+    fn take(&mut self, status: Arc<FleetStatus>, now: Timestamp) {
         self.rates.take(&status);
+        let totals = &status.totals;
+        let counts = WakeCounts { woken: totals.events, in_vain: totals.woken_in_vain, requests: totals.requests };
+        self.wake_rates.take(status.age, counts);
+        self.replay.take(&status, now);
         self.living = status.clients.iter().filter(|client| is_living(client)).count();
         let tokens = status.clients.iter().filter_map(|client| Some((client.id, client.token?)));
         self.holder = tokens.max_by_key(|(_, token)| *token);

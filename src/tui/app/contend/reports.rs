@@ -10,10 +10,12 @@ impl App {
     pub(in crate::tui::app) fn fleet_reported(&mut self, side: FleetSide, status: Arc<FleetStatus>) -> Update {
         let before = self.test_clients.fleets.living();
         if let Some(fleet) = self.test_clients.fleets.fleet_mut(side).filter(|fleet| fleet.is_active()) {
-            fleet.take(status);
+            fleet.take(status, self.now);
         }
+        let mut effects: Vec<Effect> = self.correct_speed(side).into_iter().collect();
+        effects.extend(self.play_due_step());
         let shows = self.navigation.screen == Screen::Contend && self.paused.is_none();
-        Update { redraw: shows || self.test_clients.fleets.living() != before, effects: Vec::new() }
+        Update { redraw: shows || self.test_clients.fleets.living() != before, effects }
     }
 
     pub(in crate::tui::app) fn fleet_failed(&mut self, side: FleetSide, why: String) -> Update {

@@ -6,6 +6,7 @@ use super::Tour;
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand};
 use crate::demo::{SceneAction, SceneCommand, TourScreen};
 use crate::tui::app::{App, Cursor, Effect, FleetSide, FleetView, Fleets, Key, Screen, Update};
+use crate::tui::picture::Speed;
 
 /// How long a step waits until what it does can be done.
 const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
@@ -138,8 +139,22 @@ impl App {
         tour.look = Some(tour.step().screen);
         tour.act = tour.step().action;
         let act = tour.act.take_if(|act| !act.is_of_clients());
-        let effects = act.map(|act| Effect::DirectScene(SceneCommand::Act(act))).into_iter().collect();
+        let mut effects: Vec<Effect> = act.map(|act| Effect::DirectScene(SceneCommand::Act(act))).into_iter().collect();
+        effects.extend(self.show_clients_as_the_step_says());
         Update { redraw: true, effects }
+    }
+
+    /// As picture or as list, and how fast they go.
+    fn show_clients_as_the_step_says(&mut self) -> Vec<Effect> {
+        let Some(step) = self.tour.as_ref().map(|tour| tour.step().clone()) else { return Vec::new() };
+        let speed = step.speed.as_deref().and_then(Speed::named);
+        let effects = speed.map(|speed| self.set_speed(speed).effects).unwrap_or_default();
+        match step.picture {
+            Some(true) => self.show_picture(step.large),
+            Some(false) => self.hide_picture(),
+            None => {}
+        }
+        effects
     }
 
     /// Does what a step waits for, after every event; `second`: whether a second passed.

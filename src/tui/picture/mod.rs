@@ -1,0 +1,28 @@
+//! A queue as a picture: who holds, who waits, what each watches, and the watch events on their way to those who are woken. Pure:
+//! no ratatui, and time is an argument.
+//!
+//! ```text
+//! FleetStatus --> TraceReplay --> QueuePicture --> Grid --> view
+//!                 (trace,         (rows and        (columns, lines,
+//!                  step by step)   what they watch) paths of events)
+//! ```
+//!
+//! Architecture invariant: an event that moves is an entry of the trace. Nothing here makes one up.
+
+mod clients;
+mod grid;
+mod queue;
+mod rates;
+mod replay;
+mod schedule;
+mod speed;
+
+#[cfg(test)]
+mod tests;
+
+pub use grid::{Direction, Grid, GridRow, LineCell};
+pub use queue::{Departure, LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WakeEffect};
+pub use rates::WakeRates;
+pub use replay::{ReplayGap, TraceReplay, WakeCounts};
+pub use schedule::Flight;
+pub use speed::Speed;

@@ -1,0 +1,59 @@
+//! How many are woken each second, as totals grow.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::replay::WakeCounts;
+
+/// Over how long a rate is an average.
+const WINDOW: Duration = Duration::from_secs(3);
+/// The least time over which a rate says anything.
+const MIN_WINDOW: Duration = Duration::from_millis(500);
+
+/// The totals of the last seconds, by the fleet's age.
+#[derive(Clone, Debug, Default)]
+pub struct WakeRates {
+    recent: VecDeque<(Duration, WakeCounts)>,
+}
+
+impl WakeRates {
+    /// Takes the totals at an age in; those of an age that is known already are passed over.
+    pub fn take(&mut self, age: Duration, counts: WakeCounts) {
+        if self.recent.back().is_some_and(|(last, _)| *last >= age) {
+            return;
+        }
+        self.recent.push_back((age, counts));
+        while self.recent.get(1).is_some_and(|(second, _)| age.saturating_sub(*second) >= WINDOW) {
+            self.recent.pop_front();
+        }
+    }
+
+    /// Woken, in vain, and requests a second; `None` as long as that cannot be told.
+    pub fn per_second(&self) -> Option<[f64; 3]> {
+        let ((first, then), (last, now)) = (self.recent.front()?, self.recent.back()?);
+        let passed = last.saturating_sub(*first);
+        if passed < MIN_WINDOW {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "a rate is rounded anyway")]
+        let rate = |before: u64, after: u64| after.saturating_sub(before) as f64 / passed.as_secs_f64();
+        Some([rate(then.woken, now.woken), rate(then.in_vain, now.in_vain), rate(then.requests, now.requests)])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_those_of_the_last_seconds() {
+        let mut rates = WakeRates::default();
+        assert_eq!(rates.per_second(), None);
+        for second in 0..10_u64 {
+            let counts = WakeCounts { woken: second * 20, in_vain: second * 10, requests: second * 30 };
+            rates.take(Duration::from_secs(second), counts);
+        }
+        rates.take(Duration::from_secs(9), WakeCounts::default());
+        assert_eq!(rates.per_second(), Some([20.0, 10.0, 30.0]));
+    }
+}

@@ -1,0 +1,165 @@
+//! What is shown is what was: each watch event that travels is one of the trace, and in slow motion each one of the trace travels
+//! once, in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use proptest::prelude::*;
+
+use super::{Flight, Grid, TraceReplay};
+use crate::contend::{ClientState, FleetStatus, Scenario, TraceStep, WatchPlace};
+use crate::lock::{Access, Algorithm};
+use crate::tui::testing::NOW;
+use crate::tui::testing::stepped::SteppedFleet;
+use crate::znode::{Timestamp, ZnodePath, Zxid};
+
+const ALGORITHMS: [Algorithm; 6] = [
+    Algorithm::Herd,
+    Algorithm::Chain,
+    Algorithm::ChainAhead,
+    Algorithm::Mutex,
+    Algorithm::SharedHerd(Access::Write),
+    Algorithm::SharedChain(Access::Write),
+];
+
+/// What happens between two statuses.
+#[derive(Clone, Copy, Debug)]
+enum Happening {
+    Step,
+    Crash(u32),
+    Expire(u32),
+    Freeze(u32),
+    Thaw(u32),
+    Write(u32),
+    Nothing,
+}
+
+fn happening() -> impl Strategy<Value = Happening> {
+    let id = || 1..9_u32;
+    prop_oneof![
+        8 => Just(Happening::Step),
+        1 => id().prop_map(Happening::Crash),
+        1 => id().prop_map(Happening::Expire),
+        1 => id().prop_map(Happening::Freeze),
+        1 => id().prop_map(Happening::Thaw),
+        1 => id().prop_map(Happening::Write),
+        1 => Just(Happening::Nothing),
+    ]
+}
+
+fn happens(fleet: &mut SteppedFleet, happening: Happening) {
+    match happening {
+        Happening::Step => fleet.step(),
+        Happening::Crash(id) if fleet.clients.contains_key(&id) => {
+            fleet.record(id, TraceStep::Crashes);
+            let client = fleet.clients.get_mut(&id).unwrap();
+            (client.state, client.token) = (ClientState::Crashed, None);
+        }
+        Happening::Expire(id) if fleet.clients.get(&id).is_some_and(|it| it.state == ClientState::Crashed) => {
+            fleet.expire(id);
+        }
+        Happening::Freeze(id) | Happening::Thaw(id) if fleet.clients.contains_key(&id) => {
+            let stops = matches!(happening, Happening::Freeze(_));
+            fleet.record(id, if stops { TraceStep::Freezes } else { TraceStep::Thaws });
+            fleet.clients.get_mut(&id).unwrap().frozen = stops;
+        }
+        Happening::Write(id) => fleet.write(id, Zxid(i64::from(40 + id))),
+        _ => {}
+    }
+}
+
+fn woken(status: &FleetStatus) -> impl Iterator<Item = (u32, WatchPlace)> {
+    status.trace.iter().filter_map(|entry| match &entry.step {
+        TraceStep::Woken(place) => Some((entry.client.0, place.clone())),
+        _ => None,
+    })
+}
+
+/// Every flight that was ever seen, by its number.
+#[derive(Default)]
+struct Seen(BTreeMap<u64, Flight>);
+
+impl Seen {
+    /// Looks at a replay: what travels, and what is drawn of it.
+    fn look(&mut self, replay: &TraceReplay, now: Timestamp, size: (u16, u16)) {
+        let grid = Grid::of(replay.picture(), size, 1);
+        let movers = grid.movers(replay.picture(), replay.flying(), now);
+        assert_eq!(movers.len(), replay.flying().len(), "each flight is drawn, and nothing else: {grid:?}");
+        for (flight, mover) in replay.flying().iter().zip(movers) {
+            assert_eq!(flight.number, mover.number);
+            assert!(flight.start <= now && now <= flight.end, "{flight:?} at {now:?}");
+            assert!(mover.x < size.0 && mover.y < size.1, "{mover:?}");
+            let before = self.0.insert(flight.number, flight.clone());
+            assert!(before.is_none_or(|before| before == *flight), "a flight stays what it is");
+        }
+    }
+
+    /// Who was woken by what, in the order in which it was shown.
+    fn in_order(&self) -> Vec<(u32, WatchPlace)> {
+        let mut flights: Vec<&Flight> = self.0.values().collect();
+        flights.sort_by_key(|flight| (flight.start, flight.number));
+        flights.into_iter().map(|flight| (flight.to.0, flight.place.clone())).collect()
+    }
+}
+
+fn fleet(algorithm: Algorithm, many: u32) -> SteppedFleet {
+    let path = ZnodePath::new("/lockscope").unwrap().child("lock");
+    SteppedFleet::new(Scenario::new(algorithm, path, many), many)
+}
+
+/// Shows all that is due until then, frame by frame.
+fn pass(replay: &mut TraceReplay, seen: &mut Seen, (from, to): (Timestamp, Timestamp), size: (u16, u16)) {
+    let mut now = from;
+    while now < to {
+        now = now.plus(Duration::from_millis(16)).min(to);
+        replay.advance(now);
+        seen.look(replay, now, size);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn each_event_that_was_delivered_travels_once_and_in_order_and_no_other(
+        algorithm in prop::sample::select(ALGORITHMS.to_vec()),
+        many in 1..40_u32,
+        happenings in prop::collection::vec((happening(), 0..2_500_u64), 1..25),
+        flight in 50..1_000_u64,
+        size in (20..80_u16, 3..30_u16),
+    ) {
+        let mut fleet = fleet(algorithm, many);
+        let (mut replay, mut seen, mut now) = (TraceReplay::default(), Seen::default(), NOW);
+        replay.set_flight(Duration::from_millis(flight));
+        replay.take(&Arc::new(fleet.status()), now);
+        let mut delivered = Vec::new();
+        for (happening, millis) in happenings {
+            happens(&mut fleet, happening);
+            let status = Arc::new(fleet.status());
+            delivered.extend(woken(&status));
+            replay.take(&status, now);
+            seen.look(&replay, now, size);
+            let next = now.plus(Duration::from_millis(millis));
+            pass(&mut replay, &mut seen, (now, next), size);
+            now = next;
+        }
+        prop_assert_eq!(replay.gap(), None, "slow enough for an eye");
+        while let Some(next) = replay.next() {
+            let next = next.max(now.plus(Duration::from_millis(1)));
+            pass(&mut replay, &mut seen, (now, next), size);
+            now = next;
+        }
+        prop_assert_eq!(seen.in_order(), delivered);
+        // When all is shown, the picture is the last status.
+        let mut anew = TraceReplay::default();
+        anew.take(&Arc::new(fleet.status()), now);
+        let ids = |replay: &TraceReplay| -> Vec<_> {
+            let rows = replay.picture().rows.iter();
+            rows.filter(|row| matches!(row.id, super::RowId::Client(_))).map(|row| (row.id, row.state)).collect()
+        };
+        prop_assert_eq!(ids(&replay), ids(&anew));
+        let totals = fleet.totals.clone();
+        prop_assert_eq!(replay.total_counts().woken, totals.events);
+    }
+}

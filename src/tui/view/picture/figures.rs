@@ -1,0 +1,74 @@
+//! The figures of a side: who was woken, who in vain, and the requests, in the last step and since the start; and the resource.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::Span;
+
+use super::super::View;
+use super::write;
+use crate::contend::{FleetStatus, ResourceStatus};
+use crate::text::human::{count, plural, rate};
+use crate::text::wrap_words;
+use crate::tui::app::FleetView;
+use crate::tui::picture::WakeCounts;
+use crate::tui::widget::write::write_line;
+
+/// Columns of what a line is about, and of each figure.
+const LABEL: usize = 9;
+const FIGURE: usize = 8;
+
+/// Draws the figures into the first lines of an area; gives how many lines they take.
+pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect, buffer: &mut Buffer) -> u16 {
+    let theme = view.theme;
+    let room = (usize::from(area.width).saturating_sub(LABEL + 1) / 3).min(FIGURE + 4);
+    let line = |label: &str, figures: [String; 3]| {
+        let [woken, in_vain, requests] = figures;
+        format!(" {label:LABEL$}{woken:>room$}{in_vain:>room$}{requests:>room$}")
+    };
+    let plain = |counts: WakeCounts| [counts.woken, counts.in_vain, counts.requests].map(count);
+    let now = if status.stepped {
+        line("this step", plain(fleet.replay().step_counts()))
+    } else {
+        let rates = fleet.wake_rates().per_second();
+        line("a second", rates.map_or_else(|| ["-"; 3].map(str::to_owned), |rates| rates.map(rate)))
+    };
+    let lines = [
+        (line("", ["woken", "in vain", "requests"].map(str::to_owned)), theme.title),
+        (now, theme.strong),
+        (line("all", plain(fleet.replay().total_counts())), theme.text),
+    ];
+    let mut used = 0;
+    for (text, style) in lines.into_iter().chain(resource(view, &status.resource, area.width)) {
+        if used + 6 > area.height {
+            break;
+        }
+        write(view, &text, style, Rect { y: area.y + used, height: 1, ..area }, buffer);
+        used += 1;
+    }
+    let across = theme.signs.border.horizontal_top.repeat(usize::from(area.width));
+    if used + 1 < area.height {
+        write_line(Span::styled(across, theme.border), Rect { y: area.y + used, height: 1, ..area }, buffer);
+        used += 1;
+    }
+    used
+}
+
+/// What the lock protects: nothing before anybody has written.
+fn resource(view: View<'_>, resource: &ResourceStatus, columns: u16) -> Vec<(String, Style)> {
+    let theme = view.theme;
+    let Some(highest) = resource.highest else { return Vec::new() };
+    let taken = plural(usize::try_from(resource.accepted).unwrap_or(usize::MAX), "write", "writes");
+    let mut sentences =
+        vec![(format!("resource: token {highest}, {taken} taken, {} refused", count(resource.rejected)), theme.text)];
+    if let Some((client, token, _)) = resource.last_rejected {
+        let why = format!("{} client {client}, token {token}: refused, {highest} has written", theme.signs.bad);
+        sentences.push((why, theme.bad));
+    }
+    let room = usize::from(columns).saturating_sub(2).max(1);
+    let wrapped = sentences.into_iter().flat_map(|(text, style)| {
+        let lines = wrap_words(&text, room, theme.signs.charset).into_iter();
+        lines.map(move |line| (format!(" {line}"), style))
+    });
+    wrapped.collect()
+}
