@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::{FuturesUnordered, StreamExt};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 use zookeeper_client::{Client, Error, StateWatcher, WatchedEvent};
 
@@ -14,10 +15,19 @@ use super::overload::{OverloadedConnection, Overloads};
 use super::schedule::{ReadRequest, ReadScheduler};
 use super::wire::{self, Answered, Armed, RecursiveWatches, WatchDelivery};
 use crate::queue::{Change, ConnectionState};
-use crate::znode::SessionId;
+use crate::znode::{SessionId, ZnodePath};
 
 /// Events that are handled before anything else gets its turn.
 const MAX_EVENTS_IN_A_ROW: usize = 4096;
+
+/// What outlives a connection.
+pub(super) struct ConnectionParts<'a> {
+    pub follower: &'a mut Follower,
+    pub scheduler: &'a mut ReadScheduler,
+    pub outbox: &'a mut Outbox,
+    /// The node below which the queue is that somebody looks at.
+    pub open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
+}
 
 /// What is under way on one connection of a session: from when it is there until it is cut.
 ///
@@ -28,6 +38,7 @@ pub(super) struct ConnectionRun<'a> {
     follower: &'a mut Follower,
     scheduler: &'a mut ReadScheduler,
     outbox: &'a mut Outbox,
+    open_queue: &'a mut watch::Receiver<Option<ZnodePath>>,
     watching: WatchStyle,
     states: StateWatcher,
     watchers: RecursiveWatches,
@@ -43,11 +54,10 @@ impl<'a> ConnectionRun<'a> {
     /// Sets the watches. Returns an error of the server's as it is, so that the caller can see whether it knows such watches.
     pub(super) async fn begin(
         client: &'a Client,
-        follower: &'a mut Follower,
-        scheduler: &'a mut ReadScheduler,
-        outbox: &'a mut Outbox,
+        parts: ConnectionParts<'a>,
         watching: WatchStyle,
     ) -> Result<Result<Self, Error>, Gone> {
+        let ConnectionParts { follower, scheduler, outbox, open_queue } = parts;
         let mut states = client.state_watcher();
         let watchers = match watching {
             // Old servers close the connection at a request that they do not know: that for a recursive watch, and those by
@@ -79,6 +89,7 @@ impl<'a> ConnectionRun<'a> {
             follower,
             scheduler,
             outbox,
+            open_queue,
             watching,
             states,
             watchers,
@@ -135,6 +146,9 @@ impl<'a> ConnectionRun<'a> {
     /// Sends the reads that may be sent, and hands on what was found.
     fn issue(&mut self) {
         self.wakes_at = None;
+        if self.open_queue.has_changed().unwrap_or_default() {
+            self.follower.look_at_queue(self.open_queue.borrow_and_update().clone());
+        }
         while self.outbox.has_room() {
             let Some(request) = self.scheduler.next(self.follower, self.began.elapsed()) else {
                 self.wakes_at = self.scheduler.wakes_at();

@@ -30,7 +30,7 @@ mod wire;
 
 use std::time::Duration;
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -84,6 +84,7 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct Observer {
     changes: mpsc::Receiver<Vec<Observed>>,
+    open_queue: watch::Sender<Option<ZnodePath>>,
     task: JoinHandle<()>,
     cancel: DropGuard,
 }
@@ -121,15 +122,16 @@ impl Observer {
 
     fn run(options: ObserveOptions, waits: RetryPolicy) -> Self {
         let (sender, changes) = outbox::channel();
+        let (open_queue, opened) = watch::channel(None);
         let cancel = CancellationToken::new();
         let stopped = cancel.clone();
         let task = tokio::spawn(async move {
-            let mut runner = ObserverTask::new(options, waits, sender);
+            let mut runner = ObserverTask::new(options, waits, sender, opened);
             // Cancelled or ended: the runner holds the session either way.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;
         });
-        Self { changes, task, cancel: cancel.drop_guard() }
+        Self { changes, open_queue, task, cancel: cancel.drop_guard() }
     }
 
     /// The next changes, in order: at least one, at most a few thousand. `None` when it ended (it was refused, or stopped).
@@ -140,9 +142,15 @@ impl Observer {
         self.changes.recv().await
     }
 
+    /// Somebody looks at the queue below this node, or at none: while more contenders come than can be read at once, those of that
+    /// queue are read first.
+    pub fn look_at_queue(&self, parent: Option<ZnodePath>) {
+        self.open_queue.send_replace(parent);
+    }
+
     /// Ends it and waits until its session is closed, at most two seconds.
     pub async fn stop(self) {
-        let Self { changes, task, cancel } = self;
+        let Self { changes, task, cancel, .. } = self;
         drop(cancel);
         drop(changes);
         // A session that cannot be closed in time, because there is no connection, times out at the servers.

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::sleep;
 use zookeeper_client::{Client, Error, SessionState};
 
 use super::connection_end::ConnectionEnd;
-use super::connection_run::ConnectionRun;
+use super::connection_run::{ConnectionParts, ConnectionRun};
 use super::follow::{Follower, WatchStyle};
 use super::outbox::{Gone, Outbox};
 use super::schedule::ReadScheduler;
@@ -41,6 +41,7 @@ pub(super) struct ObserverTask {
     connection: ConnectOptions,
     follower: Follower,
     outbox: Outbox,
+    open_queue: watch::Receiver<Option<ZnodePath>>,
     client: Option<Client>,
     retry: RetryPolicy,
 }
@@ -55,12 +56,18 @@ struct SessionRun {
 }
 
 impl ObserverTask {
-    pub(super) fn new(options: ObserveOptions, retry: RetryPolicy, sender: mpsc::Sender<Vec<Observed>>) -> Self {
+    pub(super) fn new(
+        options: ObserveOptions,
+        retry: RetryPolicy,
+        sender: mpsc::Sender<Vec<Observed>>,
+        open_queue: watch::Receiver<Option<ZnodePath>>,
+    ) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
             connection: options.connection,
             follower: Follower::new(&roots, &options.named),
             outbox: Outbox::new(sender, options.max_backlog),
+            open_queue,
             client: None,
             retry,
         }
@@ -206,9 +213,13 @@ impl ObserverTask {
 
     /// Sets the watches and follows what happens. An error is the server's answer to the watches.
     async fn follow(&mut self, client: &Client, session: &mut SessionRun) -> Result<ConnectionEnd, Error> {
-        let (follower, outbox) = (&mut self.follower, &mut self.outbox);
-        let begun = ConnectionRun::begin(client, follower, &mut session.scheduler, outbox, session.watching);
-        match begun.await {
+        let parts = ConnectionParts {
+            follower: &mut self.follower,
+            scheduler: &mut session.scheduler,
+            outbox: &mut self.outbox,
+            open_queue: &mut self.open_queue,
+        };
+        match ConnectionRun::begin(client, parts, session.watching).await {
             Err(gone) => Ok(gone.into()),
             Ok(Err(error)) => Err(error),
             Ok(Ok(connection)) => {

@@ -17,13 +17,17 @@ pub(super) const MAX_SAMPLED_PARENTS: usize = 3_000;
 pub(super) struct Sampler {
     /// The one whose turn it is stands first.
     parents: VecDeque<ZnodePath>,
+    open: Option<ZnodePath>,
     last: Option<ZnodePath>,
 }
 
 impl Sampler {
-    /// Begins with the parents that are known now, where the last rounds ended.
+    /// Begins with the parents that are known now, where the last rounds ended. That of the queue that somebody looks at is read in
+    /// each round.
     pub(super) fn begin(&mut self, follower: &Follower) {
-        let mut parents: Vec<ZnodePath> = follower.parents().cloned().collect();
+        self.open = follower.open_queue().filter(|open| follower.parents().any(|parent| parent == *open)).cloned();
+        let others = follower.parents().filter(|parent| self.open.as_ref() != Some(parent));
+        let mut parents: Vec<ZnodePath> = others.cloned().collect();
         parents.sort_unstable();
         let done = self.last.as_ref().map_or(0, |last| parents.partition_point(|parent| parent <= last));
         parents.rotate_left(done);
@@ -33,12 +37,10 @@ impl Sampler {
     /// The reads of the next round.
     pub(super) fn next_round(&mut self) -> VecDeque<NodeRead> {
         let count = self.parents.len().min(MAX_SAMPLED_PARENTS);
-        let round: VecDeque<NodeRead> = self.parents.range(..count).cloned().map(NodeRead::Node).collect();
+        let turn: Vec<ZnodePath> = self.parents.range(..count).cloned().collect();
         self.parents.rotate_left(count);
-        if let Some(read) = round.back() {
-            self.last = Some(read.path().clone());
-        }
-        round
+        self.last = turn.last().cloned().or(self.last.take());
+        self.open.iter().cloned().chain(turn).map(NodeRead::Node).collect()
     }
 }
 
@@ -81,5 +83,16 @@ mod tests {
         }
         assert_eq!(sampled.len(), parents);
         assert_eq!(sampler.next_round().len(), MAX_SAMPLED_PARENTS);
+    }
+
+    #[test]
+    fn the_queue_that_somebody_looks_at_is_in_every_round() {
+        let (mut follower, mut sampler) = (follower(2 * MAX_SAMPLED_PARENTS), Sampler::default());
+        let open = ZnodePath::new("/locks/l05999").expect("a path");
+        follower.look_at_queue(Some(open.clone()));
+        sampler.begin(&follower);
+        for _ in 0..3 {
+            assert_eq!(sampler.next_round()[0], NodeRead::Node(open.clone()));
+        }
     }
 }

@@ -30,8 +30,10 @@ use crate::contend::{self, Scenario};
 use crate::demo::SceneCommand;
 use crate::files;
 use crate::observe::Observed;
+use crate::queue::LockQueue;
 use crate::time::{now, until};
 use crate::zk::until_unverified_login;
+use crate::znode::ZnodePath;
 
 /// Changes that are applied before keys are looked at again: some milliseconds of work.
 const MAX_CHANGES_PER_SLICE: usize = 1_000;
@@ -44,6 +46,8 @@ pub trait ChangeSource {
     fn next(&mut self) -> impl Future<Output = Option<Vec<Observed>>>;
     /// Whether to ask the servers who watches what, which is dear.
     fn look_at_watchers(&mut self, wanted: bool);
+    /// Below which node the queue is that somebody looks at: its contenders are read first.
+    fn look_at_queue(&mut self, parent: Option<ZnodePath>);
 }
 
 /// Where the orders of the system come from.
@@ -100,6 +104,8 @@ pub struct Console<B: Backend, O> {
     /// Whether it was said that a login could not be verified.
     noted: bool,
     ticked: Instant,
+    /// Below which node the queue is whose contenders are read first.
+    open_queue: Option<ZnodePath>,
     tasks: JoinSet<Event>,
     deletions: DeletionRunner,
     nodes: NodeReader,
@@ -123,6 +129,7 @@ where
             ended: false,
             noted: false,
             ticked: Instant::now(),
+            open_queue: None,
             tasks: JoinSet::new(),
             deletions: DeletionRunner::default(),
             nodes: NodeReader::default(),
@@ -251,6 +258,11 @@ where
         let update = self.app.update(event, now());
         if update.redraw {
             self.frames.request();
+        }
+        let open_queue = self.app.world().open_lock().map(LockQueue::queue_path);
+        if open_queue != self.open_queue {
+            self.open_queue.clone_from(&open_queue);
+            changes.look_at_queue(open_queue);
         }
         for effect in update.effects {
             if self.carry_out(effect, changes, fleets).await?.is_break() {

@@ -8,6 +8,7 @@ use crate::observe::{Observed, Observer};
 use crate::queue::Change;
 use crate::server_view::ServerView;
 use crate::zk::survey::Surveyor;
+use crate::znode::ZnodePath;
 
 /// The observer, and beside it the survey, unless it is off.
 #[derive(Debug)]
@@ -44,6 +45,10 @@ impl ChangeSource for Sources {
         if let Some(surveyor) = &self.surveyor {
             surveyor.ask_for_watchers(wanted);
         }
+    }
+
+    fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
+        self.observer.look_at_queue(parent);
     }
 }
 

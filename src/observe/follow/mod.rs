@@ -28,6 +28,7 @@
 
 mod created;
 mod pending_reads;
+mod read_order;
 mod walk;
 
 #[cfg(test)]
@@ -159,11 +160,6 @@ impl Follower {
         &self.roots
     }
 
-    /// The lock parents and roots that exist, as far as that is known, in any order.
-    pub(super) fn parents(&self) -> impl Iterator<Item = &ZnodePath> {
-        self.parents.keys()
-    }
-
     /// Whether the last walk is finished.
     pub(super) fn is_synced(&self) -> bool {
         self.walk > 0 && !self.walking
@@ -190,11 +186,6 @@ impl Follower {
         self.urgent &= self.waiting() != (0, 0);
         self.finish_walk();
         read
-    }
-
-    /// Whether among the reads that wait is one that cannot wait for long: which lease is whose only the sessions say.
-    pub(super) fn is_urgent(&self) -> bool {
-        self.urgent
     }
 
     /// How many single nodes and how many listings wait to be issued, some of which will not be issued.

@@ -2,10 +2,13 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::NodeRead;
 use crate::znode::ZnodePath;
+
+/// How many reads are put in order at a time: what a hundred requests take.
+const MAX_ARRANGED: usize = 6_000;
 
 /// How far a read is, and what it is worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,12 +57,14 @@ pub(super) struct PendingReads {
     of_walk: usize,
     /// Counts in all, for they are few.
     counts: Vec<ZnodePath>,
+    /// The node below which the queue is that somebody looks at.
+    pub(super) open_queue: Option<ZnodePath>,
 }
 
 impl PendingReads {
     /// Forgets every read. Their answers must not be handed in any more.
     pub(super) fn clear(&mut self) {
-        *self = Self::default();
+        *self = Self { open_queue: self.open_queue.take(), ..Self::default() };
     }
 
     /// Asks for a read, unless one is under way whose answer is as good.
@@ -144,6 +149,29 @@ impl PendingReads {
         }
         self.entries.entry(read.clone()).or_default().state = ReadState::UnderWay;
         Some(read)
+    }
+
+    /// Puts those of the first single nodes in front that are in the open queue, and behind them the first of each other parent; else
+    /// the order stays. Work follows their number, which is bounded.
+    pub(super) fn arrange(&mut self) {
+        let count = self.nodes.len().min(MAX_ARRANGED);
+        let (mut of_open, mut first, mut others) = (Vec::new(), Vec::new(), Vec::new());
+        let mut parents = FxHashSet::default();
+        let open = self.open_queue.as_ref().map(ZnodePath::as_str);
+        for read in self.nodes.drain(..count) {
+            let waits = self.entries.get(&read).is_some_and(|entry| entry.state == ReadState::Waiting);
+            match read.path().parent_str().filter(|_| waits) {
+                Some(parent) if Some(parent) == open => of_open.push(read),
+                Some(parent) if !parents.contains(parent) => {
+                    parents.insert(parent.to_owned());
+                    first.push(read);
+                }
+                _ => others.push(read),
+            }
+        }
+        for read in of_open.into_iter().chain(first).chain(others).rev() {
+            self.nodes.push_front(read);
+        }
     }
 
     /// Takes out what need not be sent any more, up to the next read to send.

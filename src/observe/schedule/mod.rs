@@ -12,7 +12,8 @@
 //! **Pace.** While everything is known, a request is sent at once as long as the budget of requests allows it ([`pace`]); else the reads
 //! that come are gathered until it does, or until the oldest of them is too old. What is deleted meanwhile is never read. At
 //! the start and after a cut nothing is held back, nor when a semaphore's node was created: which lease is whose only the sessions
-//! say, so what of it was not read cannot be shown.
+//! say, so what of it was not read cannot be shown. When more waits than one request takes, the contenders of the queue that
+//! somebody looks at come first, then the first contender of each lock ([`Follower::arrange_reads`]).
 //!
 //! **One by one.** Where the server does not know `multiRead`, each read is a request of its own, and
 //! [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way at most.
@@ -161,6 +162,9 @@ impl ReadScheduler {
         if due > now && !urgent {
             self.wakes_at = Some(due);
             return None;
+        }
+        if follower.waiting().0 > self.max_operations {
+            follower.arrange_reads();
         }
         let request = self.next_together(follower, urgent);
         let left = follower.waiting() != (0, 0);

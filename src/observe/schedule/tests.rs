@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::weight::UNKNOWN_WEIGHT;
 use super::*;
-use crate::observe::follow::WatchStyle;
+use crate::observe::follow::{NodeEvent, WatchStyle};
 use crate::zk::MAX_REPLY;
 use crate::znode::{Node, NodeData, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
@@ -204,6 +204,46 @@ fn a_server_that_has_answered_one_is_asked_for_fewer_after_a_cut_and_for_more_af
         largest(&mut scheduler);
     }
     assert_eq!(largest(&mut scheduler), MAX_OPERATIONS);
+}
+
+/// One that knows everything, and then sees so many contenders come to each of these locks, one lock after the other.
+fn crowded(locks: &[(&str, u32)]) -> Follower {
+    let mut follower = Follower::new(&[path("/")], &[]);
+    follower.begin(WatchStyle::Recursive);
+    let list = follower.next_read(|_| true).expect("a listing");
+    follower.answer(&list, ReadAnswer::Children(Vec::new(), stat(0)));
+    for (lock, contenders) in locks {
+        for number in 0..*contenders {
+            follower.event(NodeEvent::Created, &contender(lock, number), None);
+        }
+    }
+    assert!(follower.is_synced());
+    follower
+}
+
+fn contender(lock: &str, number: u32) -> ZnodePath {
+    path(&format!("{lock}/_c_c3d2e1f0-0000-4000-8000-000000000000-lock-{number:010}"))
+}
+
+/// What the next request reads, in order.
+fn next_paths(scheduler: &mut ReadScheduler, follower: &mut Follower) -> Vec<ZnodePath> {
+    let request = scheduler.next(follower, Duration::ZERO).expect("a request");
+    request.reads.iter().map(|read| read.path().clone()).collect()
+}
+
+#[test]
+fn the_open_queue_is_read_first_and_then_whoever_may_hold_each_lock() {
+    let mut follower = crowded(&[("/busy", 500), ("/open", 20), ("/a", 3), ("/b", 3)]);
+    let mut scheduler = ReadScheduler { expected: ExpectedWeights::light(), ..ReadScheduler::default() };
+    follower.look_at_queue(Some(path("/open")));
+    follower.event(NodeEvent::Deleted, &contender("/a", 0), None);
+    let read = next_paths(&mut scheduler, &mut follower);
+    let expected: Vec<ZnodePath> = (0..20).map(|number| contender("/open", number)).collect();
+    assert_eq!(read[..20], expected);
+    assert_eq!(read[20..23], [contender("/busy", 0), contender("/a", 1), contender("/b", 0)], "the first was deleted");
+    let busy: Vec<ZnodePath> = (1..38).map(|number| contender("/busy", number)).collect();
+    assert_eq!(read[23..], busy, "the others in the order in which they came");
+    assert_eq!(next_paths(&mut scheduler, &mut follower)[..2], [contender("/busy", 38), contender("/a", 2)]);
 }
 
 proptest! {

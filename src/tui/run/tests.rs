@@ -21,16 +21,29 @@ const PATIENCE: Duration = Duration::from_secs(20);
 type Keys = UnboundedSender<io::Result<TerminalEvent>>;
 
 /// Brings what it is given, and then nothing more.
-struct Given(VecDeque<Vec<Observed>>);
+struct Given {
+    batches: VecDeque<Vec<Observed>>,
+    /// The queue that was last looked at.
+    looked_at: Option<ZnodePath>,
+}
+
+impl Given {
+    fn new(batches: impl Into<VecDeque<Vec<Observed>>>) -> Self {
+        Self { batches: batches.into(), looked_at: None }
+    }
+}
 
 impl ChangeSource for Given {
     async fn next(&mut self) -> Option<Vec<Observed>> {
-        match self.0.pop_front() {
+        match self.batches.pop_front() {
             Some(batch) => Some(batch),
             None => std::future::pending().await,
         }
     }
     fn look_at_watchers(&mut self, _: bool) {}
+    fn look_at_queue(&mut self, parent: Option<ZnodePath>) {
+        self.looked_at = parent;
+    }
 }
 
 struct Silent;
@@ -130,12 +143,13 @@ async fn from_the_start_to_the_end_as_a_user_sees_it() {
     let notes = Notes::default();
     let mut console = console(notes.clone());
     let (keys, mut input) = input();
-    let mut changes = Given(VecDeque::from([batch(ensemble())]));
+    let mut changes = Given::new([batch(ensemble())]);
     until_it_shows(&mut console, &mut input, &mut changes, "/locks/billing").await;
     press(&keys, "j\n");
     until_it_shows(&mut console, &mut input, &mut changes, "worker-7").await;
     press(&keys, "y");
     until_it_shows(&mut console, &mut input, &mut changes, "Copied").await;
+    assert_eq!(changes.looked_at, Some(testing::path("/locks/orders")), "its contenders are read first");
     press(&keys, "q");
     timeout(PATIENCE, console.run(&mut input, &mut changes, &mut Silent, &mut NoFleets)).await.unwrap().unwrap();
     let written = notes.written.lock().unwrap().clone();
@@ -149,7 +163,7 @@ async fn a_key_is_not_kept_waiting_by_ten_thousand_changes() {
     let mut burst = ensemble();
     burst.push(listed("/locks/busy", 10_000));
     burst.extend((0..10_000).map(|number| curator("/locks/busy", number, i64::from(number), 1)));
-    let mut changes = Given(VecDeque::from([batch(burst)]));
+    let mut changes = Given::new([batch(burst)]);
     // The first slice is under way when the key comes.
     for _ in 0..3 {
         let turn = console.turn(&mut input, &mut changes, &mut Silent, &mut NoFleets).await;
@@ -165,7 +179,7 @@ async fn when_nothing_changes_nothing_is_drawn_and_nothing_wakes_it() {
     let mut console = console(Notes::default());
     let (_keys, mut input) = input();
     let quiet = vec![testing::connected(), Change::Syncing, Change::Synced];
-    let mut changes = Given(VecDeque::from([batch(quiet)]));
+    let mut changes = Given::new([batch(quiet)]);
     until_it_shows(&mut console, &mut input, &mut changes, "There is no lock").await;
     assert_eq!(console.frames.due(Instant::now()), None, "a frame is wanted");
     assert!(!console.app().ticks(), "seconds are counted");
@@ -181,18 +195,14 @@ async fn the_end_of_the_input_ends_the_program() {
     let mut console = console(Notes::default());
     let (keys, mut input) = input();
     drop(keys);
-    timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent, &mut NoFleets))
-        .await
-        .unwrap()
-        .unwrap();
+    timeout(PATIENCE, console.run(&mut input, &mut Given::new([]), &mut Silent, &mut NoFleets)).await.unwrap().unwrap();
 }
 
 #[tokio::test]
 async fn a_panic_elsewhere_that_gave_the_terminal_back_ends_the_program() {
     let mut console = console(Notes { lost: true, ..Notes::default() });
     let (_keys, mut input) = input();
-    let ended =
-        timeout(PATIENCE, console.run(&mut input, &mut Given(VecDeque::new()), &mut Silent, &mut NoFleets)).await;
+    let ended = timeout(PATIENCE, console.run(&mut input, &mut Given::new([]), &mut Silent, &mut NoFleets)).await;
     assert!(matches!(ended.unwrap(), Err(TuiError::Panicked)));
 }
 
@@ -207,7 +217,7 @@ async fn after_being_stopped_and_continued_the_terminal_is_taken_and_drawn_again
     let notes = Notes::default();
     let mut console = console(notes.clone());
     let (keys, mut input) = input();
-    let mut changes = Given(VecDeque::new());
+    let mut changes = Given::new([]);
     let turn = console.turn(&mut input, &mut changes, &mut Continued(false), &mut NoFleets).await;
     assert!(console.take(turn, &mut changes, &mut NoFleets).await.unwrap().is_continue());
     assert_eq!(*notes.written.lock().unwrap(), ["retake"]);

@@ -171,7 +171,7 @@ async fn a_semaphore_of_kazoo_is_shown_as_its_leases_and_then_its_queue() {
         |at: usize, by: i64| held(reported(at, None, "lease", &[], true), taken_at, by, nodes[&names[at]].stat.ctime);
     let expected = json!({
         "path": "/pools/db", "name": null, "recipe": "kazoo-semaphore", "kind": "semaphore", "next_sequence": 4,
-        "no_handover_since": time(last),
+        "no_handover_since": time(last), "sampled": null,
         "contenders": [
             taken(0, second),
             taken(1, last),
