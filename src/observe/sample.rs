@@ -74,14 +74,14 @@ mod tests {
     fn every_parent_gets_its_turn_also_when_rounds_begin_anew_meanwhile() {
         let parents = 2 * MAX_SAMPLED_PARENTS + 500;
         let (follower, mut sampler) = (follower(parents - 1), Sampler::default());
-        let mut sampled = std::collections::BTreeSet::new();
+        let mut read = std::collections::BTreeSet::new();
         for _ in 0..3 {
             sampler.begin(&follower);
             let round = sampler.next_round();
             assert_eq!(round.len(), MAX_SAMPLED_PARENTS);
-            sampled.extend(round.iter().map(|read| read.path().clone()));
+            read.extend(round.iter().map(|read| read.path().clone()));
         }
-        assert_eq!(sampled.len(), parents);
+        assert_eq!(read.len(), parents);
         assert_eq!(sampler.next_round().len(), MAX_SAMPLED_PARENTS);
     }
 
