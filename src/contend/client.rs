@@ -264,9 +264,7 @@ impl Client {
         let fleet = &self.fleet;
         let entered = {
             let mut tally = fleet.tally();
-            let entered = tally.steps.enter(self.handle.id, step);
-            tally.trace.has_news();
-            entered
+            tally.waits_for_step(self.handle.id, step)
         };
         let Some((ticket, let_go)) = entered else { return LetGo::Unheld };
         let _place = StepPlace { fleet, ticket };

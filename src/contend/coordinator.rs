@@ -29,6 +29,12 @@ pub(super) struct Coordinator {
     session: Session,
     /// Parents that were made, the uppermost first.
     made: Vec<ZnodePath>,
+    counter: ServerCounter,
+}
+
+/// Asks the servers how many watch events they have fired.
+#[derive(Clone, Debug)]
+pub(super) struct ServerCounter {
     dialer: Arc<Dialer>,
     own_watches: u64,
     asks_servers: bool,
@@ -49,7 +55,8 @@ impl Coordinator {
         let session = zk::connect(&options.connection).await.map_err(ContendError::connect)?;
         let FleetOptions { own_watches, asks_servers, .. } = *options;
         let own_watches = own_watches.into();
-        Ok(Self { session, made: Vec::new(), dialer, own_watches, asks_servers, counts_at_start: Vec::new() })
+        let counter = ServerCounter { dialer, own_watches, asks_servers, counts_at_start: Vec::new() };
+        Ok(Self { session, made: Vec::new(), counter })
     }
 
     /// Makes the parents of all nodes that the clients will make, so that none of them pays for that.
@@ -86,37 +93,13 @@ impl Coordinator {
 
     /// Begins to count what the servers fire.
     pub(super) async fn start_counting(&mut self) -> Result<(), String> {
-        self.counts_at_start = self.read_counts().await?;
+        self.counter.counts_at_start = self.counter.read_counts().await?;
         Ok(())
     }
 
-    /// What the servers have fired since [`start_counting`](Self::start_counting), the share of this program's own recursive watches in so many
-    /// deletions taken off. An error says why that is not known.
-    pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
-        let now = self.read_counts().await?;
-        let mut events = ServerEvents::default();
-        let mut weight = 0;
-        for (now, first) in now.iter().zip(&self.counts_at_start) {
-            let grown = now.fired.since(&first.fired).ok_or("a server was restarted, which resets its counters")?;
-            events.children += grown.children;
-            events.deleted += grown.deleted;
-            weight = weight.max(now.weight);
-        }
-        events.deleted = events.deleted.saturating_sub(deletions * self.own_watches * weight);
-        Ok(events)
-    }
-
-    async fn read_counts(&self) -> Result<Vec<ServerCounts>, String> {
-        if !self.asks_servers {
-            return Err("the servers are not asked (--server-view off)".to_owned());
-        }
-        let read = |(server, answer): (String, Result<FourLetterAnswer, AskError>)| {
-            let monitor = four_letter::mntr(&answer.map_err(|error| error.to_string())?.text);
-            let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
-            let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
-            Ok(ServerCounts { fired: monitor.fired.ok_or_else(silent)?, weight })
-        };
-        self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
+    /// What asks the servers, also while this does something else.
+    pub(super) fn counter(&self) -> &ServerCounter {
+        &self.counter
     }
 
     /// Whether its session has a connection now.
@@ -178,6 +161,37 @@ impl Coordinator {
             let _ = self.session.delete(path.as_str(), None).await;
         }
         close_session(self.session).await;
+    }
+}
+
+impl ServerCounter {
+    /// What the servers have fired since [`start_counting`](Coordinator::start_counting), the share of this program's own recursive watches in so many
+    /// deletions taken off. An error says why that is not known.
+    pub(super) async fn counted_since_start(&self, deletions: u64) -> Result<ServerEvents, String> {
+        let now = self.read_counts().await?;
+        let mut events = ServerEvents::default();
+        let mut weight = 0;
+        for (now, first) in now.iter().zip(&self.counts_at_start) {
+            let grown = now.fired.since(&first.fired).ok_or("a server was restarted, which resets its counters")?;
+            events.children += grown.children;
+            events.deleted += grown.deleted;
+            weight = weight.max(now.weight);
+        }
+        events.deleted = events.deleted.saturating_sub(deletions * self.own_watches * weight);
+        Ok(events)
+    }
+
+    async fn read_counts(&self) -> Result<Vec<ServerCounts>, String> {
+        if !self.asks_servers {
+            return Err("the servers are not asked (--server-view off)".to_owned());
+        }
+        let read = |(server, answer): (String, Result<FourLetterAnswer, AskError>)| {
+            let monitor = four_letter::mntr(&answer.map_err(|error| error.to_string())?.text);
+            let weight = if counts_once(monitor.version.as_deref().unwrap_or_default()) { 1 } else { 2 };
+            let silent = || format!("{server} does not count watch events: it is older than 3.6.0");
+            Ok(ServerCounts { fired: monitor.fired.ok_or_else(silent)?, weight })
+        };
+        self.dialer.ask_each(Word::Mntr).await.into_iter().map(read).collect()
     }
 }
 

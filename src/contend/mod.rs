@@ -18,10 +18,29 @@
 //!   the listing that sets the watch anew cost one event (they coalesce). A herd's own holder gets an event for its release as well, which
 //!   the model leaves out.
 //!
+//! An event is **in vain** when its client does not get the lock after it: all but the last one of each wait that ended with the
+//! lock, and those that come to a client that does not wait, as to a herd's holder. What a process that was stopped sends counts
+//! when it goes on, and what the library of one that was killed does counts never.
+//!
+//! # Stepping
+//!
+//! A fleet can be [held](FleetCommand::Hold) before each release and each new request, and let go on [step by
+//! step](FleetCommand::Step). Then its statuses carry a [trace](FleetStatus::trace) of all that its clients did and that was
+//! delivered to them, in the order in which they learnt of it, and come as soon as something happens, at most 60 a second. No
+//! entry is lost that [`trace_missed`](FleetStatus::trace_missed) does not count.
+//!
+//! # What the lock protects
+//!
+//! A [resource](ResourceStatus) in this process remembers the highest fencing token that has written, and refuses lower ones.
+//! Each holder writes when it has acquired the lock and right before it releases; one that knows that it has lost the lock
+//! does not, but a process that was stopped meanwhile does not know. A refused write is no violation: it is what tokens are for.
+//! Readers do not write. A semaphore has no such resource.
+//!
 //! Architecture invariant: nothing is made outside the scenario's path but its missing parents, never more clients than asked
 //! for, and all of it goes when the fleet is stopped or dropped; what a killed program leaves expires with its sessions.
 
 mod client;
+mod client_id;
 mod client_stats;
 mod compare;
 mod coordinator;
@@ -45,6 +64,7 @@ mod trace;
 mod trace_log;
 mod wire_state;
 
+pub use client_id::ClientId;
 pub use compare::{ComparedFleets, Comparison, Progress, compare};
 pub use deletions::Deletions;
 pub use error::ContendError;
@@ -54,9 +74,7 @@ pub use outcome::{FleetOutcome, LinkBytes, RequestCount, WatchEventCounts};
 pub use quantiles::Quantiles;
 pub use rates::{FleetRates, RATE_SECONDS};
 pub use scenario::{MAX_CLIENTS, Scenario, ScenarioError};
-pub use status::{
-    ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents,
-};
+pub use status::{ClientState, ClientStatus, FleetCommand, FleetStatus, FleetTotals, LinkState, Overlap, ServerEvents};
 pub use trace::{MAX_TRACE, NextStep, ResourceStatus, ResourceWrite, TraceEntry, TraceStep};
 
 pub use crate::lock::{RequestKind, WatchPlace};

@@ -30,6 +30,8 @@ pub struct WatchEventCounts {
     pub modelled_herd: u64,
     /// The bound for a chain: each waiter gets an event when its predecessor goes.
     pub modelled_chain: u64,
+    /// Of those that were delivered: after how many the client did not get the lock.
+    pub woken_in_vain: u64,
 }
 
 /// What a run came to. Its JSON is what `lockscope contend` prints; fields are added, never renamed.
@@ -88,6 +90,11 @@ pub struct FleetOutcome {
     pub overlaps: Vec<Overlap>,
     /// What went wrong with clients, a sentence each, at most a few.
     pub troubles: Vec<String>,
+    /// Writes that the resource took which the lock protects: each holder that may write does so when it has acquired the lock
+    /// and right before it releases. 0 for semaphores, which protect none.
+    pub accepted_writes: u64,
+    /// Writes that it refused, since a higher token had written: no violation, but what fencing tokens are for.
+    pub rejected_writes: u64,
 }
 
 /// Bytes that passed the links.
@@ -150,6 +157,7 @@ impl FleetOutcome {
                 on_the_wire: totals.wire_events,
                 modelled_herd: totals.modelled_herd,
                 modelled_chain: totals.modelled_chain,
+                woken_in_vain: totals.woken_in_vain,
             },
             requests: RequestCount { total: totals.requests, per_acquisition: per_acquisition(totals.requests) },
             bytes: LinkBytes { up: totals.bytes_up, down: totals.bytes_down },
@@ -163,6 +171,8 @@ impl FleetOutcome {
             interrupted: !status.finished,
             overlaps: status.overlaps.clone(),
             troubles,
+            accepted_writes: status.resource.accepted,
+            rejected_writes: status.resource.rejected,
         }
     }
 }

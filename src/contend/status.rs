@@ -5,19 +5,9 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{NextStep, Quantiles, ResourceStatus, Scenario, TraceEntry, WatchPlace};
+use super::{ClientId, NextStep, Quantiles, ResourceStatus, Scenario, TraceEntry, WatchPlace};
 use crate::lock::Access;
 use crate::znode::{SessionId, ZnodePath, Zxid};
-
-/// The number of a client: from 1 in the order in which they join. No number is used twice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-pub struct ClientId(pub u32);
-
-impl std::fmt::Display for ClientId {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// A command to a running fleet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

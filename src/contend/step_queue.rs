@@ -4,6 +4,7 @@
 //! nothing would happen.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -27,6 +28,7 @@ struct WaitingStep {
     ticket: StepTicket,
     client: ClientId,
     step: NextStep,
+    since: Duration,
     let_go: oneshot::Sender<LetGo>,
 }
 
@@ -54,15 +56,24 @@ impl StepQueue {
         self.held
     }
 
-    /// Takes a client in; `None` when it need not wait.
-    pub(super) fn enter(&mut self, client: ClientId, step: NextStep) -> Option<(StepTicket, oneshot::Receiver<LetGo>)> {
+    /// Takes a client in that has held, or has not asked, since then; `None` when it need not wait.
+    ///
+    /// That time decides about its place: so who releases is before who gets the lock by that, whichever of them learns of it
+    /// first.
+    pub(super) fn enter(
+        &mut self,
+        client: ClientId,
+        step: NextStep,
+        since: Duration,
+    ) -> Option<(StepTicket, oneshot::Receiver<LetGo>)> {
         if !self.held {
             return None;
         }
         self.last_ticket += 1;
         let ticket = StepTicket(self.last_ticket);
         let (let_go, receiver) = oneshot::channel();
-        self.waiting.push_back(WaitingStep { ticket, client, step, let_go });
+        let place = self.waiting.partition_point(|waiting| waiting.since <= since);
+        self.waiting.insert(place, WaitingStep { ticket, client, step, since, let_go });
         Some((ticket, receiver))
     }
 
@@ -104,13 +115,13 @@ mod tests {
     }
 
     fn enter(queue: &mut StepQueue, client: u32) -> (StepTicket, oneshot::Receiver<LetGo>) {
-        queue.enter(ClientId(client), NextStep::Release).expect("it is held")
+        queue.enter(ClientId(client), NextStep::Release, Duration::ZERO).expect("it is held")
     }
 
     #[test]
     fn nobody_waits_where_nobody_is_held() {
         let mut queue = StepQueue::default();
-        assert!(queue.enter(ClientId(1), NextStep::Ask).is_none());
+        assert!(queue.enter(ClientId(1), NextStep::Ask, Duration::ZERO).is_none());
         queue.step(|_| true);
         assert_eq!(queue.next(|_| true), None);
     }
@@ -153,5 +164,14 @@ mod tests {
             assert_eq!(receiver.try_recv(), Ok(LetGo::Unheld));
         }
         assert_eq!(queue.next(|_| true), None);
+    }
+
+    #[test]
+    fn who_released_is_before_who_got_the_lock_by_that_also_when_it_comes_later() {
+        let mut queue = held();
+        let at = Duration::from_millis;
+        let _next_holder = queue.enter(ClientId(2), NextStep::Release, at(12));
+        let _released = queue.enter(ClientId(1), NextStep::Ask, at(10));
+        assert_eq!(queue.next(|_| true), Some((ClientId(1), NextStep::Ask)));
     }
 }

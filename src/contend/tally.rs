@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use hdrhistogram::Histogram;
+use tokio::sync::oneshot;
 
 use super::client_stats::{ClientStats, Process};
 use super::deletions::Deletions;
 use super::holder_claims::{HolderClaim, HolderClaims};
 use super::link::Passed;
 use super::resource::Resource;
-use super::step_queue::StepQueue;
+use super::step_queue::{LetGo, StepQueue, StepTicket};
 use super::time_distribution::{MAX_MICROS, micros, quantiles};
 use super::trace_log::TraceLog;
 use super::wire_state::WireCounts;
@@ -255,6 +256,17 @@ impl Tally {
         self.trace.has_news();
     }
 
+    /// A client waits to be let take its next step; `None` when it need not.
+    pub(super) fn waits_for_step(
+        &mut self,
+        client: ClientId,
+        step: NextStep,
+    ) -> Option<(StepTicket, oneshot::Receiver<LetGo>)> {
+        self.trace.has_news();
+        let since = self.clients.get(&client)?.since;
+        self.steps.enter(client, step, since)
+    }
+
     /// Who would be let go on next, and what it would do.
     pub(super) fn next_step(&self) -> Option<(ClientId, NextStep)> {
         self.steps.next(|client| runs(&self.clients, client))
@@ -339,3 +351,6 @@ impl Tally {
 fn runs(clients: &BTreeMap<ClientId, ClientStats>, client: ClientId) -> bool {
     clients.get(&client).is_some_and(|stats| stats.process == Process::Runs)
 }
+
+#[cfg(test)]
+mod tests;

@@ -64,6 +64,7 @@ fn traffic(outcome: &FleetOutcome) -> Vec<Figure> {
     vec![
         figure("acquisitions", outcome.acquisitions, rate),
         figure("watch events", events.delivered, format!("delivered, {}", each(events.delivered))),
+        figure("", events.woken_in_vain, "in vain: who got one did not get the lock by it"),
         figure("", events.on_the_wire, "on the wire"),
         figure("", by_servers, format!("as the servers count: {counted}")),
         figure("", events.modelled_herd, format!("modelled herd-style, {}", each(events.modelled_herd))),
@@ -92,6 +93,11 @@ fn order(outcome: &FleetOutcome) -> Vec<Figure> {
             "outlived",
             outcome.outlived,
             "thought they held the lock after their sessions had ended; the tokens show who is right",
+        ),
+        unless_none(
+            "rejected writes",
+            outcome.rejected_writes,
+            "by what the lock protects: a holder with a higher token had written",
         ),
         figure("expired sessions", outcome.expired_sessions, ""),
         figure("left behind", outcome.left_behind, left_behind(outcome).unwrap_or_default()),
@@ -145,6 +151,7 @@ mod tests {
 
         acquisitions          1 000  1 235/s in 3.21s
         watch events            999  delivered, 1.0 an acquisition
+                                  0  in vain: who got one did not get the lock by it
                                 999  on the wire
                                 999  as the servers count: 0 for children, 999 for deleted nodes
                             100 000  modelled herd-style, 100 an acquisition
@@ -156,6 +163,7 @@ mod tests {
         holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
         violations                0
         outlived                  0
+        rejected writes           0
         expired sessions          0
         left behind               0
         ");
@@ -188,6 +196,7 @@ mod tests {
 
         acquisitions          1 000  16/s in 3.21s
         watch events         50 115  delivered, 50.1 an acquisition
+                             49 116  in vain: who got one did not get the lock by it
                              50 115  on the wire
                                   -  as the servers count: they did not answer
                             100 000  modelled herd-style, 100 an acquisition
@@ -199,6 +208,7 @@ mod tests {
         holds                 1 000  p50 0s  p90 0.4ms  p99 410ms  max 1.25s
         violations                1  two held at once, or a token did not rise
         outlived                  1  thought they held the lock after their sessions had ended; the tokens show who is right
+        rejected writes           0
         expired sessions          0
         left behind               2  nodes are still there; they go when their sessions expire
         violation after 3.25s: client 3 got the lock (token 40) while client 2 thought it held it (token 41)
@@ -226,6 +236,7 @@ mod tests {
 
         acquisitions              0  0/s in 0s
         watch events            999  delivered, 0.0 an acquisition
+                                  0  in vain: who got one did not get the lock by it
                                 999  on the wire
                                   0  as the servers count: 0 for children, 0 for deleted nodes
                               4 000  modelled herd-style, 0.0 an acquisition
@@ -237,6 +248,7 @@ mod tests {
         holds                     0
         violations                0
         outlived                  0
+        rejected writes           0
         expired sessions          0
         left behind               -  the servers could not be asked which nodes are still there
         ");

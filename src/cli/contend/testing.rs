@@ -41,6 +41,7 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
             on_the_wire: events,
             modelled_herd: acquisitions * u64::from(clients) * 2,
             modelled_chain: acquisitions - 1,
+            woken_in_vain: events - events.min(acquisitions - 1),
         },
         requests: RequestCount { total: 5000, per_acquisition: requests },
         bytes: LinkBytes { up: 123_456, down: 1_234_567 },
@@ -58,6 +59,8 @@ pub(super) fn outcome(recipe: &'static str, clients: u32) -> FleetOutcome {
         interrupted: false,
         overlaps: Vec::new(),
         troubles: Vec::new(),
+        accepted_writes: 2 * acquisitions,
+        rejected_writes: 0,
     }
 }
 

@@ -58,6 +58,8 @@ pub(super) struct Runner {
     finished_at: Option<Duration>,
     server: Option<ServerEvents>,
     server_silence: Option<String>,
+    /// Asks the servers for their counts; a slow one must not keep the clients from their commands.
+    counting: Option<JoinHandle<Result<ServerEvents, String>>>,
     /// Since when the coordinator's session has had no connection.
     lost_since: Option<Duration>,
     /// Opens a session in place of the coordinator's, which has ended.
@@ -92,6 +94,7 @@ impl Runner {
             finished_at: None,
             server: None,
             server_silence: None,
+            counting: None,
             lost_since: None,
             reconnecting: None,
         }
@@ -132,9 +135,11 @@ impl Runner {
                 _ = status_ticks.tick() => {
                     self.begin()?;
                     self.check_connection().await;
-                    let ends = self.ends();
-                    if ends || last_count.elapsed() >= SERVER_COUNT_INTERVAL {
+                    self.take_server_events().await;
+                    if self.ends() {
                         self.count_server_events().await;
+                    } else if self.counting.is_none() && last_count.elapsed() >= SERVER_COUNT_INTERVAL {
+                        self.start_to_count();
                         last_count = Instant::now();
                     }
                     self.publish_status();
@@ -198,13 +203,35 @@ impl Runner {
         ends_now
     }
 
-    async fn count_server_events(&mut self) {
+    /// Asks the servers for their counts in the background, unless it is known that they do not say.
+    fn start_to_count(&mut self) {
+        self.counting = None;
         let Some(coordinator) = self.coordinator.as_ref().filter(|_| self.server_silence.is_none()) else { return };
-        let deletions = self.fleet.tally().deletions();
-        match coordinator.counted_since_start(deletions).await {
-            Ok(events) => self.server = Some(events),
-            Err(why) => (self.server, self.server_silence) = (None, Some(why)),
+        let (counter, deletions) = (coordinator.counter().clone(), self.fleet.tally().deletions());
+        self.counting = Some(tokio::spawn(async move { counter.counted_since_start(deletions).await }));
+    }
+
+    /// Takes what the servers have answered, if they have.
+    async fn take_server_events(&mut self) {
+        if self.counting.as_ref().is_some_and(JoinHandle::is_finished) {
+            self.wait_for_server_events().await;
         }
+    }
+
+    async fn wait_for_server_events(&mut self) {
+        let Some(counting) = self.counting.take() else { return };
+        match counting.await {
+            Ok(Ok(events)) => self.server = Some(events),
+            Ok(Err(why)) => (self.server, self.server_silence) = (None, Some(why)),
+            // The runtime is shut down.
+            Err(_) => {}
+        }
+    }
+
+    /// Asks the servers for their counts as they are now.
+    async fn count_server_events(&mut self) {
+        self.start_to_count();
+        self.wait_for_server_events().await;
     }
 
     /// Notes since when there is no connection, and opens another session when the coordinator's has ended.

@@ -193,6 +193,7 @@ pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> FleetOutcome {
             on_the_wire: totals.events,
             modelled_herd: totals.modelled_herd,
             modelled_chain: totals.modelled_chain,
+            woken_in_vain: totals.woken_in_vain,
         },
         requests: RequestCount { total: totals.requests, per_acquisition: 53.0 },
         bytes: crate::contend::LinkBytes { up: totals.bytes_up, down: totals.bytes_down },
@@ -206,5 +207,7 @@ pub fn outcome(scenario: &Scenario, left_behind: Option<u64>) -> FleetOutcome {
         interrupted: true,
         overlaps: Vec::new(),
         troubles: Vec::new(),
+        accepted_writes: 2 * totals.acquisitions,
+        rejected_writes: 0,
     }
 }

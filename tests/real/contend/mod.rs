@@ -4,3 +4,6 @@ mod adding_up;
 mod faults;
 mod fixture;
 mod places;
+mod step_fixture;
+mod stepped;
+mod stepped_faults;

@@ -16,6 +16,7 @@ mod making;
 mod mixed;
 mod ours;
 mod queueing;
+mod recorded;
 mod restarts;
 mod semaphore;
 mod shared;

@@ -1,0 +1,207 @@
+//! A fleet that is stepped through, with the whole trace of what it did.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use lockscope::contend::{
+    ClientId, ClientState, FleetCommand, FleetOutcome, FleetStatus, NextStep, Scenario, TraceEntry, TraceStep,
+    WatchPlace,
+};
+use lockscope::znode::ZnodePath;
+
+use super::fixture::{FleetFixture, client};
+
+/// A fleet that has been stepped through from its first moment on.
+pub struct SteppedFleet {
+    pub fixture: FleetFixture,
+    /// What happened so far.
+    pub trace: Vec<TraceEntry>,
+    /// Where in it the last step began.
+    last_step: usize,
+}
+
+/// What happened from one step to the next.
+#[derive(Debug)]
+pub struct Segment {
+    /// As it was before.
+    pub before: Arc<FleetStatus>,
+    pub trace: Vec<TraceEntry>,
+    /// What may fire in it. An event of a watch that was set during the step before may come as late as now.
+    causes: BTreeSet<WatchPlace>,
+}
+
+impl SteppedFleet {
+    pub fn start(connect: &str, scenario: Scenario) -> Self {
+        let fixture = FleetFixture::start(connect, scenario);
+        // Carried out before the clients begin.
+        fixture.order(FleetCommand::Hold(true));
+        Self { fixture, trace: Vec::new(), last_step: 0 }
+    }
+
+    /// Waits until the fleet is as it should be.
+    pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&FleetStatus) -> bool) -> Arc<FleetStatus> {
+        let trace = &mut self.trace;
+        self.fixture
+            .until(what, |status| {
+                assert_eq!(status.trace_missed, 0);
+                trace.extend(status.trace.iter().cloned());
+                is_so(status)
+            })
+            .await
+    }
+
+    /// Waits until nothing will happen any more without a step.
+    pub async fn settled(&mut self) -> Arc<FleetStatus> {
+        self.until("at rest", is_at_rest).await
+    }
+
+    /// Lets the next one go on, and waits until all that follows from it has happened.
+    pub async fn step(&mut self) -> Segment {
+        let before = self.settled().await;
+        let (from, already) = (self.trace.len(), watches(&self.trace));
+        self.fixture.order(FleetCommand::Step);
+        let fixture = &mut self.fixture;
+        let trace = &mut self.trace;
+        fixture
+            .until("all that follows from a step", |status| {
+                trace.extend(status.trace.iter().cloned());
+                let done = trace.len() > from && is_at_rest(status);
+                done && unfired(&already, &trace[from..]).is_empty()
+            })
+            .await;
+        let causes = places_fired(&self.trace[std::mem::replace(&mut self.last_step, from)..]);
+        Segment { before, trace: self.trace[from..].to_vec(), causes }
+    }
+
+    /// Steps until that client would do that.
+    pub async fn step_until(&mut self, next: (ClientId, NextStep)) {
+        while self.settled().await.next_step != Some(next) {
+            self.step().await;
+        }
+    }
+
+    /// Ends it, in the middle of everything.
+    pub async fn stop(self) -> FleetOutcome {
+        let outcome = self.fixture.fleet.stop().await;
+        assert_eq!(outcome.left_behind, Some(0), "{outcome:#?}");
+        outcome
+    }
+}
+
+/// Whether whoever waits has its watches, and everything that was sent has arrived.
+fn is_at_rest(status: &FleetStatus) -> bool {
+    let totals = &status.totals;
+    let waits = |state| state == ClientState::Waiting;
+    let begun = |state| !matches!(state, ClientState::Connecting);
+    status.next_step.is_some()
+        && (totals.requests, totals.events) == (totals.wire_requests, totals.wire_events)
+        && status.clients.iter().all(|client| begun(client.state))
+        && status.clients.iter().all(|client| !waits(client.state) || !client.watches.is_empty())
+}
+
+/// The watches that are set after that.
+fn watches(trace: &[TraceEntry]) -> Vec<(ClientId, WatchPlace)> {
+    let mut set = Vec::new();
+    for TraceEntry { client, step, .. } in trace {
+        match step {
+            TraceStep::Watches(place) => set.push((*client, place.clone())),
+            TraceStep::Unwatches(place) | TraceStep::Woken(place) => {
+                let at = set.iter().position(|watch| *watch == (*client, place.clone()));
+                set.remove(at.unwrap_or_else(|| panic!("{client} has no watch on {place:?}: {trace:#?}")));
+            }
+            TraceStep::Expires | TraceStep::Crashes => set.retain(|watch| watch.0 != *client),
+            _ => {}
+        }
+    }
+    set
+}
+
+/// Those of the watches that must fire by what happened, and have not.
+fn unfired(set: &[(ClientId, WatchPlace)], trace: &[TraceEntry]) -> Vec<(ClientId, WatchPlace)> {
+    let fired = places_fired(trace);
+    let is_over = |watch: &&(ClientId, WatchPlace)| {
+        trace.iter().any(|entry| match &entry.step {
+            TraceStep::Woken(place) | TraceStep::Unwatches(place) => (entry.client, place) == (watch.0, &watch.1),
+            _ => false,
+        })
+    };
+    set.iter().filter(|watch| fired.contains(&watch.1)).filter(|watch| !is_over(watch)).cloned().collect()
+}
+
+/// Which watches fire by the nodes that were created and deleted.
+fn places_fired(trace: &[TraceEntry]) -> BTreeSet<WatchPlace> {
+    let parent = |node: &ZnodePath| WatchPlace::Children(node.parent().expect("no lock is the root"));
+    let fired = trace.iter().flat_map(|entry| match &entry.step {
+        TraceStep::Created(node) => vec![parent(node)],
+        TraceStep::Deleted(node) => vec![parent(node), WatchPlace::Node(node.clone())],
+        _ => Vec::new(),
+    });
+    fired.collect()
+}
+
+impl Segment {
+    /// Who was woken, in the order in which it happened.
+    pub fn woken(&self) -> Vec<ClientId> {
+        let woken = self.trace.iter().filter(|entry| matches!(entry.step, TraceStep::Woken(_)));
+        woken.map(|entry| entry.client).collect()
+    }
+
+    /// Who got the lock.
+    pub fn acquired(&self) -> Vec<ClientId> {
+        let acquired = self.trace.iter().filter(|entry| matches!(entry.step, TraceStep::Acquires(_)));
+        acquired.map(|entry| entry.client).collect()
+    }
+
+    /// Who waited before, in the order of the queue.
+    pub fn waited(&self) -> Vec<ClientId> {
+        let mut waited: Vec<(String, ClientId)> = Vec::new();
+        for client in self.before.clients.iter().filter(|client| client.state == ClientState::Waiting) {
+            let number = client.node.as_ref().map_or("", |node| &node.name()[node.name().len() - 10..]);
+            waited.push((number.to_owned(), client.id));
+        }
+        waited.sort();
+        waited.into_iter().map(|(_, id)| id).collect()
+    }
+
+    /// Checks that nobody was woken but by a node that was created or deleted.
+    pub fn check(&self) {
+        for entry in &self.trace {
+            if let TraceStep::Woken(place) = &entry.step {
+                assert!(self.causes.contains(place), "what woke {}? {:#?}", entry.client, self.trace);
+            }
+        }
+    }
+}
+
+/// What a trace makes of a client's figures: requests, events, and events in vain.
+pub fn figures(trace: &[TraceEntry], id: ClientId) -> (u64, u64, u64) {
+    let (mut requests, mut events, mut useful, mut woken_since_asked) = (0, 0, 0, None);
+    for entry in trace.iter().filter(|entry| entry.client == id) {
+        match entry.step {
+            TraceStep::Sent(_) => requests += 1,
+            TraceStep::Woken(_) => {
+                events += 1;
+                woken_since_asked = woken_since_asked.map(|_| true);
+            }
+            TraceStep::Asks(_) => woken_since_asked = Some(false),
+            TraceStep::Acquires(_) => useful += u64::from(woken_since_asked.take() == Some(true)),
+            _ => {}
+        }
+    }
+    (requests, events, events - useful)
+}
+
+/// Whether each client's figures are those of the trace, and all together those of the fleet.
+pub fn add_up(status: &FleetStatus, trace: &[TraceEntry]) -> bool {
+    let of_trace: Vec<_> = status.clients.iter().map(|client| figures(trace, client.id)).collect();
+    let of_clients: Vec<_> =
+        status.clients.iter().map(|client| (client.requests, client.events, client.woken_in_vain)).collect();
+    let sum = of_trace.iter().fold((0, 0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1, sum.2 + more.2));
+    let totals = &status.totals;
+    of_trace == of_clients && sum == (totals.requests, totals.events, totals.woken_in_vain)
+}
+
+/// Whether a client holds.
+pub fn holds(status: &FleetStatus, id: ClientId) -> bool {
+    client(status, id).state == ClientState::Holding
+}

@@ -1,0 +1,162 @@
+//! Fleets that are stepped through: who is let go on, whom that wakes, and what the trace says of it.
+
+use std::time::Duration;
+
+use lockscope::contend::{ClientId, FleetCommand, FleetStatus, NextStep, Scenario, TraceStep};
+use lockscope::lock::{Access, Algorithm};
+
+use super::fixture::{all_algorithms, client, scenario};
+use super::step_fixture::{Segment, SteppedFleet, add_up, holds};
+use crate::harness::server::Server;
+
+/// Longer than any test: nobody releases before its step.
+const FOR_EVER: Duration = Duration::from_secs(3600);
+
+const CLIENTS: u32 = 5;
+
+fn endless(algorithm: Algorithm, path: &str, clients: u32) -> Scenario {
+    let session_timeout = Duration::from_secs(40);
+    Scenario { rounds: None, hold: FOR_EVER, session_timeout, ..scenario(algorithm, path, clients, 1) }
+}
+
+/// Checks whom the first release woke, which came when all others waited.
+fn check_first_release(algorithm: Algorithm, segment: &Segment) {
+    let waited = segment.waited();
+    let woken = segment.woken();
+    let woken: Vec<ClientId> = waited.iter().copied().filter(|id| woken.contains(id)).collect();
+    match algorithm {
+        Algorithm::Chain | Algorithm::SharedChain(_) => assert_eq!(woken, waited[..1], "{segment:#?}"),
+        Algorithm::ChainAhead => assert_eq!(woken, waited[..2], "{segment:#?}"),
+        // The one that waits for the lease gets it, and with that the next comes to wait for one.
+        Algorithm::Semaphore(_) => assert_eq!(segment.acquired(), [waited_for_lease(segment)], "{segment:#?}"),
+        _ => assert_eq!(woken, waited, "{segment:#?}"),
+    }
+}
+
+fn waited_for_lease(segment: &Segment) -> ClientId {
+    let is_lease = |path: &lockscope::znode::ZnodePath| path.as_str().contains("/leases/");
+    let waits = segment.waited();
+    let mut clients = segment.before.clients.iter().filter(|client| waits.contains(&client.id));
+    clients.find(|client| client.node.as_ref().is_some_and(is_lease)).expect("one waits for the lease").id
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_step_wakes_whose_watches_it_fires_and_nobody_else_and_the_figures_are_those_of_the_trace() {
+    let server = Server::start();
+    for algorithm in all_algorithms() {
+        let path = format!("/stepped/{}", algorithm.name());
+        let mut fleet = SteppedFleet::start(&server.connect_string(), endless(algorithm, &path, CLIENTS));
+        fleet
+            .until("all in the queue", |status| {
+                status.clients.iter().filter(|client| client.node.is_some() || !client.watches.is_empty()).count() == 5
+            })
+            .await;
+        let first = fleet.step().await;
+        first.check();
+        check_first_release(algorithm, &first);
+        for _ in 0..11 {
+            fleet.step().await.check();
+        }
+        let mut trace = std::mem::take(&mut fleet.trace);
+        fleet
+            .fixture
+            .until("adding up", |status| {
+                trace.extend(status.trace.iter().cloned());
+                assert!(status.stepped);
+                add_up(status, &trace)
+            })
+            .await;
+        fleet.stop().await;
+    }
+    assert!(!server.words("dump").contains("/stepped"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_behind_a_writer_are_woken_together() {
+    let server = Server::start();
+    let scenario =
+        Scenario { reads: 60, ..endless(Algorithm::SharedChain(Access::Write), "/stepped-readers", CLIENTS) };
+    let mut fleet = SteppedFleet::start(&server.connect_string(), scenario);
+    loop {
+        let segment = fleet.step().await;
+        segment.check();
+        let acquired = segment.acquired();
+        if acquired.len() < 2 {
+            continue;
+        }
+        let status = fleet.settled().await;
+        assert!(acquired.iter().all(|id| client(&status, *id).access == Access::Read), "{segment:#?}");
+        assert!(acquired.iter().all(|id| segment.woken().contains(id)), "{segment:#?}");
+        break;
+    }
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_joins_asks_at_once_and_who_has_released_asks_when_it_is_let() {
+    let server = Server::start();
+    let mut fleet = SteppedFleet::start(&server.connect_string(), endless(Algorithm::Chain, "/stepped-join", 1));
+    fleet.step_until((ClientId(1), NextStep::Release)).await;
+    fleet.fixture.order(FleetCommand::Join(1));
+    fleet
+        .until("a second one that waits", |status| status.clients.len() == 2 && !status.clients[1].watches.is_empty())
+        .await;
+    let segment = fleet.step().await;
+    assert_eq!((segment.woken(), segment.acquired()), (vec![ClientId(2)], vec![ClientId(2)]));
+    // Who has released comes first, and then who got the lock by that.
+    let in_turn = |status: &FleetStatus| status.next_step == Some((ClientId(1), NextStep::Ask));
+    let status = fleet.until("two in line", |status| in_turn(status) && holds(status, ClientId(2))).await;
+    assert_eq!(status.resource.writer, Some(ClientId(2)));
+    let segment = fleet.step().await;
+    assert!(matches!(segment.trace[0].step, TraceStep::Asks(Access::Write)), "{segment:#?}");
+    assert_eq!(fleet.settled().await.next_step, Some((ClientId(2), NextStep::Release)));
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn when_they_are_held_no_longer_all_go_on_and_nothing_is_traced() {
+    let server = Server::start();
+    let scenario = Scenario { hold: Duration::ZERO, ..endless(Algorithm::Herd, "/stepped-on", CLIENTS) };
+    let mut fleet = SteppedFleet::start(&server.connect_string(), scenario);
+    for _ in 0..3 {
+        fleet.step().await;
+    }
+    let made = fleet.settled().await.totals.acquisitions;
+    assert!(made <= 4, "each step was one of theirs: {made}");
+    fleet.fixture.order(FleetCommand::Hold(false));
+    let status = fleet.until("running by themselves", |status| status.totals.acquisitions > 50).await;
+    assert!(!status.stepped && status.next_step.is_none(), "{status:#?}");
+    let status = fleet.until("on its way", |status| status.totals.acquisitions > 100).await;
+    assert!(status.trace.is_empty(), "{status:#?}");
+    fleet.fixture.order(FleetCommand::Hold(true));
+    let held = fleet.settled().await;
+    assert!(held.stepped && held.next_step.is_some());
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_does_not_look_for_a_while_gets_the_whole_trace_all_the_same() {
+    let server = Server::start();
+    let mut fleet = SteppedFleet::start(&server.connect_string(), endless(Algorithm::Herd, "/stepped-slow", CLIENTS));
+    fleet.settled().await;
+    for _ in 0..4 {
+        let before = fleet.fixture.fleet.status().totals.requests;
+        fleet.fixture.order(FleetCommand::Step);
+        // The status is looked at, and not taken.
+        crate::harness::wait::eventually("the next step", async || match fleet.fixture.fleet.status() {
+            status if status.totals.requests > before && status.next_step.is_some() => Ok(()),
+            status => Err(status),
+        })
+        .await;
+    }
+    let mut trace = std::mem::take(&mut fleet.trace);
+    fleet
+        .fixture
+        .until("adding up", |status| {
+            trace.extend(status.trace.iter().cloned());
+            assert_eq!(status.trace_missed, 0);
+            add_up(status, &trace)
+        })
+        .await;
+    fleet.stop().await;
+}
