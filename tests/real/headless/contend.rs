@@ -16,7 +16,7 @@ use crate::harness::wait::eventually;
 use crate::harness::zk;
 
 /// The fields that the contract promises, and those that were added.
-const FIELDS: [&str; 25] = [
+const FIELDS: [&str; 27] = [
     "schema",
     "recipe",
     "path",
@@ -42,6 +42,8 @@ const FIELDS: [&str; 25] = [
     "interrupted",
     "overlaps",
     "troubles",
+    "accepted_writes",
+    "rejected_writes",
 ];
 
 fn command(connect: &str, arguments: &[&str]) -> Command {
@@ -102,6 +104,16 @@ async fn every_recipe_makes_all_its_rounds_and_fills_every_field() {
         assert!(number(&waits["p50"]) <= number(&waits["p90"]) && number(&waits["p99"]) <= number(&waits["max"]));
         assert!(number(&reported["hold_ms"]["p50"]) >= 1.0, "{reported}");
         assert!(reported["server"]["deleted_watch_events"].is_u64(), "{reported}");
+        let (in_vain, delivered) = (&reported["watch_events"]["woken_in_vain"], &reported["watch_events"]["delivered"]);
+        assert!(number(in_vain) <= number(delivered), "{reported}");
+        let writes = match recipe {
+            "semaphore" => 0.0..=0.0,
+            // Readers do not write.
+            shared if shared.starts_with("shared") => 0.0..=40.0,
+            _ => 40.0..=40.0,
+        };
+        assert!(writes.contains(&number(&reported["accepted_writes"])), "{reported}");
+        assert_eq!(reported["rejected_writes"], 0, "{reported}");
         is_clean(&connect).await;
     }
 }
