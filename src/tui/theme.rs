@@ -81,6 +81,8 @@ pub struct Signs {
     pub branch: &'static str,
     /// To the last.
     pub last_branch: &'static str,
+    /// Back to the first of a cycle.
+    pub back: &'static str,
     /// A cell of a bar: full, and drained.
     pub bar: [&'static str; 2],
     /// Between two words of a line.
@@ -113,6 +115,7 @@ const UNICODE: Signs = Signs {
     trunk: "│  ",
     branch: "├─ ",
     last_branch: "╰─ ",
+    back: "╭▶ ",
     bar: ["█", "░"],
     dot: "·",
     order: ["▲", "▼"],
@@ -140,6 +143,7 @@ const ASCII: Signs = Signs {
     trunk: "|  ",
     branch: "|- ",
     last_branch: "`- ",
+    back: ",> ",
     bar: ["#", "-"],
     dot: "-",
     order: ["^", "v"],

@@ -1,15 +1,23 @@
 //! What a frame costs, and a change on its way to the screen, at three lengths of the queue and three numbers of locks: they
 //! must not follow them.
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
+use lockscope::contend::{
+    ClientId, ClientState, ClientStatus, FleetStatus, FleetTotals, LinkState, Quantiles, ResourceStatus, Scenario,
+    TraceEntry, TraceStep, WatchPlace,
+};
+use lockscope::lock::{Access, Algorithm};
 use lockscope::observe::Observed;
 use lockscope::queue::{Change, ConnectionState};
 use lockscope::tui::ThemeName;
-use lockscope::tui::app::{App, Event, Key, Settings};
+use lockscope::tui::app::{App, Event, FleetSide, Key, Settings};
 use lockscope::tui::theme::Theme;
 use lockscope::tui::view::draw;
-use lockscope::znode::{SessionId, Timestamp};
+use lockscope::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -130,5 +138,85 @@ fn frames_of_many_locks(criterion: &mut Criterion) {
     }
 }
 
-criterion_group! { name = benches; config = Criterion::default().sample_size(20); targets = frames, frames_of_many_locks }
+/// A herd of that many clients: the first holds, the others watch the parent; `woken` of them just got an event.
+fn herd(many: u32, woken: u32, age: u64) -> FleetStatus {
+    let path = ZnodePath::new("/lockscope/herd").expect("a path");
+    let place = WatchPlace::Children(path.clone());
+    let client = |id: u32| ClientStatus {
+        id: ClientId(id),
+        state: if id == 1 { ClientState::Holding } else { ClientState::Waiting },
+        frozen: false,
+        since: Duration::ZERO,
+        session: Some(SessionId(i64::from(id))),
+        expired: 0,
+        link: LinkState::Whole,
+        delay: Duration::ZERO,
+        token: (id == 1).then_some(Zxid(4_711)),
+        events: 0,
+        requests: 0,
+        acquisitions: 0,
+        held: Duration::ZERO,
+        longest_wait: Duration::ZERO,
+        waits: Quantiles::default(),
+        holds: Quantiles::default(),
+        trouble: None,
+        access: Access::Write,
+        node: Some(path.child(&format!("lock-{id:010}"))),
+        watches: if id == 1 { Vec::new() } else { vec![place.clone()] },
+        woken_in_vain: 0,
+    };
+    let wakes = (0..woken).map(|id| TraceEntry {
+        at: Duration::ZERO,
+        client: ClientId(id + 2),
+        step: TraceStep::Woken(place.clone()),
+    });
+    FleetStatus {
+        scenario: Arc::new(Scenario::new(Algorithm::Herd, path.clone(), many)),
+        elapsed: Duration::from_millis(age),
+        age: Duration::from_millis(age),
+        connected: many,
+        finished: false,
+        clients: (1..=many).map(client).collect(),
+        totals: FleetTotals { acquisitions: 7, events: 700, requests: 900, ..FleetTotals::default() },
+        overlaps: Vec::new(),
+        server: None,
+        server_silence: None,
+        servers_lost_for: None,
+        stepped: true,
+        next_step: None,
+        trace: wakes.collect(),
+        trace_missed: 0,
+        resource: ResourceStatus::default(),
+    }
+}
+
+/// Two herds in slow motion, each with an event on its way to every waiter: the next moment comes, and the screen shows it.
+fn frames_of_the_picture(criterion: &mut Criterion) {
+    let mut app = App::new(Settings { write: true, ..Settings::default() }, SIZE, Timestamp(0));
+    let keys = [Key::Char('5'), Key::Char('c'), Key::Char('1'), Key::Char('0'), Key::Char('0'), Key::Enter];
+    press(&mut app, &keys);
+    press(&mut app, &[Key::Char(','); 5]);
+    for (woken, age) in [(0, 1_000), (99, 2_000)] {
+        for side in FleetSide::BOTH {
+            app.update(Event::Fleet { side, status: Arc::new(herd(100, woken, age)) }, Timestamp(1_000));
+        }
+    }
+    let mut terminal = Terminal::new(TestBackend::new(SIZE.0, SIZE.1)).expect("a surface");
+    let theme = Theme::new(ThemeName::Terminal, false);
+    let mut turn = 0;
+    criterion.bench_function("a frame of the picture: 100 clients on each side, all of them woken", |bencher| {
+        bencher.iter(|| {
+            turn += 1;
+            app.update(Event::Due, Timestamp(1_001 + turn % 900));
+            terminal.draw(|frame| draw(frame, &app, &theme)).expect("a frame");
+        });
+    });
+    assert!(app.next_due().is_some(), "the events are still on their way");
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().sample_size(20);
+    targets = frames, frames_of_many_locks, frames_of_the_picture
+}
 criterion_main!(benches);

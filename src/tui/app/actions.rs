@@ -55,7 +55,7 @@ impl App {
     /// Selects the row on that line; opens it when it is selected already.
     fn press(&mut self, line: u16) -> Update {
         let Some(layout) = self.layout() else { return Update::default() };
-        if self.shows_picture() {
+        if self.shows_picture() || self.shows_queue_picture() {
             return Update::default();
         }
         let (first, height) = layout.rows();

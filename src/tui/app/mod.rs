@@ -28,6 +28,7 @@ mod moves;
 mod node_page;
 mod pages;
 mod prompt;
+mod queue_picture;
 mod screens;
 mod session_detail;
 mod session_page;

@@ -79,6 +79,8 @@ pub static SCREENS: [ScreenEntry; 14] = [
             Command::Delete,
             Command::Tag,
             Command::Start,
+            Command::Picture,
+            Command::Large,
             Command::Go(Screen::Session),
             Command::Go(Screen::Node),
         ],

@@ -20,8 +20,15 @@ const MAX_DEPTH: usize = 12;
 pub enum WaitKind {
     /// So many sessions wait for each other in a cycle.
     Cycle(usize),
-    /// One of them, with the lock that it waits for and the next of them, who holds that.
-    InCircle(SessionId),
+    /// One of them, with the lock that it waits for.
+    InCircle {
+        /// The next of them, who holds that.
+        next: SessionId,
+        /// The lock that it holds, for which the one before waits.
+        holds: LockId,
+        /// Whether it is the first, for which the last waits.
+        is_first: bool,
+    },
     /// A session waits for a lock that it holds itself.
     SelfBlocked,
     /// A session that holds others up: how many, and whether there are more that nobody counted.
@@ -178,9 +185,13 @@ impl<'a> WaitRowsBuilder<'a> {
         self.root += 1;
         let first = cycle.first();
         self.push(WaitKind::Cycle(cycle.len()), first.map(|wait| wait.waiter), first.map(|wait| wait.lock), &[]);
+        let mut before = cycle.last();
         for (at, wait) in cycle.iter().enumerate() {
             let follows = at + 1 < cycle.len();
-            self.push(WaitKind::InCircle(wait.blocker), Some(wait.waiter), Some(wait.lock), &[follows]);
+            let holds = before.map_or(wait.lock, |before| before.lock);
+            let kind = WaitKind::InCircle { next: wait.blocker, holds, is_first: at == 0 };
+            self.push(kind, Some(wait.waiter), Some(wait.lock), &[follows]);
+            before = Some(wait);
         }
     }
 

@@ -1,15 +1,16 @@
 //! Test clients as a picture shows them, and the rows that they make.
 
-use std::cmp::Reverse;
 use std::time::Duration;
 
 use super::queue::{
     Departure, LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WakeEffect, WatchLine,
 };
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetStatus, LinkState, WatchPlace};
-use crate::lock::Access;
+use crate::lock::{Access, Algorithm};
 use crate::znode::{Sequence, ZnodePath, Zxid};
 
+/// How the path ends that a semaphore's leases lie below.
+const LEASES: &str = "/leases";
 /// Names of clients outside of the queue that are kept.
 const MAX_OUTSIDE_NAMES: usize = 16;
 
@@ -24,6 +25,7 @@ pub struct FleetFacts {
     pub is_exclusive: bool,
     /// Whether there are readers and writers.
     pub is_shared: bool,
+    pub is_semaphore: bool,
 }
 
 impl FleetFacts {
@@ -34,6 +36,7 @@ impl FleetFacts {
             session_timeout: scenario.session_timeout,
             is_exclusive: scenario.places().is_some_and(|places| places.get() == 1),
             is_shared: scenario.algorithm.access().is_some(),
+            is_semaphore: matches!(scenario.algorithm, Algorithm::Semaphore(_)),
         }
     }
 }
@@ -84,6 +87,12 @@ impl ShownClient {
         self.state == ClientState::Holding
     }
 
+    /// Whether its node is a semaphore's lease, which it holds or is about to.
+    fn has_lease(&self) -> bool {
+        let parent = self.node.as_ref().and_then(ZnodePath::parent_str);
+        parent.is_some_and(|parent| parent.ends_with(LEASES))
+    }
+
     fn is_in_queue(&self) -> bool {
         self.node.is_some() || matches!(self.state, ClientState::Holding | ClientState::Waiting)
     }
@@ -124,7 +133,7 @@ impl Parties<'_> {
         let mut standing: Vec<(&ShownClient, Option<Departure>)> =
             self.gone.iter().map(|(client, departure)| (client, Some(*departure))).collect();
         standing.extend(self.clients.iter().filter(|client| client.is_in_queue()).map(|client| (*client, None)));
-        standing.sort_by_cached_key(|(client, departure)| order(client, *departure));
+        standing.sort_by_cached_key(|(client, departure)| order(client, *departure, &self.facts));
         let outside: Vec<_> = self.clients.iter().filter(|client| !client.is_in_queue()).collect();
         let highest = self.clients.iter().filter(|client| client.holds()).filter_map(|client| client.token).max();
         let room = QueuePicture::MAX_ROWS - parents.len().min(QueuePicture::MAX_ROWS);
@@ -202,8 +211,10 @@ impl Parties<'_> {
                 WatchPlace::Children(path) => RowId::Parent(parents.binary_search(path).ok()?),
                 WatchPlace::Node(path) => {
                     let owners = standing.iter().filter(|(other, _)| other.node.as_ref() == Some(path));
-                    let (owner, gone) =
-                        owners.min_by_key(|(_, gone)| gone.is_some() == (state == LineState::Standing))?;
+                    let known = owners.min_by_key(|(_, gone)| gone.is_some() == (state == LineState::Standing));
+                    // Whoever is next for a lease is known by that, and the one behind it watches its place in the queue.
+                    let next = || standing.iter().find(|(other, _)| !other.holds() && other.has_lease());
+                    let (owner, gone) = known.or_else(next)?;
                     let number = u64::from(owner.id.0);
                     if gone.is_some() { RowId::Gone(number) } else { RowId::Client(number) }
                 }
@@ -217,13 +228,18 @@ impl Parties<'_> {
     }
 }
 
-/// Holders first, the oldest node first; then waiters, by their nodes; who has none comes last.
-fn order(client: &ShownClient, gone: Option<Departure>) -> (bool, Reverse<bool>, i32, ClientId) {
-    let waits = !client.holds();
+/// By the nodes, the oldest first; holders whose node is gone before them, and who has no node yet behind them. A semaphore's leases
+/// are numbered for themselves, and come before its queue.
+fn order(client: &ShownClient, gone: Option<Departure>, facts: &FleetFacts) -> (bool, u8, i32, ClientId) {
     let sequence = client.node.as_ref().and_then(|node| Sequence::split(node.name())).map(|(_, number)| number.0);
-    // Where nodes have no numbers, the one that went stood at the head.
-    let first = gone.is_some() && sequence.is_none() || !waits && client.node.is_none();
-    (waits && !first, Reverse(first), sequence.unwrap_or(i32::MAX), client.id)
+    let held = client.holds() || gone.is_some();
+    let is_first = held && sequence.is_none();
+    let part = match client.has_lease() {
+        _ if !facts.is_semaphore || held => 0,
+        true => 1,
+        false => 2,
+    };
+    (!is_first, part, sequence.unwrap_or(i32::MAX), client.id)
 }
 
 fn parent_row(at: usize, path: &ZnodePath) -> PictureRow {
@@ -236,5 +252,48 @@ fn parent_row(at: usize, path: &ZnodePath) -> PictureRow {
         troubles: Vec::new(),
         effect: None,
         token: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU32;
+
+    use super::*;
+    use crate::contend::Scenario;
+    use crate::tui::testing::fleets::{client, status, totals};
+
+    fn path(text: &str) -> ZnodePath {
+        ZnodePath::new(text).unwrap()
+    }
+
+    #[test]
+    fn a_semaphore_shows_its_leases_then_who_is_next_then_the_queue() {
+        let holding = |id, node| ClientStatus { node: Some(path(node)), ..client(id, ClientState::Holding) };
+        let waiting = |id, node, watches: WatchPlace| ClientStatus {
+            node: Some(path(node)),
+            watches: vec![watches],
+            ..client(id, ClientState::Waiting)
+        };
+        let clients = vec![
+            waiting(1, "/s/locks/lock-0000000005", WatchPlace::Node(path("/s/locks/lock-0000000004"))),
+            waiting(2, "/s/locks/lock-0000000004", WatchPlace::Node(path("/s/locks/lock-0000000003"))),
+            waiting(3, "/s/leases/lease-0000000009", WatchPlace::Children(path("/s/leases"))),
+            holding(4, "/s/leases/lease-0000000008"),
+            holding(5, "/s/leases/lease-0000000007"),
+        ];
+        let scenario = Scenario::new(Algorithm::Semaphore(NonZeroU32::new(2).unwrap()), path("/s"), 5);
+        let status = status(&scenario, 5_000, clients, totals(7, 1));
+        let shown: Vec<ShownClient> = status.clients.iter().map(ShownClient::of).collect();
+        let facts = FleetFacts::of(&status);
+        let parties = Parties { clients: shown.iter().collect(), gone: &[], somebody_woke: false, facts };
+        let picture = parties.picture();
+        let ids: Vec<RowId> = picture.rows.iter().map(|row| row.id).collect();
+        let client = RowId::Client;
+        assert_eq!(ids, [RowId::Parent(0), client(5), client(4), client(3), client(2), client(1)]);
+        let lines: Vec<Option<RowId>> = picture.rows.iter().map(|row| row.lines.first().map(|line| line.to)).collect();
+        let expected = [None, None, None, Some(RowId::Parent(0)), Some(client(3)), Some(client(2))];
+        assert_eq!(lines, expected);
+        assert!(picture.rows[1..3].iter().all(|row| row.state == RowState::Holds), "both hold");
     }
 }

@@ -84,8 +84,9 @@ impl<'a> Grid<'a> {
         let shown = if all > room { room.saturating_sub(1).min(picture.rows.len()) } else { all };
         let visible = &picture.rows[..shown];
         let base = if visible.first().is_some_and(|row| row.state == RowState::Parent) { 2 } else { 0 };
-        let name = visible.iter().filter(|row| row.state != RowState::Parent).map(|row| row.name.len()).max();
-        let name = u16::try_from(name.unwrap_or(1)).unwrap_or(u16::MAX).min(width / 3);
+        let name =
+            visible.iter().filter(|row| row.state != RowState::Parent).map(|row| crate::text::width(&row.name)).max();
+        let name = u16::try_from(name.unwrap_or(1)).unwrap_or(u16::MAX).min(width / 2);
         let name = name + if visible.iter().any(|row| row.access.is_some()) { 2 } else { 0 };
         let most = width.saturating_sub(name + 3 + MIN_WORDS).max(base);
         let columns = [2, 1].map(|step| columns(visible, base, step));

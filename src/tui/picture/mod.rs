@@ -21,7 +21,7 @@ mod speed;
 mod tests;
 
 pub use grid::{Direction, Grid, GridRow, LineCell};
-pub use queue::{Departure, LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WakeEffect};
+pub use queue::{Departure, LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WakeEffect, WatchLine};
 pub use rates::WakeRates;
 pub use replay::{ReplayGap, TraceReplay, WakeCounts};
 pub use schedule::Flight;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::contend::RequestKind;
+use crate::diagnose::OwnerState;
 use crate::lock::Access;
 use crate::znode::Zxid;
 
@@ -73,6 +74,10 @@ pub enum RowTrouble {
     Cut,
     /// The resource refused its last write.
     WriteRefused,
+    /// Its session is about to end, or has ended.
+    Owner { state: OwnerState, expires_in: Option<Duration> },
+    /// It waits, and nothing will wake it.
+    WatchesNothing,
 }
 
 /// How well a line is known.

@@ -78,7 +78,6 @@ impl TraceReplay {
     pub fn take(&mut self, status: &Arc<FleetStatus>, now: Timestamp) {
         if !status.stepped {
             self.start_anew(status);
-            self.gap = None;
             return;
         }
         if self.latest.is_none() || status.trace_missed > 0 {
@@ -147,7 +146,7 @@ impl TraceReplay {
         self.total
     }
 
-    /// Why events are missing in the picture, of those of the last statuses.
+    /// Why events are missing in the picture, since the last step began.
     pub fn gap(&self) -> Option<ReplayGap> {
         self.gap
     }
@@ -279,6 +278,7 @@ impl TraceReplay {
     }
 
     fn begin_step(&mut self) {
+        self.gap = None;
         self.gone.clear();
         self.step = WakeCounts::default();
         self.somebody_woke = false;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Flight, Grid, TraceReplay};
+use super::{Flight, Grid, ReplayGap, TraceReplay};
 use crate::contend::{ClientState, FleetStatus, Scenario, TraceStep, WatchPlace};
 use crate::lock::{Access, Algorithm};
 use crate::tui::testing::NOW;
@@ -112,14 +112,76 @@ fn fleet(algorithm: Algorithm, many: u32) -> SteppedFleet {
 fn pass(replay: &mut TraceReplay, seen: &mut Seen, (from, to): (Timestamp, Timestamp), size: (u16, u16)) {
     let mut now = from;
     while now < to {
-        now = now.plus(Duration::from_millis(16)).min(to);
+        now = now.plus(Duration::from_millis(33)).min(to);
         replay.advance(now);
         seen.look(replay, now, size);
     }
 }
 
+#[test]
+fn events_that_come_faster_than_an_eye_follows_are_left_out_and_counted() {
+    let mut fleet = fleet(Algorithm::Herd, 10);
+    let mut replay = TraceReplay::default();
+    replay.set_flight(Duration::from_secs(1));
+    replay.take(&Arc::new(fleet.status()), NOW);
+    let mut gap = None;
+    for _ in 0..500 {
+        fleet.step();
+        replay.take(&Arc::new(fleet.status()), NOW);
+        gap = gap.or(replay.gap());
+    }
+    assert!(matches!(gap, Some(ReplayGap::TooFast(events)) if events > 0), "{gap:?}");
+}
+
+#[test]
+fn after_entries_that_nobody_recorded_the_picture_begins_anew_and_says_so() {
+    let mut fleet = fleet(Algorithm::Herd, 10);
+    let mut replay = TraceReplay::default();
+    replay.take(&Arc::new(fleet.status()), NOW);
+    fleet.step();
+    let status = FleetStatus { trace_missed: 5, ..fleet.status() };
+    assert!(!status.trace.is_empty());
+    replay.take(&Arc::new(status), NOW);
+    assert_eq!((replay.gap(), replay.flying().len()), (Some(ReplayGap::NotRecorded(5)), 0));
+    let mut anew = TraceReplay::default();
+    anew.take(&Arc::new(fleet.status()), NOW);
+    assert_eq!(replay.picture(), anew.picture());
+    fleet.step();
+    replay.take(&Arc::new(fleet.status()), NOW.plus(Duration::from_secs(1)));
+    assert_eq!(replay.gap(), None, "with the next step all is there again");
+}
+
+#[test]
+fn at_full_speed_nothing_travels() {
+    let mut fleet = fleet(Algorithm::Herd, 10);
+    let mut replay = TraceReplay::default();
+    for millis in 0..50 {
+        fleet.step();
+        let status = FleetStatus { stepped: false, ..fleet.status() };
+        replay.take(&Arc::new(status), NOW.plus(Duration::from_millis(millis * 100)));
+        assert_eq!((replay.flying().len(), replay.next()), (0, None));
+    }
+}
+
+#[test]
+fn figures_count_with_what_arrives() {
+    let mut fleet = fleet(Algorithm::Herd, 8);
+    let mut replay = TraceReplay::default();
+    replay.set_flight(Duration::from_secs(1));
+    replay.take(&Arc::new(fleet.status()), NOW);
+    fleet.step();
+    replay.take(&Arc::new(fleet.status()), NOW);
+    assert_eq!((replay.step_counts().woken, replay.flying().len()), (0, 7), "on their way");
+    replay.advance(NOW.plus(Duration::from_millis(999)));
+    assert_eq!(replay.step_counts().woken, 0);
+    replay.advance(NOW.plus(Duration::from_secs(3)));
+    let counts = replay.step_counts();
+    assert_eq!((counts.woken, counts.in_vain), (7, 6), "one of them got it");
+    assert_eq!(replay.total_counts().woken, 7);
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(200))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
     fn each_event_that_was_delivered_travels_once_and_in_order_and_no_other(

@@ -87,7 +87,9 @@ fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     // What leads away comes behind what works here.
     entries.sort_by_key(|entry| matches!(entry.command, Command::Go(screen) if screen != Screen::Help));
     let text = |entry: &CommandEntry| {
-        let key = entry.keys.first().map_or(String::new(), |key| key.label(app.settings().ascii));
+        // During the tour the first of these is the tour's own.
+        let taken = usize::from(app.tour().is_some() && entry.command.yields_to_tour());
+        let key = entry.keys.get(taken).map_or(String::new(), |key| key.label(app.settings().ascii));
         (key, word(view, entry))
     };
     let length = |entry: &&CommandEntry| {
@@ -141,7 +143,7 @@ fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
         Command::Pause if app.paused().is_some() => "go on",
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",
-        Command::Picture if app.shows_picture() => "list",
+        Command::Picture if app.shows_picture() || app.shows_queue_picture() => "list",
         Command::StopOrGo if app.slow_motion().is_stopped() => "go on",
         Command::NextPane => match app.next_pane() {
             Pane::List if app.screen() == Screen::Queue => "queue",

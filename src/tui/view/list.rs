@@ -138,7 +138,7 @@ fn draw_titles<L: ListView>(list: &L, view: View<'_>, area: Rect, placed: &[Plac
     });
 }
 
-fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
+pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
     let (app, theme) = (view.app, view.theme);
     let title = list.title(view);
     let mut left = vec![(title.name, theme.strong)];

@@ -73,6 +73,7 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
                 watch_events::draw(view, side, buffer);
             }
         }
+        Screen::Queue if app.shows_queue_picture() => picture::draw_queue(view, main, buffer),
         Screen::Queue => list::draw(&Queue, view, main, buffer),
         Screen::Contend => {
             let fleets = place(layout.fleets);

@@ -1,8 +1,8 @@
 //! ```text
 //! ┌ Waits ── 1 cycle ── 3 sessions hold others up ────────────────────────────┐
 //! │▸ ✖ cycle: 2 sessions wait for each other                                  │
-//! │    ├─ ○ 10.0.4.17  0x1…0001b  waits for /locks/orders, held by 0x1…00007     │
-//! │    ╰─ ○ 10.0.4.18  0x1…00007  waits for /locks/billing, held by 0x1…0001b    │
+//! │    ╭▶ ○ 10.0.4.17  0x1…0001b  holds /locks/billing, waits for /locks/orders   │
+//! │    ╰─ ○ 10.0.4.18  0x1…00007  holds /locks/orders, waits for /locks/billing   │
 //! │  ● 10.0.4.20  0x1…0002a  holds up 128 sessions                             │
 //! │    ╰─ /locks/report  128 wait                                              │
 //! ```
@@ -74,7 +74,7 @@ impl ListView for Waits {
     fn draw_row(&self, view: View<'_>, row: &&WaitRow, line: Rect, _: &[Placed<()>], buffer: &mut Buffer) {
         let mut room = usize::from(line.width.saturating_sub(3));
         room = room.saturating_sub(if row.follows.is_empty() { 0 } else { 2 + 3 * row.follows.len() });
-        let mut spans = vec![Span::styled(format!("  {}", branches(view, &row.follows)), view.theme.dim)];
+        let mut spans = vec![Span::styled(format!("  {}", branches(view, row)), view.theme.dim)];
         for (text, style) in sentence(view, row, room) {
             let text = view.fit(&text, room, Keep::Start);
             room = room.saturating_sub(width(&text));
@@ -85,9 +85,20 @@ impl ListView for Waits {
 }
 
 /// The lines that lead to a row.
-fn branches(view: View<'_>, follows: &[bool]) -> String {
+fn branches(view: View<'_>, row: &WaitRow) -> String {
     let signs = &view.theme.signs;
-    let Some((own, above)) = follows.split_last() else { return String::new() };
+    let Some((own, above)) = row.follows.split_last() else { return String::new() };
+    // The line of a cycle leads from the last one back to the first.
+    if let WaitKind::InCircle { is_first, .. } = row.kind {
+        let line = if is_first {
+            signs.back
+        } else if *own {
+            signs.trunk
+        } else {
+            signs.last_branch
+        };
+        return format!("  {line}");
+    }
     let mut drawn = String::from("  ");
     for follows in above {
         drawn.push_str(if *follows { signs.trunk } else { "   " });
@@ -106,14 +117,15 @@ fn sentence(view: View<'_>, row: &WaitRow, room: usize) -> Vec<(String, Style)> 
         WaitKind::Cycle(sessions) => {
             vec![(format!("{} cycle: {sessions} sessions wait for each other", signs.bad), theme.bad)]
         }
-        WaitKind::InCircle(next) => {
+        WaitKind::InCircle { next, holds, .. } => {
             // The next row is about the one who holds it.
             let held =
                 if room < MIN_WIDTH_WITH_HOLDER { String::new() } else { format!(", held by {}", short(view, next)) };
-            let lock = path(view, row.lock, room.saturating_sub(width(&someone()) + 14 + held.len()).max(12));
+            let paths = room.saturating_sub(width(&someone()) + 25 + held.len()) / 2;
+            let [held_lock, lock] = [Some(holds), row.lock].map(|lock| path(view, lock, paths.max(8)));
             vec![
                 (format!("{} {}", signs.waits, someone()), theme.strong),
-                (format!("  waits for {lock}{held}"), theme.text),
+                (format!("  holds {held_lock}, waits for {lock}{held}"), theme.text),
             ]
         }
         WaitKind::SelfBlocked => {

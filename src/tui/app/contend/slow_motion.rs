@@ -25,6 +25,7 @@ pub struct SlowMotion {
     /// When each side was last told to be held or let go.
     told: [Option<Timestamp>; 2],
     shows_picture: bool,
+    shows_queue_picture: bool,
     is_large: bool,
 }
 
@@ -35,6 +36,10 @@ impl SlowMotion {
 
     pub fn is_stopped(&self) -> bool {
         self.is_stopped
+    }
+
+    pub(in crate::tui::app) fn shows_queue_picture(&self) -> bool {
+        self.shows_queue_picture
     }
 
     /// Whether the clients wait to be let go on.
@@ -68,22 +73,36 @@ impl App {
 
     pub(in crate::tui::app) fn turn_picture(&mut self) {
         let motion = &mut self.test_clients.slow_motion;
-        motion.shows_picture = !motion.shows_picture;
+        if self.navigation.screen == Screen::Queue {
+            motion.shows_queue_picture = !motion.shows_queue_picture;
+        } else {
+            motion.shows_picture = !motion.shows_picture;
+        }
     }
 
     pub(in crate::tui::app) fn turn_large(&mut self) {
         let motion = &mut self.test_clients.slow_motion;
         motion.is_large = !motion.is_large;
-        motion.shows_picture |= motion.is_large;
+        if self.navigation.screen == Screen::Queue {
+            motion.shows_queue_picture |= motion.is_large;
+        } else {
+            motion.shows_picture |= motion.is_large;
+        }
     }
 
     pub(in crate::tui::app) fn show_picture(&mut self, large: bool) {
         let motion = &mut self.test_clients.slow_motion;
-        (motion.shows_picture, motion.is_large) = (true, large);
+        (motion.shows_picture, motion.is_large) = (true, motion.is_large || large);
     }
 
     pub(in crate::tui::app) fn hide_picture(&mut self) {
         self.test_clients.slow_motion.shows_picture = false;
+    }
+
+    /// New clients go by themselves and are shown as a list, until somebody wants it otherwise. How large the picture is stays.
+    pub(in crate::tui::app) fn leave_slow_motion(&mut self) {
+        let is_large = self.test_clients.slow_motion.is_large;
+        self.test_clients.slow_motion = SlowMotion { is_large, ..SlowMotion::default() };
     }
 
     pub(in crate::tui::app) fn go_slower(&mut self) -> Update {

@@ -17,6 +17,17 @@ pub struct QueueRow<'a> {
     pub facts: Facts<'a>,
 }
 
+impl Queue {
+    /// A contender with what is known of it.
+    pub fn known<'a>(app: &'a App, lock: &'a LockQueue, row: ContenderRow<'a>) -> QueueRow<'a> {
+        let mut facts = app.world().table_at(app.now()).facts(lock, &row);
+        if facts.watching == WatchTarget::Unknown {
+            facts.watching = app.watched_by_own_clients(lock, &row).unwrap_or(WatchTarget::Unknown);
+        }
+        QueueRow { lock, row, facts }
+    }
+}
+
 impl ListScreen<App> for Queue {
     type Id = ZnodePath;
     type Row<'a> = QueueRow<'a>;
@@ -28,11 +39,7 @@ impl ListScreen<App> for Queue {
 
     fn row<'a>(&self, app: &'a App, rank: usize) -> Option<QueueRow<'a>> {
         let (lock, row) = app.world().open_lock().zip(app.world().queue_rows().row(rank))?;
-        let mut facts = app.world().table_at(app.now()).facts(lock, &row);
-        if facts.watching == WatchTarget::Unknown {
-            facts.watching = app.watched_by_own_clients(lock, &row).unwrap_or(WatchTarget::Unknown);
-        }
-        Some(QueueRow { lock, row, facts })
+        Some(Self::known(app, lock, row))
     }
 
     cursor_in!(contenders: ZnodePath);

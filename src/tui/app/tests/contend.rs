@@ -3,4 +3,5 @@
 mod asking;
 mod figures;
 mod orders;
+mod slow_motion;
 mod starting;

@@ -205,7 +205,10 @@ fn waits_show_the_circle_first_and_then_who_holds_up_most() {
     let waits = app.world().waits();
     let kinds: Vec<_> = (0..waits.len()).filter_map(|rank| waits.row(rank)).map(|row| row.kind).collect();
     assert_eq!(kinds[0], WaitKind::Cycle(2));
-    assert!(matches!(kinds[1..3], [WaitKind::InCircle(_), WaitKind::InCircle(_)]));
+    assert!(matches!(
+        kinds[1..3],
+        [WaitKind::InCircle { is_first: true, .. }, WaitKind::InCircle { is_first: false, .. }]
+    ));
     let counts: Vec<_> = kinds
         .iter()
         .filter_map(|kind| match kind {

@@ -123,6 +123,7 @@ impl App {
         let comparison = tour.comparison();
         effects.extend(self.begin_comparison(comparison));
         self.test_clients.side = FleetSide::Left;
+        self.leave_slow_motion();
         self.cursors.clients = [Cursor::first(), Cursor::first()];
         self.footer.asks_to_quit = false;
         let begun = self.begin_step();
@@ -268,8 +269,12 @@ impl App {
 
 /// Who holds, and will for a while: what is known of it is a moment old.
 fn recent_holder(clients: &[ClientStatus], fleet: &FleetView) -> Option<ClientId> {
-    let age = fleet.status()?.age;
+    let (age, stepped) = fleet.status().map(|status| (status.age, status.stepped))?;
     let half = fleet.scenario().hold / 2;
     let holds = |client: &&ClientStatus| client.state == ClientState::Holding && !client.frozen;
-    clients.iter().filter(holds).find(|client| age.saturating_sub(client.since) <= half).map(|client| client.id)
+    clients
+        .iter()
+        .filter(holds)
+        .find(|client| stepped || age.saturating_sub(client.since) <= half)
+        .map(|client| client.id)
 }

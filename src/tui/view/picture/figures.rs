@@ -9,11 +9,13 @@ use super::super::View;
 use super::write;
 use crate::contend::{FleetStatus, ResourceStatus};
 use crate::text::human::{count, plural, rate};
-use crate::text::wrap_words;
+use crate::text::{width, wrap_words};
 use crate::tui::app::FleetView;
 use crate::tui::picture::WakeCounts;
 use crate::tui::widget::write::write_line;
 
+/// From how many lines on there is room for all of it beside the queue.
+const MIN_HEIGHT_WITH_ALL: u16 = 16;
 /// Columns of what a line is about, and of each figure.
 const LABEL: usize = 9;
 const FIGURE: usize = 8;
@@ -39,7 +41,11 @@ pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect,
         (line("all", plain(fleet.replay().total_counts())), theme.text),
     ];
     let mut used = 0;
-    for (text, style) in lines.into_iter().chain(resource(view, &status.resource, area.width)) {
+    let is_low = area.height < MIN_HEIGHT_WITH_ALL;
+    // Where there is little room, writes that went well are not worth a line.
+    let resource = Some(&status.resource).filter(|resource| !is_low || resource.rejected > 0);
+    let resource = resource.map(|resource| say_resource(view, resource, area.width)).unwrap_or_default();
+    for (text, style) in lines.into_iter().chain(resource) {
         if used + 6 > area.height {
             break;
         }
@@ -47,7 +53,7 @@ pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect,
         used += 1;
     }
     let across = theme.signs.border.horizontal_top.repeat(usize::from(area.width));
-    if used + 1 < area.height {
+    if used + 1 < area.height && !is_low {
         write_line(Span::styled(across, theme.border), Rect { y: area.y + used, height: 1, ..area }, buffer);
         used += 1;
     }
@@ -55,17 +61,21 @@ pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect,
 }
 
 /// What the lock protects: nothing before anybody has written.
-fn resource(view: View<'_>, resource: &ResourceStatus, columns: u16) -> Vec<(String, Style)> {
+fn say_resource(view: View<'_>, resource: &ResourceStatus, columns: u16) -> Vec<(String, Style)> {
     let theme = view.theme;
     let Some(highest) = resource.highest else { return Vec::new() };
-    let taken = plural(usize::try_from(resource.accepted).unwrap_or(usize::MAX), "write", "writes");
-    let mut sentences =
-        vec![(format!("resource: token {highest}, {taken} taken, {} refused", count(resource.rejected)), theme.text)];
-    if let Some((client, token, _)) = resource.last_rejected {
-        let why = format!("{} client {client}, token {token}: refused, {highest} has written", theme.signs.bad);
-        sentences.push((why, theme.bad));
-    }
     let room = usize::from(columns).saturating_sub(2).max(1);
+    let taken = plural(usize::try_from(resource.accepted).unwrap_or(usize::MAX), "write", "writes");
+    let Some((client, token, _)) = resource.last_rejected else {
+        let whole = format!("resource: {taken} taken, highest token {highest}");
+        let text = if width(&whole) <= room { whole } else { format!("resource: {taken} taken") };
+        return vec![(format!(" {text}"), theme.text)];
+    };
+    let refused = count(resource.rejected);
+    let sentences = [
+        (format!("resource: {taken} taken, {refused} refused, highest token {highest}"), theme.text),
+        (format!("{} client {client}, token {token}: refused, {highest} has written", theme.signs.bad), theme.bad),
+    ];
     let wrapped = sentences.into_iter().flat_map(|(text, style)| {
         let lines = wrap_words(&text, room, theme.signs.charset).into_iter();
         lines.map(move |line| (format!(" {line}"), style))

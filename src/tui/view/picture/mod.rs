@@ -12,6 +12,7 @@
 
 mod digits;
 mod figures;
+mod queue;
 mod ratio;
 mod rows;
 mod words;
@@ -20,6 +21,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::Span;
 
+pub use self::queue::draw_queue;
 use self::rows::Shown;
 use super::{View, contend};
 use crate::contend::{FleetStatus, NextStep};

@@ -116,7 +116,7 @@ fn many(shown: &Shown<'_>, grid: &Grid<'_>, id: RowId) -> String {
             grid.rows.iter().any(|row| row.id == RowId::Client(number) || row.id == RowId::Gone(number))
         };
         let woken = shown.flying.iter().filter(|flight| !has_row(flight)).count();
-        let woken = if woken > 0 { format!(", {} of them are woken", count(woken)) } else { String::new() };
+        let woken = if woken > 0 { format!(", {} woken now", count(woken)) } else { String::new() };
         return format!("and {} more{woken}", count(grid.hidden));
     }
     let names = shown.picture.outside.join(", ");

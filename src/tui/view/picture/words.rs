@@ -3,6 +3,7 @@
 use ratatui::style::Style;
 
 use super::super::View;
+use super::super::who::lifetime;
 use crate::contend::RequestKind;
 use crate::lock::Access;
 use crate::text::human::countdown;
@@ -35,7 +36,7 @@ pub fn words(view: View<'_>, row: &PictureRow) -> Vec<(String, Style)> {
     let mut words: Vec<(String, Style)> = row.troubles.iter().map(|trouble| say_trouble(view, *trouble)).collect();
     let say = |text: &str, style: Style| (text.to_owned(), style);
     let state = match (row.state, row.effect) {
-        (RowState::Parent, _) => say("watched: its children", theme.dim),
+        (RowState::Parent, _) => say("the parent", theme.dim),
         (RowState::Gone(Departure::Released), _) => say("released", theme.dim),
         (RowState::Gone(Departure::SessionEnded), _) => say("session ended", theme.bad),
         (RowState::ThinksItHolds, _) => say("thinks it holds", theme.bad),
@@ -76,6 +77,8 @@ fn say_trouble(view: View<'_>, trouble: RowTrouble) -> (String, Style) {
         RowTrouble::Crashed { expires_in } => format!("crashed, {} left", countdown(expires_in)),
         RowTrouble::Cut => "link cut".to_owned(),
         RowTrouble::WriteRefused => "write refused".to_owned(),
+        RowTrouble::WatchesNothing => "watches nothing".to_owned(),
+        RowTrouble::Owner { state, expires_in } => lifetime((state, expires_in)).unwrap_or_default(),
     };
     (text, view.theme.bad)
 }

@@ -175,7 +175,7 @@ proptest! {
         told in (0u16..200, 0u16..60),
         many in 0u32..30,
         keys in prop::collection::vec(
-            prop::sample::select("5512q\n\t\u{1b}jkGgKz-+darXHcn:py9 m".chars().collect::<Vec<_>>()), 0..20),
+            prop::sample::select("5512q\n\t\u{1b}jkGgKz-+darXHcn:py9 mw,.Ls".chars().collect::<Vec<_>>()), 0..20),
     ) {
         let mut app = running((80, 24), 10);
         app.update(Event::Resize(told.0, told.1), NOW);

@@ -8,8 +8,9 @@ use crate::contend::{ClientState, FleetStatus, LinkState, Scenario};
 use crate::lock::{Access, Algorithm};
 use crate::tui::app::{App, Event, FleetSide, Settings};
 use crate::tui::testing::fleets::{with, writing};
+use crate::tui::testing::servers::trouble;
 use crate::tui::testing::stepped::SteppedFleet;
-use crate::tui::testing::{press, settings};
+use crate::tui::testing::{live, press, settings};
 use crate::znode::{ZnodePath, Zxid};
 
 /// Two fleets in slow motion, with one step each two seconds.
@@ -141,6 +142,14 @@ fn the_picture_of_other_recipes_looks() {
 }
 
 #[test]
+fn the_picture_of_a_queue_of_others_looks() {
+    show("queue-picture", |size| after(trouble(size), ":lock /locks/billing\nw"));
+    show("queue-picture-unknown", |size| after(live(size), ":lock /locks/orders\nw"));
+    show("queue-picture-read-write", |size| after(trouble(size), ":lock /apps/catalogue/index-rebuild\nwj"));
+    show("queue-picture-single-node", |size| after(trouble(size), ":lock /controller\nw"));
+}
+
+#[test]
 fn the_picture_at_full_speed_looks() {
     show("picture-full-speed", |size| {
         let mut pair = Pair::new(size, 20);
@@ -171,5 +180,25 @@ fn the_picture_in_ascii_is_ascii() {
     for size in SIZES {
         assert!(picture(&app(size), size).is_ascii());
         assert!(picture(&after(app(size), "L"), size).is_ascii());
+    }
+}
+
+#[test]
+fn each_event_that_travels_is_an_arrow_on_the_screen_and_there_is_no_other() {
+    for size in SIZES {
+        let mut pair = Pair::new(size, 20);
+        for _ in 0..6 {
+            pair.step();
+            for _ in 0..40 {
+                pair.pass(50);
+                let flying = pair.app.fleets().each().map(|(_, fleet)| fleet.replay().flying().len());
+                let travels = flying.sum::<usize>();
+                let shown = picture(&pair.app, size);
+                let arrows = shown.lines().take(usize::from(size.1) - 1).flat_map(str::chars);
+                let arrows = arrows.filter(|letter| "▲▶▼◀".contains(*letter)).count();
+                // Several may be in one place, on their common way.
+                assert!(arrows <= travels && (arrows > 0) == (travels > 0), "{arrows} of {travels}: {shown}");
+            }
+        }
     }
 }
