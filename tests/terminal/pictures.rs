@@ -113,7 +113,7 @@ fn the_pictures_show_the_tour() {
     });
     draw(&terminal, "contend.svg");
     terminal.press("nnnnnnnn");
-    terminal.shows_all(&["4/6 A forgotten node", "○ waits"]);
+    terminal.shows_all(&["4/7 A forgotten node", "○ waits"]);
     terminal.press("n");
     terminal.shows_all(&["✖ orphan", "● holds"]);
     draw(&terminal, "stuck.svg");
