@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn the_tour_that_comes_with_the_program_can_be_played() {
         let script = Script::built_in();
-        assert_eq!(script.scenes.len(), 7);
+        assert_eq!(script.scenes.len(), 8);
         for scene in &script.scenes {
             let of_others = usize::from(scene.scripted.is_some()) + usize::from(scene.comparison.is_some());
             let is_of_fleets = !scene.fleets.is_empty();

@@ -9,33 +9,50 @@ use crate::harness::wait::eventually_blocking;
 /// The tour on its sandbox, at the first step.
 fn demo(arguments: &[&str], columns: u16, rows: u16) -> Terminal {
     let terminal = Terminal::lockscope(&[&["demo"], arguments].concat(), columns, rows);
-    terminal.shows_all(&["SANDBOX", "1/7 A herd beside a chain", "may write"]);
+    terminal.shows_all(&["SANDBOX", "1/8 A herd beside a chain", "may write"]);
     terminal
 }
 
 /// Every step of the tour with what is seen in it, from where the first one shows already.
 fn goes_through_all(terminal: &mut Terminal) {
-    terminal.shows_all(&["herd ── 20 clients", "chain ── 20 clients", "each", "child-watch"]);
+    terminal.shows_all(&[
+        "herd ── 8 clients",
+        "chain ── 8 clients",
+        "slow motion",
+        "in vain",
+        "next step:",
+        "is woken",
+    ]);
     terminal.press("n");
-    terminal.shows_all(&["1/7", "2 of 2", "/herd", "/chain"]);
+    terminal.shows_all(&["2 of 4", "slow motion", "sleeps on"]);
     terminal.press("n");
-    terminal.shows_all(&["2/7 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
+    terminal.shows_all(&["3 of 4", "full speed", "a second"]);
+    terminal.press("n");
+    terminal.shows_all(&["1/8", "4 of 4", "/herd", "/chain"]);
+    terminal.press("n");
+    terminal.shows_all(&["2/8 A herd of a hundred", "herd ── 100 clients", "full speed"]);
+    terminal.press("n");
+    terminal.shows_all(&["3/8 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
     terminal.press("n");
     // One of five is gone, and the servers wait for its session.
-    terminal.shows_all(&["2/7", "2 of 3", "4 test"]);
+    terminal.shows_all(&["3/8", "2 of 3", "4 test"]);
     terminal.shows_all(&["● holds", "expiring", "Diagnosis"]);
     terminal.press("n");
     terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);
     terminal.press("n");
-    terminal.shows_all(&["3/7 A frozen holder", "chain ── 4 clients"]);
+    terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource", "0 refused"]);
     terminal.press("n");
-    terminal.shows_all(&["2 of 3", "! frozen, holds"]);
-    terminal.shows_all(&["froze and outlived its session", "the tokens tell"]);
+    terminal.shows_all(&["2 of 3", "thinks it holds, frozen"]);
+    // Who holds beside it has written: the write that comes late is refused.
+    eventually_blocking("another holder with a higher token", || {
+        let seen = terminal.text();
+        if seen.contains("● ") && seen.contains("holds, token") { Ok(()) } else { Err(seen) }
+    });
     terminal.press("n");
-    terminal.shows("3 of 3");
-    terminal.hides("! frozen");
+    terminal.shows_all(&["3 of 3", "1 refused", "refused, "]);
+    terminal.hides("thinks it holds");
     terminal.press("n");
-    terminal.shows_all(&["4/7 A forgotten node", "/invoices", "○ waits"]);
+    terminal.shows_all(&["5/8 A forgotten node", "/invoices", "○ waits"]);
     terminal.press("n");
     terminal.shows("2 of 4");
     waits_behind_itself(terminal);
@@ -53,11 +70,11 @@ fn goes_through_all(terminal: &mut Terminal) {
         if all >= 3 && clients.len() == all { Ok(()) } else { Err(seen) }
     });
     terminal.press("n");
-    terminal.shows_all(&["5/7 Readers and writers", "/catalog", " R ", " W "]);
+    terminal.shows_all(&["6/8 Readers and writers", "/catalog", " R ", " W "]);
     terminal.press("n");
-    terminal.shows_all(&["2 of 2", "shared-chain ── 14 clients"]);
+    terminal.shows_all(&["2 of 2", "shared-chain ── 8 clients", "slow motion"]);
     terminal.press("n");
-    terminal.shows_all(&["6/7 A deadlock", "/stock", "/payments"]);
+    terminal.shows_all(&["7/8 A deadlock", "/stock", "/payments"]);
     terminal.press("n");
     terminal.shows_all(&["2 of 3", "Waits", "1 cycle", "2 sessions wait for each other"]);
     terminal.press("1");
@@ -65,7 +82,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.shows_all(&["3 of 3", "Timeline", "agreed order"]);
     terminal.press("n");
-    terminal.shows_all(&["7/7 What it comes to", "Watch events an acquisition", "50 herd", "b goes back"]);
+    terminal.shows_all(&["8/8 What it comes to", "Watch events an acquisition", "50 herd", "b goes back"]);
     terminal.press("n");
     terminal.shows("This is the last step");
 }
@@ -110,12 +127,11 @@ fn the_first_screen_is_there_within_a_moment() {
 fn it_plays_by_itself_and_stops_on_command() {
     let mut terminal = demo(&["--play"], 80, 24);
     terminal.shows("P stop 1");
-    terminal.shows_all(&["1/7", "2 of 2"]);
-    terminal.shows("2/7 A holder crashes");
+    terminal.shows_all(&["1/8", "2 of 4"]);
     terminal.press("P");
     terminal.shows("P play");
     terminal.press("b");
-    terminal.shows("1/7 A herd beside a chain");
+    terminal.shows("1 of 4");
     terminal.press("qy");
     assert!(terminal.ends().success());
 }
@@ -150,7 +166,7 @@ fn nothing_is_left(server: &Server, why: &str) {
 fn on_a_real_ensemble_it_runs_below_a_node_of_its_own_and_removes_that() {
     let server = Server::start();
     let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 100, 30);
-    terminal.shows_all(&["DEMO in /lockscope-demo-", "1/7"]);
+    terminal.shows_all(&["DEMO in /lockscope-demo-", "1/8"]);
     goes_through_all(&mut terminal);
     terminal.press("q");
     assert!(terminal.ends().success());
@@ -158,17 +174,31 @@ fn on_a_real_ensemble_it_runs_below_a_node_of_its_own_and_removes_that() {
 }
 
 #[test]
+fn scenes_in_any_order_leave_nothing_on_a_real_ensemble() {
+    let server = Server::start();
+    let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 80, 24);
+    for scene in [7, 2, 5, 1, 8, 4, 6, 3, 8] {
+        terminal.press(&format!(":scene {scene}\r"));
+        terminal.shows(&format!("{scene}/8 "));
+    }
+    terminal.shows("herd  ");
+    terminal.press("qy");
+    assert!(terminal.ends().success());
+    nothing_is_left(&server, "scenes in any order");
+}
+
+#[test]
 fn however_it_ends_nothing_of_it_stays_on_a_real_ensemble() {
     let server = Server::start();
     for ending in ["qy", "TERM", "HUP"] {
         let mut terminal = Terminal::lockscope(&["demo", "--connect", &server.connect_string()], 80, 24);
-        terminal.shows_all(&[" DEMO ", "herd ── 20 clients"]);
-        terminal.press("nn");
-        terminal.shows_all(&["2/7", "4 waiting"]);
+        terminal.shows_all(&[" DEMO ", "herd ── 8 clients"]);
+        terminal.press("NN");
+        terminal.shows_all(&["3/8", "4 waiting"]);
         if ending == "TERM" {
             // A scene of sessions of its own.
-            terminal.press("nnnnnn");
-            terminal.shows_all(&["4/7", "○ waits"]);
+            terminal.press("NN");
+            terminal.shows_all(&["5/8", "○ waits"]);
         }
         match ending {
             "qy" => terminal.press("qy"),

@@ -61,17 +61,17 @@ fn replay(cast: &str) -> String {
 #[test]
 fn the_recording_shows_the_tour() {
     let mut terminal = Terminal::lockscope(&["demo", "--play", "--utc"], SIZE.0, SIZE.1);
-    terminal.shows_all(&["SANDBOX", "1/7"]);
+    terminal.shows_all(&["SANDBOX", "1/8"]);
     let file = std::env::var_os("LOCKSCOPE_RECORDING");
     let most = if file.is_some() { PATIENCE } else { Duration::from_secs(4) };
-    let cast = record(&terminal, most, |seen| seen.contains("7/7"));
+    let cast = record(&terminal, most, |seen| seen.contains("8/8"));
     let shown = replay(&cast);
     match file {
         Some(file) => {
-            assert!(shown.contains("7/7 What it comes to"), "{shown}");
+            assert!(shown.contains("8/8 What it comes to"), "{shown}");
             std::fs::write(file, cast).expect("a recording can be written");
         }
-        None => assert!(shown.contains("1/7 A herd beside a chain"), "{shown}"),
+        None => assert!(shown.contains("1/8 A herd beside a chain"), "{shown}"),
     }
     terminal.press("qy");
     assert!(terminal.ends().success());
