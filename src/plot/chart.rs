@@ -43,12 +43,12 @@ pub(super) fn chart(chart: &LineChart, (x, y): (f64, f64)) -> Markup {
             (legend(chart))
             (drawing.grid())
             @for curve in &chart.curves { (drawing.line(curve)) }
-            @for curve in chart.curves.iter().filter(|curve| !curve.is_model) {
-                @for point in &curve.points { (drawing.mark(curve, point)) }
-            }
-            // Last: a dashed line is not to be found under a mark, but its values are for those who look for them.
+            // Measured marks are on top: where both coincide, one points at what was measured.
             @for curve in chart.curves.iter().filter(|curve| curve.is_model) {
                 @for point in &curve.points { (drawing.modelled(curve, point)) }
+            }
+            @for curve in chart.curves.iter().filter(|curve| !curve.is_model) {
+                @for point in &curve.points { (drawing.mark(curve, point)) }
             }
         }
     }

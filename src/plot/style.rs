@@ -115,5 +115,5 @@ thead th{vertical-align:bottom;white-space:normal;border-bottom-width:2px}\
 th.name{text-align:left}tbody th{font-weight:600}tr.first td,tr.first th{border-top:2px solid}tr.first th,tr.first td{border-top-color:inherit}\
 dl{display:grid;grid-template-columns:max-content 1fr;gap:.2rem 1.2rem;margin:0}dd{margin:0;overflow-wrap:anywhere}\
 @page{size:A4 landscape;margin:10mm}\
-@media print{body{padding:0;max-width:none;font-size:11px}h1{font-size:1.5rem}.charts{grid-template-columns:1fr 1fr;gap:.2rem}\
+@media print{:root{font-size:11px}body{padding:0;max-width:none;font-size:1rem}.table{overflow:visible}.charts{grid-template-columns:1fr 1fr;gap:.2rem}\
 figure svg{max-height:76mm}h2{break-after:avoid;margin-top:1rem}thead{display:table-header-group}tr{break-inside:avoid}}";
