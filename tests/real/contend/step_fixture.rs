@@ -52,7 +52,13 @@ impl SteppedFleet {
 
     /// Waits until nothing will happen any more without a step.
     pub async fn settled(&mut self) -> Arc<FleetStatus> {
-        self.until("at rest", is_at_rest).await
+        let trace = &mut self.trace;
+        self.fixture
+            .until("at rest", |status| {
+                trace.extend(status.trace.iter().cloned());
+                is_at_rest(status, trace)
+            })
+            .await
     }
 
     /// Lets the next one go on, and waits until all that follows from it has happened.
@@ -65,7 +71,7 @@ impl SteppedFleet {
         fixture
             .until("all that follows from a step", |status| {
                 trace.extend(status.trace.iter().cloned());
-                let done = trace.len() > from && is_at_rest(status);
+                let done = trace.len() > from && is_at_rest(status, trace);
                 done && unfired(&already, &trace[from..]).is_empty()
             })
             .await;
@@ -88,14 +94,17 @@ impl SteppedFleet {
     }
 }
 
-/// Whether whoever waits has its watches, and everything that was sent has arrived.
-fn is_at_rest(status: &FleetStatus) -> bool {
+/// Whether whoever waits has its watches and knows what came of its events, whoever has released has no node, and everything that
+/// was sent has arrived.
+fn is_at_rest(status: &FleetStatus, trace: &[TraceEntry]) -> bool {
     let totals = &status.totals;
     let waits = |state| state == ClientState::Waiting;
     let begun = |state| !matches!(state, ClientState::Connecting);
     status.next_step.is_some()
         && (totals.requests, totals.events) == (totals.wire_requests, totals.wire_events)
         && status.clients.iter().all(|client| begun(client.state))
+        && status.clients.iter().all(|client| client.state != ClientState::Ready || client.node.is_none())
+        && add_up(status, trace)
         && status.clients.iter().all(|client| !waits(client.state) || !client.watches.is_empty())
 }
 

@@ -129,8 +129,7 @@ async fn when_they_are_held_no_longer_all_go_on_and_nothing_is_traced() {
     let status = fleet.until("on its way", |status| status.totals.acquisitions > 100).await;
     assert!(status.trace.is_empty(), "{status:#?}");
     fleet.fixture.order(FleetCommand::Hold(true));
-    let held = fleet.settled().await;
-    assert!(held.stepped && held.next_step.is_some());
+    fleet.until("held again", |status| status.stepped && status.next_step.is_some()).await;
     fleet.stop().await;
 }
 
