@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::time::Duration;
+use std::vec;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
@@ -28,8 +29,18 @@ pub(super) enum TableEvent {
     Finding { finding: Finding, raised: bool, at: Timestamp },
 }
 
+/// Events of what is there at the start that are made at once; those of one lock stay together.
+const MAX_INITIAL_EVENTS: usize = 1_024;
+
 /// How often the locks are examined for findings.
 const DIAGNOSIS_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Who watches for long waits between two examinations for so many times as long as the last one took, so that very many locks
+/// do not keep it busy, and [`MAX_EXAMINE_PAUSE`] at most.
+const EXAMINE_PAUSE_FACTOR: u32 = 16;
+
+/// Findings of however many locks are at most so old.
+const MAX_EXAMINE_PAUSE: Duration = Duration::from_secs(10);
 
 /// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
 const QUIET_START: Duration = Duration::from_secs(1);
@@ -54,6 +65,8 @@ pub(super) struct LiveTable {
     reports_initial: bool,
     /// The next changes, while not everything was read and reported yet.
     first_batch: Option<Vec<Observed>>,
+    /// The locks that were there when everything was read the first time and are not reported yet.
+    found: vec::IntoIter<Happening>,
     /// What follows the reason where there is no session: how to name servers, unless somebody did.
     how_to_name_servers: &'static str,
     /// Why the ensemble refused the session.
@@ -67,6 +80,8 @@ pub(super) struct LiveTable {
     diagnosis: Diagnosis,
     /// When the locks are examined next; `None` when no findings are wanted.
     examine_at: Option<Instant>,
+    /// Before this they are not examined again.
+    examine_not_before: Instant,
 }
 
 impl LiveTable {
@@ -97,6 +112,7 @@ impl LiveTable {
             started: Instant::now(),
             reports_initial: false,
             first_batch: None,
+            found: Vec::new().into_iter(),
             how_to_name_servers: settings.how_to_name_servers(),
             refused: None,
             timeout: settings.timeout,
@@ -104,6 +120,7 @@ impl LiveTable {
             surveyor: None,
             diagnosis: Diagnosis::new(settings.thresholds),
             examine_at: None,
+            examine_not_before: Instant::now(),
         })
     }
 
@@ -129,13 +146,17 @@ impl LiveTable {
     /// Applies the next changes; answers what they mean, in order. Fails when the ensemble refuses the session, and when it does
     /// not answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
-        let batch = if self.synced.is_some() {
+        let found = self.report_found();
+        if !found.is_empty() {
+            return Ok(found);
+        }
+        let batch = if self.synced.is_some() && self.first_batch.is_none() {
             tokio::select! {
                 () = time::until(self.examine_at) => return Ok(self.examine()),
                 batch = self.observer.next() => batch,
                 Some(view) = viewed(&mut self.surveyor) => {
                     // What it shows is looked at without delay.
-                    self.examine_at = self.examine_at.map(|_| Instant::now());
+                    self.examine_at = self.examine_at.map(|_| self.examine_not_before.max(Instant::now()));
                     Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
                 }
             }
@@ -148,6 +169,18 @@ impl LiveTable {
         };
         let batch = batch.ok_or_else(|| self.ended())?;
         Ok(self.take(batch))
+    }
+
+    /// What is there at the start, a piece of it at a time: all of it may be many times as large as the table. It is taken from the table
+    /// as everything was read, so no change may be applied before.
+    fn report_found(&mut self) -> Vec<TableEvent> {
+        let mut events = Vec::new();
+        while events.len() < MAX_INITIAL_EVENTS
+            && let Some(found) = self.found.next()
+        {
+            events.extend(Initial::of_lock(found, &self.table).into_iter().map(TableEvent::Initial));
+        }
+        events
     }
 
     /// When everything was just read and is about to be reported: gives the servers a moment to say who the clients are. Cancel safe.
@@ -193,16 +226,22 @@ impl LiveTable {
 
     /// Looks for findings; answers those that are new, and those that are gone.
     fn examine(&mut self) -> Vec<TableEvent> {
-        let at = now();
-        self.examine_at = self.examine_at.map(|_| Instant::now() + DIAGNOSIS_INTERVAL);
+        let (at, began) = (now(), Instant::now());
         let FindingChanges { raised, cleared } = self.diagnosis.examine(&self.table, at);
+        if self.reports_initial {
+            self.examine_not_before =
+                Instant::now() + began.elapsed().saturating_mul(EXAMINE_PAUSE_FACTOR).min(MAX_EXAMINE_PAUSE);
+        }
+        let next = self.examine_not_before.max(Instant::now() + DIAGNOSIS_INTERVAL);
+        self.examine_at = self.examine_at.map(|_| next);
         let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
         cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
         let mut events = Vec::new();
-        for Observed { at, change } in batch {
+        let mut batch = batch.into_iter();
+        while let Some(Observed { at, change }) = batch.next() {
             let is_answer = !matches!(
                 change,
                 Change::Connection(ConnectionState::Connecting { .. } | ConnectionState::Lost { .. })
@@ -215,16 +254,19 @@ impl LiveTable {
             let reason = self.note(&change);
             let happenings = self.table.apply(change, at);
             let is_initial = self.reports_initial && is_synced && self.synced.is_none();
-            for happening in happenings {
-                if is_initial && happening.event == LockEvent::LockFound {
-                    events.extend(Initial::of_lock(happening, &self.table).into_iter().map(TableEvent::Initial));
-                } else {
-                    events.push(TableEvent::Happening(happening, reason.clone()));
-                }
-            }
             if is_synced {
                 self.synced = Some(at);
             }
+            if is_initial {
+                let is_found = |happening: &Happening| happening.event == LockEvent::LockFound;
+                let (found, others): (Vec<_>, Vec<_>) = happenings.into_iter().partition(is_found);
+                events.extend(others.into_iter().map(|happening| TableEvent::Happening(happening, None)));
+                self.found = found.into_iter();
+                // What follows comes after the report of what was there.
+                self.first_batch = Some(batch.collect()).filter(|rest: &Vec<_>| !rest.is_empty());
+                break;
+            }
+            events.extend(happenings.into_iter().map(|happening| TableEvent::Happening(happening, reason.clone())));
             events.extend(sampled.into_iter().flat_map(|parent| self.samples_of(&parent)));
         }
         events
@@ -272,6 +314,11 @@ impl LiveTable {
     /// When everything below the roots had been read, the last time.
     pub(super) fn synced(&self) -> Option<Timestamp> {
         self.synced
+    }
+
+    /// Whether everything was read, and what was there at the start is reported.
+    pub(super) fn has_reported_start(&self) -> bool {
+        self.synced.is_some() && self.found.len() == 0
     }
 
     /// What is known of the locks.

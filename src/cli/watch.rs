@@ -70,7 +70,7 @@ async fn print(
                 events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<io::Result<_>>()?;
             send(out, &lines).await?;
         }
-        if live.synced().is_none() {
+        if !live.has_reported_start() {
             continue;
         }
         if !checked {

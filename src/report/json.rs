@@ -42,6 +42,10 @@ impl<F: Formatter> Formatter for Escaping<F> {
     /// The fragment holds nothing that JSON itself wants escaped.
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         let mut rest = fragment;
+        if rest.bytes().all(|byte| byte.is_ascii_graphic() || byte == b' ') {
+            // Nothing of that is escaped, and nearly all text is like that.
+            return writer.write_all(rest.as_bytes());
+        }
         while let Some((at, found)) = rest.char_indices().find(|(_, found)| must_be_escaped(*found)) {
             writer.write_all(&rest.as_bytes()[..at])?;
             for unit in found.encode_utf16(&mut [0; 2]) {

@@ -75,15 +75,19 @@ fn contended(table_at: TableAt<'_>, lock: &LockQueue) -> Option<Contended> {
     if waiters.is_empty() {
         return None;
     }
-    let holders: Vec<Claim> = lock.rows(0..lock.holding()).filter_map(|row| claim(&row, held_since(&row))).collect();
-    let one = holders.first().is_some_and(|first| holders.iter().all(|claim| claim.session == first.session));
+    // Most locks have one: nothing more is kept for it.
+    let mut holders = Vec::with_capacity(lock.holding());
+    holders.extend(lock.rows(0..lock.holding()).filter_map(|row| claim(&row, held_since(&row))));
+    let one = holders.first().is_some_and(|first: &Claim| holders.iter().all(|claim| claim.session == first.session));
     let binds = lock.kind() != LockKind::Semaphore || one;
     (!holders.is_empty()).then_some(Contended { id: lock.id(), holders, waiters, binds })
 }
 
 fn waiters(lock: &LockQueue) -> Vec<Claim> {
     let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == ContenderState::Waits);
-    rows.filter_map(|row| claim(&row, row.contender.enqueued_at)).collect()
+    let mut waiters = Vec::with_capacity(lock.waiting());
+    waiters.extend(rows.filter_map(|row| claim(&row, row.contender.enqueued_at)));
+    waiters
 }
 
 fn held_since(row: &ContenderRow<'_>) -> Option<Timestamp> {

@@ -201,6 +201,13 @@ impl PendingReads {
         Some(entry)
     }
 
+    /// Gives back what the walk left over.
+    pub(super) fn release_spare_memory(&mut self) {
+        self.entries.shrink_to_fit();
+        self.nodes.shrink_to_fit();
+        self.lists.shrink_to_fit();
+    }
+
     /// Whether nothing of the walk is left to be answered.
     pub(super) fn walk_is_done(&self) -> bool {
         self.of_walk == 0

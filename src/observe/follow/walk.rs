@@ -59,6 +59,7 @@ impl Follower {
             self.walking = false;
             let walk = self.walk;
             self.parents.retain(|_, found| *found == walk);
+            self.pending.release_spare_memory();
             self.changes.push(Change::Synced);
         }
     }
