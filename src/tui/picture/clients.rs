@@ -118,7 +118,7 @@ impl ShownClient {
 }
 
 /// Clients, the nodes that are just gone, and who goes through which.
-pub(super) struct Parties<'a> {
+pub(super) struct ShownFleet<'a> {
     pub clients: Vec<&'a ShownClient>,
     pub gone: &'a [(ShownClient, Departure)],
     /// Whether somebody was woken since the last step began.
@@ -126,7 +126,7 @@ pub(super) struct Parties<'a> {
     pub facts: FleetFacts,
 }
 
-impl Parties<'_> {
+impl ShownFleet<'_> {
     /// The rows that they make.
     pub fn picture(&self) -> QueuePicture {
         let parents = self.parents();
@@ -286,8 +286,8 @@ mod tests {
         let status = status(&scenario, 5_000, clients, totals(7, 1));
         let shown: Vec<ShownClient> = status.clients.iter().map(ShownClient::of).collect();
         let facts = FleetFacts::of(&status);
-        let parties = Parties { clients: shown.iter().collect(), gone: &[], somebody_woke: false, facts };
-        let picture = parties.picture();
+        let fleet = ShownFleet { clients: shown.iter().collect(), gone: &[], somebody_woke: false, facts };
+        let picture = fleet.picture();
         let ids: Vec<RowId> = picture.rows.iter().map(|row| row.id).collect();
         let client = RowId::Client;
         assert_eq!(ids, [RowId::Parent(0), client(5), client(4), client(3), client(2), client(1)]);

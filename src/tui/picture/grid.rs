@@ -52,7 +52,7 @@ pub enum Direction {
 
 /// A watch event on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mover {
+pub struct FlightPlace {
     /// The number of its [`Flight`].
     pub number: u64,
     pub x: u16,
@@ -131,8 +131,8 @@ impl<'a> Grid<'a> {
     }
 
     /// Where the events are that travel at that time. One whose row has no room travels to the row that stands for it.
-    pub fn movers(&self, picture: &QueuePicture, flying: &[Flight], now: Timestamp) -> Vec<Mover> {
-        let mover = |flight: &Flight| {
+    pub fn flight_places(&self, picture: &QueuePicture, flying: &[Flight], now: Timestamp) -> Vec<FlightPlace> {
+        let flight_place = |flight: &Flight| {
             let path = self.path(picture, flight)?;
             let whole = flight.end.since(flight.start).as_millis().max(1);
             let passed = now.since(flight.start).as_millis().min(whole);
@@ -142,9 +142,9 @@ impl<'a> Grid<'a> {
             let before =
                 if at + 1 < path.len() { path[at] } else { *path.get(at.wrapping_sub(1)).unwrap_or(&path[at]) };
             let (x, y) = path[at];
-            Some(Mover { number: flight.number, x, y, direction: direction(before, next) })
+            Some(FlightPlace { number: flight.number, x, y, direction: direction(before, next) })
         };
-        flying.iter().filter_map(mover).collect()
+        flying.iter().filter_map(flight_place).collect()
     }
 
     /// The cells from where an event comes from to whom it wakes; there is at least one.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::clients::{FleetFacts, Parties, ShownClient};
+use super::clients::{FleetFacts, ShownClient, ShownFleet};
 use super::queue::{Departure, QueuePicture, WakeEffect};
 use super::schedule::{Flight, Item, Schedule, begins_step};
 use crate::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep};
@@ -185,7 +185,7 @@ impl TraceReplay {
     fn draw(&mut self) {
         let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
         let clients = self.clients.values().collect();
-        self.picture = Parties { clients, gone: &self.gone, somebody_woke: self.somebody_woke, facts }.picture();
+        self.picture = ShownFleet { clients, gone: &self.gone, somebody_woke: self.somebody_woke, facts }.picture();
     }
 
     fn show(&mut self, item: Item) {

@@ -23,9 +23,9 @@ const ALGORITHMS: [Algorithm; 6] = [
     Algorithm::SharedChain(Access::Write),
 ];
 
-/// What happens between two statuses.
+/// What is done between two statuses.
 #[derive(Clone, Copy, Debug)]
-enum Happening {
+enum Act {
     Step,
     Crash(u32),
     Expire(u32),
@@ -35,36 +35,36 @@ enum Happening {
     Nothing,
 }
 
-fn happening() -> impl Strategy<Value = Happening> {
+fn act() -> impl Strategy<Value = Act> {
     let id = || 1..9_u32;
     prop_oneof![
-        8 => Just(Happening::Step),
-        1 => id().prop_map(Happening::Crash),
-        1 => id().prop_map(Happening::Expire),
-        1 => id().prop_map(Happening::Freeze),
-        1 => id().prop_map(Happening::Thaw),
-        1 => id().prop_map(Happening::Write),
-        1 => Just(Happening::Nothing),
+        8 => Just(Act::Step),
+        1 => id().prop_map(Act::Crash),
+        1 => id().prop_map(Act::Expire),
+        1 => id().prop_map(Act::Freeze),
+        1 => id().prop_map(Act::Thaw),
+        1 => id().prop_map(Act::Write),
+        1 => Just(Act::Nothing),
     ]
 }
 
-fn happens(fleet: &mut SteppedFleet, happening: Happening) {
-    match happening {
-        Happening::Step => fleet.step(),
-        Happening::Crash(id) if fleet.clients.contains_key(&id) => {
+fn carry_out(fleet: &mut SteppedFleet, act: Act) {
+    match act {
+        Act::Step => fleet.step(),
+        Act::Crash(id) if fleet.clients.contains_key(&id) => {
             fleet.record(id, TraceStep::Crashes);
             let client = fleet.clients.get_mut(&id).unwrap();
             (client.state, client.token) = (ClientState::Crashed, None);
         }
-        Happening::Expire(id) if fleet.clients.get(&id).is_some_and(|it| it.state == ClientState::Crashed) => {
+        Act::Expire(id) if fleet.clients.get(&id).is_some_and(|it| it.state == ClientState::Crashed) => {
             fleet.expire(id);
         }
-        Happening::Freeze(id) | Happening::Thaw(id) if fleet.clients.contains_key(&id) => {
-            let stops = matches!(happening, Happening::Freeze(_));
+        Act::Freeze(id) | Act::Thaw(id) if fleet.clients.contains_key(&id) => {
+            let stops = matches!(act, Act::Freeze(_));
             fleet.record(id, if stops { TraceStep::Freezes } else { TraceStep::Thaws });
             fleet.clients.get_mut(&id).unwrap().frozen = stops;
         }
-        Happening::Write(id) => fleet.write(id, Zxid(i64::from(40 + id))),
+        Act::Write(id) => fleet.write(id, Zxid(i64::from(40 + id))),
         _ => {}
     }
 }
@@ -84,12 +84,12 @@ impl Seen {
     /// Looks at a replay: what travels, and what is drawn of it.
     fn look(&mut self, replay: &TraceReplay, now: Timestamp, size: (u16, u16)) {
         let grid = Grid::of(replay.picture(), size, 1);
-        let movers = grid.movers(replay.picture(), replay.flying(), now);
-        assert_eq!(movers.len(), replay.flying().len(), "each flight is drawn, and nothing else: {grid:?}");
-        for (flight, mover) in replay.flying().iter().zip(movers) {
-            assert_eq!(flight.number, mover.number);
+        let flight_places = grid.flight_places(replay.picture(), replay.flying(), now);
+        assert_eq!(flight_places.len(), replay.flying().len(), "each flight is drawn, and nothing else: {grid:?}");
+        for (flight, flight_place) in replay.flying().iter().zip(flight_places) {
+            assert_eq!(flight.number, flight_place.number);
             assert!(flight.start <= now && now <= flight.end, "{flight:?} at {now:?}");
-            assert!(mover.x < size.0 && mover.y < size.1, "{mover:?}");
+            assert!(flight_place.x < size.0 && flight_place.y < size.1, "{flight_place:?}");
             let before = self.0.insert(flight.number, flight.clone());
             assert!(before.is_none_or(|before| before == *flight), "a flight stays what it is");
         }
@@ -187,7 +187,7 @@ proptest! {
     fn each_event_that_was_delivered_travels_once_and_in_order_and_no_other(
         algorithm in prop::sample::select(ALGORITHMS.to_vec()),
         many in 1..40_u32,
-        happenings in prop::collection::vec((happening(), 0..2_500_u64), 1..25),
+        acts in prop::collection::vec((act(), 0..2_500_u64), 1..25),
         flight in 50..1_000_u64,
         size in (20..80_u16, 3..30_u16),
     ) {
@@ -196,8 +196,8 @@ proptest! {
         replay.set_flight(Duration::from_millis(flight));
         replay.take(&Arc::new(fleet.status()), now);
         let mut delivered = Vec::new();
-        for (happening, millis) in happenings {
-            happens(&mut fleet, happening);
+        for (act, millis) in acts {
+            carry_out(&mut fleet, act);
             let status = Arc::new(fleet.status());
             delivered.extend(woken(&status));
             replay.take(&status, now);

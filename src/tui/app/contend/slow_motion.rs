@@ -16,6 +16,7 @@ const REPEAT_AFTER: Duration = Duration::from_secs(1);
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 
 /// How the test clients go, and how they are shown.
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own, and any mixture of them is good")]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SlowMotion {
     speed: Speed,

@@ -65,15 +65,15 @@ fn say_resource(view: View<'_>, resource: &ResourceStatus, columns: u16) -> Vec<
     let theme = view.theme;
     let Some(highest) = resource.highest else { return Vec::new() };
     let room = usize::from(columns).saturating_sub(2).max(1);
-    let taken = plural(usize::try_from(resource.accepted).unwrap_or(usize::MAX), "write", "writes");
+    let accepted = plural(usize::try_from(resource.accepted).unwrap_or(usize::MAX), "write", "writes");
     let Some((client, token, _)) = resource.last_rejected else {
-        let whole = format!("resource: {taken} taken, highest token {highest}");
-        let text = if width(&whole) <= room { whole } else { format!("resource: {taken} taken") };
+        let whole = format!("resource: {accepted} taken, highest token {highest}");
+        let text = if width(&whole) <= room { whole } else { format!("resource: {accepted} taken") };
         return vec![(format!(" {text}"), theme.text)];
     };
     let refused = count(resource.rejected);
     let sentences = [
-        (format!("resource: {taken} taken, {refused} refused, highest token {highest}"), theme.text),
+        (format!("resource: {accepted} taken, {refused} refused, highest token {highest}"), theme.text),
         (format!("{} client {client}, token {token}: refused, {highest} has written", theme.signs.bad), theme.bad),
     ];
     let wrapped = sentences.into_iter().flat_map(|(text, style)| {

@@ -22,7 +22,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Span;
 
 pub use self::queue::draw_queue;
-use self::rows::Shown;
+use self::rows::DrawnQueue;
 use super::{View, contend};
 use crate::contend::{FleetStatus, NextStep};
 use crate::text::Keep;
@@ -71,7 +71,7 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
     let room = Rect { y: inner.y + used, height: inner.height.saturating_sub(used), ..inner };
     let spacing = if view.app.is_large() && room.height >= 12 { 2 } else { 1 };
     let selected = (view.app.side() == side).then(|| view.app.selected_client()).flatten();
-    let shown = Shown {
+    let shown = DrawnQueue {
         picture: fleet.replay().picture(),
         flying: fleet.replay().flying(),
         now: view.app.now(),

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 
 use super::super::list;
 use super::super::who::who_is;
-use super::rows::{self, Shown};
+use super::rows::{self, DrawnQueue};
 use crate::tui::app::Queue;
 use crate::tui::picture::RowId;
 use crate::tui::view::View;
@@ -28,7 +28,7 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
             row.name = format!("{number}{who}");
         }
     }
-    let shown = Shown {
+    let shown = DrawnQueue {
         picture: &picture,
         flying: &[],
         now: app.now(),

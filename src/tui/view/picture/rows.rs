@@ -16,7 +16,7 @@ use crate::tui::widget::write::write_line;
 use crate::znode::Timestamp;
 
 /// What is drawn.
-pub struct Shown<'a> {
+pub struct DrawnQueue<'a> {
     pub picture: &'a QueuePicture,
     /// The events that travel.
     pub flying: &'a [Flight],
@@ -27,7 +27,7 @@ pub struct Shown<'a> {
 }
 
 /// Draws a queue. The first column is for the sign of the selected row.
-pub fn draw(view: View<'_>, shown: &Shown<'_>, area: Rect, buffer: &mut Buffer) {
+pub fn draw(view: View<'_>, shown: &DrawnQueue<'_>, area: Rect, buffer: &mut Buffer) {
     if area.width < 12 || area.height == 0 {
         return;
     }
@@ -41,10 +41,10 @@ pub fn draw(view: View<'_>, shown: &Shown<'_>, area: Rect, buffer: &mut Buffer) 
             buffer.set_stringn(cursor.x, cursor.y, view.theme.signs.cursor, 1, view.theme.strong);
         }
     }
-    for mover in grid.movers(shown.picture, shown.flying, shown.now) {
-        let place = (inner.x + mover.x, inner.y + mover.y);
+    for flight_place in grid.flight_places(shown.picture, shown.flying, shown.now) {
+        let place = (inner.x + flight_place.x, inner.y + flight_place.y);
         if inner.contains(place.into()) {
-            let symbol = arrow(mover.direction, view.theme.signs.charset);
+            let symbol = arrow(flight_place.direction, view.theme.signs.charset);
             buffer[place].set_symbol(symbol).set_style(view.theme.mark);
         }
     }
@@ -60,27 +60,34 @@ fn draw_lines(view: View<'_>, grid: &Grid<'_>, area: Rect, buffer: &mut Buffer) 
     }
 }
 
-fn draw_row(view: View<'_>, shown: &Shown<'_>, grid: &Grid<'_>, row: &GridRow<'_>, area: Rect, buffer: &mut Buffer) {
+fn draw_row(
+    view: View<'_>,
+    shown: &DrawnQueue<'_>,
+    grid: &Grid<'_>,
+    row: &GridRow<'_>,
+    area: Rect,
+    buffer: &mut Buffer,
+) {
     let theme = view.theme;
     let place = Rect { x: area.x + row.x, y: area.y + row.y, width: area.width.saturating_sub(row.x), height: 1 };
     let place = place.intersection(area);
     let room = usize::from(place.width);
-    let Some(party) = row.row else {
+    let Some(shown_row) = row.row else {
         let text = many(shown, grid, row.id);
         write_line(Span::styled(view.fit(&text, room, Keep::Start), theme.dim), place, buffer);
         return;
     };
-    let (sign, style) = words::sign(view, party);
-    let strong = if matches!(party.state, RowState::Gone(_)) { theme.dim } else { theme.strong };
+    let (sign, style) = words::sign(view, shown_row);
+    let strong = if matches!(shown_row.state, RowState::Gone(_)) { theme.dim } else { theme.strong };
     let mut texts = vec![(format!("{sign} "), style)];
-    texts.extend(words::letter(view, party).map(|(letter, style)| (format!("{letter} "), style)));
+    texts.extend(words::letter(view, shown_row).map(|(letter, style)| (format!("{letter} "), style)));
     let used: usize = texts.iter().map(|(text, _)| width(text)).sum();
-    let name = view.fit(&party.name, room.saturating_sub(used + 1), Keep::End);
+    let name = view.fit(&shown_row.name, room.saturating_sub(used + 1), Keep::End);
     let gap = usize::from(grid.words.saturating_sub(row.x)).saturating_sub(used + width(&name)).max(1);
-    let gap = if party.state == RowState::Parent { 2 } else { gap };
+    let gap = if shown_row.state == RowState::Parent { 2 } else { gap };
     let mut room = room.saturating_sub(used + width(&name) + gap);
     texts.extend([(name, strong), (" ".repeat(gap), theme.text)]);
-    for (at, (text, style)) in said(view, grid, row, party).into_iter().enumerate() {
+    for (at, (text, style)) in said(view, grid, row, shown_row).into_iter().enumerate() {
         let needs = width(&text) + if at == 0 { 0 } else { 2 };
         if needs > room && at > 0 {
             break;
@@ -94,9 +101,9 @@ fn draw_row(view: View<'_>, shown: &Shown<'_>, grid: &Grid<'_>, row: &GridRow<'_
 }
 
 /// What is said of a row. What it watches is said where no line shows it.
-fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, party: &PictureRow) -> Vec<(String, Style)> {
-    let mut said = words::words(view, party);
-    for line in party.lines.iter().filter(|line| line.state == LineState::Standing) {
+fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, shown_row: &PictureRow) -> Vec<(String, Style)> {
+    let mut said = words::words(view, shown_row);
+    for line in shown_row.lines.iter().filter(|line| line.state == LineState::Standing) {
         let name = match line.to {
             RowId::Client(number) => number.to_string(),
             _ => continue,
@@ -109,7 +116,7 @@ fn said(view: View<'_>, grid: &Grid<'_>, row: &GridRow<'_>, party: &PictureRow) 
 }
 
 /// What is said of those who have no row of their own.
-fn many(shown: &Shown<'_>, grid: &Grid<'_>, id: RowId) -> String {
+fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
     if id == RowId::More {
         let has_row = |flight: &&Flight| {
             let number = u64::from(flight.to.0);
