@@ -35,8 +35,9 @@ pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect,
         let rates = fleet.wake_rates().per_second();
         line("a second", rates.map_or_else(|| ["-"; 3].map(str::to_owned), |rates| rates.map(rate)))
     };
+    let titles = if room > FIGURE { ["woken", "in vain", "requests"] } else { ["woken", "vain", "reqs"] };
     let lines = [
-        (line("", ["woken", "in vain", "requests"].map(str::to_owned)), theme.title),
+        (line("", titles.map(str::to_owned)), theme.title),
         (now, theme.strong),
         (line("all", plain(fleet.replay().total_counts())), theme.text),
     ];

@@ -35,7 +35,8 @@ pub fn draw(view: View<'_>, area: Rect, large: bool, buffer: &mut Buffer) {
         let names = sentence(comparison);
         let times = times(comparison.times);
         if width(&times) + 1 < room {
-            let names = view.fit(&names, room.saturating_sub(width(&times) + 1), Keep::Start);
+            let room = room.saturating_sub(width(&times) + 1);
+            let names = if width(&names) <= room { names } else { view.fit("the events", room, Keep::Start) };
             let line = vec![Span::styled(times, theme.mark), Span::styled(format!(" {names} "), theme.text)];
             write_line(Line::from(line).right_aligned(), first, buffer);
         }
