@@ -55,7 +55,8 @@ pub fn client(id: u32, doing: ClientState) -> ClientStatus {
         holds: Quantiles::default(),
         trouble: None,
         access: Access::Write,
-        node: None,
+        node: matches!(doing, ClientState::Holding | ClientState::Waiting)
+            .then(|| super::path(&format!("/lockscope/lock/lock-{id:010}"))),
         watches: Vec::new(),
         woken_in_vain: 0,
     }
