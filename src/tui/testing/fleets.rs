@@ -139,7 +139,7 @@ pub fn run(mut app: App, many: u32) -> App {
 /// The first step of a tour, twelve seconds old.
 pub fn run_tour(mut app: App, tour: Tour) -> App {
     let update = app.update(Event::TourBegins(Box::new(tour)), NOW);
-    contend(app, &started(&update), 20)
+    contend(app, &started(&update), 8)
 }
 
 fn contend(mut app: App, scenarios: &[Scenario], many: u32) -> App {

@@ -2,7 +2,7 @@
 
 use super::{SIZE, later};
 use crate::contend::{ClientId, ClientState, FleetCommand};
-use crate::demo::{SceneAction, SceneCommand, Script, TourScreen};
+use crate::demo::{SceneAction, SceneCommand, Script};
 use crate::tui::app::{App, Effect, Event, FleetSide, Screen, Settings, Tour, Update};
 use crate::tui::testing::deletions::find_out;
 use crate::tui::testing::fleets::{clients, started, status, totals, with, writing};
@@ -16,16 +16,16 @@ fn touring(plays: bool) -> (App, Update) {
     (app, update)
 }
 
-/// Steps on until that scene begins, from 1.
-fn at_scene(number: usize) -> (App, Update) {
+/// Steps on until the scene with that title begins.
+fn at_scene(title: &str) -> (App, Update) {
     let (mut app, mut update) = touring(false);
-    while where_at(&app).0 < number {
+    while app.tour().expect("a tour").scene().title != title {
         update = press(&mut app, "n");
     }
     (app, update)
 }
 
-/// The scene and the beat, from 1.
+/// The scene and the step, from 1.
 fn where_at(app: &App) -> (usize, usize) {
     let tour = app.tour().expect("a tour");
     (tour.scene_number().0, tour.step_number().0)
@@ -84,15 +84,16 @@ fn space_steps_on_where_it_has_no_other_use() {
 
 #[test]
 fn back_is_one_step_back_and_sets_a_scene_anew_when_something_was_done_to_it() {
-    let (mut app, _) = at_scene(2);
+    let (mut app, _) = at_scene("A holder crashes");
+    let scene = where_at(&app).0;
     press(&mut app, "b");
-    assert_eq!(where_at(&app), (1, 1), "from the beginning of a scene to the one before");
-    press(&mut app, "nn");
-    assert_eq!(where_at(&app), (2, 1));
+    assert_eq!(where_at(&app), (scene - 1, 1), "from the beginning of a scene to the one before");
+    press(&mut app, "N");
+    assert_eq!(where_at(&app), (scene, 1));
     press(&mut app, "n");
     assert!(app.tour().expect("a tour").step().action.is_some());
     let update = press(&mut app, "b");
-    assert_eq!(where_at(&app), (2, 1));
+    assert_eq!(where_at(&app), (scene, 1));
     let again = started(&update);
     assert_eq!(again[0].path.to_string(), "/demo/orders-3", "another lock each time: the old clients are just leaving");
 }
@@ -107,7 +108,7 @@ fn a_step_that_only_showed_something_is_taken_back_without_a_new_scene() {
 
 #[test]
 fn the_queue_of_a_step_opens_as_soon_as_it_is_there() {
-    let (mut app, _) = at_scene(2);
+    let (mut app, _) = at_scene("A holder crashes");
     assert_ne!(app.screen(), Screen::Queue);
     app.update(at(NOW, vec![listed("/demo/orders", 1), curator("/demo/orders", 0, 7, 1)]), NOW);
     assert_eq!(app.screen(), Screen::Queue);
@@ -116,7 +117,7 @@ fn the_queue_of_a_step_opens_as_soon_as_it_is_there() {
 
 #[test]
 fn a_user_who_goes_elsewhere_is_not_taken_away_from_there() {
-    let (mut app, _) = at_scene(2);
+    let (mut app, _) = at_scene("A holder crashes");
     press(&mut app, "6");
     app.update(at(NOW, vec![listed("/demo/orders", 1), curator("/demo/orders", 0, 7, 1)]), NOW);
     assert_eq!(app.screen(), Screen::Timeline);
@@ -124,7 +125,7 @@ fn a_user_who_goes_elsewhere_is_not_taken_away_from_there() {
 
 #[test]
 fn the_holder_is_killed_only_while_it_will_hold_for_a_while_yet() {
-    let (mut app, update) = at_scene(2);
+    let (mut app, update) = at_scene("A holder crashes");
     let scenario = started(&update)[0].clone();
     press(&mut app, "n");
     let mut held_for = |since_ms: u64| {
@@ -140,7 +141,7 @@ fn the_holder_is_killed_only_while_it_will_hold_for_a_while_yet() {
 
 #[test]
 fn whoever_was_frozen_goes_on_in_the_next_step() {
-    let (mut app, update) = at_scene(3);
+    let (mut app, update) = at_scene("A frozen holder");
     let scenario = started(&update)[0].clone();
     press(&mut app, "nn");
     let mut all = clients(3);
@@ -152,11 +153,11 @@ fn whoever_was_frozen_goes_on_in_the_next_step() {
 
 #[test]
 fn what_test_clients_cannot_do_is_played_on_the_stage() {
-    let (mut app, update) = at_scene(4);
+    let (mut app, update) = at_scene("A forgotten node");
     assert!(matches!(stage(&update)[..], [SceneCommand::Start { .. }]), "{update:?}");
     assert!(!app.has_fleets());
     assert_eq!(stage(&press(&mut app, "n")), [&SceneCommand::Act(SceneAction::LoseReply)]);
-    let (_, update) = at_scene(5);
+    let (_, update) = at_scene("Readers and writers");
     assert_eq!(stage(&update), [&SceneCommand::End]);
 }
 
@@ -180,12 +181,10 @@ fn it_plays_by_itself_to_the_end_when_it_is_let() {
 
 #[test]
 fn a_scene_that_cannot_be_played_says_why_until_the_next_one() {
-    let (mut app, _) = at_scene(4);
+    let (mut app, _) = at_scene("A forgotten node");
     app.update(Event::SceneFailed("no session".to_owned()), NOW);
     assert_eq!(app.tour().and_then(Tour::trouble), Some("no session"));
-    while where_at(&app).0 == 4 {
-        press(&mut app, "n");
-    }
+    press(&mut app, "N");
     assert_eq!(app.tour().and_then(Tour::trouble), None);
 }
 
@@ -204,12 +203,12 @@ fn a_pause_ends_with_the_next_step() {
     let (mut app, _) = touring(false);
     press(&mut app, "pn");
     assert!(app.paused().is_none());
-    assert_eq!(app.tour().expect("a tour").step().screen, TourScreen::Locks);
+    assert_eq!(where_at(&app), (1, 2));
 }
 
-/// Plays the fourth scene until so many seconds after its third step began, in a queue with two nodes of one client.
+/// Plays the scene of the forgotten node until so many seconds after its third step began, in a queue with two nodes of one client.
 fn plays_deletion(seconds: u64, meanwhile: &str) -> (App, Vec<Effect>) {
-    let (mut app, _) = at_scene(4);
+    let (mut app, _) = at_scene("A forgotten node");
     let queue =
         vec![listed("/demo/invoices", 2), curator("/demo/invoices", 7, 1, 9), curator("/demo/invoices", 8, 1, 8)];
     app.update(at(NOW, queue), NOW);
@@ -245,8 +244,8 @@ fn scenes_are_gone_to_forth_and_back_and_by_number_from_anywhere() {
     let (mut app, _) = touring(false);
     press(&mut app, "N");
     assert_eq!(where_at(&app), (2, 1));
-    press(&mut app, "nB");
-    assert_eq!(where_at(&app), (1, 1));
+    press(&mut app, "NnB");
+    assert_eq!(where_at(&app), (2, 1));
     let last = Script::built_in().scenes.len();
     let update = press(&mut app, &format!(":scene {last}\n"));
     assert_eq!((where_at(&app), update.effects.first()), ((last, 1), Some(&Effect::DismissFleets)));

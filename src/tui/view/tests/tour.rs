@@ -17,7 +17,7 @@ fn tour_looks() {
     show("tour-plays", |size| touring(writing(size), true, true));
     show("tour-on-ensemble", |size| after(touring(writing(size), false, false), "n"));
     show("tour-trouble", |size| {
-        let mut app = after(touring(writing(size), true, false), "nnnnnnnn");
+        let mut app = after(touring(writing(size), true, false), ":scene 5\n");
         app.update(Event::SceneFailed("127.0.0.1:40123 refused the connection; is it running?".to_owned()), NOW);
         app
     });
