@@ -36,8 +36,8 @@ pub enum FleetCommand {
     /// meanwhile; when the clients go on by themselves, each holds for what is left of it. A holder that learns that it has
     /// lost the lock goes on by itself.
     Hold(bool),
-    /// Lets the client go on that has waited for it longest, of those whose process runs. Nothing when none waits. One whose process
-    /// is stopped keeps its place.
+    /// Lets the client go on that has waited for it longest, of those whose process runs: one that asks again before one that
+    /// releases. Nothing when none waits. One whose process is stopped keeps its place.
     Step,
 }
 

@@ -32,7 +32,7 @@ struct WaitingStep {
     let_go: oneshot::Sender<LetGo>,
 }
 
-/// Who waits to be let go on, the longest first.
+/// Who waits to be let go on, in the order in which they came.
 #[derive(Debug, Default)]
 pub(super) struct StepQueue {
     held: bool,
@@ -87,14 +87,25 @@ impl StepQueue {
         self.waiting.retain(|waiting| waiting.client != client);
     }
 
-    /// Who has waited longest of those whose process runs, and what it would do.
+    /// Whose turn it is of those whose process runs, and what it would do.
     pub(super) fn next(&self, runs: impl Fn(ClientId) -> bool) -> Option<(ClientId, NextStep)> {
-        self.waiting.iter().find(|waiting| runs(waiting.client)).map(|waiting| (waiting.client, waiting.step))
+        let next = self.waiting.get(self.turn(runs)?)?;
+        Some((next.client, next.step))
+    }
+
+    /// Who asks again comes first, so that a queue with several holders does not run empty before it fills; else who has waited
+    /// longest.
+    fn turn(&self, runs: impl Fn(ClientId) -> bool) -> Option<usize> {
+        let first = |asks: bool| {
+            let wants = |waiting: &WaitingStep| !asks || waiting.step == NextStep::Ask;
+            self.waiting.iter().position(|waiting| wants(waiting) && runs(waiting.client))
+        };
+        first(true).or_else(|| first(false))
     }
 
     /// Lets that one go on.
     pub(super) fn step(&mut self, runs: impl Fn(ClientId) -> bool) {
-        while let Some(at) = self.waiting.iter().position(|waiting| runs(waiting.client)) {
+        while let Some(at) = self.turn(&runs) {
             let Some(next) = self.waiting.remove(at) else { return };
             // One that has just given up does not use the step up.
             if next.let_go.send(LetGo::Step).is_ok() {
@@ -138,6 +149,18 @@ mod tests {
         queue.step(|_| true);
         assert_eq!(first.try_recv(), Ok(LetGo::Step), "it goes on again, and is the first");
         assert_eq!(queue.next(|_| true), Some((ClientId(3), NextStep::Release)));
+    }
+
+    #[test]
+    fn who_asks_again_comes_before_those_who_release() {
+        let mut queue = held();
+        let (_, mut releases) = enter(&mut queue, 1);
+        let (_, mut asks) = queue.enter(ClientId(2), NextStep::Ask, Duration::ZERO).expect("it is held");
+        assert_eq!(queue.next(|_| true), Some((ClientId(2), NextStep::Ask)));
+        queue.step(|_| true);
+        assert_eq!((asks.try_recv(), releases.try_recv().is_err()), (Ok(LetGo::Step), true));
+        queue.step(|_| true);
+        assert_eq!(releases.try_recv(), Ok(LetGo::Step));
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{ClientId, FleetCommand, FleetStatus, NextStep, Scenario, TraceStep};
+use lockscope::contend::{
+    ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, NextStep, Scenario, TraceStep,
+};
 use lockscope::lock::{Access, Algorithm};
 
 use super::fixture::{all_algorithms, client, scenario};
@@ -34,10 +36,14 @@ fn check_first_release(algorithm: Algorithm, segment: &Segment) {
 }
 
 fn waited_for_lease(segment: &Segment) -> ClientId {
+    waits_for_lease(&segment.before).expect("one waits for the lease")
+}
+
+/// Who heads a semaphore's queue, and waits for a lease.
+fn waits_for_lease(status: &FleetStatus) -> Option<ClientId> {
+    let mut waiting = status.clients.iter().filter(|client| client.state == ClientState::Waiting);
     let is_lease = |path: &lockscope::znode::ZnodePath| path.as_str().contains("/leases/");
-    let waits = segment.waited();
-    let mut clients = segment.before.clients.iter().filter(|client| waits.contains(&client.id));
-    clients.find(|client| client.node.as_ref().is_some_and(is_lease)).expect("one waits for the lease").id
+    Some(waiting.find(|client| client.node.as_ref().is_some_and(is_lease))?.id)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -48,7 +54,10 @@ async fn each_step_wakes_whose_watches_it_fires_and_nobody_else_and_the_figures_
         let mut fleet = SteppedFleet::start(&server.connect_string(), endless(algorithm, &path, CLIENTS));
         fleet
             .until("all in the queue", |status| {
-                status.clients.iter().filter(|client| client.node.is_some() || !client.watches.is_empty()).count() == 5
+                let queues = |client: &&ClientStatus| client.node.is_some() || !client.watches.is_empty();
+                let is_semaphore = matches!(algorithm, Algorithm::Semaphore(_));
+                status.clients.iter().filter(queues).count() == 5
+                    && (!is_semaphore || waits_for_lease(status).is_some())
             })
             .await;
         let first = fleet.step().await;
