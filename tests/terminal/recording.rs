@@ -12,9 +12,9 @@ use crate::harness::terminal::Terminal;
 /// Columns and lines of the recording.
 const SIZE: (u16, u16) = (100, 30);
 /// How often the screen is looked at: what comes and goes in between is not recorded.
-const LOOKS: Duration = Duration::from_millis(400);
+const LOOKS: Duration = Duration::from_millis(250);
 /// How long the last picture stays.
-const LAST: Duration = Duration::from_secs(8);
+const LAST: Duration = Duration::from_secs(16);
 /// How long a whole tour may take.
 const PATIENCE: Duration = Duration::from_secs(400);
 
