@@ -40,7 +40,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);
     terminal.press("n");
-    terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource", "0 refused"]);
+    terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource: ", "taken"]);
     terminal.press("n");
     terminal.shows_all(&["2 of 3", "thinks it holds, frozen"]);
     // Who holds beside it has written: the write that comes late is refused.

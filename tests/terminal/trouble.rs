@@ -77,7 +77,7 @@ async fn two_clients_that_wait_for_each_other_are_shown_as_a_circle() {
     kazoo.start("one", "one-waits", "lock", "/locks/orders").await;
     kazoo.start("other", "other-waits", "lock", "/locks/billing").await;
 
-    terminal.shows_all(&["1 cycle", "waits for /locks/orders", "waits for /locks/billing", "in a cycle"]);
+    terminal.shows_all(&["1 cycle", "╭▶", "holds …/billing, waits for", "in a cycle"]);
     terminal.press("1");
     terminal.shows("✖ deadlock");
     terminal.press("\r");

@@ -16,6 +16,8 @@ use crate::tui::widget::write::write_line;
 
 /// From how many lines on there is room for all of it beside the queue.
 const MIN_HEIGHT_WITH_ALL: u16 = 16;
+/// Lines that may stand beside those of the clients: the resource, the parent, who is not in the queue.
+const LINES_BESIDE_CLIENTS: usize = 4;
 /// Columns of what a line is about, and of each figure.
 const LABEL: usize = 9;
 const FIGURE: usize = 8;
@@ -43,8 +45,10 @@ pub fn draw(view: View<'_>, fleet: &FleetView, status: &FleetStatus, area: Rect,
     ];
     let mut used = 0;
     let is_low = area.height < MIN_HEIGHT_WITH_ALL;
-    // Where there is little room, writes that went well are not worth a line.
-    let resource = Some(&status.resource).filter(|resource| !is_low || resource.rejected > 0);
+    // Where there is no room for all clients, writes that went well are not worth a line.
+    let needed = status.clients.len() + lines.len() + LINES_BESIDE_CLIENTS;
+    let fits = !is_low || needed <= usize::from(area.height);
+    let resource = Some(&status.resource).filter(|resource| fits || resource.rejected > 0);
     let resource = resource.map(|resource| say_resource(view, resource, area.width)).unwrap_or_default();
     for (text, style) in lines.into_iter().chain(resource) {
         if used + 6 > area.height {
