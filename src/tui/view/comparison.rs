@@ -16,7 +16,7 @@ use crate::lock::Algorithm;
 use crate::text::human::count;
 use crate::text::width;
 use crate::tui::app::{ComparedFleet, FleetComparison};
-use crate::tui::widget::panel::Panel;
+use crate::tui::widget::panel::{Panel, halves};
 use crate::tui::widget::write::{clear, write_line};
 
 /// One of the figures that are compared.
@@ -50,9 +50,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if comparison.fleets().len() == 0 {
         return draw_nothing(view, area, buffer);
     }
-    let left = area.width / 2;
-    let halves = [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }];
-    for (at, (figure, half)) in FIGURES.iter().zip(halves).enumerate() {
+    for (at, (figure, half)) in FIGURES.iter().zip(halves(area)).enumerate() {
         let title = if usize::from(half.width) < width(figure.title) + 6 { figure.short } else { figure.title };
         let panel = Panel {
             left: vec![(title.to_owned(), view.theme.strong)],

@@ -15,8 +15,8 @@ use super::fleet_figures::{FigureLine, figures};
 use crate::contend::RATE_SECONDS;
 use crate::text::human::{duration, plural};
 use crate::text::{Keep, width, wrap_words};
-use crate::tui::app::{FleetSide, FleetView, Phase};
-use crate::tui::widget::panel::Panel;
+use crate::tui::app::{FleetSide, FleetView, Fleets, Phase};
+use crate::tui::widget::panel::{Panel, halves};
 use crate::tui::widget::spark;
 use crate::tui::widget::write::write_line;
 
@@ -30,15 +30,15 @@ const MAX_WORDS_OF_FIGURES: usize = 10;
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
     let highest = fleets.each().map(|(_, fleet)| fleet.rates().highest()).max().unwrap_or(0);
-    let halves = if fleets.is_pair() {
-        let left = area.width / 2;
-        [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
-    } else {
-        [area, area]
-    };
+    let places = places(fleets, area);
     for (side, fleet) in fleets.each() {
-        draw_fleet(view, (side, fleet), highest, halves[side as usize], buffer);
+        draw_fleet(view, (side, fleet), highest, places[side as usize], buffer);
     }
+}
+
+/// Where each side is drawn: a single fleet has the whole width.
+pub fn places(fleets: &Fleets, area: Rect) -> [Rect; 2] {
+    if fleets.is_pair() { halves(area) } else { [area, area] }
 }
 
 fn draw_fleet(view: View<'_>, (side, fleet): (FleetSide, &FleetView), highest: u64, area: Rect, buffer: &mut Buffer) {

@@ -24,6 +24,12 @@ pub struct Panel {
     pub focused: bool,
 }
 
+/// The left and the right half of an area; the right one has the odd column.
+pub fn halves(area: Rect) -> [Rect; 2] {
+    let left = area.width / 2;
+    [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
+}
+
 impl Panel {
     /// Draws the box and returns what is inside.
     pub fn draw(self, area: Rect, buffer: &mut Buffer, theme: &Theme) -> Rect {

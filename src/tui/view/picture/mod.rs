@@ -43,14 +43,9 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let strip = if large_ratio { ratio::LARGE_HEIGHT + 1 } else { 1 };
     ratio::draw(view, Rect { height: strip.min(area.height), ..area }, large_ratio, buffer);
     let area = Rect { y: area.y + strip.min(area.height), height: area.height.saturating_sub(strip), ..area };
-    let halves = if fleets.is_pair() {
-        let left = area.width / 2;
-        [Rect { width: left, ..area }, Rect { x: area.x + left, width: area.width - left, ..area }]
-    } else {
-        [area, area]
-    };
+    let places = contend::places(fleets, area);
     for (side, fleet) in fleets.each() {
-        draw_side(view, (side, fleet), halves[side as usize], buffer);
+        draw_side(view, (side, fleet), places[side as usize], buffer);
     }
 }
 
