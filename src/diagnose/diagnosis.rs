@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::checks::Checks;
 use super::code::Explains;
 use super::suspicion::{StandingFindings, Suspicion, SuspicionHistory};
@@ -24,7 +26,7 @@ pub struct FindingChanges {
 /// Why locks are stuck: the findings of this moment, and what must be remembered to be sure of them.
 ///
 /// What a sound hand-over also shows for a moment is a finding only when it lasts: see [`Thresholds`].
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Diagnosis {
     thresholds: Thresholds,
     checks: Checks,

@@ -38,7 +38,7 @@ impl fmt::Display for Severity {
 }
 
 /// Why a lock is stuck, or may be: what was seen, and what may be done.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
     /// What.
     pub code: Code,

@@ -2,10 +2,13 @@
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::queue::LockId;
 
 /// What a check remembers under a key, as long as it sees it again at each look.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "K: Eq + std::hash::Hash + Deserialize<'de>, V: Deserialize<'de>"))]
 pub(super) struct RoundMemory<K, V> {
     kept: FxHashMap<K, (u64, V)>,
     round: u64,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::code::Evidence;
 use super::facts::IN_PLAIN_TEXT;
 use super::{Code, Finding, Severity};
@@ -87,7 +89,7 @@ impl Finding {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct SuspicionAge {
     first: Timestamp,
     last: Timestamp,
@@ -96,7 +98,7 @@ struct SuspicionAge {
 }
 
 /// What is under suspicion, since when.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SuspicionHistory {
     seen: FxHashMap<SuspicionKey, SuspicionAge>,
     round: u64,

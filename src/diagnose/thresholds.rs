@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::Code;
 use super::code::FoundAfter;
 
@@ -9,7 +11,7 @@ use super::code::FoundAfter;
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// From when on something is called a finding. Each of these only makes findings later or rarer, never bolder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Thresholds {
     /// How long a lock may be held while others wait, before it is called stuck. By default 60 s: longer than an application
     /// waits for a lock of short work. Who holds locks for longer by design raises it. What is [proven](crate::queue::HoldBounds) of the

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::context::{LockContext, Unwatched};
 use super::round_memory::{NodeKey, RoundMemory};
 use super::{OwnerState, election};
@@ -15,7 +17,7 @@ use crate::znode::Timestamp;
 const NEW: Duration = Duration::from_secs(1);
 
 /// What is remembered of queues and of those who wait in them without a watch on what they wait for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct UnwatchedMemory {
     queues: RoundMemory<LockId, Queue>,
     waiters: RoundMemory<NodeKey, Quiet>,
@@ -29,7 +31,7 @@ impl UnwatchedMemory {
 }
 
 /// When somebody came to a queue or left it, as far as looks tell.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Queue {
     children: (usize, Option<i64>),
     looked: Timestamp,
@@ -38,7 +40,7 @@ struct Queue {
 }
 
 /// Since which look a client has sent no request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Quiet {
     cxid: Option<i64>,
     established: Option<Timestamp>,

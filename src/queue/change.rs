@@ -14,7 +14,6 @@ use crate::znode::{Node, Timestamp, ZnodePath, ZnodeStat, Zxid};
 /// is known of its node is ignored. Only the reader can know whether a read was overtaken by its node's deletion:
 /// the observer drops such answers.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "change", rename_all = "kebab-case")]
 pub enum Change {
     /// A read found this node, new or changed or as it was.
     Seen {

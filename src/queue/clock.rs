@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use crate::znode::Timestamp;
 
 /// How many of the last creations the difference is taken from: enough to see one that came without delay.
@@ -19,7 +21,7 @@ const TOLERANCE_MS: i64 = 1_000;
 /// some such differences is the best guess; a node from the future shows at once that the server is ahead. Before that the server of
 /// our own session tells when it accepted our connection. It may be another than the one that dates the nodes: the servers of an ensemble
 /// are taken to agree.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Clock {
     samples: VecDeque<i64>,
     server_is_ahead: i64,

@@ -6,7 +6,6 @@ use crate::znode::{SessionId, Timestamp};
 
 /// The way to the ensemble: whether what the table says is true now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "state", rename_all = "kebab-case")]
 pub enum ConnectionState {
     /// No session yet, or none any more: trying.
     Connecting {

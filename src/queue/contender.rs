@@ -63,7 +63,7 @@ impl fmt::Display for ContenderId {
 }
 
 /// How a contender stood in the queue whose node was another then, or was not read yet.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Queued {
     pub id: ContenderId,
     enqueued_at: Option<Timestamp>,
@@ -77,14 +77,14 @@ impl Queued {
 }
 
 /// How a holder held until a returned node stood before it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct HeldBeforeReturn {
     /// As [`Contender::acquired_at`].
     pub acquired_at: Option<Timestamp>,
 }
 
 /// One node in a lock's queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Contender {
     /// The node's name.
     pub node: Arc<str>,

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::Contender;
 use super::contender::Queued;
 use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
@@ -14,7 +16,7 @@ pub(super) const MAX_DELETED: usize = 10_000;
 type NodeKey = (ZnodePath, Zxid);
 
 /// A contender whose node was deleted.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct DeletedNode {
     number: u64,
     /// Which reading of everything was the last one before its deletion was known.
@@ -26,7 +28,7 @@ pub(super) struct DeletedNode {
 }
 
 /// The contenders that were deleted last: at most [`MAX_DELETED`].
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct DeletedNodes {
     nodes: FxHashMap<NodeKey, DeletedNode>,
     oldest_first: BTreeMap<u64, NodeKey>,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// How long a contender has held: at least so long, and at most so long.
@@ -29,7 +31,7 @@ impl HoldBounds {
 }
 
 /// What is known of a contender that held already when it was found.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct FoundHolding {
     /// When it was found, by this machine's clock: it has held since then.
     pub at: Timestamp,
@@ -39,7 +41,7 @@ pub(super) struct FoundHolding {
 }
 
 /// When a lock was last handed on, as far as that is known.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LastHandover {
     /// When somebody was last seen to acquire or to release it, by this machine's clock.
     pub seen: Option<Timestamp>,
@@ -51,7 +53,7 @@ pub(super) struct LastHandover {
 }
 
 /// What a lock parent's stat says of the children that came and went.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ChildChanges {
     /// The transaction that last created or deleted a child.
     pub last: Zxid,

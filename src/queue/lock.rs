@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use slab::Slab;
 
+use serde::{Deserialize, Serialize};
+
 use super::handover::Handover;
 use super::hold::LastHandover;
 use super::lock_name::LockKey;
@@ -32,7 +34,7 @@ pub struct ContenderRow<'a> {
 /// Holders are always the first of the order. In a semaphore the leases stand before the queue; the last of them
 /// may be *pending*: its session still heads the queue, so it does not hold yet. That session's queue node is
 /// then *hidden*: out of the order, so that nobody stands in it twice.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockQueue {
     id: LockId,
     path: ZnodePath,
@@ -40,6 +42,7 @@ pub struct LockQueue {
     family: Recipe,
     pub(super) several: bool,
     pub(super) free_listed: bool,
+    #[serde(with = "super::slots")]
     pub(super) contenders: Slab<Contender>,
     pub(super) order: RankedKeys,
     /// The requests for reading among `order`. Everything about writers follows from it, and the many locks without
@@ -59,7 +62,7 @@ pub struct LockQueue {
 }
 
 /// A holder that lost its lock to the end of its session.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionExpired {
     /// When its node was seen to go, by this machine's clock.
     pub at: Timestamp,

@@ -15,7 +15,7 @@ pub struct LockId(pub u64);
 pub(super) type LockKey = (ZnodePath, Recipe, Option<Arc<str>>);
 
 /// Which lock: enough to name it after it is gone.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct LockName {
     /// Its place in the table.
     pub id: LockId,

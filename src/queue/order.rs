@@ -1,6 +1,7 @@
 //! Keys of contenders in their order, each found by its rank.
 
 use indexset::BTreeSet;
+use serde::{Deserialize, Serialize};
 
 /// Up to how many keys a plain sorted vector is kept: most locks have few contenders, and memory counts there.
 const MAX_VECTOR_KEYS: usize = 64;
@@ -13,7 +14,7 @@ const MAX_LEAF_KEYS: usize = 256;
 
 /// A contender's place: by number, then by creation, since numbers can be equal (Curator's downgrade). The slot
 /// is only the contender's index in its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(super) struct OrderKey {
     pub ordinal: i64,
     pub czxid: i64,
@@ -21,7 +22,8 @@ pub(super) struct OrderKey {
 }
 
 /// Keys in order, each found by its rank. Everything here is logarithmic, or bounded by a constant.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Vec<OrderKey>", into = "Vec<OrderKey>")]
 pub(super) enum RankedKeys {
     Few(Vec<OrderKey>),
     /// In a box, for most locks have few.
@@ -34,7 +36,34 @@ impl Default for RankedKeys {
     }
 }
 
+impl From<Vec<OrderKey>> for RankedKeys {
+    fn from(keys: Vec<OrderKey>) -> Self {
+        let mut ranked = Self::default();
+        for key in keys {
+            ranked.insert(key);
+        }
+        ranked
+    }
+}
+
+impl From<RankedKeys> for Vec<OrderKey> {
+    fn from(ranked: RankedKeys) -> Self {
+        match ranked {
+            RankedKeys::Few(keys) => keys,
+            RankedKeys::Many(keys) => keys.iter().copied().collect(),
+        }
+    }
+}
+
 impl RankedKeys {
+    /// All of them, in order.
+    pub fn iter(&self) -> Box<dyn Iterator<Item = OrderKey> + '_> {
+        match self {
+            Self::Few(keys) => Box::new(keys.iter().copied()),
+            Self::Many(keys) => Box::new(keys.iter().copied()),
+        }
+    }
+
     pub fn len(&self) -> usize {
         match self {
             Self::Few(keys) => keys.len(),

@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::WatchEvents;
 use crate::znode::Timestamp;
 
@@ -23,7 +25,7 @@ pub struct Rates {
 }
 
 /// Two neighbouring windows of one counter: a sliding rate in 20 bytes.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Sliding {
     window: i64,
     current: u32,
@@ -54,7 +56,7 @@ impl Sliding {
 }
 
 /// One lock's counters.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Activity {
     acquisitions: Sliding,
     herd: Sliding,
@@ -81,7 +83,7 @@ impl Activity {
 }
 
 /// What was counted over all locks since the console started.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Totals {
     /// Acquisitions seen.
     pub acquisitions: u64,
@@ -107,7 +109,7 @@ impl Totals {
 }
 
 /// What one second saw.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Second {
     /// Acquisitions.
     pub acquisitions: u64,
@@ -116,7 +118,7 @@ pub struct Second {
 }
 
 /// The last minute, second by second.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct History {
     seconds: VecDeque<Second>,
     last: i64,

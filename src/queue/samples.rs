@@ -5,6 +5,8 @@
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::znode::{Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 /// The most that a count of creations or deletions can be before it begins at 0 again: a stat holds twice their number in 32 bits.
@@ -48,7 +50,7 @@ impl ChildRates {
 }
 
 /// One look at a parent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Sample {
     at: Timestamp,
     czxid: Zxid,
@@ -57,7 +59,7 @@ struct Sample {
 }
 
 /// What is kept of the looks at one parent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct ParentSamples {
     first: Sample,
     before: Option<Sample>,

@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::{ClientIdentity, Contender};
 use crate::server_view::{Connection, Listing, MemberView, ServerView};
 use crate::znode::{SessionId, Timestamp};
@@ -26,7 +28,7 @@ pub struct LastConnection<'a> {
 }
 
 /// The same for a connection that is no longer listed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Unlisted {
     connection: Connection,
     server: String,
@@ -40,7 +42,7 @@ impl Unlisted {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct KnownSession {
     /// How many contenders it has.
     contenders: u32,
@@ -53,7 +55,7 @@ struct KnownSession {
 }
 
 /// Every session that has a contender, and at most [`MAX_DEPARTED`] that had one or were seen to wait by a watch.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Sessions {
     known: FxHashMap<SessionId, KnownSession>,
     departed: BTreeMap<u64, SessionId>,

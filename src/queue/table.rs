@@ -6,6 +6,8 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
@@ -22,7 +24,7 @@ use crate::znode::{Timestamp, ZnodePath, Zxid};
 ///
 /// Fed by [`apply`](Self::apply). Everything else reads, and what it reads is ordered and found without a walk
 /// over the contenders.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LockTable {
     pub(super) classifier: Classifier,
     pub(super) hint_epochs: FxHashMap<ZnodePath, u32>,
@@ -56,7 +58,7 @@ pub struct LockTable {
 }
 
 /// A node that has contenders among its children, or had, or may have.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Parent {
     pub nodes: FxHashMap<Arc<str>, (LockId, u32)>,
     pub next_sequence: Option<i64>,
@@ -69,7 +71,7 @@ pub(super) struct Parent {
 }
 
 /// A node below which a lock's contenders stand, as its last listing found it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParentNode {
     /// The transaction that created it.
     pub czxid: Zxid,
@@ -80,7 +82,7 @@ pub struct ParentNode {
 }
 
 /// How far the table is in step with the ensemble.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum SyncPhase {
     /// Nothing was read completely yet.
     Never,

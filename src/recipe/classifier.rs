@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::{ChildName, Recipe, RequestMode, ids, names};
 use crate::znode::{Sequence, ZnodePath};
 
@@ -13,7 +15,7 @@ const LEASES: &str = "leases";
 const KAZOO_QUEUE: &str = "-__lock__";
 
 /// What a node is in its lock.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Role {
     /// It stands in the lock's queue. In a semaphore: it waits for its turn to take a lease.
     Queue,
@@ -54,7 +56,7 @@ impl Classification {
 
 /// What must be known of the tree besides a node's own path to say what the node is: the nodes that the user calls
 /// locks, and the *hints*, nodes that are no contenders but show what their neighbours are.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Classifier {
     named: BTreeSet<ZnodePath>,
     hints: BTreeSet<ZnodePath>,

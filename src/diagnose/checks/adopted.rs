@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::Suspicion;
@@ -13,7 +15,7 @@ use crate::znode::{SessionId, Timestamp};
 const REMEDY: &str = "restart that client: it may think that it holds, but its node goes with the older session";
 
 /// Where a holder's client was connected from, and when that was last seen.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct LastSeen {
     host: String,
     at: Timestamp,
@@ -21,7 +23,7 @@ pub(super) struct LastSeen {
 
 /// A process that begins a new session finds the node of its old one and takes it for its own. A process that was restarted
 /// looks the same until it contends anew: this is never more than a hint.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct AdoptedNode {
     /// From where a holder was connected, and when it was last seen to be.
     last_seen: RoundMemory<(LockId, SessionId), LastSeen>,

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHasher;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::waits::{Cycle, Wait};
@@ -19,7 +21,7 @@ const MOST_NAMED: usize = 5;
 
 /// A finding for each lock of each cycle. A healthy process may hold and wait in different threads: a cycle of such
 /// dissolves, one of which nothing moves does not.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Deadlock;
 
 impl Check for Deadlock {

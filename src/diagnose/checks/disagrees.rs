@@ -1,5 +1,7 @@
 //! A node that was deleted and is there again: the member that is read shows what the others have not.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::code::AmongReturned;
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::facts::short_node;
@@ -12,7 +14,7 @@ const REMEDY: &str =
     "connect to each member alone and compare; restart the member that shows the node, and delete nothing";
 
 /// A member that is only behind catches up, or its leader lets it go: so it must last.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct MemberDisagrees;
 
 impl Check for MemberDisagrees {

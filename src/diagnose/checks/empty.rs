@@ -1,5 +1,7 @@
 //! A lock parent that nobody uses.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::round_memory::RoundMemory;
 use crate::diagnose::suspicion::{Suspicion, finding};
@@ -12,7 +14,7 @@ use crate::znode::Timestamp;
 const REMEDY: &str = "delete the empty parent, not recursively; create lock parents as container nodes, which servers remove when they are empty";
 
 /// Parents that were empty already when they were first seen are not known to be any lock's.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct EmptyParent {
     /// When a lock parent was first seen empty.
     empty_since: RoundMemory<LockId, Timestamp>,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, OwnerState, Severity, election};
@@ -11,7 +13,7 @@ use crate::text::human;
 const REMEDY: &str = "wait: the servers delete the node when the session expires, unless its client comes back before";
 
 /// A client on its way from one server to another looks the same until all servers were asked again.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ExpiringHolder;
 
 impl Check for ExpiringHolder {

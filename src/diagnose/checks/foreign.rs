@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, TableContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity, TableAt};
@@ -13,7 +15,7 @@ const REMEDY: &str =
     "move the other nodes to a parent of their own: libraries that count every child take them for contenders";
 
 /// Queues of different recipes in one parent. Children that can be no contender are not read, and so not seen here.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct ForeignChild;
 
 impl Check for ForeignChild {

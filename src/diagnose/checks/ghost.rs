@@ -1,5 +1,7 @@
 //! A node whose session no longer exists.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::Suspicion;
@@ -10,7 +12,7 @@ const REMEDY: &str = "compare the node on each server, since one may lag behind;
 
 /// A session's end and the deletion of its nodes are one transaction: what outlives it for long is there by a fault of the
 /// servers.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Ghost;
 
 impl Check for Ghost {

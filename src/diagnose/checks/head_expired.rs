@@ -1,5 +1,7 @@
 //! The holder before this one lost the lock to the end of its session: it may not know.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity};
@@ -7,7 +9,7 @@ use crate::queue::HeldSince;
 
 /// Nothing in the tree is wrong: a paused process believes for a while that it still holds. It matters as long as its successor
 /// holds.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct HeadChangedByExpiry;
 
 impl Check for HeadChangedByExpiry {

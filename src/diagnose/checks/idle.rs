@@ -1,5 +1,7 @@
 //! A holder that sends heartbeats and nothing else.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::round_memory::{NodeKey, RoundMemory};
 use crate::diagnose::suspicion::Suspicion;
@@ -14,7 +16,7 @@ const MAX_HOLDERS: usize = 16;
 const REMEDY: &str = "look at that process, and restart it only if it hangs; deleting the node of a process that still works lets two in";
 
 /// The last request that a client sent.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct LastRequest {
     /// The client's own number of it.
     cxid: i64,
@@ -25,7 +27,7 @@ pub(super) struct LastRequest {
 }
 
 /// Work outside ZooKeeper looks the same as a process that hangs: somebody has to look at it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct IdleHolder {
     /// A holder's last request, as long as it holds by the same node.
     last_requests: RoundMemory<NodeKey, LastRequest>,

@@ -2,6 +2,8 @@
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::round_memory::RoundMemory;
@@ -23,7 +25,7 @@ const REMEDY: &str =
 /// A server that is behind lists watches on nodes that are gone elsewhere, or that others do not see yet: in an election for
 /// seconds. Such a watch is its session's own wait. So it is a leak only where its session waits for something else by now, or
 /// for nothing in this queue, and only for a number that was given before.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LeakedWatch {
     /// The watches on paths that were not there, and since when.
     absent: RoundMemory<LockId, FxHashMap<(ZnodePath, SessionId), Timestamp>>,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched, of_contender};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::round_memory::{NodeKey, RoundMemory};
@@ -13,7 +15,7 @@ use crate::znode::Timestamp;
 const REMEDY: &str = "restart that client, or delete its node, not the head: it does not wait for its turn";
 
 /// That a waiter watched nothing: from when on, until when, and its client's last request.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct SeenUnwatched {
     from: Timestamp,
     until: Timestamp,
@@ -21,7 +23,7 @@ pub(super) struct SeenUnwatched {
 }
 
 /// Of the nodes of one session in one queue only the last is asked about: the others are `orphan_suspected`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct LostWakeUp {
     /// Waiters that were seen to watch nothing.
     unwatched: RoundMemory<NodeKey, SeenUnwatched>,

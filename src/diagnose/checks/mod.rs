@@ -19,6 +19,8 @@ mod self_blocked;
 mod silent;
 pub(super) mod stuck;
 
+use serde::{Deserialize, Serialize};
+
 use super::context::{Check, LockContext, TableContext};
 use super::suspicion::Suspicion;
 use super::unwatched::{self, UnwatchedMemory};
@@ -27,7 +29,7 @@ use super::{TableAt, Thresholds, Waits};
 macro_rules! checks {
     ($($module:ident: $check:ident,)*) => {
         /// All checks, with what they remember. Each looks in this order.
-        #[derive(Clone, Debug, Default)]
+        #[derive(Clone, Debug, Default, Serialize, Deserialize)]
         pub(super) struct Checks {
             unwatched_waiters: UnwatchedMemory,
             $($module: $module::$check,)*

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::facts::attempt;
 use crate::diagnose::facts::short_node;
@@ -15,7 +17,7 @@ const REMEDY: &str =
     "ask the owner to restart that client, or delete the earlier node: that client does not know of it";
 
 /// Names carry an id that is made for one attempt; an attempt needs one node.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Orphan;
 
 impl Check for Orphan {

@@ -1,5 +1,7 @@
 //! A waiter whose session queues a second time and does not watch for the first: it was forgotten.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, Unwatched, of_contender};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::Suspicion;
@@ -11,7 +13,7 @@ const REMEDY: &str =
 
 /// Many threads of one session may queue for one lock, each with a watch of its own: only one without is suspect. An
 /// earlier node that holds needs no watch: `self_blocked` tells of that.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct OrphanSuspected;
 
 impl Check for OrphanSuspected {

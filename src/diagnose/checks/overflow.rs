@@ -1,5 +1,7 @@
 //! The numbers of a queue run out.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::suspicion::{Suspicion, finding};
 use crate::diagnose::{Code, Severity};
@@ -14,7 +16,7 @@ const REMEDY: &str =
     "let the queue drain, then delete the lock parent and let it be created again: its numbers start at 0";
 
 /// Servers up to 3.5 go on with negative numbers, so that the newest becomes the head; from 3.6 creates fail.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SequenceOverflow;
 
 impl Check for SequenceOverflow {

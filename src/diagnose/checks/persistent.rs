@@ -1,5 +1,7 @@
 //! Contenders that no session's end deletes.
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
@@ -11,7 +13,7 @@ const REMEDY: &str =
     "find out which application makes persistent nodes here; if it is gone, delete them, guarded by their czxids";
 
 /// One finding for each lock, about the first of them. Hive's locks are meant so.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct PersistentContender;
 
 impl Check for PersistentContender {

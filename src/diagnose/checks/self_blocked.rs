@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, TableContext, held_at_least};
 use crate::diagnose::facts::short_node;
 use crate::diagnose::suspicion::{Suspicion, finding};
@@ -12,7 +14,7 @@ use crate::text::human;
 const REMEDY: &str = "look at that process: restart it if it takes the lock twice, or left the earlier node behind when a release or a create failed";
 
 /// Threads of one process share a session and take turns: it is a fault only when nothing moves for long.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SelfBlocked;
 
 impl Check for SelfBlocked {

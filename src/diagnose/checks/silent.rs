@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, MAX_SUSPICIONS, of_contender};
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity, election};
@@ -13,7 +15,7 @@ const REMEDY: &str = "look at that process and its network: it may be paused or 
 
 /// From half of the session timeout on, while the connection stands: once that is gone, the holder is
 /// [expiring](super::expiring). A pause that is over by the next view is none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SilentHolder;
 
 impl Check for SilentHolder {

@@ -3,6 +3,8 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::diagnose::context::{Check, LockContext, of_contender};
 use crate::diagnose::suspicion::Suspicion;
 use crate::diagnose::{Code, Finding, Severity, election};
@@ -14,7 +16,7 @@ const REMEDY: &str =
     "look at the holder's process: if it is done with the lock, or hangs, restart it; its node goes with its session";
 
 /// One finding for each lock, about who has held longest: what is proven of the time before the first look counts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Stuck;
 
 impl Check for Stuck {

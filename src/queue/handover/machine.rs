@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::{Gone, Input, NodeGone, Output, Stood};
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent};
 use crate::recipe::Role;
 
 /// Contenders of one semaphore between the queue and their leases.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(in crate::queue) struct Handover {
     /// The leases that were announced and not read.
     unread: UnreadLeases,
@@ -24,7 +26,7 @@ pub(in crate::queue) struct Handover {
 }
 
 /// A contender that departed from the queue.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct Departed {
     /// `None` when its node in the queue was gone before it could be read.
     contender: Option<Box<Gone>>,
@@ -32,7 +34,7 @@ struct Departed {
 }
 
 /// What must happen before it is known that a departed contender has no lease.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Awaits {
     /// The leases up to the one with this number are read, or are gone.
     Leases(u64),
@@ -70,6 +72,11 @@ impl Handover {
         let outputs = handover.handle(input);
         *kept = (!handover.is_idle()).then_some(handover);
         outputs
+    }
+
+    /// Where the leases lie that were found while everything is read anew.
+    pub fn found(&self) -> &[usize] {
+        &self.found
     }
 
     /// The node in the queue of the contender that is pending, if one is.
@@ -292,7 +299,7 @@ fn is_pending_lease(contender: &Contender) -> bool {
 }
 
 /// The leases that were announced and not read, numbered in that order, with who headed the queue at that time.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct UnreadLeases {
     heads: BTreeMap<u64, Option<ContenderId>>,
     numbers: FxHashMap<Arc<str>, u64>,

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::queue::contender::Queued;
 use crate::queue::order::OrderKey;
 use crate::queue::{Contender, ContenderId, LockEvent, WatchEvents};
@@ -106,7 +108,7 @@ pub(in crate::queue) enum Output {
 }
 
 /// A contender whose node is gone.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(in crate::queue) struct Gone {
     /// As it stood.
     pub contender: Contender,
