@@ -20,6 +20,8 @@ mod log;
 mod no_server;
 mod options;
 mod output;
+#[allow(dead_code, reason = "the commands that read recordings take it")]
+mod past_time;
 mod resolved;
 mod sandbox;
 mod snapshot;
