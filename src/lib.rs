@@ -74,6 +74,7 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `text`, `znode` |
 | [`plot`] | Figures over the number of clients as a picture to keep: charts, a table and their conditions, as SVG and HTML. Pure. | `text`, `znode` |
 | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
+| [`record`] | The stream of changes in a file: written, bounded, and played back as the same stream. | `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `text`, `time`, `znode` |
 | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
 | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
 | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `time`, `znode` |
@@ -176,6 +177,8 @@ pub mod plot;
 #[cfg(feature = "console")]
 pub mod queue;
 pub mod recipe;
+#[cfg(feature = "console")]
+pub mod record;
 #[cfg(feature = "console")]
 pub mod report;
 #[cfg(feature = "console")]

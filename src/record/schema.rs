@@ -1,0 +1,67 @@
+//! What is in the file of a recording.
+
+use rusqlite::Connection;
+
+/// Marks a SQLite file as a recording: `lksc`, as bytes of a number.
+const APPLICATION_ID: i64 = 0x6c6b_7363;
+
+/// The version of everything in the file. It changes when an older program would misread it.
+pub(super) const FORMAT: i64 = 1;
+
+/// Bytes that the log of changes beside the file keeps when nobody reads it.
+const MAX_LOG_BYTES: u32 = 4 << 20;
+
+/// The stream of changes.
+///
+/// A segment is what was learned from `from_ms` to `until_ms`, both by the recorder's clock. While it grows, its entries lie in `chunk`; then
+/// they are put together in `entries`. Both are zstd frames; what they hold is in `record::entry`.
+const STREAM: &str = "
+CREATE TABLE segment (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    -- Segments with the same number follow each other without a gap.
+    run INTEGER NOT NULL,
+    from_ms INTEGER NOT NULL,
+    until_ms INTEGER NOT NULL,
+    changes INTEGER NOT NULL,
+    -- The state before the first entry.
+    keyframe BLOB NOT NULL,
+    -- NULL while the segment grows.
+    entries BLOB
+);
+CREATE INDEX segment_time ON segment (from_ms);
+CREATE TABLE chunk (
+    segment INTEGER NOT NULL REFERENCES segment (id) ON DELETE CASCADE,
+    number INTEGER NOT NULL,
+    entries BLOB NOT NULL,
+    PRIMARY KEY (segment, number)
+) WITHOUT ROWID;
+-- What is known of the whole recording: where it was made, and by what.
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+";
+
+/// Makes everything in an empty file.
+pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
+    // Freed pages are given back to the system in small steps, so that a bound can be kept without copying the file.
+    connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    let transaction = connection.transaction()?;
+    transaction.execute_batch(STREAM)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FORMAT)?;
+    transaction.commit()
+}
+
+/// Settings of the connection of who writes.
+pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
+    // What was written survives the end of the program; of a power failure, only what was moved into the file.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "foreign_keys", true)
+}
+
+/// The format of a recording; `None` when it is none.
+pub(super) fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
+    let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;
+    let format = connection.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    Ok((id == APPLICATION_ID).then_some(format))
+}

@@ -1,0 +1,213 @@
+//! The file of a recording: who may write it, what is in it, and what is wrong with one that cannot be used.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{FlockOperation, flock};
+
+use super::schema;
+use crate::files::{self, FileError, Sensitivity};
+
+/// How long a read or a write waits for another program that has the file locked.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A file with a recording. Who made it with [`Store::create`] is the only one who writes it; others read it meanwhile.
+#[derive(Debug)]
+pub struct Store {
+    // Dropped first: the lock is held until the last byte is written.
+    connection: Connection,
+    path: PathBuf,
+    _lock: Option<File>,
+}
+
+/// Why a recording cannot be written or read. Each text says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file cannot be used.
+    #[error("cannot use {}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: FileError,
+    },
+    /// Somebody else records into it.
+    #[error("{} is being recorded by another program: stop that one, or record into another file", .0.display())]
+    InUse(PathBuf),
+    /// It is something else.
+    #[error("{} is not a recording of lockscope: name a file that `lockscope record` made, or one that is not there yet", .0.display())]
+    NotARecording(PathBuf),
+    /// It was made by a version that is not understood.
+    #[error("{} has format {format}, and this version reads format {}: use the version of lockscope that recorded it", path.display(), schema::FORMAT)]
+    OtherFormat {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        format: i64,
+    },
+    /// What SQLite says.
+    #[error("{}: {error}", path.display())]
+    Sqlite {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        error: rusqlite::Error,
+    },
+}
+
+impl Store {
+    /// Opens a recording for writing, and makes it, for its owner only, where it is missing. Refused while another program does so.
+    /// Blocks the thread as long as the disk does.
+    pub fn create(path: &Path) -> Result<Self, StoreError> {
+        let file = files::append(path, Sensitivity::Secret).map_err(|error| of_file(path, error))?;
+        let is_new = file.metadata().map_err(|error| of_file(path, error.into()))?.len() == 0;
+        flock(&file, FlockOperation::NonBlockingLockExclusive).map_err(|error| match error {
+            rustix::io::Errno::WOULDBLOCK => StoreError::InUse(path.to_owned()),
+            error => of_file(path, io::Error::from(error).into()),
+        })?;
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut store = Self::connect(path, flags, Some(file))?;
+        if is_new {
+            store.sql(schema::create)?;
+        } else {
+            store.check_format()?;
+        }
+        store.sql(|connection| schema::prepare_to_write(connection))?;
+        Ok(store)
+    }
+
+    /// Opens a recording for reading, also while it is written, and also where nothing can be written. Blocks the thread as long as
+    /// the disk does.
+    pub fn open(path: &Path) -> Result<Self, StoreError> {
+        // The file is not opened to look at it: closing it would give up SQLite's locks of this process.
+        let found = fs::metadata(path).map_err(|error| of_file(path, error.into()))?;
+        if !found.is_file() {
+            return Err(StoreError::NotARecording(path.to_owned()));
+        }
+        let read = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let mut store = Self::connect(path, read, None)?;
+        if store.check_format().is_err() && is_at_rest(path) {
+            // On a disk that cannot be written there is no room for what SQLite keeps beside the file for its readers.
+            store = Self::connect(&immutable(path), read, None)?;
+            path.clone_into(&mut store.path);
+        }
+        store.check_format()?;
+        Ok(store)
+    }
+
+    fn connect(path: &Path, flags: OpenFlags, lock: Option<File>) -> Result<Self, StoreError> {
+        let of_sqlite = |error| StoreError::Sqlite { path: path.to_owned(), error };
+        let connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
+        connection.busy_timeout(BUSY_TIMEOUT).map_err(of_sqlite)?;
+        // What others put into a file must not run anything when it is read.
+        connection.execute_batch("PRAGMA trusted_schema = OFF").map_err(of_sqlite)?;
+        Ok(Self { connection, path: path.to_owned(), _lock: lock })
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The connection, for queries and for transactions.
+    pub(super) fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// Does something with the connection. What SQLite says of it names the file.
+    pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        act(&mut self.connection).map_err(|error| StoreError::Sqlite { path: self.path.clone(), error })
+    }
+
+    fn check_format(&mut self) -> Result<(), StoreError> {
+        let not_a_database =
+            |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
+        match schema::format(&self.connection) {
+            Ok(Some(schema::FORMAT)) => Ok(()),
+            Ok(Some(format)) => Err(StoreError::OtherFormat { path: self.path.clone(), format }),
+            Ok(None) => Err(StoreError::NotARecording(self.path.clone())),
+            Err(error) if not_a_database(&error) => Err(StoreError::NotARecording(self.path.clone())),
+            Err(error) => Err(StoreError::Sqlite { path: self.path.clone(), error }),
+        }
+    }
+}
+
+fn of_file(path: &Path, error: FileError) -> StoreError {
+    StoreError::File { path: path.to_owned(), error }
+}
+
+/// Whether nobody left anything beside the file that belongs to it.
+fn is_at_rest(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(log).map_or(true, |log| log.len() == 0)
+}
+
+/// The name under which SQLite reads a file that nobody changes.
+fn immutable(path: &Path) -> PathBuf {
+    let escaped: String = path
+        .to_string_lossy()
+        .chars()
+        .map(|char| match char {
+            '%' => "%25".to_owned(),
+            '?' => "%3f".to_owned(),
+            '#' => "%23".to_owned(),
+            char => char.to_string(),
+        })
+        .collect();
+    format!("file:{escaped}?immutable=1").into()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn a_recording_is_for_its_owner_only_and_for_one_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks.db");
+        let store = Store::create(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(matches!(Store::create(&path), Err(StoreError::InUse(_))));
+        Store::open(&path).unwrap();
+        drop(store);
+        Store::create(&path).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_recording_is_named_and_stays_as_it_was() {
+        let folder = tempfile::tempdir().unwrap();
+        let (text, other) = (folder.path().join("text"), folder.path().join("other.db"));
+        fs::write(
+            &text,
+            "not a database, but long enough to be taken for one by who reads no more than the first line of it.",
+        )
+        .unwrap();
+        fs::set_permissions(&text, Permissions::from_mode(0o600)).unwrap();
+        Connection::open(&other).unwrap().execute_batch("CREATE TABLE hold (id)").unwrap();
+        fs::set_permissions(&other, Permissions::from_mode(0o600)).unwrap();
+        for path in [&text, &other] {
+            let before = fs::read(path).unwrap();
+            assert!(matches!(Store::create(path), Err(StoreError::NotARecording(_))));
+            assert!(matches!(Store::open(path), Err(StoreError::NotARecording(_))));
+            assert_eq!(fs::read(path).unwrap(), before);
+        }
+        assert!(matches!(Store::open(&folder.path().join("none")), Err(StoreError::File { .. })));
+    }
+
+    #[test]
+    fn a_recording_of_another_version_is_refused_with_its_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("locks.db");
+        drop(Store::create(&path).unwrap());
+        Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 4711").unwrap();
+        let sentence = Store::open(&path).unwrap_err().to_string();
+        assert!(sentence.contains("has format 4711"), "{sentence}");
+    }
+}
