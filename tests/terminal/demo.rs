@@ -40,7 +40,7 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.press("n");
     terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);
     terminal.press("n");
-    terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource: ", "taken"]);
+    terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource ─", ": taken"]);
     terminal.press("n");
     terminal.shows_all(&["2 of 3", "thinks it holds, frozen"]);
     // Who holds beside it has written: the write that comes late is refused.
@@ -49,7 +49,7 @@ fn goes_through_all(terminal: &mut Terminal) {
         if seen.contains("● ") && seen.contains("holds, token") { Ok(()) } else { Err(seen) }
     });
     terminal.press("n");
-    terminal.shows_all(&["3 of 3", "1 refused", "refused, "]);
+    terminal.shows_all(&["3 of 3", "1 refused", ": refused"]);
     terminal.hides("thinks it holds");
     terminal.press("n");
     terminal.shows_all(&["5/8 A forgotten node", "/invoices", "○ waits"]);

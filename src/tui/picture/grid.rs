@@ -10,8 +10,9 @@
 
 use rustc_hash::FxHashMap;
 
-use super::queue::{LineState, PictureRow, QueuePicture, RowId, RowState};
-use super::schedule::Flight;
+use super::important::most_important;
+use super::queue::{LineState, PictureRow, QueuePicture, RowId, RowState, WatchLine};
+use super::schedule::{Flight, RequestFlight};
 use crate::contend::WatchPlace;
 use crate::znode::Timestamp;
 
@@ -50,10 +51,10 @@ pub enum Direction {
     Left,
 }
 
-/// A watch event on its way.
+/// A watch event or a request on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlightPlace {
-    /// The number of its [`Flight`].
+    /// The number of its [`Flight`] or [`RequestFlight`].
     pub number: u64,
     pub x: u16,
     pub y: u16,
@@ -74,22 +75,23 @@ pub struct Grid<'a> {
 }
 
 impl<'a> Grid<'a> {
-    /// Gives each row its place; `spacing` is the lines from row to row.
+    /// Gives each row its place; `spacing` is the lines from row to row. Where there is no room for all, those have one that matter
+    /// most.
     pub fn of(picture: &'a QueuePicture, (width, height): (u16, u16), spacing: u16) -> Self {
         let spacing = spacing.max(1);
         let room = usize::from(height.div_ceil(spacing));
         let has_outside = picture.outside_count > 0 && room > 2;
         let room = room - usize::from(has_outside);
         let all = picture.rows.len() + picture.hidden;
-        let shown = if all > room { room.saturating_sub(1).min(picture.rows.len()) } else { all };
-        let visible = &picture.rows[..shown];
+        let visible = most_important(&picture.rows, if all > room { room.saturating_sub(1) } else { all });
+        let shown = visible.len();
         let base = if visible.first().is_some_and(|row| row.state == RowState::Parent) { 2 } else { 0 };
         let name =
             visible.iter().filter(|row| row.state != RowState::Parent).map(|row| crate::text::width(&row.name)).max();
         let name = u16::try_from(name.unwrap_or(1)).unwrap_or(u16::MAX).min(width / 2);
         let name = name + if visible.iter().any(|row| row.access.is_some()) { 2 } else { 0 };
         let most = width.saturating_sub(name + 3 + MIN_WORDS).max(base);
-        let columns = [2, 1].map(|step| columns(visible, base, step));
+        let columns = [2, 1].map(|step| columns(&visible, base, step));
         let fits = |columns: &&Vec<u16>| columns.iter().all(|x| *x <= most);
         let mut columns = columns.iter().find(fits).unwrap_or(&columns[1]).clone();
         for x in &mut columns {
@@ -100,7 +102,7 @@ impl<'a> Grid<'a> {
             .iter()
             .zip(&columns)
             .enumerate()
-            .map(|(at, (row, x))| GridRow { id: row.id, row: Some(row), x: *x, y: line(at) })
+            .map(|(at, (row, x))| GridRow { id: row.id, row: Some(*row), x: *x, y: line(at) })
             .collect();
         let many = |rows: &Vec<GridRow<'_>>, id| GridRow { id, row: None, x: base, y: line(rows.len()) };
         if shown < all {
@@ -134,17 +136,40 @@ impl<'a> Grid<'a> {
     pub fn flight_places(&self, picture: &QueuePicture, flying: &[Flight], now: Timestamp) -> Vec<FlightPlace> {
         let flight_place = |flight: &Flight| {
             let path = self.path(picture, flight)?;
-            let whole = flight.end.since(flight.start).as_millis().max(1);
-            let passed = now.since(flight.start).as_millis().min(whole);
-            let last = path.len() - 1;
-            let at = usize::try_from(passed * last as u128 / whole).unwrap_or(last).min(last);
-            let next = path.get(at + 1).or(path.get(at)).copied()?;
-            let before =
-                if at + 1 < path.len() { path[at] } else { *path.get(at.wrapping_sub(1)).unwrap_or(&path[at]) };
-            let (x, y) = path[at];
-            Some(FlightPlace { number: flight.number, x, y, direction: direction(before, next) })
+            place_on(&path, (flight.start, flight.end), now, flight.number)
         };
         flying.iter().filter_map(flight_place).collect()
+    }
+
+    /// Where the requests are that travel at that time: each goes along the line to what its client watched.
+    pub fn request_places(
+        &self,
+        picture: &QueuePicture,
+        requests: &[RequestFlight],
+        now: Timestamp,
+    ) -> Vec<FlightPlace> {
+        let request_place = |request: &RequestFlight| {
+            let number = u64::from(request.client.0);
+            let row = self.place(picture, number, false)?;
+            let mut lines: Vec<&WatchLine> = Vec::new();
+            if let Some(shown) = picture.rows.iter().find(|row| row.id == RowId::Client(number)) {
+                lines.extend(&shown.lines);
+            }
+            // What has just woken it comes first.
+            lines.sort_by_key(|line| line.state != LineState::Used);
+            let watched = lines.into_iter().find_map(|line| self.row(line.to));
+            let path = match watched {
+                Some(target) => route((row.x, row.y), target.x, (target.x, target.y)),
+                // There is no line: it only shows that it sends.
+                None => vec![(row.x, row.y)],
+            };
+            place_on(&path, (request.start, request.end), now, request.number)
+        };
+        requests.iter().filter_map(request_place).collect()
+    }
+
+    fn row(&self, id: RowId) -> Option<&GridRow<'a>> {
+        self.rows.iter().find(|row| row.id == id)
     }
 
     /// The cells from where an event comes from to whom it wakes; there is at least one.
@@ -206,7 +231,7 @@ impl<'a> Grid<'a> {
 }
 
 /// Each row one step right of what it watches, the nearest of that.
-fn columns(rows: &[PictureRow], base: u16, step: u16) -> Vec<u16> {
+fn columns(rows: &[&PictureRow], base: u16, step: u16) -> Vec<u16> {
     let mut columns: Vec<u16> = Vec::with_capacity(rows.len());
     let mut places: FxHashMap<RowId, usize> = FxHashMap::default();
     for (at, row) in rows.iter().enumerate() {
@@ -221,6 +246,23 @@ fn columns(rows: &[PictureRow], base: u16, step: u16) -> Vec<u16> {
         places.insert(row.id, at);
     }
     columns
+}
+
+/// Where on a path something is that travels all of it in that time.
+fn place_on(
+    path: &[(u16, u16)],
+    (start, end): (Timestamp, Timestamp),
+    now: Timestamp,
+    number: u64,
+) -> Option<FlightPlace> {
+    let last = path.len().checked_sub(1)?;
+    let whole = end.since(start).as_millis().max(1);
+    let passed = now.since(start).as_millis().min(whole);
+    let at = usize::try_from(passed * last as u128 / whole).unwrap_or(last).min(last);
+    let next = path.get(at + 1).unwrap_or(&path[at]);
+    let before = if at < last { path[at] } else { path[at.saturating_sub(1)] };
+    let (x, y) = path[at];
+    Some(FlightPlace { number, x, y, direction: direction(before, *next) })
 }
 
 /// To a column, along it, and to the end.

@@ -11,6 +11,7 @@
 
 mod clients;
 mod grid;
+mod important;
 mod queue;
 mod rates;
 mod replay;
@@ -20,9 +21,9 @@ mod speed;
 #[cfg(test)]
 mod tests;
 
-pub use grid::{Direction, Grid, GridRow, LineCell};
+pub use grid::{Direction, FlightPlace, Grid, GridRow, LineCell};
 pub use queue::{Departure, LineState, PictureRow, QueuePicture, RowId, RowState, RowTrouble, WakeEffect, WatchLine};
 pub use rates::WakeRates;
 pub use replay::{ReplayGap, TraceReplay, WakeCounts};
-pub use schedule::Flight;
+pub use schedule::{Flight, RequestFlight};
 pub use speed::Speed;

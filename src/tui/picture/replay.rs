@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::clients::{FleetFacts, ShownClient, ShownFleet};
 use super::queue::{Departure, QueuePicture, WakeEffect};
-use super::schedule::{Flight, Item, Schedule, begins_step};
+use super::schedule::{Flight, Item, RequestFlight, Schedule, begins_step};
 use crate::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep};
 use crate::znode::Timestamp;
 
@@ -14,6 +14,10 @@ use crate::znode::Timestamp;
 const MAX_DELAY: Duration = Duration::from_millis(2_500);
 /// How far behind it may be before it leaves events out, and says so.
 const MAX_BACKLOG: Duration = Duration::from_secs(10);
+
+/// How long an event travels at the least where events travel faster: longer than the time between two frames, so that each is in
+/// one of them.
+const MIN_FLIGHT: Duration = Duration::from_millis(50);
 
 /// Figures of who was woken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +46,7 @@ pub struct TraceReplay {
     gone: Vec<(ShownClient, Departure)>,
     schedule: Schedule,
     flying: Vec<Flight>,
+    requests: Vec<RequestFlight>,
     flight: Duration,
     step: WakeCounts,
     total: WakeCounts,
@@ -58,6 +63,7 @@ impl Default for TraceReplay {
             gone: Vec::new(),
             schedule: Schedule::default(),
             flying: Vec::new(),
+            requests: Vec::new(),
             flight: Duration::from_millis(500),
             step: WakeCounts::default(),
             total: WakeCounts::default(),
@@ -86,7 +92,7 @@ impl TraceReplay {
             return;
         }
         let behind = self.schedule.remaining(now);
-        let flight = if behind > MAX_DELAY { self.flight / 8 } else { self.flight };
+        let flight = if behind > MAX_DELAY { (self.flight / 8).max(MIN_FLIGHT.min(self.flight)) } else { self.flight };
         self.schedule.add(&status.trace, now, flight);
         self.latest = Some(Arc::clone(status));
         if self.schedule.remaining(now) > MAX_BACKLOG {
@@ -126,9 +132,14 @@ impl TraceReplay {
         &self.flying
     }
 
+    /// The requests of those who were woken that travel now, in the order of the trace.
+    pub fn requests(&self) -> &[RequestFlight] {
+        &self.requests
+    }
+
     /// Whether something moves.
     pub fn moves(&self) -> bool {
-        !self.flying.is_empty()
+        !self.flying.is_empty() || !self.requests.is_empty()
     }
 
     /// When something is to be shown that is not yet; `None` when all is.
@@ -154,6 +165,7 @@ impl TraceReplay {
     fn start_anew(&mut self, status: &Arc<FleetStatus>) {
         self.schedule.clear();
         self.flying.clear();
+        self.requests.clear();
         self.begin_step();
         self.latest = Some(Arc::clone(status));
         self.clients.clear();
@@ -207,6 +219,19 @@ impl TraceReplay {
                     }
                 });
             }
+            Item::Send(request) => {
+                self.step.requests += 1;
+                self.total.requests += 1;
+                let is_woken = self
+                    .clients
+                    .get(&request.client)
+                    .is_some_and(|client| matches!(client.effect, Some(WakeEffect::Woken | WakeEffect::Asks(_))));
+                if is_woken {
+                    self.change(request.client, |client| client.effect = Some(WakeEffect::Asks(request.kind)));
+                    self.requests.push(request);
+                }
+            }
+            Item::Arrive(request) => self.requests.retain(|other| other.number != request.number),
             Item::Entry(entry) => self.show_entry(entry),
         }
     }
@@ -216,15 +241,6 @@ impl TraceReplay {
             self.begin_step();
         }
         match step {
-            TraceStep::Sent(kind) => {
-                self.step.requests += 1;
-                self.total.requests += 1;
-                self.change(id, |client| {
-                    if matches!(client.effect, Some(WakeEffect::Woken | WakeEffect::Asks(_))) {
-                        client.effect = Some(WakeEffect::Asks(kind));
-                    }
-                });
-            }
             TraceStep::Watches(place) => {
                 let mut in_vain = false;
                 self.change(id, |client| {

@@ -28,6 +28,19 @@ pub struct Flight {
     pub end: Timestamp,
 }
 
+/// A request of a client that was woken, on its way to the servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestFlight {
+    /// The number of its entry among all requests of the trace, from 0.
+    pub number: u64,
+    /// Whose it is.
+    pub client: ClientId,
+    pub kind: RequestKind,
+    /// When it starts and when it arrives.
+    pub start: Timestamp,
+    pub end: Timestamp,
+}
+
 /// What is shown at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Item {
@@ -35,6 +48,10 @@ pub(super) enum Item {
     Start(Flight),
     /// It has arrived.
     Land(Flight),
+    /// A client sends a request.
+    Send(RequestFlight),
+    /// It has arrived.
+    Arrive(RequestFlight),
     /// Anything else that a client did.
     Entry(TraceEntry),
 }
@@ -47,6 +64,8 @@ pub(super) struct Schedule {
     added: u64,
     /// Watch events that were ever added.
     wakes: u64,
+    /// Requests that were ever added.
+    requests: u64,
     /// Until when each client is shown to be busy.
     busy: FxHashMap<ClientId, Timestamp>,
     /// When the last watch event starts.
@@ -87,8 +106,8 @@ impl Schedule {
 
     /// Drops all that waits.
     pub fn clear(&mut self) {
-        let (added, wakes) = (self.added, self.wakes);
-        *self = Self { added, wakes, ..Self::default() };
+        let (added, wakes, requests) = (self.added, self.wakes, self.requests);
+        *self = Self { added, wakes, requests, ..Self::default() };
     }
 
     /// These clients have these nodes.
@@ -112,8 +131,12 @@ impl Schedule {
         match &entry.step {
             TraceStep::Woken(place) => self.add_flight(client, place, ready, flight),
             TraceStep::Sent(kind) => {
-                self.push(ready, Item::Entry(entry.clone()));
-                self.busy.insert(client, ready.plus(flight / 2));
+                let end = ready.plus(flight / 2);
+                let sent = RequestFlight { number: self.requests, client, kind: *kind, start: ready, end };
+                self.requests += 1;
+                self.push(ready, Item::Send(sent));
+                self.push(end, Item::Arrive(sent));
+                self.busy.insert(client, end);
                 if matches!(kind, RequestKind::Create | RequestKind::Delete) {
                     // What comes of it comes at once: those who are woken do not wait for the reply.
                     self.busy.insert(client, ready);

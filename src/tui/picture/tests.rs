@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 
-use super::{Flight, Grid, ReplayGap, TraceReplay};
-use crate::contend::{ClientState, FleetStatus, Scenario, TraceStep, WatchPlace};
+use super::{Flight, Grid, ReplayGap, RequestFlight, TraceReplay};
+use crate::contend::{ClientState, FleetStatus, RequestKind, Scenario, TraceStep, WatchPlace};
 use crate::lock::{Access, Algorithm};
 use crate::tui::testing::NOW;
 use crate::tui::testing::stepped::SteppedFleet;
@@ -76,9 +76,19 @@ fn woken(status: &FleetStatus) -> impl Iterator<Item = (u32, WatchPlace)> {
     })
 }
 
+fn sent(status: &FleetStatus) -> impl Iterator<Item = (u32, RequestKind)> {
+    status.trace.iter().filter_map(|entry| match entry.step {
+        TraceStep::Sent(kind) => Some((entry.client.0, kind)),
+        _ => None,
+    })
+}
+
 /// Every flight that was ever seen, by its number.
 #[derive(Default)]
-struct Seen(BTreeMap<u64, Flight>);
+struct Seen {
+    events: BTreeMap<u64, Flight>,
+    requests: BTreeMap<u64, RequestFlight>,
+}
 
 impl Seen {
     /// Looks at a replay: what travels, and what is drawn of it.
@@ -90,14 +100,22 @@ impl Seen {
             assert_eq!(flight.number, flight_place.number);
             assert!(flight.start <= now && now <= flight.end, "{flight:?} at {now:?}");
             assert!(flight_place.x < size.0 && flight_place.y < size.1, "{flight_place:?}");
-            let before = self.0.insert(flight.number, flight.clone());
+            let before = self.events.insert(flight.number, flight.clone());
             assert!(before.is_none_or(|before| before == *flight), "a flight stays what it is");
+        }
+        let request_places = grid.request_places(replay.picture(), replay.requests(), now);
+        assert_eq!(request_places.len(), replay.requests().len(), "each request is drawn, and nothing else: {grid:?}");
+        for (request, request_place) in replay.requests().iter().zip(request_places) {
+            assert!(request.start <= now && now <= request.end, "{request:?} at {now:?}");
+            assert!(request_place.x < size.0 && request_place.y < size.1, "{request_place:?}");
+            let before = self.requests.insert(request.number, *request);
+            assert!(before.is_none_or(|before| before == *request), "a request stays what it is");
         }
     }
 
     /// Who was woken by what, in the order in which it was shown.
     fn in_order(&self) -> Vec<(u32, WatchPlace)> {
-        let mut flights: Vec<&Flight> = self.0.values().collect();
+        let mut flights: Vec<&Flight> = self.events.values().collect();
         flights.sort_by_key(|flight| (flight.start, flight.number));
         flights.into_iter().map(|flight| (flight.to.0, flight.place.clone())).collect()
     }
@@ -164,6 +182,25 @@ fn at_full_speed_nothing_travels() {
 }
 
 #[test]
+fn each_listing_of_the_woken_travels_once_its_client_has_the_event_and_no_other_request_does() {
+    let mut fleet = fleet(Algorithm::Herd, 8);
+    let (mut replay, mut seen) = (TraceReplay::default(), Seen::default());
+    replay.set_flight(Duration::from_secs(1));
+    replay.take(&Arc::new(fleet.status()), NOW);
+    fleet.step();
+    let status = Arc::new(fleet.status());
+    replay.take(&status, NOW);
+    pass(&mut replay, &mut seen, (NOW, NOW.plus(Duration::from_secs(3))), (60, 20));
+    let lists: Vec<(u32, RequestKind)> = seen.requests.values().map(|it| (it.client.0, it.kind)).collect();
+    let expected: Vec<_> = sent(&status).filter(|(_, kind)| *kind == RequestKind::List).collect();
+    assert_eq!((lists.len(), lists), (7, expected));
+    for request in seen.requests.values() {
+        let event = seen.events.values().find(|flight| flight.to == request.client).unwrap();
+        assert!(event.end <= request.start, "{event:?}, then {request:?}");
+    }
+}
+
+#[test]
 fn figures_count_with_what_arrives() {
     let mut fleet = fleet(Algorithm::Herd, 8);
     let mut replay = TraceReplay::default();
@@ -195,11 +232,12 @@ proptest! {
         let (mut replay, mut seen, mut now) = (TraceReplay::default(), Seen::default(), NOW);
         replay.set_flight(Duration::from_millis(flight));
         replay.take(&Arc::new(fleet.status()), now);
-        let mut delivered = Vec::new();
+        let (mut delivered, mut asked) = (Vec::new(), Vec::new());
         for (act, millis) in acts {
             carry_out(&mut fleet, act);
             let status = Arc::new(fleet.status());
             delivered.extend(woken(&status));
+            asked.extend(sent(&status));
             replay.take(&status, now);
             seen.look(&replay, now, size);
             let next = now.plus(Duration::from_millis(millis));
@@ -213,6 +251,10 @@ proptest! {
             now = next;
         }
         prop_assert_eq!(seen.in_order(), delivered);
+        for (number, request) in &seen.requests {
+            let (client, kind) = asked[usize::try_from(*number).unwrap()];
+            prop_assert_eq!((request.client.0, request.kind), (client, kind), "a request of the trace");
+        }
         // When all is shown, the picture is the last status.
         let mut anew = TraceReplay::default();
         anew.take(&Arc::new(fleet.status()), now);

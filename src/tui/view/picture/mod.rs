@@ -14,19 +14,21 @@ mod digits;
 mod figures;
 mod queue;
 mod ratio;
+mod resource;
 mod rows;
 mod words;
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Style;
 use ratatui::text::Span;
 
 pub use self::queue::draw_queue;
 use self::rows::DrawnQueue;
 use super::{View, contend};
 use crate::contend::{FleetStatus, NextStep};
-use crate::text::Keep;
 use crate::text::human::count;
+use crate::text::{Keep, width};
 use crate::tui::app::{FleetSide, FleetView, Phase};
 use crate::tui::picture::{ReplayGap, RowId};
 use crate::tui::widget::panel::Panel;
@@ -40,7 +42,8 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let fleets = view.app.fleets();
     let large = view.app.is_large() || area.height >= LINES_FOR_LARGE_RATIO;
     let large_ratio = large && fleets.is_pair() && area.height > ratio::LARGE_HEIGHT + 10;
-    let strip = if large_ratio { ratio::LARGE_HEIGHT + 1 } else { 1 };
+    let gap = u16::from(area.height >= LINES_FOR_LARGE_RATIO);
+    let strip = if large_ratio { ratio::LARGE_HEIGHT + gap } else { 1 };
     ratio::draw(view, Rect { height: strip.min(area.height), ..area }, large_ratio, buffer);
     let area = Rect { y: area.y + strip.min(area.height), height: area.height.saturating_sub(strip), ..area };
     let places = contend::places(fleets, area);
@@ -52,7 +55,9 @@ pub fn draw_fleets(view: View<'_>, area: Rect, buffer: &mut Buffer) {
 fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
     let panel = contend::panel(view, side, fleet, area.width);
-    let inner = Panel { bottom: bottom(view, fleet, area.width), ..panel }.draw(area, buffer, theme);
+    let bottom = bottom(view, fleet, area.width);
+    let bottom_right = legend(view, fleet, &bottom, area.width);
+    let inner = Panel { bottom, bottom_right, ..panel }.draw(area, buffer, theme);
     let Some(status) = fleet.status().filter(|_| !matches!(fleet.phase(), Phase::Ended(_) | Phase::Failed(_))) else {
         let why = match fleet.phase() {
             Phase::Failed(why) => format!("{why}."),
@@ -63,12 +68,16 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
         return;
     };
     let used = figures::draw(view, fleet, status, inner, buffer);
-    let room = Rect { y: inner.y + used, height: inner.height.saturating_sub(used), ..inner };
-    let spacing = if view.app.is_large() && room.height >= 12 { 2 } else { 1 };
+    let mut room = Rect { y: inner.y + used, height: inner.height.saturating_sub(used), ..inner };
+    let picture = fleet.replay().picture();
+    let rows = picture.rows.len() + picture.hidden + usize::from(picture.outside_count > 0);
+    room.height -= resource::draw(view, &status.resource, rows, room, buffer);
+    let spacing = if view.app.is_large() && usize::from(room.height) >= 2 * rows { 2 } else { 1 };
     let selected = (view.app.side() == side).then(|| view.app.selected_client()).flatten();
     let shown = DrawnQueue {
-        picture: fleet.replay().picture(),
+        picture,
         flying: fleet.replay().flying(),
+        requests: fleet.replay().requests(),
         now: view.app.now(),
         selected: selected.map(|client| RowId::Client(u64::from(client.id.0))),
         spacing,
@@ -77,7 +86,7 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
 }
 
 /// What comes next, or what is missing.
-fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, ratatui::style::Style)> {
+fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, Style)> {
     let status = fleet.status()?;
     let room = usize::from(columns).saturating_sub(6);
     let (text, style) = match fleet.replay().gap() {
@@ -92,6 +101,20 @@ fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, ra
     Some((view.fit(&text, room, Keep::Start), style))
 }
 
+/// What the arrows mean, as far as there is room for it beside what comes next.
+fn legend(
+    view: View<'_>,
+    fleet: &FleetView,
+    bottom: &Option<(String, Style)>,
+    columns: u16,
+) -> Option<(String, Style)> {
+    fleet.status().filter(|status| status.stepped)?;
+    let used = bottom.as_ref().map_or(0, |(text, _)| width(text) + 2);
+    let room = usize::from(columns).saturating_sub(used + 6);
+    let legend = rows::legends(view.theme.signs.charset).into_iter().find(|text| width(text) <= room)?;
+    Some((legend.to_owned(), view.theme.dim))
+}
+
 fn next_step(status: &FleetStatus) -> Option<String> {
     let (client, step) = status.next_step?;
     Some(match step {
@@ -101,7 +124,7 @@ fn next_step(status: &FleetStatus) -> Option<String> {
 }
 
 /// Writes a text in one style on the left of a line.
-fn write(view: View<'_>, text: &str, style: ratatui::style::Style, area: Rect, buffer: &mut Buffer) {
+fn write(view: View<'_>, text: &str, style: Style, area: Rect, buffer: &mut Buffer) {
     let text = view.fit(text, usize::from(area.width), Keep::Start);
     write_line(Span::styled(text, style), area, buffer);
 }

@@ -31,6 +31,7 @@ pub fn draw_queue(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let shown = DrawnQueue {
         picture: &picture,
         flying: &[],
+        requests: &[],
         now: app.now(),
         selected: app.selected_in_picture(),
         spacing: if app.is_large() { 2 } else { 1 },

@@ -10,7 +10,8 @@ use super::words;
 use crate::text::human::count;
 use crate::text::{Charset, Keep, width};
 use crate::tui::picture::{
-    Direction, Flight, Grid, GridRow, LineCell, LineState, PictureRow, QueuePicture, RowId, RowState,
+    Direction, Flight, FlightPlace, Grid, GridRow, LineCell, LineState, PictureRow, QueuePicture, RequestFlight, RowId,
+    RowState,
 };
 use crate::tui::widget::write::write_line;
 use crate::znode::Timestamp;
@@ -18,8 +19,9 @@ use crate::znode::Timestamp;
 /// What is drawn.
 pub struct DrawnQueue<'a> {
     pub picture: &'a QueuePicture,
-    /// The events that travel.
+    /// The events that travel, and the requests of those who were woken.
     pub flying: &'a [Flight],
+    pub requests: &'a [RequestFlight],
     pub now: Timestamp,
     pub selected: Option<RowId>,
     /// Lines from row to row.
@@ -41,12 +43,19 @@ pub fn draw(view: View<'_>, shown: &DrawnQueue<'_>, area: Rect, buffer: &mut Buf
             buffer.set_stringn(cursor.x, cursor.y, view.theme.signs.cursor, 1, view.theme.strong);
         }
     }
-    for flight_place in grid.flight_places(shown.picture, shown.flying, shown.now) {
-        let place = (inner.x + flight_place.x, inner.y + flight_place.y);
-        if inner.contains(place.into()) {
-            let symbol = arrow(flight_place.direction, view.theme.signs.charset);
-            buffer[place].set_symbol(symbol).set_style(view.theme.mark);
-        }
+    let charset = view.theme.signs.charset;
+    for place in grid.request_places(shown.picture, shown.requests, shown.now) {
+        draw_flight(&place, (request_arrow(place.direction, charset), view.theme.accent), inner, buffer);
+    }
+    for place in grid.flight_places(shown.picture, shown.flying, shown.now) {
+        draw_flight(&place, (arrow(place.direction, charset), view.theme.mark), inner, buffer);
+    }
+}
+
+fn draw_flight(place: &FlightPlace, (symbol, style): (&str, Style), area: Rect, buffer: &mut Buffer) {
+    let cell = (area.x + place.x, area.y + place.y);
+    if area.contains(cell.into()) {
+        buffer[cell].set_symbol(symbol).set_style(style);
     }
 }
 
@@ -124,7 +133,7 @@ fn many(shown: &DrawnQueue<'_>, grid: &Grid<'_>, id: RowId) -> String {
         };
         let woken = shown.flying.iter().filter(|flight| !has_row(flight)).count();
         let woken = if woken > 0 { format!(", {} woken now", count(woken)) } else { String::new() };
-        return format!("and {} more{woken}", count(grid.hidden));
+        return format!("{} not shown{woken}", count(grid.hidden));
     }
     let names = shown.picture.outside.join(", ");
     format!("not in the queue: {names}")
@@ -140,6 +149,25 @@ fn arrow(direction: Direction, charset: Charset) -> &'static str {
         (Direction::Right, _) => "▶",
         (Direction::Down, _) => "▼",
         (Direction::Left, _) => "◀",
+    }
+}
+
+/// What the arrows mean, in many words and in few.
+pub fn legends(charset: Charset) -> [&'static str; 3] {
+    match charset {
+        Charset::Ascii => ["> watch event  ? request of a woken client", "> event  ? request", "? request"],
+        _ => ["▶ watch event  ▷ request of a woken client", "▶ event  ▷ request", "▷ request"],
+    }
+}
+
+/// A request: hollow, where an event is full.
+fn request_arrow(direction: Direction, charset: Charset) -> &'static str {
+    match (direction, charset) {
+        (_, Charset::Ascii) => "?",
+        (Direction::Up, _) => "△",
+        (Direction::Right, _) => "▷",
+        (Direction::Down, _) => "▽",
+        (Direction::Left, _) => "◁",
     }
 }
 

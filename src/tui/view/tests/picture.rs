@@ -1,13 +1,17 @@
 //! Who wakes whom, as it looks.
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::{SIZES, after, picture, show};
-use crate::contend::{ClientState, FleetStatus, LinkState, Scenario};
+use crate::contend::{
+    ClientId, ClientState, ClientStatus, FleetStatus, LinkState, NextStep, RequestKind, Scenario, TraceEntry,
+    TraceStep, WatchPlace,
+};
 use crate::lock::{Access, Algorithm};
 use crate::tui::app::{App, Event, FleetSide, Settings};
-use crate::tui::testing::fleets::{with, writing};
+use crate::tui::testing::fleets::{client, status, tell, totals, with, writing};
 use crate::tui::testing::servers::trouble;
 use crate::tui::testing::stepped::SteppedFleet;
 use crate::tui::testing::{live, press, settings};
@@ -105,6 +109,12 @@ fn faults(size: (u16, u16)) -> App {
 fn the_picture_looks() {
     show("picture-in-flight", in_flight);
     show("picture-settled", settled);
+    show("picture-listings", |size| {
+        let mut pair = Pair::new(size, 8).steps(4);
+        pair.step();
+        pair.pass(1_250);
+        pair.app
+    });
     show("picture-new-request", |size| {
         let mut pair = Pair::new(size, 8).steps(3);
         pair.step();
@@ -139,6 +149,61 @@ fn the_picture_of_other_recipes_looks() {
     });
     show("picture-ahead", |size| app(size, [Algorithm::Chain, Algorithm::ChainAhead]));
     show("picture-single-node", |size| app(size, [Algorithm::Mutex, Algorithm::Chain]));
+}
+
+/// A semaphore with three leases: one was just given back, whoever is next for it lists, and the one behind it sleeps on.
+fn semaphore(size: (u16, u16)) -> App {
+    let mut app = Pair::of(writing(size), 7, [Algorithm::Herd, Algorithm::Chain]).app;
+    let node = |text: &str| ZnodePath::new(text).unwrap();
+    let (lease, place) = (|number: u32| node(&format!("/s/leases/lease-{number:010}")), node("/s/leases"));
+    let queued = |number: u32| node(&format!("/s/locks/lock-{number:010}"));
+    let stands = |id, state, node, watches: Option<WatchPlace>| ClientStatus {
+        node: Some(node),
+        watches: watches.into_iter().collect(),
+        ..client(id, state)
+    };
+    let waits = ClientState::Waiting;
+    let mut clients = vec![
+        stands(1, ClientState::Holding, lease(11), None),
+        stands(2, ClientState::Holding, lease(12), None),
+        stands(3, ClientState::Holding, lease(13), None),
+        stands(4, waits, lease(14), Some(WatchPlace::Children(place.clone()))),
+        stands(5, waits, queued(25), Some(WatchPlace::Node(queued(24)))),
+        stands(6, waits, queued(26), Some(WatchPlace::Node(queued(25)))),
+        client(7, ClientState::Ready),
+    ];
+    let scenario = Scenario::new(Algorithm::Semaphore(NonZeroU32::new(3).unwrap()), node("/s"), 7);
+    let told = |app: &mut App, clients: &[ClientStatus], steps: Vec<(u32, TraceStep)>| {
+        let entry = |(id, step)| TraceEntry { at: Duration::from_secs(5), client: ClientId(id), step };
+        let made = status(&scenario, 5_000, clients.to_vec(), totals(9, 1));
+        let trace = steps.into_iter().map(entry).collect();
+        let status = FleetStatus { stepped: true, trace, next_step: Some((ClientId(2), NextStep::Release)), ..made };
+        for side in FleetSide::BOTH {
+            tell(app, side, status.clone());
+        }
+    };
+    told(&mut app, &clients, Vec::new());
+    let steps = vec![
+        (1, TraceStep::Releases),
+        (1, TraceStep::Sent(RequestKind::Delete)),
+        (1, TraceStep::Deleted(lease(11))),
+        (4, TraceStep::Woken(WatchPlace::Children(place))),
+        (4, TraceStep::Sent(RequestKind::List)),
+    ];
+    (clients[0].state, clients[0].node) = (ClientState::Ready, None);
+    clients[3].watches.clear();
+    told(&mut app, &clients, steps);
+    let end = app.clock().plus(Duration::from_millis(1_200));
+    while let Some(due) = app.next_due().filter(|due| *due < end) {
+        app.update(Event::Due, due);
+    }
+    app.update(Event::Due, end);
+    app
+}
+
+#[test]
+fn the_picture_of_a_semaphore_looks() {
+    show("picture-semaphore", semaphore);
 }
 
 #[test]
@@ -186,19 +251,28 @@ fn the_picture_in_ascii_is_ascii() {
 #[test]
 fn each_event_that_travels_is_an_arrow_on_the_screen_and_there_is_no_other() {
     for size in SIZES {
+        let mut seen = (0, 0);
         let mut pair = Pair::new(size, 20);
         for _ in 0..6 {
             pair.step();
             for _ in 0..40 {
                 pair.pass(50);
-                let flying = pair.app.fleets().each().map(|(_, fleet)| fleet.replay().flying().len());
-                let travels = flying.sum::<usize>();
+                let replays = || pair.app.fleets().each().map(|(_, fleet)| fleet.replay());
+                let events = replays().map(|replay| replay.flying().len()).sum::<usize>();
+                let requests = replays().map(|replay| replay.requests().len()).sum::<usize>();
                 let shown = picture(&pair.app, size);
-                let arrows = shown.lines().take(usize::from(size.1) - 1).flat_map(str::chars);
-                let arrows = arrows.filter(|letter| "▲▶▼◀".contains(*letter)).count();
-                // Several may be in one place, on their common way.
-                assert!(arrows <= travels && (arrows > 0) == (travels > 0), "{arrows} of {travels}: {shown}");
+                // The last border says what they mean.
+                let letters = shown.lines().take(usize::from(size.1) - 2).flat_map(str::chars);
+                let letters: Vec<char> = letters.collect();
+                let count = |arrows: &str| letters.iter().filter(|letter| arrows.contains(**letter)).count();
+                // Several may be in one place, on their common way; and events are drawn over requests.
+                let (arrows, asks) = (count("▲▶▼◀"), count("△▷▽◁"));
+                assert!(arrows <= events && (arrows > 0) == (events > 0), "{arrows} of {events}: {shown}");
+                assert!(asks <= requests && (requests == 0 || events > 0 || asks > 0), "{asks} of {requests}: {shown}");
+                seen.0 += arrows;
+                seen.1 += asks;
             }
         }
+        assert!(seen.0 > 0 && seen.1 > 0, "{seen:?}");
     }
 }
