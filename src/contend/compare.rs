@@ -117,11 +117,19 @@ pub async fn compare(
             break;
         }
     }
-    Ok(Comparison { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired, interrupted: stopped })
+    Ok(Comparison { unpaired, interrupted: stopped, ..Comparison::of(runs) })
+}
+
+impl Comparison {
+    /// What these fleets come to.
+    pub fn of(runs: Vec<ComparedFleets>) -> Self {
+        Self { schema: 1, herd_costs_more_from: tipping_point(&runs), runs, unpaired: None, interrupted: false }
+    }
 }
 
 impl ComparedFleets {
-    fn of(clients: u32, herd: FleetOutcome, chain: FleetOutcome, chain_ahead: Option<FleetOutcome>) -> Self {
+    /// What the fleets of a size come to.
+    pub fn of(clients: u32, herd: FleetOutcome, chain: FleetOutcome, chain_ahead: Option<FleetOutcome>) -> Self {
         let ratio = |above: f64, below: f64| (above > 0.0 && below > 0.0).then(|| above / below);
         Self {
             clients,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer};
 
-use crate::contend::Scenario;
+use crate::contend::{Scenario, Speed};
 use crate::lock::{Access, Algorithm};
 use crate::znode::ZnodePath;
 
@@ -160,7 +160,8 @@ pub struct Step {
     pub large: bool,
     /// How fast the test clients go from this step on: `full`, or the time from one step to the next (2s, 1s, 500ms, 250ms, 100ms).
     /// Without it as before.
-    pub speed: Option<String>,
+    #[serde(default, deserialize_with = "speed")]
+    pub speed: Option<Speed>,
     /// What is done when the step begins.
     pub action: Option<SceneAction>,
     /// How long it lasts when the tour plays by itself.
@@ -253,6 +254,18 @@ fn time<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
     humantime::parse_duration(&text).map_err(serde::de::Error::custom)
 }
 
+fn speed<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Speed>, D::Error> {
+    let name = String::deserialize(from)?;
+    let known = Speed::named(&name);
+    known.map(Some).ok_or_else(|| {
+        let all = Speed::ALL.map(|speed| match speed.interval() {
+            Some(interval) => humantime::format_duration(interval).to_string(),
+            None => "full".to_owned(),
+        });
+        serde::de::Error::custom(format!("there is no speed {name}, only {}", all.join(", ")))
+    })
+}
+
 fn recipe<'de, D: Deserializer<'de>>(from: D) -> Result<Algorithm, D::Error> {
     named(&String::deserialize(from)?)
 }
@@ -300,6 +313,22 @@ mod tests {
                 assert!(step.lasts >= Duration::from_secs(2), "{caption:?}");
                 assert!(step.types.iter().all(|typed| typed.after < step.lasts), "{caption:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_speed_at_which_no_test_client_can_go_is_an_error_that_names_those_that_there_are() {
+        let script = |speed: &str| {
+            let step = format!("speed = '{speed}'\nscreen = 'contend'\nlasts = '2s'\ncaption = 'x'");
+            Script::read(&format!("[[scene]]\ntitle = 'x'\n[[scene.step]]\n{step}"))
+        };
+        assert_eq!(script("2s").map(|script| script.scenes[0].steps[0].speed), Ok(Some(Speed::EveryTwoSeconds)));
+        for wrong in ["3s", "fast", ""] {
+            let error = script(wrong).expect_err("no such speed");
+            assert!(
+                error.contains(&format!("there is no speed {wrong}, only 2s, 1s, 500ms, 250ms, 100ms, full")),
+                "{error}"
+            );
         }
     }
 

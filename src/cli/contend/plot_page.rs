@@ -6,7 +6,7 @@ use super::plot_values::{
     throughput_of, waits_of,
 };
 use super::run_conditions::{RunConditions, list, named};
-use super::side_by_side::{conclusion, problems};
+use super::side_by_side::problems;
 use crate::contend::{ComparedFleets, Comparison, FleetOutcome, Scenario};
 use crate::plot::{Curve, CurveLook, CurvePoint, LineChart, PlotPage, PlotRow, PlotTable, PlotUnit, PlotValue};
 use crate::text::human::latency;
@@ -19,7 +19,7 @@ const FLEETS: [(&str, CurveLook); 3] =
 pub(super) fn plot_page(comparison: &Comparison, conditions: &RunConditions) -> PlotPage {
     PlotPage {
         title: "What a lock costs: herd, chain and look-ahead chain".to_owned(),
-        summary: conclusion(comparison),
+        summary: comparison.conclusion(),
         warnings: warnings(comparison, &conditions.sizes),
         charts: if comparison.runs.is_empty() { Vec::new() } else { charts(comparison, &conditions.scenario) },
         table: table(comparison, &conditions.scenario),
@@ -261,7 +261,7 @@ mod tests {
         End: all runs were made
         Made by: lockscope VERSION compare
         ");
-        assert!(page.summary.starts_with("From 10 clients on a herd costs more"), "{}", page.summary);
+        assert!(page.summary.starts_with("From 10 clients on, a herd costs more"), "{}", page.summary);
         assert!(page.warnings.is_empty(), "{:?}", page.warnings);
     }
 

@@ -1,7 +1,8 @@
 //! Fleets of growing size that ran one after the other, and what each came to. Pure.
 
 use super::{App, Effect, Screen, Update};
-use crate::contend::{FleetOutcome, Scenario};
+use crate::contend::{ComparedFleets, Comparison, FleetOutcome, Scenario};
+use crate::lock::Algorithm;
 
 /// What of a comparison is known so far.
 #[derive(Debug, Default)]
@@ -32,6 +33,21 @@ impl FleetComparison {
     pub fn running(&self) -> Option<(usize, usize)> {
         let all = self.planned.len();
         (self.failed.is_none() && self.done.len() < all).then(|| (self.done.len() + 1, all))
+    }
+
+    /// What it comes to, in a sentence; `None` before all have run.
+    pub fn conclusion(&self) -> Option<String> {
+        let is_done = !self.planned.is_empty() && self.running().is_none() && self.failed.is_none();
+        let sizes = self.done.chunk_by(|one, next| one.clients == next.clients).filter(|_| is_done);
+        let of = |size: &[FleetOutcome], algorithm: Algorithm| {
+            size.iter().find(|outcome| outcome.recipe == algorithm.name()).cloned()
+        };
+        let run = |size: &[FleetOutcome]| {
+            let (herd, chain) = (of(size, Algorithm::Herd)?, of(size, Algorithm::Chain)?);
+            Some(ComparedFleets::of(herd.clients, herd, chain, None))
+        };
+        let runs: Vec<ComparedFleets> = sizes.filter_map(run).collect();
+        (!runs.is_empty()).then(|| Comparison::of(runs).conclusion())
     }
 
     /// Why it ended early, as a sentence without a full stop.

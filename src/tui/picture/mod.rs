@@ -16,7 +16,6 @@ mod queue;
 mod rates;
 mod replay;
 mod schedule;
-mod speed;
 
 #[cfg(test)]
 mod tests;
@@ -26,4 +25,3 @@ pub use queue::{Departure, LineState, PictureRow, QueuePicture, RowId, RowState,
 pub use rates::WakeRates;
 pub use replay::{ReplayGap, TraceReplay, WakeCounts};
 pub use schedule::{Flight, RequestFlight};
-pub use speed::Speed;

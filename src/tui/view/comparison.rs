@@ -14,7 +14,7 @@ use super::View;
 use crate::contend::FleetOutcome;
 use crate::lock::Algorithm;
 use crate::text::human::count;
-use crate::text::width;
+use crate::text::{width, wrap_words};
 use crate::tui::app::{ComparedFleet, FleetComparison};
 use crate::tui::widget::panel::{Panel, halves};
 use crate::tui::widget::write::{clear, write_line};
@@ -50,6 +50,7 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     if comparison.fleets().len() == 0 {
         return draw_nothing(view, area, buffer);
     }
+    let area = draw_conclusion(view, comparison, area, buffer);
     for (at, (figure, half)) in FIGURES.iter().zip(halves(area)).enumerate() {
         let title = if usize::from(half.width) < width(figure.title) + 6 { figure.short } else { figure.title };
         let panel = Panel {
@@ -67,6 +68,22 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         clear(below, buffer);
         view.placeholder(&[format!("The comparison ended early: {why}.")], below, buffer);
     }
+}
+
+/// Draws what it comes to below the boxes; gives the area that is left for these.
+fn draw_conclusion(view: View<'_>, comparison: &FleetComparison, area: Rect, buffer: &mut Buffer) -> Rect {
+    let sentence = comparison.conclusion().unwrap_or_default();
+    let lines = wrap_words(&sentence, usize::from(area.width).saturating_sub(2), view.theme.signs.charset);
+    let needed = u16::try_from(lines.len()).unwrap_or(u16::MAX).saturating_mul(u16::from(!sentence.is_empty()));
+    let bars = u16::try_from(comparison.fleets().len()).unwrap_or(u16::MAX).saturating_add(2);
+    if needed == 0 || area.height < bars.saturating_add(needed) {
+        return area;
+    }
+    let boxes = Rect { height: area.height - needed, ..area };
+    for (line, y) in lines.into_iter().zip(boxes.bottom()..area.bottom()) {
+        write_line(Span::styled(format!(" {line}"), view.theme.strong), Rect { y, height: 1, ..area }, buffer);
+    }
+    boxes
 }
 
 /// How many fleets do not fit into a box of that height, in words; `None` when all do.

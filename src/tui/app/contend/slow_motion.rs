@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use super::{FleetSide, Phase};
-use crate::contend::FleetCommand;
+use crate::contend::{FleetCommand, Speed};
 use crate::tui::app::{App, Effect, Screen, Update};
-use crate::tui::picture::Speed;
 use crate::znode::Timestamp;
 
 /// How long a side that cannot go on keeps the other from its next step.
 const MAX_WAIT_FOR_OTHER_SIDE: Duration = Duration::from_secs(1);
 /// After how long it is said again to a fleet how it is to go.
 const REPEAT_AFTER: Duration = Duration::from_secs(1);
+/// How long an event travels where clients that go at full speed were stopped.
+const FLIGHT_AT_FULL_SPEED: Duration = Duration::from_millis(500);
 /// The time between two frames while an event travels.
 const FRAME_INTERVAL: Duration = Duration::from_millis(33);
 
@@ -41,6 +42,11 @@ impl SlowMotion {
 
     pub(in crate::tui::app) fn shows_queue_picture(&self) -> bool {
         self.shows_queue_picture
+    }
+
+    /// How long a watch event travels in the picture: half of the time from step to step.
+    fn flight(&self) -> Duration {
+        self.speed.interval().unwrap_or(FLIGHT_AT_FULL_SPEED * 2) / 2
     }
 
     /// Whether the clients wait to be let go on.
@@ -142,7 +148,7 @@ impl App {
 
     fn hold_or_let_go(&mut self) -> Update {
         let (now, holds) = (self.now, self.test_clients.slow_motion.holds());
-        let flight = self.test_clients.slow_motion.speed.flight();
+        let flight = self.test_clients.slow_motion.flight();
         let mut effects = Vec::new();
         for side in FleetSide::BOTH {
             let Some(fleet) = self.test_clients.fleets.fleet_mut(side) else { continue };
@@ -166,7 +172,7 @@ impl App {
     pub(in crate::tui::app) fn correct_speed(&mut self, side: FleetSide) -> Option<Effect> {
         let (now, holds) = (self.now, self.test_clients.slow_motion.holds());
         let fleet = self.test_clients.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)?;
-        fleet.replay.set_flight(self.test_clients.slow_motion.speed.flight());
+        fleet.replay.set_flight(self.test_clients.slow_motion.flight());
         if fleet.status()?.stepped == holds {
             return None;
         }

@@ -4,7 +4,6 @@ use super::{SIZE, later};
 use crate::contend::{ClientId, ClientState, FleetCommand};
 use crate::demo::{SceneAction, SceneCommand, Script};
 use crate::tui::app::{App, Effect, Event, FleetSide, Screen, Settings, Tour, Update};
-use crate::tui::picture::Speed;
 use crate::tui::testing::deletions::find_out;
 use crate::tui::testing::fleets::{clients, started, status, totals, with, writing};
 use crate::tui::testing::{NOW, at, curator, listed, path, press, settings};
@@ -257,16 +256,5 @@ fn scenes_are_gone_to_forth_and_back_and_by_number_from_anywhere() {
         press(&mut app, wrong);
         assert!(app.notice().is_some_and(|notice| notice.text.contains("scenes 1 to")), "{wrong}");
         assert_eq!(where_at(&app), (last, 1), "{wrong}");
-    }
-}
-
-#[test]
-fn every_speed_of_the_script_is_one_that_test_clients_can_go_at() {
-    let script = Script::built_in();
-    let speeds: Vec<&str> =
-        script.scenes.iter().flat_map(|scene| &scene.steps).filter_map(|step| step.speed.as_deref()).collect();
-    assert!(!speeds.is_empty());
-    for speed in speeds {
-        assert!(Speed::named(speed).is_some(), "{speed}");
     }
 }

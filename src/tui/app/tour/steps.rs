@@ -6,7 +6,6 @@ use super::Tour;
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand};
 use crate::demo::{SceneAction, SceneCommand, TourScreen};
 use crate::tui::app::{App, Cursor, Effect, FleetSide, FleetView, Fleets, Key, Screen, Update};
-use crate::tui::picture::Speed;
 
 /// How long a step waits until what it does can be done.
 const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
@@ -148,8 +147,7 @@ impl App {
     /// As picture or as list, and how fast they go.
     fn show_clients_as_the_step_says(&mut self) -> Vec<Effect> {
         let Some(step) = self.tour.as_ref().map(|tour| tour.step().clone()) else { return Vec::new() };
-        let speed = step.speed.as_deref().and_then(Speed::named);
-        let effects = speed.map(|speed| self.set_speed(speed).effects).unwrap_or_default();
+        let effects = step.speed.map(|speed| self.set_speed(speed).effects).unwrap_or_default();
         match step.picture {
             Some(true) => self.show_picture(step.large),
             Some(false) => self.hide_picture(),

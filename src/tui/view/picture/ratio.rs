@@ -7,10 +7,10 @@ use ratatui::text::{Line, Span};
 
 use super::super::View;
 use super::digits;
+use crate::contend::Speed;
 use crate::text::human::{count, ratio};
 use crate::text::{Keep, width};
 use crate::tui::app::{FleetSide, FleetView};
-use crate::tui::picture::Speed;
 use crate::tui::widget::write::write_line;
 
 /// Lines of the ratio in large digits.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::contend::{FleetCommand, Scenario};
+use crate::contend::{FleetCommand, Scenario, Speed};
 use crate::tui::app::tests::SIZE;
 use crate::tui::app::{App, Effect, Event, FleetSide, Key, Screen, Update};
-use crate::tui::picture::Speed;
 use crate::tui::testing::fleets::{running, status};
 use crate::tui::testing::press;
 use crate::tui::testing::stepped::SteppedFleet;

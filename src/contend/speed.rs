@@ -1,4 +1,4 @@
-//! How fast the clients are let go on.
+//! How fast the clients of a fleet are let go on. Data only.
 
 use std::time::Duration;
 
@@ -7,9 +7,13 @@ use std::time::Duration;
 pub enum Speed {
     /// One step each two seconds.
     EveryTwoSeconds,
+    /// One step each second.
     OnePerSecond,
+    /// One each 500 ms.
     TwoPerSecond,
+    /// One each 250 ms.
     FourPerSecond,
+    /// One each 100 ms.
     TenPerSecond,
     /// They go on by themselves.
     #[default]
@@ -49,11 +53,6 @@ impl Speed {
             Self::TenPerSecond => 100,
             Self::Full => return None,
         }))
-    }
-
-    /// How long a watch event travels in the picture: half of the time from step to step.
-    pub fn flight(self) -> Duration {
-        self.interval().unwrap_or(Self::OnePerSecond.interval().unwrap_or_default()) / 2
     }
 
     /// What it is called.
