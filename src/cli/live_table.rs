@@ -15,7 +15,7 @@ use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
-use crate::znode::{SessionId, Timestamp, ZnodePath};
+use crate::znode::{Timestamp, ZnodePath};
 
 /// What a change of the table means.
 pub(super) enum TableEvent {
@@ -53,7 +53,6 @@ pub(super) struct LiveTable {
     observer: Observer,
     table: LockTable,
     connect: String,
-    session: Option<SessionId>,
     /// When everything below the roots had been read, the last time.
     synced: Option<Timestamp>,
     /// Why there is no connection.
@@ -105,7 +104,6 @@ impl LiveTable {
             table: LockTable::new(options.named.iter().cloned()),
             observer: start(options),
             connect: settings.connect.clone(),
-            session: None,
             synced: None,
             trouble: None,
             said: None,
@@ -285,9 +283,8 @@ impl LiveTable {
     fn note(&mut self, change: &Change) -> Option<String> {
         let Change::Connection(link) = change else { return None };
         match link {
-            ConnectionState::Connected { session, .. } => self.session = Some(*session),
             ConnectionState::Connecting { reason: Some(reason), .. } => self.trouble = Some(reason.clone()),
-            ConnectionState::Connecting { reason: None, .. } => {}
+            ConnectionState::Connecting { reason: None, .. } | ConnectionState::Connected { .. } => {}
             ConnectionState::Overloaded { reason } => return Some(reason.clone()),
             ConnectionState::Lost { reason } => {
                 self.trouble = Some(reason.clone());
@@ -328,7 +325,7 @@ impl LiveTable {
 
     /// What the ensemble is, as reports name it.
     pub(super) fn ensemble(&self) -> Ensemble {
-        Ensemble::new(&self.connect, self.session).with_view(self.table.view())
+        Ensemble::new(&self.connect, self.table.session()).with_view(self.table.view())
     }
 
     /// Ends the session, in at most two seconds. Answers the table, what is wrong with it now, and the time.
@@ -346,7 +343,7 @@ impl LiveTable {
     pub(super) fn no_answer(&self) -> anyhow::Error {
         let ensemble = self.ensemble();
         let connect = ensemble.connect();
-        let reason = match (&self.trouble, self.session) {
+        let reason = match (&self.trouble, self.table.session()) {
             (Some(trouble), _) => trouble.clone(),
             (None, Some(_)) => format!("{connect} gave a session and then fell silent"),
             (None, None) => format!("{connect} gave no session"),
@@ -365,7 +362,7 @@ impl LiveTable {
 
     /// What follows the reason where nobody named the servers that gave no session.
     fn hint(&self) -> &'static str {
-        if self.session.is_none() { self.how_to_name_servers } else { "" }
+        if self.table.session().is_none() { self.how_to_name_servers } else { "" }
     }
 }
 

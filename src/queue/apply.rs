@@ -1,5 +1,7 @@
 //! One change at a time: a node was seen, a node is gone.
 
+use std::cmp::Reverse;
+
 use super::table::{Parent, ParentNode, SyncPhase};
 use super::{Change, ConnectionState, Happening, LockEvent, LockTable};
 use crate::recipe::{Classifier, LockKind};
@@ -76,6 +78,9 @@ impl LockTable {
         }
         if !is_connected {
             self.samples.clear();
+        }
+        if let ConnectionState::Connected { session, .. } = &state {
+            self.session = Some(*session);
         }
         self.connection = state;
     }
@@ -207,7 +212,12 @@ impl LockTable {
     /// A parent is gone: so are its children, whether that was reported or not.
     pub(super) fn drop_parent(&mut self, path: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         let Some(Parent { nodes, .. }) = self.parents.get(path) else { return };
-        let left: Vec<_> = nodes.iter().map(|(name, at)| (path.child(name), *at)).collect();
+        let mut left: Vec<_> = nodes.iter().map(|(name, at)| (path.child(name), *at)).collect();
+        // From the end of each queue, so that nobody seems to acquire whose node is gone as well.
+        left.sort_by_cached_key(|(child, (id, slot))| {
+            let position = self.locks.get(id).and_then(|lock| lock.position_of_slot(*slot as usize));
+            (*id, Reverse(position), child.clone())
+        });
         for (child, (id, slot)) in left {
             self.remove(&child, id, slot, now, out);
         }

@@ -64,9 +64,10 @@ impl LockTable {
 
     /// Those who wait for a single node are only known while they watch it. Linear in the number of locks.
     fn remember_who_waits(&mut self) {
-        let single = self.locks.values().filter(|lock| lock.kind() == LockKind::SingleNode);
+        let single = self.locks().filter(|lock| lock.kind() == LockKind::SingleNode);
         let watchers = single.filter_map(|lock| self.view.watchers_of(lock.path()));
-        for session in watchers.flat_map(|watchers| watchers.sessions) {
+        let sessions: Vec<_> = watchers.flat_map(|watchers| watchers.sessions).collect();
+        for session in sessions {
             self.sessions.seen_to_wait(session);
         }
     }

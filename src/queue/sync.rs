@@ -1,5 +1,6 @@
 //! What spans many nodes: reading everything anew, locks that come and go, neighbours that change what a node is.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::hold::FoundHolding;
@@ -83,14 +84,14 @@ impl LockTable {
             self.remove(&path, id, slot, now, if is_known { &mut *out } else { &mut quiet });
         }
         let stale = self.hint_epochs.iter().filter(|(_, seen)| **seen != epoch).map(|(path, _)| path.clone());
-        for hint in stale.collect::<Vec<_>>() {
+        for hint in stale.collect::<BTreeSet<_>>() {
             self.hint_epochs.remove(&hint);
             if self.classifier.forget(&hint) {
                 self.regroup(&hint, now, out);
             }
         }
         let stale = self.parents.iter().filter(|(_, parent)| parent.epoch != epoch).map(|(path, _)| path.clone());
-        for path in stale.collect::<Vec<_>>() {
+        for path in stale.collect::<BTreeSet<_>>() {
             self.drop_parent(&path, now, out);
         }
     }
@@ -145,7 +146,8 @@ impl LockTable {
     /// The neighbours of a hint are something else than they were: each is put where it belongs now.
     pub(super) fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         for parent in Classifier::regrouped_by(hint) {
-            let Some(nodes) = self.parents.get(&parent).map(|parent| parent.nodes.clone()) else { continue };
+            let Some(known) = self.parents.get(&parent) else { continue };
+            let nodes: BTreeMap<_, _> = known.nodes.iter().map(|(name, at)| (Arc::clone(name), *at)).collect();
             let mut left = Vec::new();
             for (name, (id, slot)) in nodes {
                 self.move_contender(&parent.child(&name), id, slot, now, out);

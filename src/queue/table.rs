@@ -18,7 +18,7 @@ use super::sessions::Sessions;
 use super::{ConnectionState, LockId, LockQueue, Totals};
 use crate::recipe::{Classifier, Recipe};
 use crate::server_view::ServerView;
-use crate::znode::{Timestamp, ZnodePath, Zxid};
+use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 
 /// Every lock below the observed roots.
 ///
@@ -37,6 +37,8 @@ pub struct LockTable {
     pub(super) epoch: u32,
     pub(super) phase: SyncPhase,
     pub(super) connection: ConnectionState,
+    /// The last session of ours.
+    pub(super) session: Option<SessionId>,
     /// Whether it was reported that the connection was cut, and not yet that it is there again.
     pub(super) cut_reported: bool,
     pub(super) last_true: Option<Timestamp>,
@@ -108,6 +110,7 @@ impl LockTable {
             epoch: 0,
             phase: SyncPhase::Never,
             connection: ConnectionState::Connecting { attempt: 1, reason: None, next_try: None },
+            session: None,
             cut_reported: false,
             last_true: None,
             totals: Totals::default(),
@@ -180,6 +183,11 @@ impl LockTable {
     /// The way to the ensemble.
     pub fn connection(&self) -> &ConnectionState {
         &self.connection
+    }
+
+    /// Our session, or the last one while there is no connection; `None` before the first.
+    pub fn session(&self) -> Option<SessionId> {
+        self.session
     }
 
     /// Whether the table is in step with the ensemble: connected, and everything was read since.

@@ -1,6 +1,29 @@
 //! The past: the stream of changes in a file, written while it happens and played back as the same stream.
+//!
+//! A [`Recorder`] writes what a table takes in; a [`Past`] reads it, and makes of it the state of any moment ([`RecordedState`]), exactly as it
+//! was known then. What was not seen is not made up: between two runs of a recorder there is a gap.
+//!
+//! The file is a SQLite database. The stream lies in compressed *segments*, each with a *keyframe*: the whole state at its beginning. To show
+//! a moment, one keyframe is read and the entries after it are played.
+//!
+//! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped.
 
+mod bounds;
+mod damage;
+mod entry;
+mod frame;
+mod past;
+mod recorder;
 mod schema;
+mod segment;
+mod state;
 mod store;
+mod writer;
 
+pub use bounds::Bounds;
+pub use damage::Damage;
+pub use entry::{Entry, TimedEntry};
+pub use past::{Past, SegmentInfo};
+pub use recorder::{RecordOptions, Recorder};
+pub use state::{Played, RecordedState};
 pub use store::{Store, StoreError};

@@ -13,29 +13,31 @@ const MAX_LOG_BYTES: u32 = 4 << 20;
 
 /// The stream of changes.
 ///
-/// A segment is what was learned from `from_ms` to `until_ms`, both by the recorder's clock. While it grows, its entries lie in `chunk`; then
-/// they are put together in `entries`. Both are zstd frames; what they hold is in `record::entry`.
+/// A segment is what was learned from `from_ms` to `until_ms`, both by the recorder's clock. While it grows it has a chunk for each time it was
+/// written; then they are put together in one. Both keyframes and chunks are zstd frames: `record::state` and `record::entry` say what is in
+/// them. Programs other than lockscope find what happened in the tables of `record::tables`.
 const STREAM: &str = "
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    -- Segments with the same number follow each other without a gap.
+    -- Segments of one run follow each other without a gap.
     run INTEGER NOT NULL,
     from_ms INTEGER NOT NULL,
     until_ms INTEGER NOT NULL,
-    changes INTEGER NOT NULL,
-    -- The state before the first entry.
-    keyframe BLOB NOT NULL,
-    -- NULL while the segment grows.
-    entries BLOB
+    entries INTEGER NOT NULL
 );
 CREATE INDEX segment_time ON segment (from_ms);
+-- The state before the first entry of a segment.
+CREATE TABLE keyframe (
+    segment INTEGER PRIMARY KEY REFERENCES segment (id) ON DELETE CASCADE,
+    state BLOB NOT NULL
+);
 CREATE TABLE chunk (
     segment INTEGER NOT NULL REFERENCES segment (id) ON DELETE CASCADE,
     number INTEGER NOT NULL,
     entries BLOB NOT NULL,
     PRIMARY KEY (segment, number)
-) WITHOUT ROWID;
--- What is known of the whole recording: where it was made, and by what.
+);
+-- What is known of the whole recording: which ensemble it is of, and what made it.
 CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 ";
 

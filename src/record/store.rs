@@ -48,6 +48,9 @@ pub enum StoreError {
         /// Its format.
         format: i64,
     },
+    /// The system starts no thread for it.
+    #[error("cannot start the thread that records: {0}")]
+    Thread(io::Error),
     /// What SQLite says.
     #[error("{}: {error}", path.display())]
     Sqlite {

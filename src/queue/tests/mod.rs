@@ -8,6 +8,7 @@ mod hold_history;
 mod identity;
 mod lifecycle;
 mod property;
+mod restored;
 mod returned;
 mod sampled;
 mod semaphore;

@@ -11,7 +11,7 @@ use crate::recipe::{Classifier, LockKind, Recipe, RequestMode, WaitRule};
 use crate::znode::{Sequence, SessionId, ZnodePath};
 
 #[derive(Clone, Debug)]
-enum Step {
+pub(super) enum Step {
     Create { place: usize, session: i64 },
     Delete { which: usize },
     Rewrite { which: usize },
@@ -21,7 +21,7 @@ enum Step {
     Miss(Vec<Step>),
 }
 
-fn step() -> impl Strategy<Value = Step> {
+pub(super) fn step() -> impl Strategy<Value = Step> {
     let simple = prop_oneof![
         8 => (0..14_usize, 1..6_i64).prop_map(|(place, session)| Step::Create { place, session }),
         6 => any::<prop::sample::Index>().prop_map(|which| Step::Delete { which: which.index(1 << 16) }),
@@ -35,7 +35,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Takes one step in the tree; returns the changes that the observer would send.
-fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
+pub(super) fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
     match step {
         Step::Create { place, session } => {
             let at = make(fixture, *place, *session, serial);
@@ -139,9 +139,9 @@ fn plain(fixture: &mut TableFixture, at: &str, session: i64) -> ZnodePath {
     fixture.put(at, (session != 0).then_some(session))
 }
 
-type Summary = BTreeMap<(ZnodePath, Option<String>), (Recipe, Option<crate::queue::WatchEvents>, Vec<Said>)>;
+pub(super) type Summary = BTreeMap<(ZnodePath, Option<String>), (Recipe, Option<crate::queue::WatchEvents>, Vec<Said>)>;
 
-fn summary(table: &LockTable) -> Summary {
+pub(super) fn summary(table: &LockTable) -> Summary {
     let locks = table.locks().filter(|lock| !lock.is_empty());
     locks
         .map(|lock| {

@@ -1,0 +1,18 @@
+//! What can be wrong with a part of a recording.
+
+/// What is wrong with a segment, which is skipped then. Each text continues a sentence that names the segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Damage {
+    /// The bytes are not those that were written.
+    #[error("its bytes are damaged")]
+    Checksum,
+    /// It unpacks to more than anything that was ever recorded.
+    #[error("it is larger than any recording can be")]
+    TooLarge,
+    /// It has no state to begin with, or one whose parts contradict each other.
+    #[error("the state that it begins with cannot be read")]
+    Keyframe,
+    /// Its entries are none.
+    #[error("its entries cannot be read")]
+    Entries,
+}

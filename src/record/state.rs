@@ -1,0 +1,59 @@
+//! The whole state at one moment: what a segment begins with.
+
+use serde::{Deserialize, Serialize};
+
+use super::Damage;
+use super::frame;
+use crate::diagnose::{Diagnosis, FindingChanges, Thresholds};
+use crate::queue::{Happening, LockTable};
+use crate::znode::Timestamp;
+
+use super::entry::Entry;
+
+/// Everything that a console knows of the locks at one moment. The same entries make the same state of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct RecordedState {
+    /// The locks.
+    pub table: LockTable,
+    /// Why they are stuck.
+    pub diagnosis: Diagnosis,
+}
+
+/// What one entry changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Played {
+    /// What happened to the locks.
+    Happenings(Vec<Happening>),
+    /// What was found, and what is no longer found.
+    Findings(FindingChanges),
+}
+
+impl RecordedState {
+    /// The state of a console that was just started.
+    pub fn new(table: LockTable, thresholds: Thresholds) -> Self {
+        Self { table, diagnosis: Diagnosis::new(thresholds) }
+    }
+
+    /// Takes in one entry.
+    pub fn play(&mut self, at: Timestamp, entry: Entry<'_>) -> Played {
+        match entry {
+            Entry::Change(change) => Played::Happenings(self.table.apply(change.into_owned(), at)),
+            Entry::Examined => Played::Findings(self.diagnosis.examine(&self.table, at)),
+        }
+    }
+
+    /// Reads what [`write()`] wrote.
+    pub(super) fn read(bytes: &[u8]) -> Result<Self, Damage> {
+        let state: Self = postcard::from_bytes(&frame::unpack(bytes)?).map_err(|_| Damage::Keyframe)?;
+        if state.table.is_consistent() { Ok(state) } else { Err(Damage::Keyframe) }
+    }
+}
+
+/// The state as bytes that are not compressed yet.
+///
+/// # Errors
+///
+/// Where a state cannot be written at all, which no state is.
+pub(super) fn write(table: &LockTable, diagnosis: &Diagnosis) -> Result<Vec<u8>, postcard::Error> {
+    postcard::to_allocvec(&(table, diagnosis))
+}
