@@ -55,4 +55,4 @@ pub use table::{LockTable, ParentNode};
 pub use timeline::Timeline;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -18,6 +18,7 @@ mod schema;
 mod segment;
 mod state;
 mod store;
+pub mod tables;
 mod writer;
 
 pub use bounds::Bounds;

@@ -2,6 +2,8 @@
 
 use rusqlite::Connection;
 
+use super::tables;
+
 /// Marks a SQLite file as a recording: `lksc`, as bytes of a number.
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
@@ -48,6 +50,7 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(STREAM)?;
+    tables::create(&transaction)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)?;
     transaction.commit()

@@ -2,7 +2,7 @@
 
 mod bounds;
 mod exclusive;
-mod fixture;
+pub(crate) mod fixture;
 mod handover;
 mod hold_history;
 mod identity;

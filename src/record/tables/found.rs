@@ -1,0 +1,116 @@
+//! Findings as rows: each from when it was raised until it was cleared.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::contender::{RecordedClient, RecordedLock};
+use super::resume::kind_id;
+use crate::diagnose::{Code, Finding, FindingChanges, Severity};
+use crate::queue::{LockId, LockTable};
+use crate::recipe::{LockKind, Recipe};
+use crate::znode::{SessionId, Timestamp};
+
+/// One finding.
+#[derive(Clone, Debug)]
+pub(super) struct FindingRecord {
+    pub id: i64,
+    pub lock: Arc<RecordedLock>,
+    pub client: RecordedClient,
+    pub session: Option<SessionId>,
+    pub node: Option<Arc<str>>,
+    pub code: Code,
+    pub severity: Severity,
+    pub raised_at: Timestamp,
+    pub cleared_at: Option<Timestamp>,
+    /// `open`, `cleared`, or `unknown` when nobody could look any more.
+    pub ending: &'static str,
+    pub summary: String,
+    pub remedy: String,
+}
+
+type FindingKey = (LockId, Code, Option<Arc<str>>);
+
+/// The findings that stand, and those that are to be written.
+#[derive(Debug)]
+pub(super) struct StandingFindingRows {
+    no_data: bool,
+    next_id: i64,
+    standing: FxHashMap<FindingKey, FindingRecord>,
+    /// In the order in which they changed; the last row of an id is the one that counts.
+    pub changed: Vec<FindingRecord>,
+}
+
+/// More rows are not kept where nothing can be written.
+const MAX_CHANGED: usize = 100_000;
+
+impl StandingFindingRows {
+    pub fn new(no_data: bool, next_id: i64) -> Self {
+        Self { no_data, next_id, standing: FxHashMap::default(), changed: Vec::new() }
+    }
+
+    /// Takes what one look at the table changed.
+    pub fn changed(&mut self, changes: &FindingChanges, table: &LockTable, at: Timestamp) {
+        if self.changed.len() > MAX_CHANGED {
+            self.changed.drain(..MAX_CHANGED / 2);
+        }
+        for finding in &changes.cleared {
+            let Some(mut record) = self.standing.remove(&key(finding)) else { continue };
+            // What is not looked at is not known to be over.
+            let seen = table.is_live().then_some(at);
+            record.cleared_at = seen.or(table.last_true()).or(Some(at));
+            record.ending = if seen.is_some() { "cleared" } else { "unknown" };
+            self.changed.push(record);
+        }
+        for finding in &changes.raised {
+            let record = self.raised(finding, table, at);
+            self.changed.push(record.clone());
+            self.standing.insert(key(finding), record);
+        }
+    }
+
+    fn raised(&mut self, finding: &Finding, table: &LockTable, at: Timestamp) -> FindingRecord {
+        let summary = || match finding.client.as_ref().and_then(|client| client.name.as_deref()) {
+            // It came out of the node's data.
+            Some(name) if self.no_data => finding.summary.replace(&*crate::znode::escaped(name), "(name not recorded)"),
+            _ => finding.summary.clone(),
+        };
+        let summary = summary();
+        if let Some(known) = self.standing.get(&key(finding)) {
+            let severity = known.severity.max(finding.severity);
+            return FindingRecord { severity, summary, remedy: finding.remedy.clone(), ..known.clone() };
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let lock = table.lock(finding.lock.id);
+        let (recipe, kind) =
+            lock.map_or((Recipe::UnknownQueue.id(), LockKind::Exclusive), |lock| (lock.recipe().id(), lock.kind()));
+        let client = finding.client.as_ref();
+        FindingRecord {
+            id,
+            lock: Arc::new(RecordedLock {
+                path: finding.lock.path.clone(),
+                name: finding.lock.name.clone(),
+                recipe,
+                kind: kind_id(kind),
+            }),
+            client: RecordedClient {
+                address: client.and_then(|client| client.address.clone()),
+                name: client.and_then(|client| client.name.clone()).filter(|_| !self.no_data),
+            },
+            session: client.and_then(|client| client.session),
+            node: finding.node.clone(),
+            code: finding.code,
+            severity: finding.severity,
+            raised_at: at,
+            cleared_at: None,
+            ending: "open",
+            summary,
+            remedy: finding.remedy.clone(),
+        }
+    }
+}
+
+fn key(finding: &Finding) -> FindingKey {
+    (finding.lock.id, finding.code, finding.node.clone())
+}

@@ -1,0 +1,160 @@
+//! The SQL of the tables, with what each column means: `sqlite3 FILE .schema` shows it.
+
+/// The version of the tables: columns are added, never renamed; a change of meaning raises it. It stands in `recording.tables_version`.
+pub const TABLES_VERSION: i64 = 1;
+
+/// Makes the tables, their indexes and their views, where they are missing.
+pub(in crate::record) const SCHEMA: &str = r#"
+-- Times are milliseconds since 1970-01-01 UTC, by the clock of the machine that recorded; the views that end in _utc show them as
+-- text. Text that came from a znode stands here as it is: escape it before a terminal shows it.
+
+-- Each run of the recorder. What lies between two runs was not seen: it is a gap.
+CREATE TABLE IF NOT EXISTS recording (
+    id INTEGER PRIMARY KEY,
+    tables_version INTEGER NOT NULL,
+    began_at INTEGER NOT NULL,
+    until_at INTEGER NOT NULL       -- up to here everything that was seen is in the tables
+);
+
+CREATE TABLE IF NOT EXISTS lock (
+    id INTEGER PRIMARY KEY,
+    path TEXT NOT NULL,             -- the lock parent, or the lock node itself
+    name TEXT,                      -- which queue, where the parent holds several
+    recipe TEXT NOT NULL,
+    kind TEXT NOT NULL
+);
+CREATE UNIQUE INDEX IF NOT EXISTS lock_path ON lock (path, ifnull(name, x''));
+
+CREATE TABLE IF NOT EXISTS client (
+    id INTEGER PRIMARY KEY,
+    address TEXT,                   -- ADDRESS:PORT as a server listed the connection
+    name TEXT                       -- what it wrote into its nodes, where that names somebody
+);
+CREATE UNIQUE INDEX IF NOT EXISTS client_identity ON client (ifnull(address, x''), ifnull(name, x''));
+
+-- One row a request for a lock: who came, waited, held, and how that ended. The views hold and wait are easier to read.
+-- A time that is not known exactly has two bounds: it lies after the one and not after the other. They are equal where it was seen.
+CREATE TABLE IF NOT EXISTS contender (
+    id INTEGER PRIMARY KEY,         -- rises in the order in which they were first seen
+    lock_id INTEGER NOT NULL,       -- lock.id
+    client_id INTEGER,              -- client.id
+    session INTEGER,                -- signed, as ZooKeeper keeps it; null when no session owns the node
+    first_seen_at INTEGER NOT NULL,
+    enqueued_at INTEGER,            -- when it was seen to come, or when its node was created
+    acquired_after INTEGER,         -- null for who never held
+    acquired_before INTEGER,
+    ended_after INTEGER,            -- null while it stands
+    ended_before INTEGER,
+    ending TEXT NOT NULL,           -- released, expired, left, deleted, unknown; open while it stands
+    mode TEXT NOT NULL,             -- exclusive, read, write, lease
+    node TEXT NOT NULL,             -- of who holds a lease: the lease
+    czxid INTEGER,                  -- the transaction that created the node: the fencing token
+    data                            -- the beginning of the node's data when it came, acquired or was found: text, or a blob where it is none
+);
+CREATE INDEX IF NOT EXISTS contender_ended ON contender (ifnull(ended_before, 9223372036854775807));
+CREATE INDEX IF NOT EXISTS contender_lock ON contender (lock_id, ifnull(ended_before, 9223372036854775807));
+CREATE INDEX IF NOT EXISTS contender_session ON contender (session, ifnull(ended_before, 9223372036854775807));
+CREATE INDEX IF NOT EXISTS contender_client ON contender (client_id, ifnull(ended_before, 9223372036854775807));
+
+-- The sessions that contended.
+CREATE TABLE IF NOT EXISTS session (
+    session INTEGER PRIMARY KEY,
+    client_id INTEGER,
+    first_seen_at INTEGER NOT NULL,
+    last_seen_at INTEGER NOT NULL,  -- when it last began or ended to contend
+    expired_at INTEGER              -- when a node of it was seen to go with it
+);
+
+CREATE TABLE IF NOT EXISTS finding (
+    id INTEGER PRIMARY KEY,
+    lock_id INTEGER NOT NULL,
+    client_id INTEGER,
+    session INTEGER,
+    node TEXT,
+    code TEXT NOT NULL,
+    severity TEXT NOT NULL,         -- info, warning, critical: the worst that it was
+    raised_at INTEGER NOT NULL,
+    cleared_at INTEGER,             -- null while it stands
+    ending TEXT NOT NULL,           -- cleared; unknown when nobody could look any more; open while it stands
+    summary TEXT NOT NULL,
+    remedy TEXT NOT NULL
+);
+CREATE INDEX IF NOT EXISTS finding_cleared ON finding (ifnull(cleared_at, 9223372036854775807));
+
+-- When nothing was seen, and why.
+CREATE TABLE IF NOT EXISTS gap (
+    id INTEGER PRIMARY KEY,
+    began_at INTEGER NOT NULL,      -- up to here everything was seen
+    ended_at INTEGER,               -- from here on everything was seen; null while it lasts
+    reason TEXT NOT NULL
+);
+
+-- What the audit log says of deletions by hand.
+CREATE TABLE IF NOT EXISTS deletion (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL,
+    lock TEXT NOT NULL,
+    path TEXT NOT NULL,
+    czxid INTEGER,
+    by TEXT,                        -- who deleted it
+    result TEXT NOT NULL,
+    reason TEXT
+);
+CREATE INDEX IF NOT EXISTS deletion_at ON deletion (at);
+
+CREATE VIEW IF NOT EXISTS hold AS
+    SELECT contender.id, lock.path AS lock, lock.name, lock.recipe, contender.node, contender.czxid, contender.mode,
+        printf('0x%x', contender.session) AS session, client.address AS client, client.name AS client_name, contender.data,
+        enqueued_at, CASE acquired_before WHEN acquired_after THEN acquired_before END AS acquired_at, acquired_after, acquired_before,
+        ended_after, ended_before AS released_at,
+        max(0, ifnull(ended_after, (SELECT max(until_at) FROM recording)) - acquired_before) AS held_at_least_ms,
+        max(0, ifnull(ended_before, (SELECT max(until_at) FROM recording)) - acquired_after) AS held_at_most_ms,
+        CASE acquired_before WHEN acquired_after THEN max(0, acquired_before - enqueued_at) END AS waited_ms, ending
+    FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
+    WHERE acquired_before IS NOT NULL;
+
+-- Those that never held, or do not yet.
+CREATE VIEW IF NOT EXISTS wait AS
+    SELECT contender.id, lock.path AS lock, lock.name, lock.recipe, contender.node, contender.czxid, contender.mode,
+        printf('0x%x', contender.session) AS session, client.address AS client, client.name AS client_name, contender.data,
+        enqueued_at, ended_after, ended_before AS left_at,
+        max(0, ifnull(ended_before, (SELECT max(until_at) FROM recording)) - enqueued_at) AS waited_at_most_ms, ending
+    FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
+    WHERE acquired_before IS NULL;
+
+CREATE VIEW IF NOT EXISTS hold_utc AS
+    SELECT lock, name, node, mode, session, client, client_name,
+        strftime('%Y-%m-%dT%H:%M:%fZ', enqueued_at / 1000.0, 'unixepoch') AS enqueued_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', acquired_at / 1000.0, 'unixepoch') AS acquired_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', released_at / 1000.0, 'unixepoch') AS released_at,
+        held_at_least_ms, held_at_most_ms, waited_ms, ending
+    FROM hold;
+
+CREATE VIEW IF NOT EXISTS wait_utc AS
+    SELECT lock, name, node, mode, session, client, client_name,
+        strftime('%Y-%m-%dT%H:%M:%fZ', enqueued_at / 1000.0, 'unixepoch') AS enqueued_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', left_at / 1000.0, 'unixepoch') AS left_at, waited_at_most_ms, ending
+    FROM wait;
+
+CREATE VIEW IF NOT EXISTS finding_utc AS
+    SELECT lock.path AS lock, lock.name, finding.node, printf('0x%x', session) AS session, client.address AS client, code, severity,
+        strftime('%Y-%m-%dT%H:%M:%fZ', raised_at / 1000.0, 'unixepoch') AS raised_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', cleared_at / 1000.0, 'unixepoch') AS cleared_at, ending, summary, remedy
+    FROM finding JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id;
+
+CREATE VIEW IF NOT EXISTS session_utc AS
+    SELECT printf('0x%x', session) AS session, client.address AS client, client.name AS client_name,
+        strftime('%Y-%m-%dT%H:%M:%fZ', first_seen_at / 1000.0, 'unixepoch') AS first_seen_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', last_seen_at / 1000.0, 'unixepoch') AS last_seen_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', expired_at / 1000.0, 'unixepoch') AS expired_at
+    FROM session LEFT JOIN client ON client.id = client_id;
+
+CREATE VIEW IF NOT EXISTS gap_utc AS
+    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', began_at / 1000.0, 'unixepoch') AS began_at,
+        strftime('%Y-%m-%dT%H:%M:%fZ', ended_at / 1000.0, 'unixepoch') AS ended_at, reason
+    FROM gap;
+
+CREATE VIEW IF NOT EXISTS deletion_utc AS
+    SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at, lock, path, czxid, by, result, reason
+    FROM deletion;
+"#;

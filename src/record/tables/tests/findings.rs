@@ -1,0 +1,84 @@
+//! Findings in the tables.
+
+use rusqlite::Connection;
+
+use crate::diagnose::{Code, Finding, FindingChanges, Severity};
+use crate::queue::tests::fixture::{TableFixture, path};
+use crate::queue::{Change, ClientIdentity, ConnectionState, LockId, LockName};
+use crate::record::tables::{self, TableWriter};
+use crate::znode::Timestamp;
+
+fn finding(severity: Severity) -> Finding {
+    Finding {
+        code: Code::Stuck,
+        severity,
+        lock: LockName { id: LockId(0), path: path("/a"), name: None },
+        node: Some("lock-0000000000".into()),
+        client: Some(ClientIdentity { name: Some("worker-3".into()), ..ClientIdentity::default() }),
+        summary: "worker-3 holds it".to_owned(),
+        remedy: "look at it".to_owned(),
+    }
+}
+
+struct FindingsFixture {
+    ensemble: TableFixture,
+    connection: Connection,
+    writer: TableWriter,
+}
+
+impl FindingsFixture {
+    fn new(no_data: bool) -> Self {
+        let mut ensemble = TableFixture::new();
+        ensemble.create("/a/lock-", 1);
+        let connection = Connection::open_in_memory().unwrap();
+        tables::create(&connection).unwrap();
+        let writer = TableWriter::resume(&connection, no_data).unwrap();
+        Self { ensemble, connection, writer }
+    }
+
+    fn changed(&mut self, raised: &[Finding], cleared: &[Finding], at: i64) {
+        let changes = FindingChanges { raised: raised.to_vec(), cleared: cleared.to_vec() };
+        self.writer.findings_changed(&changes, &self.ensemble.table, Timestamp(at));
+        let transaction = self.connection.transaction().unwrap();
+        self.writer.write(&transaction, &self.ensemble.table, Timestamp(at)).unwrap();
+        transaction.commit().unwrap();
+        self.writer.written();
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let query = "SELECT severity || ' ' || raised_at || ' ' || ifnull(cleared_at, '-') || ' ' || ending || ' ' || summary FROM finding";
+        let mut statement = self.connection.prepare(query).unwrap();
+        statement.query_map([], |row| row.get(0)).unwrap().collect::<Result<_, _>>().unwrap()
+    }
+}
+
+#[test]
+fn a_finding_stands_from_when_it_was_raised_until_it_was_cleared_and_keeps_its_worst_severity() {
+    let mut fixture = FindingsFixture::new(false);
+    fixture.changed(&[finding(Severity::Warning)], &[], 100);
+    assert_eq!(fixture.rows(), ["warning 100 - open worker-3 holds it"]);
+    fixture.changed(&[finding(Severity::Critical)], &[], 200);
+    fixture.changed(&[], &[finding(Severity::Critical)], 300);
+    fixture.changed(&[finding(Severity::Info)], &[], 400);
+    assert_eq!(fixture.rows(), ["critical 100 300 cleared worker-3 holds it", "info 400 - open worker-3 holds it"]);
+    // The next run does not know whether it still stood.
+    drop(TableWriter::resume(&fixture.connection, false).unwrap());
+    assert!(fixture.rows()[1].contains(" unknown "), "{:?}", fixture.rows());
+}
+
+#[test]
+fn when_nobody_can_look_any_more_nothing_is_said_to_be_over() {
+    let mut fixture = FindingsFixture::new(false);
+    fixture.changed(&[finding(Severity::Warning)], &[], 100);
+    fixture.ensemble.apply(Change::Connection(ConnectionState::Lost { reason: "cut".into() }));
+    let seen = fixture.ensemble.table.last_true().unwrap().0;
+    fixture.changed(&[], &[finding(Severity::Warning)], seen + 9_000);
+    assert_eq!(fixture.rows(), [format!("warning 100 {seen} unknown worker-3 holds it")]);
+}
+
+#[test]
+fn without_data_a_sentence_does_not_name_who_is_known_by_it() {
+    let mut fixture = FindingsFixture::new(true);
+    fixture.changed(&[finding(Severity::Warning)], &[], 100);
+    assert_eq!(fixture.rows(), ["warning 100 - open (name not recorded) holds it"]);
+}

@@ -1,0 +1,122 @@
+//! An ensemble in memory whose changes are recorded into tables in memory.
+
+use rusqlite::Connection;
+
+use crate::queue::tests::fixture::TableFixture;
+use crate::queue::{Change, ConnectionState, Happening, LockTable};
+use crate::record::tables::{self, TableWriter};
+use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+pub struct RecordedFixture {
+    pub ensemble: TableFixture,
+    pub connection: Connection,
+    pub writer: TableWriter,
+    pub happenings: Vec<Happening>,
+}
+
+/// A row of `contender`, in words: when it came, acquired and ended, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    pub node: String,
+    pub enqueued_at: Option<i64>,
+    pub acquired: Option<(i64, i64)>,
+    pub ended: Option<(i64, i64)>,
+    pub ending: String,
+}
+
+impl RecordedFixture {
+    pub fn new() -> Self {
+        Self::with(TableFixture::new(), false)
+    }
+
+    pub fn with(ensemble: TableFixture, no_data: bool) -> Self {
+        let connection = Connection::open_in_memory().expect("a database in memory");
+        tables::create(&connection).expect("tables");
+        let mut writer = TableWriter::resume(&connection, no_data).expect("a writer");
+        writer.happened(&[], &ensemble.table, ensemble.now);
+        Self { ensemble, connection, writer, happenings: Vec::new() }
+    }
+
+    pub fn apply(&mut self, change: Change) -> Timestamp {
+        let happenings = self.ensemble.apply(change);
+        self.writer.happened(&happenings, &self.ensemble.table, self.ensemble.now);
+        self.happenings.extend(happenings);
+        self.ensemble.now
+    }
+
+    pub fn create(&mut self, prefix: &str, session: i64) -> (ZnodePath, Timestamp) {
+        let path = self.ensemble.put_numbered(prefix, session);
+        let at = self.apply(self.ensemble.observed(&path));
+        (path, at)
+    }
+
+    pub fn delete(&mut self, path: &ZnodePath) -> Timestamp {
+        self.ensemble.tree.remove(path);
+        self.apply(Change::Deleted { path: path.clone(), zxid: None })
+    }
+
+    pub fn pass(&mut self, ms: i64) {
+        self.ensemble.now.0 += ms;
+    }
+
+    /// The connection is lost. Gives the last time at which everything was seen.
+    pub fn cut(&mut self) -> Timestamp {
+        let seen = self.ensemble.table.last_true().expect("it was live");
+        self.apply(Change::Connection(ConnectionState::Lost { reason: "the network is down".to_owned() }));
+        seen
+    }
+
+    /// Everything is read again. Gives when that was done.
+    pub fn read_again(&mut self) -> Timestamp {
+        let session = SessionId(1);
+        self.apply(Change::Connection(ConnectionState::Connected { session, recursive: true }));
+        for change in self.ensemble.walk() {
+            self.apply(change);
+        }
+        self.ensemble.now
+    }
+
+    pub fn flush(&mut self) {
+        let transaction = self.connection.transaction().expect("a transaction");
+        self.writer.write(&transaction, &self.ensemble.table, self.ensemble.now).expect("written");
+        transaction.commit().expect("committed");
+        self.writer.written();
+    }
+
+    pub fn finish(&mut self) {
+        let transaction = self.connection.transaction().expect("a transaction");
+        self.writer.finish(&transaction, &self.ensemble.table, self.ensemble.now).expect("written");
+        transaction.commit().expect("committed");
+        self.writer.written();
+    }
+
+    /// The recorder is killed and started again: it knows nothing but the file, and reads everything.
+    pub fn restart(&mut self) -> Timestamp {
+        self.writer = TableWriter::resume(&self.connection, false).expect("a writer");
+        self.ensemble.table = LockTable::new([]);
+        self.read_again()
+    }
+
+    pub fn rows(&self) -> Vec<Row> {
+        let query = "SELECT node, enqueued_at, acquired_after, acquired_before, ended_after, ended_before, ending
+            FROM contender ORDER BY id";
+        let mut statement = self.connection.prepare(query).expect("a query");
+        let rows = statement.query_map([], |row| {
+            let bounds = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.zip(row.get(at + 1)?));
+            Ok(Row {
+                node: row.get(0)?,
+                enqueued_at: row.get(1)?,
+                acquired: bounds(2)?,
+                ended: bounds(4)?,
+                ending: row.get(6)?,
+            })
+        });
+        rows.expect("rows").collect::<Result<_, _>>().expect("rows")
+    }
+
+    pub fn texts(&self, query: &str) -> Vec<String> {
+        let mut statement = self.connection.prepare(query).expect("a query");
+        let rows = statement.query_map([], |row| row.get::<_, Option<String>>(0)).expect("rows");
+        rows.map(|row| row.expect("a row").unwrap_or_else(|| "null".to_owned())).collect()
+    }
+}

@@ -1,0 +1,7 @@
+//! What stands in the tables after histories of a small ensemble.
+
+mod findings;
+mod fixture;
+mod gaps;
+mod property;
+mod rows;

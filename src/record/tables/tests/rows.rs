@@ -1,0 +1,240 @@
+//! Each way to begin and to end, and what is written of whom.
+
+use super::fixture::{RecordedFixture, Row};
+use crate::queue::Change;
+use crate::queue::tests::fixture::{TableFixture, session_runs_out};
+use crate::record::tables::{RecordedDeletion, TableWriter, forget_before, oldest};
+use crate::znode::{Timestamp, ZnodePath, Zxid};
+
+fn row(path: &ZnodePath, times: [i64; 3], ending: &str) -> Row {
+    let [enqueued_at, acquired, ended] = times;
+    let seen = |at: i64| (at > 0).then_some((at, at));
+    Row {
+        node: path.name().to_owned(),
+        enqueued_at: Some(enqueued_at),
+        acquired: seen(acquired),
+        ended: seen(ended),
+        ending: ending.to_owned(),
+    }
+}
+
+#[test]
+fn what_was_seen_has_exact_times() {
+    let mut fixture = RecordedFixture::new();
+    let (holder, t1) = fixture.create("/a/lock-", 1);
+    let (next, t2) = fixture.create("/a/lock-", 2);
+    let (impatient, t3) = fixture.create("/a/lock-", 3);
+    let t4 = fixture.delete(&impatient);
+    let t5 = fixture.delete(&holder);
+    fixture.finish();
+    let rows = [
+        row(&holder, [t1.0, t1.0, t5.0], "released"),
+        row(&next, [t2.0, t5.0, 0], "open"),
+        row(&impatient, [t3.0, 0, t4.0], "left"),
+    ];
+    assert_eq!(fixture.rows(), rows);
+    let held = format!(
+        "SELECT held_at_least_ms || ' ' || held_at_most_ms || ' ' || waited_ms FROM hold WHERE node = '{}'",
+        holder.name()
+    );
+    assert_eq!(fixture.texts(&held), [format!("{0} {0} 0", t5.0 - t1.0)]);
+    assert_eq!(fixture.texts("SELECT node FROM wait"), [impatient.name()]);
+    assert_eq!(fixture.texts("SELECT session FROM hold"), ["0x1", "0x2"]);
+    assert_eq!(fixture.writer.standing(), 1);
+}
+
+#[test]
+fn a_session_that_ran_out_is_said_to_have_expired() {
+    let mut fixture = RecordedFixture::new();
+    let (holder, t1) = fixture.create("/a/lock-", 1);
+    fixture.apply(session_runs_out(1));
+    let t2 = fixture.delete(&holder);
+    fixture.flush();
+    assert_eq!(fixture.rows(), [row(&holder, [t1.0, t1.0, t2.0], "expired")]);
+    assert_eq!(fixture.texts("SELECT CAST(expired_at AS TEXT) FROM session"), [t2.0.to_string()]);
+}
+
+fn deletion(path: &ZnodePath, czxid: i64, at: Timestamp, result: &str) -> RecordedDeletion {
+    RecordedDeletion {
+        at,
+        lock: "/a".to_owned(),
+        path: path.to_string(),
+        czxid: Some(Zxid(czxid)),
+        by: Some("anna".to_owned()),
+        result: result.to_owned(),
+        reason: None,
+    }
+}
+
+#[test]
+fn a_deletion_of_the_audit_log_is_the_end_whichever_is_seen_first() {
+    for (order, written_between) in [("before", false), ("behind", false), ("behind", true)] {
+        let mut fixture = RecordedFixture::new();
+        let (holder, t1) = fixture.create("/a/lock-", 1);
+        let (other, _) = fixture.create("/a/lock-", 2);
+        let czxid = |fixture: &RecordedFixture, path| fixture.ensemble.tree[path].stat.czxid.0;
+        let (of_holder, of_other) = (czxid(&fixture, &holder), czxid(&fixture, &other));
+        let audited = deletion(&holder, of_holder, fixture.ensemble.now, "deleted");
+        if order == "before" {
+            fixture.writer.deleted(audited.clone());
+        }
+        let t2 = fixture.delete(&holder);
+        if written_between {
+            fixture.flush();
+        }
+        if order == "behind" {
+            fixture.writer.deleted(audited);
+        }
+        // One that failed says nothing.
+        fixture.writer.deleted(deletion(&other, of_other, t2, "changed"));
+        fixture.delete(&other);
+        fixture.flush();
+        let rows = fixture.rows();
+        assert_eq!(rows[0], row(&holder, [t1.0, t1.0, t2.0], "deleted"), "{order} {written_between}");
+        assert_eq!(rows[1].ending, "released");
+        assert_eq!(
+            fixture.texts("SELECT by || ' ' || result FROM deletion ORDER BY id"),
+            ["anna deleted", "anna changed"]
+        );
+    }
+}
+
+#[test]
+fn short_holds_are_written_once_and_long_ones_as_open_until_they_end() {
+    let mut fixture = RecordedFixture::new();
+    let (long, t1) = fixture.create("/a/lock-", 1);
+    fixture.flush();
+    assert_eq!(fixture.rows(), [], "it may be over before the next flush");
+    fixture.pass(1_000);
+    fixture.flush();
+    assert_eq!(fixture.rows(), [row(&long, [t1.0, t1.0, 0], "open")]);
+    let t2 = fixture.delete(&long);
+    for session in 2..20 {
+        let (short, _) = fixture.create("/a/lock-", session);
+        fixture.delete(&short);
+    }
+    fixture.flush();
+    let rows = fixture.rows();
+    assert_eq!(rows[0], row(&long, [t1.0, t1.0, t2.0], "released"));
+    assert_eq!((rows.len(), fixture.writer.standing()), (19, 0));
+    // Those who wait are written too, and written again when they hold.
+    let (holder, _) = fixture.create("/a/lock-", 1);
+    let (waiter, t3) = fixture.create("/a/lock-", 2);
+    fixture.flush();
+    fixture.flush();
+    assert_eq!(fixture.rows()[20], row(&waiter, [t3.0, 0, 0], "open"));
+    let t4 = fixture.delete(&holder);
+    fixture.flush();
+    assert_eq!(fixture.rows()[20], row(&waiter, [t3.0, t4.0, 0], "open"));
+}
+
+#[test]
+fn a_transaction_that_fails_is_written_again() {
+    let mut fixture = RecordedFixture::new();
+    let (first, _) = fixture.create("/<a>/lock-", 1);
+    fixture.delete(&first);
+    let transaction = fixture.connection.transaction().unwrap();
+    fixture.writer.write(&transaction, &fixture.ensemble.table, fixture.ensemble.now).unwrap();
+    transaction.rollback().unwrap();
+    assert_eq!(fixture.rows(), []);
+    let (second, _) = fixture.create("/<a>/lock-", 2);
+    fixture.delete(&second);
+    fixture.flush();
+    assert_eq!(fixture.texts("SELECT node FROM hold ORDER BY id"), [first.name(), second.name()]);
+    assert_eq!(fixture.texts("SELECT lock || ' ' || client_name FROM hold"), ["/<a> 10.0.0.1", "/<a> 10.0.0.1"]);
+}
+
+#[test]
+fn hostile_names_and_data_are_values_and_never_statements() {
+    let mut fixture = RecordedFixture::new();
+    let hostile = "/'); DROP TABLE contender; --\u{202e}\u{1b}[2J/x\"lock-";
+    let mut path = ZnodePath::root();
+    for data in [&b"'; DELETE FROM lock; --"[..], b"\xff\xfe", b"a\0b"] {
+        path = fixture.ensemble.put_numbered(hostile, 1);
+        fixture.ensemble.write(&path, data);
+        fixture.apply(fixture.ensemble.observed(&path));
+        fixture.finish();
+        let query = "SELECT CAST(data AS BLOB) FROM contender ORDER BY id DESC LIMIT 1";
+        let read: Vec<u8> = fixture.connection.query_row(query, [], |row| row.get(0)).unwrap();
+        assert_eq!(read, data);
+    }
+    fixture.delete(&path);
+    fixture.finish();
+    assert_eq!(fixture.texts("SELECT lock || '/' || node FROM wait ORDER BY id DESC LIMIT 1"), [path.as_str()]);
+    assert_eq!(fixture.texts("SELECT typeof(data) FROM contender ORDER BY id"), ["text", "blob", "blob"]);
+}
+
+#[test]
+fn without_data_no_column_has_any_of_it() {
+    let mut fixture = RecordedFixture::with(TableFixture::new(), true);
+    let (held, _) = fixture.create("/a/lock-", 1);
+    fixture.create("/a/lock-", 2);
+    fixture.flush();
+    fixture.pass(1_000);
+    fixture.flush();
+    fixture.delete(&held);
+    fixture.finish();
+    assert_eq!(fixture.texts("SELECT data FROM contender"), ["null", "null"]);
+    assert_eq!(fixture.texts("SELECT name FROM client"), [""; 0]);
+    assert_eq!(fixture.texts("SELECT CAST(client_id AS TEXT) FROM session"), ["null", "null"]);
+}
+
+#[test]
+fn what_ended_long_ago_goes_with_its_lock_and_client_and_who_stands_stays() {
+    let mut fixture = RecordedFixture::new();
+    let (old, _) = fixture.create("/old/lock-", 1);
+    let (stands, _) = fixture.create("/new/lock-", 2);
+    let gone = fixture.delete(&old);
+    fixture.flush();
+    fixture.pass(60_000);
+    fixture.flush();
+    assert_eq!(oldest(&fixture.connection).unwrap(), Some(gone));
+    let transaction = fixture.connection.transaction().unwrap();
+    forget_before(&transaction, Timestamp(gone.0 + 1)).unwrap();
+    transaction.commit().unwrap();
+    fixture.writer.forgotten();
+    assert_eq!(fixture.texts("SELECT node FROM contender"), [stands.name()]);
+    assert_eq!(fixture.texts("SELECT path FROM lock"), ["/new"]);
+    // The lock is made anew when it is used again.
+    let (again, _) = fixture.create("/old/lock-", 3);
+    fixture.delete(&again);
+    fixture.flush();
+    assert_eq!(fixture.texts("SELECT lock FROM hold ORDER BY id"), ["/new", "/old"]);
+}
+
+#[test]
+fn a_name_that_turned_out_to_be_no_contender_s_leaves_no_row_that_stands() {
+    let mut fixture = RecordedFixture::new();
+    fixture.create("/a/lock-", 1);
+    let path = ZnodePath::new("/a/lock-0000000007").unwrap();
+    fixture.apply(Change::Appeared { path: path.clone() });
+    fixture.flush();
+    fixture.pass(1_000);
+    fixture.flush();
+    assert_eq!(fixture.writer.standing(), 2);
+    fixture.apply(Change::Unreadable { path, why: "no permission".to_owned() });
+    for _ in 0..3 {
+        fixture.flush();
+    }
+    assert_eq!(fixture.writer.standing(), 1);
+    assert_eq!(fixture.texts("SELECT ending FROM contender ORDER BY id"), ["open", "unknown"]);
+}
+
+#[test]
+fn the_tables_can_be_made_twice_and_name_their_version() {
+    let mut fixture = RecordedFixture::new();
+    super::super::create(&fixture.connection).unwrap();
+    fixture.finish();
+    let version: i64 =
+        fixture.connection.query_row("SELECT max(tables_version) FROM recording", [], |row| row.get(0)).unwrap();
+    assert_eq!(version, super::super::TABLES_VERSION);
+    let (path, at) = fixture.create("/a/lock-", 1);
+    fixture.delete(&path);
+    fixture.finish();
+    for view in ["hold_utc", "wait_utc", "finding_utc", "session_utc", "gap_utc", "deletion_utc"] {
+        fixture.connection.prepare(&format!("SELECT * FROM {view}")).unwrap();
+    }
+    let shown = crate::report::rfc3339(at);
+    assert_eq!(fixture.texts("SELECT acquired_at FROM hold_utc"), [shown.unwrap()]);
+    drop(TableWriter::resume(&fixture.connection, false).unwrap());
+}
