@@ -5,23 +5,24 @@
 //! # How to feed it
 //!
 //! ```text
-//! tables::create(&transaction)                        when the file is made
-//! TableWriter::resume(&connection, no_data)           once a run; what an earlier run left open is continued or closed
+//! tables::create(&transaction)                         when the file is made
+//! tables = TableRecorder::resume(&connection, no_data) once a run; what an earlier run left open is continued or closed
 //! for each change:
 //!     happenings = table.apply(change, at)
-//!     writer.happened(&happenings, &table, at)        after each change, also when nothing happened
-//! after each look:  writer.findings_changed(&changes, &table, at)
-//! when it happens:  writer.gap(from, to, reason)      what the recorder itself missed; cuts and stops are noticed without it
-//!                   writer.deleted(deletion)          each outcome of the audit log
-//! once a second:
-//!     writer.write(&transaction, &table, now)?
-//!     transaction.commit()?
-//!     writer.written()                                only after the commit
-//! at the end:       writer.finish(&transaction, &table, now)?, commit, written()
-//! when old segments go: tables::forget_before(&transaction, time)?, commit, writer.forgotten()
+//!     tables.happened(&happenings, &table, at)         after each change, also when nothing happened
+//! after each look:  tables.findings_changed(&changes, &table, at)
+//! when it happens:  tables.gap(from, to, reason)       what the recorder itself missed; cuts and stops are noticed without it
+//!                   tables.deleted(deletion)           each outcome of the audit log
+//! once a second:    rows = tables.take_rows(&table, now, false)
+//! at the end:       rows = tables.take_rows(&table, now, true)
+//!
+//! where it is written, perhaps in another thread:
+//!     writer.write(&transaction, &rows)                a TableWriter; the same rows can be written again
+//!     writer.start_over()                              after a transaction that was rolled back, and after `forget_before`
+//!     tables::forget_before(&transaction, time)        when old segments go
 //! ```
 //!
-//! A transaction that fails is rolled back, and the next [`write`](TableWriter::write) writes the same and what came since.
+//! Rows that were taken must be written, or the run ends: nothing gives them again.
 //!
 //! # What is never invented
 //!
@@ -41,6 +42,7 @@ mod deletion;
 mod found;
 mod gaps;
 mod lookup;
+mod recorder;
 mod resume;
 mod retention;
 mod rows;
@@ -49,13 +51,13 @@ mod sessions;
 mod standing;
 #[cfg(test)]
 mod tests;
-mod writer;
 
 pub use contender::{ContenderEnd, TimeBounds};
 pub use deletion::RecordedDeletion;
+pub use recorder::TableRecorder;
 pub use retention::{forget_before, oldest};
+pub use rows::{TableRows, TableWriter};
 pub use schema::TABLES_VERSION;
-pub use writer::TableWriter;
 
 /// Makes the tables in a file that has none.
 pub fn create(connection: &rusqlite::Connection) -> rusqlite::Result<()> {

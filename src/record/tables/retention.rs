@@ -4,7 +4,7 @@ use rusqlite::{Connection, Transaction, params};
 
 use crate::znode::Timestamp;
 
-/// Deletes the rows of what had ended before that time; who stands stays. Then [`TableWriter::forgotten`](super::TableWriter::forgotten)
+/// Deletes the rows of what had ended before that time; who stands stays. Then [`TableWriter::start_over`](super::TableWriter::start_over)
 /// must be called. Linear in the rows that go, and in the locks and clients that there are.
 pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite::Result<()> {
     let ended = [

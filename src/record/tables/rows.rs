@@ -3,30 +3,31 @@
 use std::sync::Arc;
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
-use rusqlite::{Connection, OptionalExtension, ToSql, params};
+use rusqlite::{Connection, OptionalExtension, ToSql, Transaction, params};
 use rustc_hash::FxHashMap;
 
+use super::TABLES_VERSION;
 use super::contender::{ContenderRecord, RecordedClient, RecordedLock};
 use super::deletion::RecordedDeletion;
 use super::found::FindingRecord;
 use super::gaps::GapRecord;
 use super::resume::mode_id;
 use super::sessions::SessionRecord;
-use crate::znode::SessionId;
+use crate::znode::{SessionId, Timestamp};
 
 /// More numbers of locks and of clients are not remembered.
 const MAX_IDS: usize = 20_000;
 
 /// The numbers of locks and of clients that are in the file.
 #[derive(Debug, Default)]
-pub(super) struct RowIds {
+struct RowIds {
     locks: FxHashMap<Arc<RecordedLock>, i64>,
     clients: FxHashMap<RecordedClient, i64>,
 }
 
 impl RowIds {
     /// Forgets when it is too many; they are read again.
-    pub fn stay_small(&mut self) {
+    fn stay_small(&mut self) {
         if self.locks.len() > MAX_IDS {
             self.locks = FxHashMap::default();
         }
@@ -80,6 +81,59 @@ impl RowIds {
     }
 }
 
+/// Rows that are to be written, in one transaction.
+#[derive(Debug, Default)]
+pub struct TableRows {
+    pub(super) contenders: Vec<ContenderRecord>,
+    pub(super) findings: Vec<FindingRecord>,
+    pub(super) sessions: Vec<(SessionId, SessionRecord)>,
+    pub(super) gaps: Vec<GapRecord>,
+    pub(super) deletions: Vec<RecordedDeletion>,
+    pub(super) run: Option<RunRecord>,
+}
+
+/// A run of the recorder.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RunRecord {
+    pub id: i64,
+    pub began_at: Timestamp,
+    pub until: Timestamp,
+}
+
+/// Writes rows into a file.
+#[derive(Debug, Default)]
+pub struct TableWriter {
+    ids: RowIds,
+}
+
+impl TableWriter {
+    /// Writes the rows into the caller's transaction. If that is rolled back, [`Self::start_over`] must be called, and the same rows
+    /// can be written again.
+    pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
+        let TableRows { contenders, findings, sessions, gaps, deletions, run } = rows;
+        let ids = &mut self.ids;
+        contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
+        findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
+        sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
+        gaps.iter().try_for_each(|record| gap(transaction, record))?;
+        deletions.iter().try_for_each(|record| deletion(transaction, record))?;
+        if let Some(RunRecord { id, began_at, until }) = run {
+            transaction
+                .prepare_cached(
+                    "REPLACE INTO recording (id, tables_version, began_at, until_at) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute([*id, TABLES_VERSION, began_at.0, until.0])?;
+        }
+        ids.stay_small();
+        Ok(())
+    }
+
+    /// A transaction was rolled back, or rows of the past were deleted: what is remembered of the numbers of locks and clients may be wrong.
+    pub fn start_over(&mut self) {
+        self.ids = RowIds::default();
+    }
+}
+
 /// Data as text where it is text, so that people can read it.
 struct Data<'a>(&'a [u8]);
 
@@ -90,7 +144,7 @@ impl ToSql for Data<'_> {
     }
 }
 
-pub(super) fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord) -> rusqlite::Result<()> {
+fn contender(connection: &Connection, ids: &mut RowIds, record: &ContenderRecord) -> rusqlite::Result<()> {
     let lock = ids.lock(connection, &record.lock)?;
     let client = ids.client(connection, &record.client)?;
     let mut statement = connection.prepare_cached(
@@ -118,7 +172,7 @@ pub(super) fn contender(connection: &Connection, ids: &mut RowIds, record: &Cont
     Ok(())
 }
 
-pub(super) fn finding(connection: &Connection, ids: &mut RowIds, record: &FindingRecord) -> rusqlite::Result<()> {
+fn finding(connection: &Connection, ids: &mut RowIds, record: &FindingRecord) -> rusqlite::Result<()> {
     let lock = ids.lock(connection, &record.lock)?;
     let client = ids.client(connection, &record.client)?;
     let mut statement = connection.prepare_cached(
@@ -142,7 +196,7 @@ pub(super) fn finding(connection: &Connection, ids: &mut RowIds, record: &Findin
     Ok(())
 }
 
-pub(super) fn session(
+fn session(
     connection: &Connection,
     ids: &mut RowIds,
     session: SessionId,
@@ -159,7 +213,7 @@ pub(super) fn session(
     Ok(())
 }
 
-pub(super) fn gap(connection: &Connection, record: &GapRecord) -> rusqlite::Result<()> {
+fn gap(connection: &Connection, record: &GapRecord) -> rusqlite::Result<()> {
     let mut statement =
         connection.prepare_cached("REPLACE INTO gap (id, began_at, ended_at, reason) VALUES (?1, ?2, ?3, ?4)")?;
     statement.execute(params![record.id, record.began_at.0, record.ended_at.map(|time| time.0), record.reason])?;
@@ -167,7 +221,7 @@ pub(super) fn gap(connection: &Connection, record: &GapRecord) -> rusqlite::Resu
 }
 
 /// A deletion, and what it means for a contender whose end was written before.
-pub(super) fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::Result<()> {
+fn deletion(connection: &Connection, deletion: &RecordedDeletion) -> rusqlite::Result<()> {
     let czxid = deletion.czxid.map(|zxid| zxid.0);
     connection
         .prepare_cached(

@@ -184,7 +184,7 @@ impl StandingContenders {
             record.ends(end, moment.bounds());
             self.push_ended(record);
         }
-        if standing_is_empty(&self.locks, lock) {
+        if self.locks.get(&lock).is_some_and(|lock| lock.contenders.is_empty()) {
             self.locks.remove(&lock);
         }
     }
@@ -325,43 +325,30 @@ impl StandingContenders {
         }
     }
 
-    /// Mends what the happenings did not say, and gives those of whom a row is due: who stood at the last flush already, and changed.
-    pub fn due(&mut self, table: &LockTable, moment: Moment, seen_until: Timestamp) -> Vec<(LockId, ContenderId)> {
+    /// Mends what the happenings did not say, and takes the rows that are due: of those who ended, and of those who stood at the last
+    /// flush already, and changed.
+    pub fn take_due(&mut self, table: &LockTable, moment: Moment, seen_until: Timestamp) -> Vec<ContenderRecord> {
         if moment.unseen_since.is_none() {
             self.mend(table, moment);
         }
-        let mut due = Vec::new();
-        for (lock, id) in &self.changed {
-            let record = self.locks.get_mut(lock).and_then(|lock| lock.contenders.get_mut(id));
-            let Some(record) = record.filter(|record| record.first_seen_at <= seen_until) else { continue };
+        let mut due = std::mem::take(&mut self.ended);
+        for key in std::mem::take(&mut self.changed) {
+            let (lock, id) = &key;
+            let Some(record) = self.locks.get_mut(lock).and_then(|lock| lock.contenders.get_mut(id)) else { continue };
+            if record.first_seen_at > seen_until {
+                self.changed.push(key);
+                continue;
+            }
             // Its node may have been read since.
             if let Some(row) = find(table, *lock, id, Some(&*record.node)) {
                 record.reread(row, table, self.no_data);
             }
-            due.push((*lock, id.clone()));
+            due.push(record.clone());
+            record.is_listed = record.czxid.is_none();
+            if record.is_listed {
+                self.changed.push(key);
+            }
         }
         due
     }
-
-    pub fn get(&self, (lock, id): &(LockId, ContenderId)) -> Option<&ContenderRecord> {
-        self.record(*lock, id)
-    }
-
-    /// What was due and who ended is written.
-    pub fn written(&mut self, due: &[(LockId, ContenderId)]) {
-        for (lock, id) in due {
-            if let Some(record) = self.locks.get_mut(lock).and_then(|lock| lock.contenders.get_mut(id)) {
-                record.is_listed = record.czxid.is_none();
-            }
-        }
-        let locks = &self.locks;
-        self.changed.retain(|(lock, id)| {
-            locks.get(lock).and_then(|lock| lock.contenders.get(id)).is_some_and(|record| record.is_listed)
-        });
-        (self.ended, self.lost) = (Vec::new(), 0);
-    }
-}
-
-fn standing_is_empty(locks: &FxHashMap<LockId, LockStanding>, lock: LockId) -> bool {
-    locks.get(&lock).is_some_and(|lock| lock.contenders.is_empty())
 }

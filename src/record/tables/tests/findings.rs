@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use crate::diagnose::{Code, Finding, FindingChanges, Severity};
 use crate::queue::tests::fixture::{TableFixture, path};
 use crate::queue::{Change, ClientIdentity, ConnectionState, LockId, LockName};
-use crate::record::tables::{self, TableWriter};
+use crate::record::tables::{self, TableRecorder, TableWriter};
 use crate::znode::Timestamp;
 
 fn finding(severity: Severity) -> Finding {
@@ -23,7 +23,7 @@ fn finding(severity: Severity) -> Finding {
 struct FindingsFixture {
     ensemble: TableFixture,
     connection: Connection,
-    writer: TableWriter,
+    tables: TableRecorder,
 }
 
 impl FindingsFixture {
@@ -32,17 +32,17 @@ impl FindingsFixture {
         ensemble.create("/a/lock-", 1);
         let connection = Connection::open_in_memory().unwrap();
         tables::create(&connection).unwrap();
-        let writer = TableWriter::resume(&connection, no_data).unwrap();
-        Self { ensemble, connection, writer }
+        let tables = TableRecorder::resume(&connection, no_data).unwrap();
+        Self { ensemble, connection, tables }
     }
 
     fn changed(&mut self, raised: &[Finding], cleared: &[Finding], at: i64) {
         let changes = FindingChanges { raised: raised.to_vec(), cleared: cleared.to_vec() };
-        self.writer.findings_changed(&changes, &self.ensemble.table, Timestamp(at));
+        self.tables.findings_changed(&changes, &self.ensemble.table, Timestamp(at));
+        let rows = self.tables.take_rows(&self.ensemble.table, Timestamp(at), false);
         let transaction = self.connection.transaction().unwrap();
-        self.writer.write(&transaction, &self.ensemble.table, Timestamp(at)).unwrap();
+        TableWriter::default().write(&transaction, &rows).unwrap();
         transaction.commit().unwrap();
-        self.writer.written();
     }
 
     fn rows(&self) -> Vec<String> {
@@ -62,7 +62,7 @@ fn a_finding_stands_from_when_it_was_raised_until_it_was_cleared_and_keeps_its_w
     fixture.changed(&[finding(Severity::Info)], &[], 400);
     assert_eq!(fixture.rows(), ["critical 100 300 cleared worker-3 holds it", "info 400 - open worker-3 holds it"]);
     // The next run does not know whether it still stood.
-    drop(TableWriter::resume(&fixture.connection, false).unwrap());
+    drop(TableRecorder::resume(&fixture.connection, false).unwrap());
     assert!(fixture.rows()[1].contains(" unknown "), "{:?}", fixture.rows());
 }
 

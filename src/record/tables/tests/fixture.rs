@@ -4,12 +4,13 @@ use rusqlite::Connection;
 
 use crate::queue::tests::fixture::TableFixture;
 use crate::queue::{Change, ConnectionState, Happening, LockTable};
-use crate::record::tables::{self, TableWriter};
+use crate::record::tables::{self, TableRecorder, TableRows, TableWriter};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
 pub struct RecordedFixture {
     pub ensemble: TableFixture,
     pub connection: Connection,
+    pub tables: TableRecorder,
     pub writer: TableWriter,
     pub happenings: Vec<Happening>,
 }
@@ -32,14 +33,14 @@ impl RecordedFixture {
     pub fn with(ensemble: TableFixture, no_data: bool) -> Self {
         let connection = Connection::open_in_memory().expect("a database in memory");
         tables::create(&connection).expect("tables");
-        let mut writer = TableWriter::resume(&connection, no_data).expect("a writer");
-        writer.happened(&[], &ensemble.table, ensemble.now);
-        Self { ensemble, connection, writer, happenings: Vec::new() }
+        let mut tables = TableRecorder::resume(&connection, no_data).expect("a recorder");
+        tables.happened(&[], &ensemble.table, ensemble.now);
+        Self { ensemble, connection, tables, writer: TableWriter::default(), happenings: Vec::new() }
     }
 
     pub fn apply(&mut self, change: Change) -> Timestamp {
         let happenings = self.ensemble.apply(change);
-        self.writer.happened(&happenings, &self.ensemble.table, self.ensemble.now);
+        self.tables.happened(&happenings, &self.ensemble.table, self.ensemble.now);
         self.happenings.extend(happenings);
         self.ensemble.now
     }
@@ -77,22 +78,24 @@ impl RecordedFixture {
     }
 
     pub fn flush(&mut self) {
-        let transaction = self.connection.transaction().expect("a transaction");
-        self.writer.write(&transaction, &self.ensemble.table, self.ensemble.now).expect("written");
-        transaction.commit().expect("committed");
-        self.writer.written();
+        let rows = self.tables.take_rows(&self.ensemble.table, self.ensemble.now, false);
+        self.write(&rows);
     }
 
     pub fn finish(&mut self) {
+        let rows = self.tables.take_rows(&self.ensemble.table, self.ensemble.now, true);
+        self.write(&rows);
+    }
+
+    fn write(&mut self, rows: &TableRows) {
         let transaction = self.connection.transaction().expect("a transaction");
-        self.writer.finish(&transaction, &self.ensemble.table, self.ensemble.now).expect("written");
+        self.writer.write(&transaction, rows).expect("written");
         transaction.commit().expect("committed");
-        self.writer.written();
     }
 
     /// The recorder is killed and started again: it knows nothing but the file, and reads everything.
     pub fn restart(&mut self) -> Timestamp {
-        self.writer = TableWriter::resume(&self.connection, false).expect("a writer");
+        self.tables = TableRecorder::resume(&self.connection, false).expect("a recorder");
         self.ensemble.table = LockTable::new([]);
         self.read_again()
     }

@@ -128,7 +128,7 @@ fn runs_that_never_read_anything_make_the_gap_longer_and_no_second_one() {
     fixture.create("/a/lock-", 1);
     fixture.finish();
     for _ in 0..2 {
-        fixture.writer = crate::record::tables::TableWriter::resume(&fixture.connection, false).unwrap();
+        fixture.tables = crate::record::tables::TableRecorder::resume(&fixture.connection, false).unwrap();
         fixture.ensemble.table = crate::queue::LockTable::new([]);
         fixture.pass(10_000);
         fixture.apply(Change::Connection(ConnectionState::Connecting { attempt: 1, reason: None, next_try: None }));
@@ -150,7 +150,7 @@ fn a_first_look_finds_who_holds_already_with_bounds() {
     ensemble.now.0 += 60_000;
     let mut fixture = RecordedFixture::with(ensemble, false);
     fixture.ensemble.table = crate::queue::LockTable::new([]);
-    fixture.writer = crate::record::tables::TableWriter::resume(&fixture.connection, false).unwrap();
+    fixture.tables = crate::record::tables::TableRecorder::resume(&fixture.connection, false).unwrap();
     let found = fixture.read_again();
     fixture.finish();
     let rows = fixture.rows();

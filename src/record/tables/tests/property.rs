@@ -135,7 +135,7 @@ proptest! {
             holding += usize::from(row.state == crate::queue::ContenderState::Holds);
         }
         prop_assert_eq!(&open, &stand);
-        prop_assert_eq!(fixture.writer.standing(), table.contender_count());
+        prop_assert_eq!(fixture.tables.standing(), table.contender_count());
         let held = fixture.rows().iter().filter(|row| row.ending == "open" && row.acquired.is_some()).count();
         prop_assert_eq!(held, holding);
     }

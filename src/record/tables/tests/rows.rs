@@ -3,7 +3,7 @@
 use super::fixture::{RecordedFixture, Row};
 use crate::queue::Change;
 use crate::queue::tests::fixture::{TableFixture, session_runs_out};
-use crate::record::tables::{RecordedDeletion, TableWriter, forget_before, oldest};
+use crate::record::tables::{RecordedDeletion, TableRecorder, forget_before, oldest};
 use crate::znode::{Timestamp, ZnodePath, Zxid};
 
 fn row(path: &ZnodePath, times: [i64; 3], ending: &str) -> Row {
@@ -40,7 +40,7 @@ fn what_was_seen_has_exact_times() {
     assert_eq!(fixture.texts(&held), [format!("{0} {0} 0", t5.0 - t1.0)]);
     assert_eq!(fixture.texts("SELECT node FROM wait"), [impatient.name()]);
     assert_eq!(fixture.texts("SELECT session FROM hold"), ["0x1", "0x2"]);
-    assert_eq!(fixture.writer.standing(), 1);
+    assert_eq!(fixture.tables.standing(), 1);
 }
 
 #[test]
@@ -76,17 +76,17 @@ fn a_deletion_of_the_audit_log_is_the_end_whichever_is_seen_first() {
         let (of_holder, of_other) = (czxid(&fixture, &holder), czxid(&fixture, &other));
         let audited = deletion(&holder, of_holder, fixture.ensemble.now, "deleted");
         if order == "before" {
-            fixture.writer.deleted(audited.clone());
+            fixture.tables.deleted(audited.clone());
         }
         let t2 = fixture.delete(&holder);
         if written_between {
             fixture.flush();
         }
         if order == "behind" {
-            fixture.writer.deleted(audited);
+            fixture.tables.deleted(audited);
         }
         // One that failed says nothing.
-        fixture.writer.deleted(deletion(&other, of_other, t2, "changed"));
+        fixture.tables.deleted(deletion(&other, of_other, t2, "changed"));
         fixture.delete(&other);
         fixture.flush();
         let rows = fixture.rows();
@@ -116,7 +116,7 @@ fn short_holds_are_written_once_and_long_ones_as_open_until_they_end() {
     fixture.flush();
     let rows = fixture.rows();
     assert_eq!(rows[0], row(&long, [t1.0, t1.0, t2.0], "released"));
-    assert_eq!((rows.len(), fixture.writer.standing()), (19, 0));
+    assert_eq!((rows.len(), fixture.tables.standing()), (19, 0));
     // Those who wait are written too, and written again when they hold.
     let (holder, _) = fixture.create("/a/lock-", 1);
     let (waiter, t3) = fixture.create("/a/lock-", 2);
@@ -133,10 +133,17 @@ fn a_transaction_that_fails_is_written_again() {
     let mut fixture = RecordedFixture::new();
     let (first, _) = fixture.create("/<a>/lock-", 1);
     fixture.delete(&first);
+    let rows = fixture.tables.take_rows(&fixture.ensemble.table, fixture.ensemble.now, false);
     let transaction = fixture.connection.transaction().unwrap();
-    fixture.writer.write(&transaction, &fixture.ensemble.table, fixture.ensemble.now).unwrap();
+    fixture.writer.write(&transaction, &rows).unwrap();
     transaction.rollback().unwrap();
+    fixture.writer.start_over();
     assert_eq!(fixture.rows(), []);
+    for _ in 0..2 {
+        let transaction = fixture.connection.transaction().unwrap();
+        fixture.writer.write(&transaction, &rows).unwrap();
+        transaction.commit().unwrap();
+    }
     let (second, _) = fixture.create("/<a>/lock-", 2);
     fixture.delete(&second);
     fixture.flush();
@@ -192,7 +199,7 @@ fn what_ended_long_ago_goes_with_its_lock_and_client_and_who_stands_stays() {
     let transaction = fixture.connection.transaction().unwrap();
     forget_before(&transaction, Timestamp(gone.0 + 1)).unwrap();
     transaction.commit().unwrap();
-    fixture.writer.forgotten();
+    fixture.writer.start_over();
     assert_eq!(fixture.texts("SELECT node FROM contender"), [stands.name()]);
     assert_eq!(fixture.texts("SELECT path FROM lock"), ["/new"]);
     // The lock is made anew when it is used again.
@@ -211,12 +218,12 @@ fn a_name_that_turned_out_to_be_no_contender_s_leaves_no_row_that_stands() {
     fixture.flush();
     fixture.pass(1_000);
     fixture.flush();
-    assert_eq!(fixture.writer.standing(), 2);
+    assert_eq!(fixture.tables.standing(), 2);
     fixture.apply(Change::Unreadable { path, why: "no permission".to_owned() });
     for _ in 0..3 {
         fixture.flush();
     }
-    assert_eq!(fixture.writer.standing(), 1);
+    assert_eq!(fixture.tables.standing(), 1);
     assert_eq!(fixture.texts("SELECT ending FROM contender ORDER BY id"), ["open", "unknown"]);
 }
 
@@ -236,5 +243,5 @@ fn the_tables_can_be_made_twice_and_name_their_version() {
     }
     let shown = crate::report::rfc3339(at);
     assert_eq!(fixture.texts("SELECT acquired_at FROM hold_utc"), [shown.unwrap()]);
-    drop(TableWriter::resume(&fixture.connection, false).unwrap());
+    drop(TableRecorder::resume(&fixture.connection, false).unwrap());
 }

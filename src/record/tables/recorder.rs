@@ -1,49 +1,38 @@
-//! Takes what is learned, and writes what it comes to as rows.
+//! Takes what is learned, and gives the rows that it comes to.
 
-use rusqlite::{Connection, Transaction};
+use rusqlite::Connection;
 
 use super::deletion::{Deletions, RecordedDeletion};
 use super::found::StandingFindingRows;
 use super::gaps::Gaps;
 use super::lookup::Moment;
 use super::resume::{self, Unfinished};
-use super::rows::RowIds;
+use super::rows::{RunRecord, TableRows};
 use super::sessions::ChangedSessions;
 use super::standing::StandingContenders;
-use super::{TABLES_VERSION, rows};
 use crate::diagnose::FindingChanges;
-use crate::queue::{ContenderId, Happening, LockId, LockTable};
+use crate::queue::{Happening, LockTable};
 use crate::znode::Timestamp;
 
-/// Keeps the tables of a recording: see [the module](super) for the order of calls. Memory is bounded by the contenders that stand.
+/// Keeps account of what belongs into the tables: see [the module](super) for the order of calls. Memory is bounded by the contenders that stand.
 #[derive(Debug)]
-pub struct TableWriter {
+pub struct TableRecorder {
     no_data: bool,
     contenders: StandingContenders,
     findings: StandingFindingRows,
     sessions: ChangedSessions,
     gaps: Gaps,
     deletions: Deletions,
-    ids: RowIds,
     was_live: bool,
     /// When the table was true the last time that was looked.
     last_true: Option<Timestamp>,
     /// This run's row in `recording`, and when it began.
     run: (i64, Option<Timestamp>),
-    /// When the last flush was, which had all that was known then.
+    /// When rows were last taken.
     flushed_at: Timestamp,
-    /// What the transaction that is not confirmed yet holds.
-    unconfirmed: Option<Unconfirmed>,
 }
 
-/// What is in a transaction.
-#[derive(Debug)]
-struct Unconfirmed {
-    at: Timestamp,
-    due: Vec<(LockId, ContenderId)>,
-}
-
-impl TableWriter {
+impl TableRecorder {
     /// Reads what earlier runs left, and begins a new one. With `no_data` no contender's data is written.
     pub fn resume(connection: &Connection, no_data: bool) -> rusqlite::Result<Self> {
         let next = |query| resume::next_id(connection, query);
@@ -64,12 +53,10 @@ impl TableWriter {
             sessions: ChangedSessions::default(),
             gaps,
             deletions: Deletions::default(),
-            ids: RowIds::default(),
             was_live: false,
             last_true: until,
             run: (next("SELECT max(id) FROM recording")?, None),
             flushed_at: Timestamp(i64::MIN),
-            unconfirmed: None,
         })
     }
 
@@ -112,79 +99,34 @@ impl TableWriter {
         self.deletions.add(deletion);
     }
 
-    /// Writes what is due into the caller's transaction. Nothing is forgotten until [`Self::written`] says that it was committed.
-    pub fn write(&mut self, transaction: &Transaction<'_>, table: &LockTable, now: Timestamp) -> rusqlite::Result<()> {
-        self.write_seen_until(transaction, table, now, self.flushed_at)
-    }
-
-    /// The same at the end of a run: also those who came just now.
-    pub fn finish(&mut self, transaction: &Transaction<'_>, table: &LockTable, now: Timestamp) -> rusqlite::Result<()> {
-        self.write_seen_until(transaction, table, now, now)
-    }
-
-    fn write_seen_until(
-        &mut self,
-        transaction: &Transaction<'_>,
-        table: &LockTable,
-        now: Timestamp,
-        seen_until: Timestamp,
-    ) -> rusqlite::Result<()> {
-        if self.unconfirmed.take().is_some() {
-            // What the last one had numbered was rolled back with it.
-            self.ids = RowIds::default();
-        }
+    /// Takes the rows that are due. To be called about once a second, and with `is_last` at the end of the run: then also those who came
+    /// just now are among them. Whoever takes them writes them, with [`TableWriter::write`](super::TableWriter::write).
+    pub fn take_rows(&mut self, table: &LockTable, now: Timestamp, is_last: bool) -> TableRows {
+        let seen_until = if is_last { now } else { self.flushed_at };
         let since = if self.was_live { None } else { self.gaps.since() };
-        let due = self.contenders.due(table, Moment { at: now, unseen_since: since }, seen_until);
-        self.unconfirmed = Some(Unconfirmed { at: now, due });
-        if self.contenders.lost > 0 {
-            let reason = format!("{} contenders ended that could not be written in time", self.contenders.lost);
+        let mut contenders = self.contenders.take_due(table, Moment { at: now, unseen_since: since }, seen_until);
+        let lost = std::mem::take(&mut self.contenders.lost);
+        if lost > 0 {
+            let reason = format!("{lost} contenders ended that could not be written in time");
             self.gaps.add(self.flushed_at.max(Timestamp(0)), now, &reason);
         }
-        self.deletions.explain(&mut self.contenders.ended);
-        let due = self.unconfirmed.iter().flat_map(|unconfirmed| &unconfirmed.due);
-        let standing: Vec<_> = due.filter_map(|key| self.contenders.get(key)).collect();
-        for record in standing.into_iter().chain(&self.contenders.ended) {
+        self.deletions.explain(&mut contenders);
+        for record in &contenders {
             self.sessions.stood(record, now);
-            rows::contender(transaction, &mut self.ids, record)?;
         }
-        for record in &self.findings.changed {
-            rows::finding(transaction, &mut self.ids, record)?;
+        let run = self.run.1.map(|began_at| {
+            let until = if self.was_live { seen_until } else { self.last_true.unwrap_or(began_at) };
+            RunRecord { id: self.run.0, began_at, until: until.max(began_at) }
+        });
+        self.flushed_at = now;
+        TableRows {
+            contenders,
+            findings: std::mem::take(&mut self.findings.changed),
+            sessions: std::mem::take(&mut self.sessions.changed).into_iter().collect(),
+            gaps: std::mem::take(&mut self.gaps.changed),
+            deletions: std::mem::take(&mut self.deletions.unwritten),
+            run,
         }
-        for (session, record) in &self.sessions.changed {
-            rows::session(transaction, &mut self.ids, *session, record)?;
-        }
-        for record in &self.gaps.changed {
-            rows::gap(transaction, record)?;
-        }
-        for deletion in &self.deletions.unwritten {
-            rows::deletion(transaction, deletion)?;
-        }
-        if let (id, Some(began_at)) = self.run {
-            let until = if self.was_live { seen_until.max(began_at) } else { self.last_true.unwrap_or(began_at) };
-            transaction
-                .prepare_cached(
-                    "REPLACE INTO recording (id, tables_version, began_at, until_at) VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute([id, TABLES_VERSION, began_at.0, until.0])?;
-        }
-        Ok(())
-    }
-
-    /// The transaction was committed.
-    pub fn written(&mut self) {
-        let Some(Unconfirmed { at, due }) = self.unconfirmed.take() else { return };
-        self.contenders.written(&due);
-        self.findings.changed.clear();
-        self.sessions.changed.clear();
-        self.gaps.changed.clear();
-        self.deletions.unwritten.clear();
-        self.ids.stay_small();
-        self.flushed_at = at;
-    }
-
-    /// Rows of the past were deleted: what is remembered of their locks and clients may be wrong.
-    pub fn forgotten(&mut self) {
-        self.ids = RowIds::default();
     }
 
     /// How many contenders stand, as far as is recorded.
