@@ -6,11 +6,12 @@ use std::vec;
 
 use tokio::time::{Instant, sleep_until, timeout_at};
 
+use super::examination::{ExaminationPace, UnreportedFindings};
 use super::output;
 use super::resolved::ResolvedOptions;
-use crate::diagnose::{Diagnosis, Finding, FindingChanges};
+use crate::diagnose::{Diagnosis, Finding};
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockName, LockTable, SampledCounts};
+use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockName, LockTable, SampledCounts};
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
@@ -26,21 +27,11 @@ pub(super) enum TableEvent {
     /// A lock was counted, and the count is the first one or another than before.
     Sampled(LockName, SampledCounts),
     /// A finding was raised, or cleared.
-    Finding { finding: Finding, raised: bool, at: Timestamp },
+    Finding { finding: Arc<Finding>, raised: bool, at: Timestamp },
 }
 
-/// Events of what is there at the start that are made at once; those of one lock stay together.
-const MAX_INITIAL_EVENTS: usize = 1_024;
-
-/// How often the locks are examined for findings.
-const DIAGNOSIS_INTERVAL: Duration = Duration::from_secs(1);
-
-/// Who watches for long waits between two examinations for so many times as long as the last one took, so that very many locks
-/// do not keep it busy, and [`MAX_EXAMINE_PAUSE`] at most.
-const EXAMINE_PAUSE_FACTOR: u32 = 16;
-
-/// Findings of however many locks are at most so old.
-const MAX_EXAMINE_PAUSE: Duration = Duration::from_secs(10);
+/// Events of what is there at the start, and findings, that are made at once; those of one lock stay together.
+const MAX_EVENTS_AT_ONCE: usize = 1_024;
 
 /// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
 const QUIET_START: Duration = Duration::from_secs(1);
@@ -65,7 +56,7 @@ pub(super) struct LiveTable {
     /// The next changes, while not everything was read and reported yet.
     first_batch: Option<Vec<Observed>>,
     /// The locks that were there when everything was read the first time and are not reported yet.
-    found: vec::IntoIter<Happening>,
+    found: vec::IntoIter<LockId>,
     /// What follows the reason where there is no session: how to name servers, unless somebody did.
     how_to_name_servers: &'static str,
     /// Why the ensemble refused the session.
@@ -77,10 +68,9 @@ pub(super) struct LiveTable {
     /// Asks the servers about themselves, again and again.
     surveyor: Option<Surveyor>,
     diagnosis: Diagnosis,
-    /// When the locks are examined next; `None` when no findings are wanted.
-    examine_at: Option<Instant>,
-    /// Before this they are not examined again.
-    examine_not_before: Instant,
+    examination: ExaminationPace,
+    /// What the last examination changed and is not reported yet.
+    unreported: UnreportedFindings,
 }
 
 impl LiveTable {
@@ -117,8 +107,8 @@ impl LiveTable {
             answered: Instant::now(),
             surveyor: None,
             diagnosis: Diagnosis::new(settings.thresholds),
-            examine_at: None,
-            examine_not_before: Instant::now(),
+            examination: ExaminationPace::default(),
+            unreported: UnreportedFindings::default(),
         })
     }
 
@@ -132,7 +122,8 @@ impl LiveTable {
         max_interval: Duration,
     ) -> anyhow::Result<()> {
         let options = SurveyOptions { max_interval, ..settings.survey_options()? };
-        self.examine_at = Some(Instant::now() + DIAGNOSIS_INTERVAL);
+        // Who reads once does not wait; who watches very many locks does not want to do nothing else.
+        self.examination.start(Instant::now(), self.reports_initial);
         if options.by != ViewBy::Off {
             let surveyor = Surveyor::start(options)?;
             surveyor.ask_for_watchers(watchers);
@@ -144,17 +135,20 @@ impl LiveTable {
     /// Applies the next changes; answers what they mean, in order. Fails when the ensemble refuses the session, and when it does
     /// not answer before everything was read once; afterwards it waits as long as it takes. Cancel safe.
     pub(super) async fn next(&mut self) -> anyhow::Result<Vec<TableEvent>> {
-        let found = self.report_found();
-        if !found.is_empty() {
-            return Ok(found);
+        let events = self.unreported_events();
+        if !events.is_empty() {
+            return Ok(events);
         }
         let batch = if self.synced.is_some() && self.first_batch.is_none() {
             tokio::select! {
-                () = time::until(self.examine_at) => return Ok(self.examine()),
+                () = time::until(self.examination.due()) => {
+                    self.examine();
+                    return Ok(self.unreported_events());
+                }
                 batch = self.observer.next() => batch,
                 Some(view) = viewed(&mut self.surveyor) => {
                     // What it shows is looked at without delay.
-                    self.examine_at = self.examine_at.map(|_| self.examine_not_before.max(Instant::now()));
+                    self.examination.view_came(Instant::now());
                     Some(vec![Observed { at: view.at, change: Change::Surveyed { view } }])
                 }
             }
@@ -169,15 +163,18 @@ impl LiveTable {
         Ok(self.take(batch))
     }
 
-    /// What is there at the start, a piece of it at a time: all of it may be many times as large as the table. It is taken from the table
-    /// as everything was read, so no change may be applied before.
-    fn report_found(&mut self) -> Vec<TableEvent> {
+    /// What is there at the start, or what an examination changed, a piece of it at a time: all of it may be many times as large as the
+    /// table. What is there at the start is taken from the table as everything was read, so no change may be applied before.
+    fn unreported_events(&mut self) -> Vec<TableEvent> {
         let mut events = Vec::new();
-        while events.len() < MAX_INITIAL_EVENTS
+        while let Some(at) = self.synced.filter(|_| events.len() < MAX_EVENTS_AT_ONCE)
             && let Some(found) = self.found.next()
         {
-            events.extend(Initial::of_lock(found, &self.table).into_iter().map(TableEvent::Initial));
+            let initial = self.table.lock(found).map(|lock| Initial::of_lock(lock, at, &self.table));
+            events.extend(initial.into_iter().flatten().map(TableEvent::Initial));
         }
+        let findings = self.unreported.by_ref().take(MAX_EVENTS_AT_ONCE.saturating_sub(events.len()));
+        events.extend(findings.map(|(finding, raised, at)| TableEvent::Finding { finding, raised, at }));
         events
     }
 
@@ -222,18 +219,11 @@ impl LiveTable {
         self.table.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
     }
 
-    /// Looks for findings; answers those that are new, and those that are gone.
-    fn examine(&mut self) -> Vec<TableEvent> {
+    /// Looks for findings; those that are new, and those that are gone, are reported next.
+    fn examine(&mut self) {
         let (at, began) = (now(), Instant::now());
-        let FindingChanges { raised, cleared } = self.diagnosis.examine(&self.table, at);
-        if self.reports_initial {
-            self.examine_not_before =
-                Instant::now() + began.elapsed().saturating_mul(EXAMINE_PAUSE_FACTOR).min(MAX_EXAMINE_PAUSE);
-        }
-        let next = self.examine_not_before.max(Instant::now() + DIAGNOSIS_INTERVAL);
-        self.examine_at = self.examine_at.map(|_| next);
-        let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
-        cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
+        self.unreported = UnreportedFindings::new(self.diagnosis.examine(&self.table, at), at);
+        self.examination.examined(began, Instant::now());
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
@@ -256,9 +246,13 @@ impl LiveTable {
                 self.synced = Some(at);
             }
             if is_initial {
-                let is_found = |happening: &Happening| happening.event == LockEvent::LockFound;
-                let (found, others): (Vec<_>, Vec<_>) = happenings.into_iter().partition(is_found);
-                events.extend(others.into_iter().map(|happening| TableEvent::Happening(happening, None)));
+                let mut found = Vec::with_capacity(happenings.len());
+                for happening in happenings {
+                    match (happening.event, &happening.lock) {
+                        (LockEvent::LockFound, Some(lock)) => found.push(lock.id),
+                        _ => events.push(TableEvent::Happening(happening, None)),
+                    }
+                }
                 self.found = found.into_iter();
                 // What follows comes after the report of what was there.
                 self.first_batch = Some(batch.collect()).filter(|rest: &Vec<_>| !rest.is_empty());

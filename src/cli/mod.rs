@@ -14,6 +14,7 @@ mod contend;
 mod delete;
 mod demo;
 mod duration;
+mod examination;
 mod generate;
 mod live_table;
 mod log;

@@ -6,7 +6,8 @@ use std::time::Duration;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::suspicion::{Suspicion, finding};
-use super::{Code, Finding, Severity, TableAt, Thresholds, Waits};
+use super::waits::{Cycle, Wait};
+use super::{Code, Finding, Severity, TableAt, Thresholds};
 use crate::queue::{Contender, ContenderRow, ContenderState, LockQueue};
 use crate::recipe::LockKind;
 use crate::znode::{SessionId, Timestamp};
@@ -22,7 +23,7 @@ pub(super) trait Check {
     /// Looks at one lock.
     fn look_at_lock(&mut self, _context: &LockContext<'_>, _found: &mut Vec<Suspicion>) {}
 
-    /// Looks at all locks together, after each was looked at alone.
+    /// Looks at all locks together, before each is looked at alone.
     fn look_at_all(&mut self, _context: &TableContext<'_>, _found: &mut Vec<Suspicion>) {}
 }
 
@@ -30,8 +31,10 @@ pub(super) trait Check {
 pub(super) struct TableContext<'a> {
     pub table_at: TableAt<'a>,
     pub thresholds: &'a Thresholds,
-    /// Who waits for whom, across locks.
-    pub waits: Waits,
+    /// Sessions that wait for each other, across locks.
+    pub cycles: Vec<Cycle>,
+    /// Sessions that wait for a lock that they hold themselves.
+    pub self_blocked: Vec<Wait>,
 }
 
 /// One lock at one moment.

@@ -3,36 +3,69 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::checks::Checks;
 use super::code::Explains;
-use super::suspicion::{StandingFindings, Suspicion, SuspicionHistory};
-use super::{Code, Finding, Severity, TableAt, Thresholds};
-use crate::queue::{LockId, LockTable};
+use super::suspicion::{StandingFinding, Suspicion, SuspicionHistory};
+use super::{Finding, Severity, TableAt, Thresholds};
+use crate::queue::{ClientIdentity, LockId, LockTable};
 use crate::znode::Timestamp;
 
 /// What one look changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FindingChanges {
     /// Findings that are new, or more severe than they were.
-    pub raised: Vec<Finding>,
+    pub raised: Vec<Arc<Finding>>,
     /// Findings that no longer stand.
-    pub cleared: Vec<Finding>,
+    pub cleared: Vec<Arc<Finding>>,
 }
 
 /// Why locks are stuck: the findings of this moment, and what must be remembered to be sure of them.
 ///
 /// What a sound hand-over also shows for a moment is a finding only when it lasts: see [`Thresholds`].
 #[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "StoredDiagnosis")]
 pub struct Diagnosis {
     thresholds: Thresholds,
     checks: Checks,
     ledger: SuspicionHistory,
+    /// The most severe first. Each is the same as in the ledger.
+    #[serde(skip_serializing)]
     findings: Vec<Arc<Finding>>,
-    by_lock: FxHashMap<LockId, Vec<Arc<Finding>>>,
+    /// Their places in `findings`, by lock.
+    #[serde(skip_serializing)]
+    by_lock: Vec<(LockId, u32)>,
+}
+
+/// What of a diagnosis is kept in a file: the rest follows from it.
+#[derive(Deserialize)]
+struct StoredDiagnosis {
+    thresholds: Thresholds,
+    checks: Checks,
+    ledger: SuspicionHistory,
+}
+
+impl From<StoredDiagnosis> for Diagnosis {
+    fn from(stored: StoredDiagnosis) -> Self {
+        let StoredDiagnosis { thresholds, checks, ledger } = stored;
+        let mut diagnosis = Self { thresholds, checks, ledger, findings: Vec::new(), by_lock: Vec::new() };
+        diagnosis.set_findings(diagnosis.ledger.shown().cloned().collect());
+        diagnosis
+    }
+}
+
+/// What one look shows so far.
+#[derive(Debug, Default)]
+struct Look {
+    standing: Vec<Arc<Finding>>,
+    raised: Vec<Arc<Finding>>,
+    /// What was shown before and is not shown any more though it stands.
+    hidden: Vec<Arc<Finding>>,
+    /// The clients of the findings, each once: few clients may have very many nodes.
+    clients: FxHashSet<Arc<ClientIdentity>>,
 }
 
 impl Diagnosis {
@@ -43,7 +76,7 @@ impl Diagnosis {
             checks: Checks::default(),
             ledger: SuspicionHistory::default(),
             findings: Vec::new(),
-            by_lock: FxHashMap::default(),
+            by_lock: Vec::new(),
         }
     }
 
@@ -53,29 +86,46 @@ impl Diagnosis {
     }
 
     /// Looks at the table and what its servers told. To be called about once a second and after each new view: one that comes
-    /// more often costs without telling more. Linear in the number of contenders.
+    /// more often costs without telling more. Nearly linear in the number of contenders.
     ///
     /// A table that is not live has no findings: all that stood are cleared.
     pub fn examine(&mut self, table: &LockTable, now: Timestamp) -> FindingChanges {
+        self.findings.clear();
         if !table.is_live() {
             self.checks = Checks::default();
-            self.ledger.forget_all();
-            return self.replace(StandingFindings::default());
+            let gone = self.ledger.forget_all();
+            return self.replace(Look::default(), gone);
         }
-        let table_at = TableAt::new(table, now);
-        let mut suspicions: Vec<Suspicion> = self.checks.look(table_at, &self.thresholds);
-        if !table_at.view().provenance().can_prove() {
-            suspicions = suspicions.into_iter().map(Suspicion::doubted).collect();
+        let look = self.look(TableAt::new(table, now));
+        let gone = self.ledger.end();
+        self.replace(look, gone)
+    }
+
+    /// Lets every check look, and shows what stands: one lock at a time, so that only what stands is kept.
+    fn look(&mut self, table_at: TableAt<'_>) -> Look {
+        let Self { thresholds, checks, ledger, .. } = self;
+        let mut look = Look::default();
+        let mut found = Vec::new();
+        ledger.begin();
+        checks.begin();
+        checks.look_at_all(table_at, thresholds, &mut found);
+        let across_locks = judge(&mut found, table_at, ledger);
+        let mut explained: FxHashSet<LockId> = locks_with_cause(&across_locks).collect();
+        for lock in table_at.table().locks() {
+            checks.look_at_lock(table_at, thresholds, lock, &mut found);
+            if !found.is_empty() {
+                let of_lock = judge(&mut found, table_at, ledger);
+                explained.extend(locks_with_cause(&of_lock));
+                look.show(of_lock, &explained, ledger);
+            }
         }
-        let standing_now = self.ledger.judge(suspicions, now);
-        self.replace(explained(standing_now))
+        look.show(across_locks, &explained, ledger);
+        look
     }
 
     /// Forgets every finding and every suspicion: nobody knows how long something has been wrong that was not looked at.
     pub fn start_over(&mut self) {
-        self.checks = Checks::default();
-        self.ledger.forget_all();
-        self.replace(StandingFindings::default());
+        *self = Self::new(self.thresholds);
     }
 
     /// All findings, the most severe first.
@@ -85,7 +135,9 @@ impl Diagnosis {
 
     /// The findings of a lock, the most severe first.
     pub fn of(&self, lock: LockId) -> impl ExactSizeIterator<Item = &Finding> {
-        self.by_lock.get(&lock).map_or(&[][..], Vec::as_slice).iter().map(|finding| &**finding)
+        let first = self.by_lock.partition_point(|(other, _)| *other < lock);
+        let count = self.by_lock[first..].partition_point(|(other, _)| *other == lock);
+        self.by_lock[first..first + count].iter().map(|(_, at)| &*self.findings[*at as usize])
     }
 
     /// The most severe finding of a lock.
@@ -93,40 +145,63 @@ impl Diagnosis {
         self.of(lock).next()
     }
 
-    fn replace(&mut self, standing_now: StandingFindings) -> FindingChanges {
-        let StandingFindings { mut standing, raised } = standing_now;
-        standing.sort_by(|a, b| order(a).cmp(&order(b)));
-        let stands: FxHashSet<Identity> = standing.iter().map(|finding| identity(finding)).collect();
-        let before = std::mem::take(&mut self.findings);
-        let gone = before.iter().filter(|finding| !stands.contains(&identity(finding)));
-        let cleared = gone.map(|finding| Finding::clone(finding)).collect();
-        self.by_lock.clear();
-        for finding in &standing {
-            self.by_lock.entry(finding.lock.id).or_default().push(Arc::clone(finding));
-        }
-        self.findings = standing;
-        FindingChanges { raised, cleared }
+    /// Takes what a look shows in place of what was shown before; `gone` of that is what was not seen any more.
+    fn replace(&mut self, look: Look, mut gone: Vec<Arc<Finding>>) -> FindingChanges {
+        let Look { standing, raised, hidden, .. } = look;
+        self.set_findings(standing);
+        gone.extend(hidden);
+        // What stands in another state is the same to whoever reads it.
+        gone.retain(|gone| {
+            !self.of(gone.lock.id).any(|finding| (finding.code, &finding.node) == (gone.code, &gone.node))
+        });
+        gone.sort_by(|a, b| order(a).cmp(&order(b)));
+        FindingChanges { raised, cleared: gone }
+    }
+
+    fn set_findings(&mut self, mut findings: Vec<Arc<Finding>>) {
+        findings.sort_by(|a, b| order(a).cmp(&order(b)));
+        self.by_lock = (0..).zip(&findings).map(|(at, finding)| (finding.lock.id, at)).collect();
+        self.by_lock.sort();
+        self.findings = findings;
     }
 }
 
-/// Leaves out that a lock is stuck where it is known why.
-fn explained(mut standing_now: StandingFindings) -> StandingFindings {
-    let is = |finding: &Finding, explains| finding.code.traits().explains == explains;
-    let causes = standing_now
-        .standing
-        .iter()
-        .filter(|finding| finding.severity > Severity::Info && is(finding, Explains::Cause));
-    let known: FxHashSet<LockId> = causes.map(|finding| finding.lock.id).collect();
-    let is_new = |finding: &Finding| !is(finding, Explains::Symptom) || !known.contains(&finding.lock.id);
-    standing_now.standing.retain(|finding| is_new(finding));
-    standing_now.raised.retain(is_new);
-    standing_now
+impl Look {
+    /// Shows what stands, but for that a lock is stuck where it is known why.
+    fn show(&mut self, standing: Vec<StandingFinding>, explained: &FxHashSet<LockId>, ledger: &mut SuspicionHistory) {
+        for mut standing in standing {
+            let finding = &mut standing.finding;
+            if finding.code.traits().explains == Explains::Symptom && explained.contains(&finding.lock.id) {
+                self.hidden.extend(ledger.hide(&standing));
+                continue;
+            }
+            if let Some(client) = &mut finding.client {
+                match self.clients.get(client) {
+                    Some(known) => *client = Arc::clone(known),
+                    None => _ = self.clients.insert(Arc::clone(client)),
+                }
+            }
+            let is_raised = standing.is_raised;
+            let finding = ledger.show(standing);
+            self.raised.extend(is_raised.then(|| Arc::clone(&finding)));
+            self.standing.push(finding);
+        }
+    }
 }
 
-type Identity = (LockId, Code, Option<Arc<str>>);
+/// What stands of what was found.
+fn judge(found: &mut Vec<Suspicion>, table_at: TableAt<'_>, ledger: &mut SuspicionHistory) -> Vec<StandingFinding> {
+    let can_prove = table_at.view().provenance().can_prove();
+    let suspicions = found.drain(..).map(|suspicion| if can_prove { suspicion } else { suspicion.doubted() });
+    suspicions.filter_map(|suspicion| ledger.judge(suspicion, table_at.now())).collect()
+}
 
-fn identity(finding: &Finding) -> Identity {
-    (finding.lock.id, finding.code, finding.node.clone())
+/// The locks of which these findings say why nobody gets them.
+fn locks_with_cause(standing: &[StandingFinding]) -> impl Iterator<Item = LockId> {
+    let findings = standing.iter().map(|standing| &standing.finding);
+    let causes = findings
+        .filter(|finding| finding.severity > Severity::Info && finding.code.traits().explains == Explains::Cause);
+    causes.map(|finding| finding.lock.id)
 }
 
 fn order(finding: &Finding) -> impl Ord + '_ {
@@ -136,6 +211,7 @@ fn order(finding: &Finding) -> impl Ord + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnose::Code;
     use crate::diagnose::testing::{DiagnosisFixture, curator};
     use crate::queue::{Change, ConnectionState};
     use crate::server_view::Provenance;

@@ -1,5 +1,6 @@
 //! A finding: what is wrong with a lock, how bad it is, and what may be done.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -49,11 +50,11 @@ pub struct Finding {
     /// With which of its nodes, where it is about one.
     pub node: Option<Arc<str>>,
     /// Who made that node, as far as that was known at the last look; of a `deadlock`, who holds it.
-    pub client: Option<ClientIdentity>,
+    pub client: Option<Arc<ClientIdentity>>,
     /// The evidence in one sentence. Names that come from the tree are escaped in it ([`escaped`](crate::znode::escaped)).
     pub summary: String,
     /// What is safe to do, in one sentence.
-    pub remedy: String,
+    pub remedy: Cow<'static, str>,
 }
 
 #[cfg(test)]

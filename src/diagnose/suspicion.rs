@@ -1,5 +1,6 @@
 //! What a check sees at one moment, and the memory that makes a finding of what lasts.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -66,84 +67,124 @@ impl Suspicion {
     }
 
     fn key(&self) -> SuspicionKey {
-        (self.finding.lock.id, self.finding.code, self.finding.node.clone(), self.state)
+        key(&self.finding, self.state)
     }
 }
 
+/// What tells a suspicion from all others: the lock, the code, the node, and the [state](Suspicion::state).
 type SuspicionKey = (LockId, Code, Option<Arc<str>>, i64);
+
+fn key(finding: &Finding, state: i64) -> SuspicionKey {
+    (finding.lock.id, finding.code, finding.node.clone(), state)
+}
 
 /// How a finding about a lock is begun.
 pub(super) fn finding(code: Code, severity: Severity, lock: &LockQueue, node: Option<&Arc<str>>) -> Finding {
-    let (summary, remedy) = (String::new(), String::new());
+    let (summary, remedy) = (String::new(), Cow::Borrowed(""));
     Finding { code, severity, lock: lock.lock_name(), node: node.cloned(), client: None, summary, remedy }
 }
 
 impl Finding {
-    pub(super) fn because(self, summary: String, remedy: impl Into<String>) -> Self {
+    pub(super) fn because(self, summary: String, remedy: impl Into<Cow<'static, str>>) -> Self {
         Self { summary, remedy: remedy.into(), ..self }
     }
 
     /// It is about a node of this client.
     pub(super) fn of_client(self, client: ClientIdentity) -> Self {
-        Self { client: Some(client), ..self }
+        Self { client: Some(Arc::new(client)), ..self }
     }
 }
 
+/// Since when something is suspected, and what is shown of it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct SuspicionAge {
     first: Timestamp,
     last: Timestamp,
-    round: u64,
+    round: u32,
     raised: Option<Severity>,
+    /// As it was last shown; `None` when it does not stand, or stands and is not shown.
+    shown: Option<Arc<Finding>>,
 }
 
 /// What is under suspicion, since when.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct SuspicionHistory {
     seen: FxHashMap<SuspicionKey, SuspicionAge>,
-    round: u64,
+    round: u32,
 }
 
-/// What came of one look.
-#[derive(Clone, Debug, Default)]
-pub(super) struct StandingFindings {
-    /// All that stands now.
-    pub standing: Vec<Arc<Finding>>,
-    /// What of it is new, or worse than before.
-    pub raised: Vec<Finding>,
+/// What came of a suspicion that stands.
+#[derive(Clone, Debug)]
+pub(super) struct StandingFinding {
+    pub finding: Finding,
+    /// Whether it is new, or worse than before.
+    pub is_raised: bool,
+    state: i64,
 }
 
 impl SuspicionHistory {
-    /// Takes all that is seen at this moment. What is not among it is forgotten.
+    /// A look begins.
+    pub fn begin(&mut self) {
+        self.round = self.round.wrapping_add(1);
+    }
+
+    /// Takes what is seen at this moment; gives the finding that it is, when it stands. That is to be [shown](Self::show) or
+    /// [hidden](Self::hide).
     ///
     /// Servers are asked one after the other, and a view may be put together from answers of which some are older than others:
     /// what was gathered counts as a second view only when all of it is newer than the first look.
-    pub fn judge(&mut self, suspicions: Vec<Suspicion>, now: Timestamp) -> StandingFindings {
-        self.round += 1;
+    pub fn judge(&mut self, suspicion: Suspicion, now: Timestamp) -> Option<StandingFinding> {
         let round = self.round;
-        let mut verdicts = StandingFindings::default();
-        for suspicion in suspicions {
-            let fresh = SuspicionAge { first: now, last: suspicion.gathered, round, raised: None };
-            let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
-            seen.round = round;
-            seen.last = seen.last.max(suspicion.gathered);
-            let awake = suspicion.heard.is_none_or(|heard| heard > seen.first);
-            let lasted = seen.last > seen.first && seen.last.since(seen.first) >= suspicion.lasts && awake;
-            if seen.raised.is_none() && !lasted && !suspicion.proved {
-                continue;
-            }
-            let severity = suspicion.finding.severity;
-            if seen.raised.is_none_or(|before| severity > before) {
-                verdicts.raised.push(suspicion.finding.clone());
-            }
-            seen.raised = Some(severity);
-            verdicts.standing.push(Arc::new(suspicion.finding));
+        let fresh = SuspicionAge { first: now, last: suspicion.gathered, round, raised: None, shown: None };
+        let seen = self.seen.entry(suspicion.key()).or_insert(fresh);
+        seen.round = round;
+        seen.last = seen.last.max(suspicion.gathered);
+        let awake = suspicion.heard.is_none_or(|heard| heard > seen.first);
+        let lasted = seen.last > seen.first && seen.last.since(seen.first) >= suspicion.lasts && awake;
+        if seen.raised.is_none() && !lasted && !suspicion.proved {
+            return None;
         }
-        self.seen.retain(|_, seen| seen.round == round);
-        verdicts
+        let severity = suspicion.finding.severity;
+        let is_raised = seen.raised.is_none_or(|before| severity > before);
+        seen.raised = Some(severity);
+        Some(StandingFinding { finding: suspicion.finding, is_raised, state: suspicion.state })
     }
 
-    pub fn forget_all(&mut self) {
-        self.seen.clear();
+    /// Shows what stands in place of how it was shown before, which is dropped: with very many findings it matters that they are not
+    /// there twice.
+    pub fn show(&mut self, standing: StandingFinding) -> Arc<Finding> {
+        let key = key(&standing.finding, standing.state);
+        let finding = Arc::new(standing.finding);
+        if let Some(seen) = self.seen.get_mut(&key) {
+            seen.shown = Some(Arc::clone(&finding));
+        }
+        finding
+    }
+
+    /// Does not show what stands. Gives what was shown of it before.
+    pub fn hide(&mut self, standing: &StandingFinding) -> Option<Arc<Finding>> {
+        self.seen.get_mut(&key(&standing.finding, standing.state))?.shown.take()
+    }
+
+    /// All that is shown, in any order.
+    pub fn shown(&self) -> impl Iterator<Item = &Arc<Finding>> {
+        self.seen.values().filter_map(|seen| seen.shown.as_ref())
+    }
+
+    /// A look ends: what was not seen is forgotten. Gives what was shown of that, in any order.
+    pub fn end(&mut self) -> Vec<Arc<Finding>> {
+        let round = self.round;
+        let mut gone = Vec::new();
+        self.seen.retain(|_, seen| {
+            let is_seen = seen.round == round;
+            gone.extend(seen.shown.take_if(|_| !is_seen));
+            is_seen
+        });
+        gone
+    }
+
+    /// Forgets everything. Gives what was shown, in any order.
+    pub fn forget_all(&mut self) -> Vec<Arc<Finding>> {
+        std::mem::take(&mut self.seen).into_values().filter_map(|seen| seen.shown).collect()
     }
 }

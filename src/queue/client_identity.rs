@@ -22,7 +22,7 @@ const SHORT_SESSION: usize = 9;
 const GAP: &str = "  ";
 
 /// Who a contender is, as far as its node and the servers tell: the most telling first.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ClientIdentity {
     /// What it wrote into its node, where that names somebody.
     pub name: Option<Arc<str>>,

@@ -11,7 +11,7 @@ impl LockTable {
     pub fn is_consistent(&self) -> bool {
         let locks = self.locks.iter().all(|(id, lock)| lock.id() == *id && lock.is_consistent() && id.0 < self.next_id);
         let names = self.names.iter().all(|(name, id)| self.lock(*id).is_some_and(|lock| lock.key_in_table() == *name));
-        let nodes = self.parents.values().flat_map(|parent| parent.nodes.values());
+        let nodes = self.parents.values().flat_map(|parent| parent.nodes.iter());
         let contenders = self.locks.values().map(|lock| lock.contenders.len()).sum::<usize>();
         locks
             && names
@@ -19,7 +19,7 @@ impl LockTable {
             && self.contenders <= contenders
             && nodes
                 .into_iter()
-                .all(|(id, slot)| self.lock(*id).is_some_and(|lock| lock.contenders.contains(*slot as usize)))
+                .all(|(_, (id, slot))| self.lock(id).is_some_and(|lock| lock.contenders.contains(slot as usize)))
     }
 }
 
@@ -34,8 +34,8 @@ impl LockQueue {
         hidden
             && found
             && all_in(&self.order)
-            && all_in(&self.readers)
-            && self.readers.len() <= self.order.len()
+            && all_in(self.readers())
+            && self.readers().len() <= self.order.len()
             && self.leases <= self.order.len()
             && self.holding <= self.order.len()
             && self.returned <= self.contenders.len()

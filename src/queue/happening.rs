@@ -54,6 +54,11 @@ impl Happening {
         }
     }
 
+    /// A lock was there already when everything was first read.
+    pub(crate) fn lock_found(lock: &LockQueue, now: Timestamp) -> Self {
+        Self::new(LockEvent::LockFound, lock, None, now)
+    }
+
     /// What happened to the connection, and so to no lock: that it was cut, is there again, or that everything was read again.
     pub(crate) fn of_connection(event: LockEvent, now: Timestamp) -> Self {
         Self {

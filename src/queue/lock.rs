@@ -16,6 +16,9 @@ use super::{ClientIdentity, Contender, ContenderState, HeldSince, LockId, LockNa
 use crate::recipe::{LockKind, Recipe, RequestMode, Role};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
+/// The requests for reading of a lock that has none.
+static NO_KEYS: RankedKeys = RankedKeys::Few(Vec::new());
+
 /// One contender, with what its place in the queue says.
 #[derive(Clone, Copy, Debug)]
 pub struct ContenderRow<'a> {
@@ -47,7 +50,7 @@ pub struct LockQueue {
     pub(super) order: RankedKeys,
     /// The requests for reading among `order`. Everything about writers follows from it, and the many locks without
     /// readers pay nothing.
-    pub(super) readers: RankedKeys,
+    readers: Option<Box<RankedKeys>>,
     pub(super) leases: usize,
     pub(super) returned: usize,
     /// The hand-over of a semaphore, while a contender is between the queue and a lease.
@@ -55,7 +58,8 @@ pub struct LockQueue {
     pub(super) holding: usize,
     pub(super) next_sequence: Option<i64>,
     pub(super) maximum: Option<u32>,
-    pub(super) activity: Activity,
+    /// In a box: most locks of many are idle.
+    activity: Option<Box<Activity>>,
     pub(super) session_expired: Option<Box<SessionExpired>>,
     /// Where several may hold at once: else the holder itself tells.
     pub(super) last_handover: Option<Box<LastHandover>>,
@@ -85,14 +89,14 @@ impl LockQueue {
             free_listed: false,
             contenders: Slab::new(),
             order: RankedKeys::default(),
-            readers: RankedKeys::default(),
+            readers: None,
             leases: 0,
             returned: 0,
             handover: None,
             holding: 0,
             next_sequence: None,
             maximum: None,
-            activity: Activity::default(),
+            activity: None,
             session_expired: None,
             last_handover: None,
         }
@@ -144,7 +148,7 @@ impl LockQueue {
     pub fn recipe(&self) -> Recipe {
         // kazoo's Lock and WriteLock give one name; only a reader beside them shows which it is.
         match self.family {
-            Recipe::KazooLock if self.readers.len() > 0 => Recipe::KazooReadWrite,
+            Recipe::KazooLock if self.readers().len() > 0 => Recipe::KazooReadWrite,
             family => family,
         }
     }
@@ -284,7 +288,7 @@ impl LockQueue {
 
     /// What it does per second.
     pub fn rates(&self, now: Timestamp) -> Rates {
-        self.activity.rates(now)
+        self.activity.as_deref().copied().unwrap_or_default().rates(now)
     }
 
     /// The position of a contender; `None` for one that is hidden.
@@ -311,7 +315,27 @@ impl LockQueue {
     }
 
     pub(super) fn readers(&self) -> &RankedKeys {
-        &self.readers
+        self.readers.as_deref().unwrap_or(&NO_KEYS)
+    }
+
+    pub(super) fn readers_mut(&mut self) -> Option<&mut RankedKeys> {
+        self.readers.as_deref_mut()
+    }
+
+    pub(super) fn reader_came(&mut self, key: OrderKey) {
+        self.readers.get_or_insert_default().insert(key);
+    }
+
+    /// A change cost these watch events.
+    pub(super) fn cost(&mut self, events: WatchEvents, now: Timestamp) {
+        if events != WatchEvents::default() {
+            self.activity.get_or_insert_default().cost(events, now);
+        }
+    }
+
+    /// Somebody acquired it.
+    pub(super) fn acquired(&mut self, now: Timestamp) {
+        self.activity.get_or_insert_default().acquired(now);
     }
 
     pub(super) fn leases(&self) -> usize {

@@ -10,6 +10,7 @@ mod apply;
 mod bounds;
 mod chain;
 mod change;
+mod child_index;
 mod client_identity;
 mod clock;
 mod connection;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::handover::Gone;
 use super::lock::SessionExpired;
-use super::table::SyncPhase;
+use super::table::{Parent, SyncPhase};
 use super::{Contender, Happening, LockEvent, LockId, LockQueue, LockTable, WatchEvents};
 use crate::recipe::{Classification, LockKind, Role};
 use crate::znode::{Node, Sequence, Timestamp, ZnodePath};
@@ -71,7 +71,7 @@ impl LockTable {
         out: &mut Vec<Happening>,
     ) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
-        lock.activity.cost(cost, now);
+        lock.cost(cost, now);
         self.totals.cost(cost, now);
         let at = out.len();
         self.settle(id, Some(slot), now, out);
@@ -92,8 +92,14 @@ impl LockTable {
         self.contenders += 1;
         self.touched.insert(id);
         let epoch = self.epoch;
-        let parent = path.parent().unwrap_or_else(ZnodePath::root);
-        let parent = self.parents.entry(parent).or_default();
+        let known = path.parent_str().is_some_and(|parent| self.parents.contains_key(parent));
+        if !known {
+            // Each path is kept once.
+            let of_lock = Some(lock.path()).filter(|lock| path.parent_str() == Some(lock.as_str())).cloned();
+            let parent = of_lock.or_else(|| path.parent()).unwrap_or_else(ZnodePath::root);
+            self.parents.insert(parent, Parent::default());
+        }
+        let Some(parent) = self.parents.get_mut(path.parent_str().unwrap_or("/")) else { return slot };
         parent.epoch = epoch;
         parent.nodes.insert(name, (id, u32::try_from(slot).unwrap_or(u32::MAX)));
         parent.next_sequence = parent.next_sequence.max(sequence.map(|Sequence(number)| i64::from(number) + 1));
@@ -125,7 +131,7 @@ impl LockTable {
         self.contenders -= 1;
         self.sessions.went(&contender);
         self.touched.insert(id);
-        lock.activity.cost(cost, now);
+        lock.cost(cost, now);
         self.totals.cost(cost, now);
         let held = contender.holds || contender.held_before_return.is_some();
         if live && held {
@@ -160,7 +166,7 @@ impl LockTable {
                 // It had been taken for that of another, who has shown its own now.
                 out.push(Happening::new(LockEvent::Enqueued, lock, Some(&contender), now));
             }
-            lock.activity.acquired(now);
+            lock.acquired(now);
             self.totals.acquired(now);
             lock.handed_over(now);
             let since = contender.contends_since(ahead_ms);

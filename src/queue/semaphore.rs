@@ -251,7 +251,7 @@ impl LockTable {
         lease.came_from(queued);
         lease.acquired_at = Some(now);
         let since = lease.contends_since(ahead_ms);
-        lock.activity.acquired(now);
+        lock.acquired(now);
         self.totals.acquired(now);
         out.push(Happening::new(LockEvent::Acquired, lock, Some(&lease), now).after_waiting(since));
         out.push(Happening::new(LockEvent::Released, lock, Some(&lease), now).costing(owner.cost));

@@ -67,10 +67,10 @@ impl LockTable {
         let epoch = self.epoch;
         let (mut gone, mut quiet) = (Vec::new(), Vec::new());
         for (path, parent) in &self.parents {
-            for (name, (id, slot)) in &parent.nodes {
-                let seen = self.locks.get(id).and_then(|lock| lock.contender(*slot as usize)).map(|found| found.epoch);
+            for (name, (id, slot)) in parent.nodes.iter() {
+                let seen = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize)).map(|found| found.epoch);
                 if seen != Some(epoch) {
-                    gone.push((path.child(name), *id, *slot));
+                    gone.push((path.child(name), id, slot));
                 }
             }
         }
@@ -110,7 +110,10 @@ impl LockTable {
         }
         let id = LockId(self.next_id);
         self.next_id += 1;
-        let mut lock = LockQueue::new(id, place.lock.clone(), key.2.clone(), place.family());
+        // Each path is kept once: the parent's.
+        let path = self.parents.get_key_value(&place.lock).map_or(&place.lock, |(path, _)| path).clone();
+        let key = (path.clone(), key.1, key.2);
+        let mut lock = LockQueue::new(id, path, key.2.clone(), place.family());
         lock.maximum = self.parents.get(&place.lock).and_then(|parent| parent.maximum);
         lock.handover = self.announced.remove(&key);
         if self.is_reporting() {
@@ -147,7 +150,7 @@ impl LockTable {
     pub(super) fn regroup(&mut self, hint: &ZnodePath, now: Timestamp, out: &mut Vec<Happening>) {
         for parent in Classifier::regrouped_by(hint) {
             let Some(known) = self.parents.get(&parent) else { continue };
-            let nodes: BTreeMap<_, _> = known.nodes.iter().map(|(name, at)| (Arc::clone(name), *at)).collect();
+            let nodes: BTreeMap<_, _> = known.nodes.iter().map(|(name, at)| (Arc::clone(name), at)).collect();
             let mut left = Vec::new();
             for (name, (id, slot)) in nodes {
                 self.move_contender(&parent.child(&name), id, slot, now, out);

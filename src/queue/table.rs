@@ -5,9 +5,9 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-
 use serde::{Deserialize, Serialize};
 
+use super::child_index::ChildIndex;
 use super::clock::Clock;
 use super::deleted::DeletedNodes;
 use super::handover::Handover;
@@ -62,7 +62,7 @@ pub struct LockTable {
 /// A node that has contenders among its children, or had, or may have.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Parent {
-    pub nodes: FxHashMap<Arc<str>, (LockId, u32)>,
+    pub nodes: ChildIndex,
     pub next_sequence: Option<i64>,
     /// What kazoo's semaphore keeps in its data: the most leases.
     pub maximum: Option<u32>,
@@ -235,7 +235,7 @@ impl LockTable {
     }
 
     pub(super) fn node(&self, path: &ZnodePath) -> Option<(LockId, u32)> {
-        self.parents.get(path.parent_str()?)?.nodes.get(path.name()).copied()
+        self.parents.get(path.parent_str()?)?.nodes.get(path.name())
     }
 
     pub(super) fn locks_at(&self, path: &ZnodePath) -> impl Iterator<Item = &LockQueue> {

@@ -3,7 +3,7 @@
 use slab::Slab;
 
 use super::contender::HeldBeforeReturn;
-use super::order::OrderKey;
+use super::order::{OrderKey, RankedKeys};
 use super::{Contender, LockQueue};
 use crate::recipe::{LockKind, RequestMode, Role};
 
@@ -37,7 +37,7 @@ impl LockQueue {
         let key = self.key(slot);
         self.order.insert(key);
         if mode == RequestMode::Read {
-            self.readers.insert(key);
+            self.reader_came(key);
         }
         self.leases += usize::from(role == Role::Lease);
         self.returned += usize::from(returned);
@@ -50,12 +50,14 @@ impl LockQueue {
         let before = self.key(slot);
         change(&mut self.contenders[slot]);
         let after = self.key(slot);
-        for keys in [&mut self.order, &mut self.readers] {
+        let replace = |keys: &mut RankedKeys| {
             if keys.get(keys.rank(before)) == Some(before) {
                 keys.remove(before);
                 keys.insert(after);
             }
-        }
+        };
+        replace(&mut self.order);
+        self.readers_mut().map(replace);
     }
 
     /// Takes a contender out.
@@ -66,7 +68,9 @@ impl LockQueue {
         self.order_changes();
         let key = self.key(slot);
         self.order.remove(key);
-        self.readers.remove(key);
+        if let Some(readers) = self.readers_mut() {
+            readers.remove(key);
+        }
         let contender = self.contenders.remove(slot);
         self.leases -= usize::from(contender.role == Role::Lease);
         self.returned -= usize::from(contender.returned);
@@ -86,7 +90,9 @@ impl LockQueue {
             self.contenders.shrink_to_fit();
         }
         self.order.release_spare_memory();
-        self.readers.release_spare_memory();
+        if let Some(readers) = self.readers_mut() {
+            readers.release_spare_memory();
+        }
     }
 
     /// Finds out who holds after one contender came (to the slot `came`) or went; calls `acquired` with each that

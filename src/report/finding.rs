@@ -34,7 +34,7 @@ impl<'a> FindingFacts<'a> {
             severity: finding.severity,
             node: finding.node.as_deref(),
             session: finding.client.as_ref().and_then(|client| Some(client.session?.to_string())),
-            client: finding.client.as_ref().map(ClientFacts::from).unwrap_or_default(),
+            client: finding.client.as_deref().map(ClientFacts::from).unwrap_or_default(),
             summary: &finding.summary,
             remedy: &finding.remedy,
         }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::contender::millis;
 use super::lines;
 use super::{HappeningLine, rfc3339};
-use crate::queue::{ContenderRow, ContenderState, Happening, HoldBounds, LockEvent, LockTable, WatchEvents};
+use crate::queue::{ContenderRow, ContenderState, Happening, HoldBounds, LockEvent, LockQueue, LockTable, WatchEvents};
 use crate::text::human::duration;
 use crate::znode::Timestamp;
 
@@ -31,11 +31,11 @@ pub struct InitialLine<'a> {
 }
 
 impl Initial {
-    /// A lock, from what was reported when it was found, and each of its contenders in queue order: who holds has `acquired` it, and
-    /// the others have `enqueued`. Work follows the length of the queue.
-    pub fn of_lock(found: Happening, table: &LockTable) -> Vec<Self> {
-        let lock = found.lock.as_ref().and_then(|name| table.lock(name.id));
-        let rows = lock.into_iter().flat_map(|lock| lock.rows(0..lock.len()));
+    /// A lock that was found at that time, and each of its contenders in queue order: who holds has `acquired` it, and the others have
+    /// `enqueued`. Work follows the length of the queue.
+    pub fn of_lock(lock: &LockQueue, at: Timestamp, table: &LockTable) -> Vec<Self> {
+        let found = Happening::lock_found(lock, at);
+        let rows = lock.rows(0..lock.len());
         let contenders: Vec<Self> = rows.map(|row| Self::of_contender(&found, row, table)).collect();
         [Self { happening: found, created_at: None, held: None }].into_iter().chain(contenders).collect()
     }
@@ -96,9 +96,10 @@ mod tests {
             let path = ZnodePath::new(&format!("/a/{number:032x}__lock__000000000{number}")).unwrap();
             table.apply(Change::Seen { path, node: Node { stat, data: NodeData::keep(name.as_bytes()) } }, at);
         }
-        let found = table.apply(Change::Synced, at).remove(0);
+        table.apply(Change::Synced, at);
+        let lock = table.locks().next().unwrap();
         let lines: Vec<String> =
-            Initial::of_lock(found, &table).iter().map(|initial| initial.for_people(true)).collect();
+            Initial::of_lock(lock, at, &table).iter().map(|initial| initial.for_people(true)).collect();
         insta::assert_snapshot!(lines.concat(), @r"
         14:41:07.250 lock-found    /a  there at the start
         14:41:07.250 acquired      /a  00000000000000000000000000000003__lock__0000000003  worker-3 (session 0x3)  queue 2  there at the start, held for 0.0s to 1m00s

@@ -26,8 +26,8 @@ pub(super) struct Deadlock;
 
 impl Check for Deadlock {
     fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
-        let TableContext { table_at, thresholds, waits } = context;
-        for cycle in waits.cycles() {
+        let TableContext { table_at, thresholds, cycles, .. } = context;
+        for cycle in cycles {
             let locks: Vec<&LockQueue> = cycle.iter().filter_map(|wait| table_at.table().lock(wait.lock)).collect();
             // Who stands behind a node that the ensemble deleted waits for it in the eyes of one member only.
             if locks.len() != cycle.len() || locks.iter().any(|lock| lock.returned() > 0) {

@@ -24,7 +24,8 @@ use serde::{Deserialize, Serialize};
 use super::context::{Check, LockContext, TableContext};
 use super::suspicion::Suspicion;
 use super::unwatched::{self, UnwatchedMemory};
-use super::{TableAt, Thresholds, Waits};
+use super::{TableAt, Thresholds, waits};
+use crate::queue::LockQueue;
 
 macro_rules! checks {
     ($($module:ident: $check:ident,)*) => {
@@ -71,25 +72,37 @@ checks! {
 }
 
 impl Checks {
-    /// Everything that all checks see.
-    pub fn look(&mut self, table_at: TableAt<'_>, thresholds: &Thresholds) -> Vec<Suspicion> {
-        let mut found = Vec::new();
+    /// A look begins: what the last one did not see is forgotten.
+    pub fn begin(&mut self) {
         self.unwatched_waiters.begin();
         for check in self.each() {
             check.begin();
         }
-        for lock in table_at.table().locks() {
-            let mut context = LockContext::new(table_at, thresholds, lock);
-            context.unwatched = unwatched::unwatched(&context, &mut self.unwatched_waiters);
-            for check in self.each() {
-                check.look_at_lock(&context, &mut found);
-            }
-        }
-        let context = TableContext { table_at, thresholds, waits: Waits::of(table_at.table()) };
+    }
+
+    /// What is seen of all locks together.
+    pub fn look_at_all(&mut self, table_at: TableAt<'_>, thresholds: &Thresholds, found: &mut Vec<Suspicion>) {
+        let (cycles, self_blocked) = waits::cycles(table_at.table());
+        let context = TableContext { table_at, thresholds, cycles, self_blocked };
         for check in self.each() {
-            check.look_at_all(&context, &mut found);
+            check.look_at_all(&context, found);
         }
         found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
-        found
+    }
+
+    /// What is seen of one lock.
+    pub fn look_at_lock(
+        &mut self,
+        table_at: TableAt<'_>,
+        thresholds: &Thresholds,
+        lock: &LockQueue,
+        found: &mut Vec<Suspicion>,
+    ) {
+        let mut context = LockContext::new(table_at, thresholds, lock);
+        context.unwatched = unwatched::unwatched(&context, &mut self.unwatched_waiters);
+        for check in self.each() {
+            check.look_at_lock(&context, found);
+        }
+        found.retain(|suspicion| disagrees::stands(table_at, &suspicion.finding));
     }
 }

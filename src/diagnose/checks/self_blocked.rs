@@ -19,8 +19,8 @@ pub(super) struct SelfBlocked;
 
 impl Check for SelfBlocked {
     fn look_at_all(&mut self, context: &TableContext<'_>, found: &mut Vec<Suspicion>) {
-        let TableContext { table_at, thresholds, waits } = context;
-        for wait in waits.self_blocked() {
+        let TableContext { table_at, thresholds, self_blocked, .. } = context;
+        for wait in self_blocked {
             let Some(lock) = table_at.table().lock(wait.lock) else { continue };
             let Some((_, position)) = table_at.table().position(&lock.queue_path().child(&wait.node)) else { continue };
             let Some(waiter) = lock.row(position).map(|row| row.contender) else { continue };

@@ -13,19 +13,18 @@ const MOST_LOOKED_AT: usize = 2_000_000;
 
 /// Everybody who holds others up, and is held up by nobody, or in a cycle. Where some hold each other up without a proven
 /// cycle, the first of them by session stands for them, so that nobody who waits is left out.
-pub(super) fn count(graph: &Graph, cycles: &[Cycle], own: &[Wait]) -> Vec<Blocker> {
+pub(super) fn count(graph: &Graph<'_>, cycles: &[Cycle], own: &[Wait]) -> Vec<Blocker> {
     let mut circling: FxHashSet<SessionId> = cycles.iter().flatten().map(|wait| wait.waiter).collect();
     circling.extend(own.iter().map(|wait| wait.waiter));
     let mut left = MOST_LOOKED_AT;
-    let roots = graph.holds.keys().filter(|session| circling.contains(session) || !graph.awaits.contains_key(session));
-    let mut roots: Vec<SessionId> = roots.copied().collect();
-    // So that the same table gives the same counts where they end early.
-    roots.sort_unstable();
+    // By session, so that the same table gives the same counts where they end early.
+    let holders: Vec<SessionId> = graph.holders().filter_map(|held| Some(held.first()?.session)).collect();
+    let is_root = |session: &SessionId| circling.contains(session) || graph.awaited_by(*session).is_empty();
+    let roots: Vec<SessionId> = holders.iter().copied().filter(is_root).collect();
     let mut reached: FxHashSet<SessionId> = roots.iter().copied().collect();
     let mut blockers: Vec<Blocker> =
         roots.into_iter().map(|session| blocker(graph, session, &mut reached, &mut left)).collect();
-    let mut others: Vec<SessionId> = graph.holds.keys().filter(|session| !reached.contains(session)).copied().collect();
-    others.sort_unstable();
+    let others: Vec<SessionId> = holders.into_iter().filter(|session| !reached.contains(session)).collect();
     for session in others {
         if left > 0 && !reached.contains(&session) {
             let blocker = blocker(graph, session, &mut reached, &mut left);
@@ -37,16 +36,16 @@ pub(super) fn count(graph: &Graph, cycles: &[Cycle], own: &[Wait]) -> Vec<Blocke
 }
 
 /// Adds those whom it holds up to the reached.
-fn blocker(graph: &Graph, session: SessionId, reached: &mut FxHashSet<SessionId>, left: &mut usize) -> Blocker {
-    let held = |session| graph.holds.get(&session).into_iter().flatten().map(|(lock, _)| *lock);
-    let mut open: Vec<usize> = held(session).collect();
-    let mut locks: Vec<_> = open.clone();
+fn blocker(graph: &Graph<'_>, session: SessionId, reached: &mut FxHashSet<SessionId>, left: &mut usize) -> Blocker {
+    let held = |session| graph.held_by(session).iter().map(|claim| claim.lock);
+    let mut open: Vec<u32> = held(session).collect();
+    let mut locks: Vec<u32> = open.clone();
     locks.dedup();
-    let mut seen: FxHashSet<usize> = open.iter().copied().collect();
+    let mut seen: FxHashSet<u32> = open.iter().copied().collect();
     let mut held_up = FxHashSet::default();
     let mut at_least = false;
     while let Some(at) = open.pop() {
-        for waiter in &graph.locks[at].waiters {
+        for waiter in graph.waiters_of(at) {
             if *left == 0 {
                 at_least = true;
                 break;
@@ -58,6 +57,6 @@ fn blocker(graph: &Graph, session: SessionId, reached: &mut FxHashSet<SessionId>
         }
     }
     reached.extend(held_up.iter().copied());
-    let locks = locks.into_iter().map(|lock| graph.locks[lock].id).collect();
+    let locks = locks.into_iter().map(|lock| graph.id(lock)).collect();
     Blocker { session, holds_up: held_up.len(), at_least, locks }
 }

@@ -1,8 +1,12 @@
 //! Cycles in the graph of waits.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
+use std::ops::Range;
 
-use super::graph::Graph;
+use rustc_hash::FxHashMap;
+
+use super::graph::{Claim, Graph};
 use super::{Cycle, Wait};
 
 /// Circles told at most: the first in the order of their locks' paths.
@@ -15,95 +19,149 @@ const MOST_STEPS: usize = 1_000_000;
 /// Who holds one lock waits for another.
 #[derive(Clone, Copy, Debug)]
 struct Step {
-    to: usize,
-    /// The holder's place in the lock that it holds.
-    holder: usize,
-    /// Its place among the waiters of the other.
-    waiter: usize,
+    held: Claim,
+    awaited: Claim,
+}
+
+/// A holder of a lock that waits, too.
+#[derive(Clone, Debug)]
+struct WaitingHolder<'g> {
+    held: Claim,
+    /// Where it waits, as far as that is looked at.
+    awaits: &'g [Claim],
+}
+
+/// All ways from lock to lock. They are made when they are needed: there may be many times as many as contenders.
+#[derive(Debug)]
+struct Steps<'g, 'a> {
+    graph: &'g Graph<'a>,
+    /// In the order of the locks, then of their queues.
+    holders: Vec<WaitingHolder<'g>>,
 }
 
 /// One cycle for each group of locks whose holders wait for each other, and the sessions that wait for themselves.
-pub(super) fn find(graph: &Graph) -> (Vec<Cycle>, Vec<Wait>) {
-    let steps = steps(graph);
-    let mut own = Vec::new();
-    for (at, ways) in steps.iter().enumerate() {
-        own.extend(ways.iter().find(|step| step.to == at).map(|step| wait(graph, *step, at, step.holder)));
-    }
-    let mut cycles = Vec::new();
-    for group in groups(&steps).into_iter().filter(|group| group.len() > 1).take(MOST_CYCLES) {
-        cycles.extend(shortest(graph, &steps, &group));
-    }
+pub(super) fn find(graph: &Graph<'_>) -> (Vec<Cycle>, Vec<Wait>) {
+    let steps = Steps::of(graph);
+    let own = steps.locks().filter_map(|lock| steps.to_itself(lock)).map(|step| wait(graph, step, step.held)).collect();
+    let groups = groups(&steps);
+    let cycles = groups.iter().take(MOST_CYCLES).filter_map(|group| shortest(&steps, group)).collect();
     (cycles, own)
 }
 
-fn steps(graph: &Graph) -> Vec<Vec<Step>> {
-    let mut left = MOST_STEPS;
-    let mut steps = vec![Vec::new(); graph.locks.len()];
-    for (at, lock) in graph.locks.iter().enumerate().filter(|(_, lock)| lock.binds) {
-        for (holder, held) in lock.holders.iter().enumerate() {
-            for (to, waiter) in graph.awaits.get(&held.session).into_iter().flatten().copied() {
-                if left == 0 {
-                    return steps;
-                }
-                left -= 1;
-                if graph.locks[to].binds && held.held_before(&graph.locks[to].waiters[waiter]) {
-                    steps[at].push(Step { to, holder, waiter });
-                }
+impl<'g, 'a> Steps<'g, 'a> {
+    fn of(graph: &'g Graph<'a>) -> Self {
+        let mut holders = Vec::new();
+        for held in graph.holders() {
+            let awaits = held.first().map_or(&[][..], |claim| graph.awaited_by(claim.session));
+            if !awaits.is_empty() {
+                let binding = held.iter().filter(|claim| graph.binds(claim.lock));
+                holders.extend(binding.map(|claim| WaitingHolder { held: *claim, awaits }));
             }
         }
+        holders.sort_unstable_by_key(|holder| (holder.held.lock, holder.held.position));
+        let mut left = MOST_STEPS;
+        for holder in &mut holders {
+            holder.awaits = &holder.awaits[..holder.awaits.len().min(left)];
+            left -= holder.awaits.len();
+        }
+        Self { graph, holders }
     }
-    steps
+
+    /// The locks of which a holder waits.
+    fn locks(&self) -> impl Iterator<Item = u32> {
+        self.holders.chunk_by(|a, b| a.held.lock == b.held.lock).map(|holders| holders[0].held.lock)
+    }
+
+    /// The holders of a lock that wait.
+    fn holders_of(&self, lock: u32) -> Range<usize> {
+        let first = self.holders.partition_point(|holder| holder.held.lock < lock);
+        first..first + self.holders[first..].partition_point(|holder| holder.held.lock == lock)
+    }
+
+    /// Ways that lead on from a lock, of which each [counts](Self::counts) or does not.
+    fn from(&self, lock: u32) -> impl Iterator<Item = Step> {
+        let holders = self.holders[self.holders_of(lock)].iter();
+        holders.flat_map(|holder| holder.awaits.iter().map(|awaited| Step { held: holder.held, awaited: *awaited }))
+    }
+
+    /// Whether who is waited for there cannot go on without it.
+    fn counts(&self, step: Step) -> bool {
+        self.graph.binds(step.awaited.lock) && self.graph.held_before(step.held, step.awaited)
+    }
+
+    /// The first way from a lock to itself.
+    fn to_itself(&self, lock: u32) -> Option<Step> {
+        let holders = self.holders[self.holders_of(lock)].iter();
+        let mut own = holders.flat_map(|holder| {
+            let first = holder.awaits.partition_point(|awaited| awaited.lock < lock);
+            let own = holder.awaits[first..].iter().take_while(move |awaited| awaited.lock == lock);
+            own.map(|awaited| Step { held: holder.held, awaited: *awaited })
+        });
+        own.find(|step| self.counts(*step))
+    }
 }
 
-/// What a step tells, when the lock to which it leads is held by that holder of it.
-fn wait(graph: &Graph, step: Step, to: usize, holder: usize) -> Wait {
-    let (waiter, held) = (&graph.locks[to].waiters[step.waiter], &graph.locks[to].holders[holder]);
+/// What a step tells, when the lock to which it leads is held by this claim.
+fn wait(graph: &Graph<'_>, step: Step, held: Claim) -> Wait {
     Wait {
-        waiter: waiter.session,
-        node: waiter.node.clone(),
-        lock: graph.locks[to].id,
+        waiter: step.awaited.session,
+        node: graph.node(step.awaited),
+        lock: graph.id(step.awaited.lock),
         blocker: held.session,
-        held: held.node.clone(),
+        held: graph.node(held),
     }
 }
 
-/// The strongly connected groups of locks, by Tarjan's algorithm without recursion.
-fn groups(steps: &[Vec<Step>]) -> Vec<Vec<usize>> {
-    const NEW: usize = usize::MAX;
-    let (mut number, mut low, mut on_stack) = (vec![NEW; steps.len()], vec![0; steps.len()], vec![false; steps.len()]);
+/// The strongly connected groups of more than one lock, by Tarjan's algorithm without recursion.
+fn groups(steps: &Steps<'_, '_>) -> Vec<Vec<u32>> {
+    const NEW: u32 = u32::MAX;
+    let count = steps.graph.len();
+    let (mut number, mut low, mut on_stack) = (vec![NEW; count], vec![0; count], vec![false; count]);
     let (mut next, mut stack, mut groups) = (0, Vec::new(), Vec::new());
-    for root in 0..steps.len() {
-        if number[root] != NEW {
+    for root in steps.locks() {
+        if number[root as usize] != NEW {
             continue;
         }
-        let mut path = vec![(root, 0)];
-        while let Some((at, way)) = path.pop() {
-            if way == 0 {
+        let mut path = Vec::new();
+        let mut entered = Some(root);
+        while entered.is_some() || !path.is_empty() {
+            if let Some(lock) = entered.take() {
+                let at = lock as usize;
                 (number[at], low[at]) = (next, next);
                 next += 1;
-                stack.push(at);
+                stack.push(lock);
                 on_stack[at] = true;
+                path.push((lock, steps.from(lock)));
             }
-            if let Some(step) = steps[at].get(way) {
-                path.push((at, way + 1));
-                if number[step.to] == NEW {
-                    path.push((step.to, 0));
-                } else if on_stack[step.to] {
-                    low[at] = low[at].min(number[step.to]);
+            let Some((lock, ways)) = path.last_mut() else { break };
+            let at = *lock as usize;
+            if let Some(step) = ways.next() {
+                let to = step.awaited.lock as usize;
+                let is_open = number[to] == NEW || on_stack[to] && number[to] < low[at];
+                if !is_open || !steps.counts(step) {
+                    continue;
+                }
+                if number[to] == NEW {
+                    entered = Some(step.awaited.lock);
+                } else {
+                    low[at] = number[to];
                 }
                 continue;
             }
+            path.pop();
             if low[at] == number[at] {
-                let from = stack.iter().rposition(|other| *other == at).unwrap_or_default();
+                let from = stack.iter().rposition(|other| *other as usize == at).unwrap_or_default();
                 let mut group = stack.split_off(from);
                 for member in &group {
-                    on_stack[*member] = false;
+                    on_stack[*member as usize] = false;
                 }
-                group.sort_unstable();
-                groups.push(group);
+                if group.len() > 1 {
+                    group.sort_unstable();
+                    groups.push(group);
+                }
             }
             if let Some((above, _)) = path.last() {
-                low[*above] = low[*above].min(low[at]);
+                low[*above as usize] = low[*above as usize].min(low[at]);
             }
         }
     }
@@ -112,33 +170,39 @@ fn groups(steps: &[Vec<Step>]) -> Vec<Vec<usize>> {
 }
 
 /// The shortest cycle through the first lock of a group.
-fn shortest(graph: &Graph, steps: &[Vec<Step>], group: &[usize]) -> Option<Cycle> {
+fn shortest(steps: &Steps<'_, '_>, group: &[u32]) -> Option<Cycle> {
     let first = *group.first()?;
-    let mut came: rustc_hash::FxHashMap<usize, (usize, Step)> = rustc_hash::FxHashMap::default();
+    let mut came: FxHashMap<u32, Step> = FxHashMap::default();
     let mut open = VecDeque::from([first]);
     'search: while let Some(at) = open.pop_front() {
-        for step in steps[at].iter().filter(|step| step.to != at && group.binary_search(&step.to).is_ok()) {
-            if let std::collections::hash_map::Entry::Vacant(place) = came.entry(step.to) {
-                place.insert((at, *step));
-                if step.to == first {
+        for step in steps.from(at).filter(|step| step.awaited.lock != at) {
+            let to = step.awaited.lock;
+            if group.binary_search(&to).is_err() {
+                continue;
+            }
+            if let Entry::Vacant(place) = came.entry(to)
+                && steps.counts(step)
+            {
+                place.insert(step);
+                if to == first {
                     break 'search;
                 }
-                open.push_back(step.to);
+                open.push_back(to);
             }
         }
     }
     let mut around = Vec::new();
     let mut at = first;
     loop {
-        let (from, step) = *came.get(&at)?;
+        let step = *came.get(&at)?;
         around.push(step);
-        at = from;
+        at = step.held.lock;
         if at == first {
             break;
         }
     }
     around.reverse();
     // Each step's end is held by who makes the next step.
-    let holders = around.iter().cycle().skip(1).map(|next| next.holder);
-    Some(around.iter().zip(holders).map(|(step, holder)| wait(graph, *step, step.to, holder)).collect())
+    let holders = around.iter().cycle().skip(1).map(|next| next.held);
+    Some(around.iter().zip(holders).map(|(step, held)| wait(steps.graph, *step, held)).collect())
 }

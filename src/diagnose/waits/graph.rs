@@ -2,106 +2,153 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
-
 use crate::diagnose::{TableAt, election};
-use crate::queue::{ContenderRow, ContenderState, LockId, LockQueue, LockTable};
+use crate::queue::{Contender, ContenderState, LockId, LockQueue, LockTable};
 use crate::recipe::LockKind;
-use crate::znode::{SessionId, Timestamp, Zxid};
+use crate::znode::{SessionId, Timestamp};
 
-/// A session's claim on a lock: it holds it, or waits for it.
-#[derive(Clone, Debug)]
+/// A session's claim on a lock: it holds it, or waits for it. Small, since there is one for each contender; what else is known of it
+/// stands in the table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Claim {
     pub session: SessionId,
-    pub node: Arc<str>,
-    /// The transaction that made the node; `None` where a waiter has none.
-    czxid: Option<Zxid>,
-    /// When it was seen to hold, or to come.
-    since: Option<Timestamp>,
+    /// Its lock's place in [`Graph::locks`].
+    pub lock: u32,
+    /// Its position in the queue; [`NO_NODE`] for who waits for a single node.
+    pub position: u32,
 }
 
-impl Claim {
-    /// Whether this lock was held before that wait began, as when one thread takes one after the other.
-    pub fn held_before(&self, wait: &Claim) -> bool {
-        let made = self.czxid.zip(wait.czxid).is_none_or(|(held, waits)| held < waits);
-        made && self.since.zip(wait.since).is_none_or(|(held, waits)| held <= waits)
-    }
-}
+/// The position of who waits without a node of its own.
+const NO_NODE: u32 = u32::MAX;
 
 /// A lock that somebody holds and somebody waits for.
-#[derive(Clone, Debug)]
-pub(super) struct Contended {
-    pub id: LockId,
-    pub holders: Vec<Claim>,
-    pub waiters: Vec<Claim>,
+#[derive(Clone, Copy, Debug)]
+struct Contended<'a> {
+    queue: &'a LockQueue,
+    /// The place of its first waiter in [`Graph::waiters`].
+    first_waiter: u32,
     /// Whether who waits for it cannot go on without it, and needs each of its holders to go.
-    pub binds: bool,
+    binds: bool,
 }
 
 /// Who holds and who awaits what.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Graph {
+pub(super) struct Graph<'a> {
     /// In the order of their paths.
-    pub locks: Vec<Contended>,
-    /// Where a session holds: places in `locks`, and in its holders.
-    pub holds: FxHashMap<SessionId, Vec<(usize, usize)>>,
-    /// Where a session waits: places in `locks`, and in its waiters.
-    pub awaits: FxHashMap<SessionId, Vec<(usize, usize)>>,
+    locks: Vec<Contended<'a>>,
+    /// By session, then in the order of the locks.
+    holders: Vec<Claim>,
+    /// In the order of the locks, then of their queues.
+    waiters: Vec<Claim>,
+    /// The same by session.
+    waiters_by_session: Vec<Claim>,
 }
 
-impl Graph {
-    pub fn of(table: &LockTable) -> Self {
+impl<'a> Graph<'a> {
+    pub fn of(table: &'a LockTable) -> Self {
         let table_at = TableAt::new(table, Timestamp::default());
         let mut graph = Self::default();
-        for contended in table.locks().filter_map(|lock| contended(table_at, lock)) {
-            let at = graph.locks.len();
-            for (place, claim) in contended.holders.iter().enumerate() {
-                graph.holds.entry(claim.session).or_default().push((at, place));
-            }
-            for (place, claim) in contended.waiters.iter().enumerate() {
-                graph.awaits.entry(claim.session).or_default().push((at, place));
-            }
-            graph.locks.push(contended);
+        for lock in table.locks() {
+            graph.add(table_at, lock);
         }
+        graph.holders.sort_unstable();
+        graph.waiters_by_session.clone_from(&graph.waiters);
+        graph.waiters_by_session.sort_unstable();
         graph
     }
-}
 
-fn contended(table_at: TableAt<'_>, lock: &LockQueue) -> Option<Contended> {
-    if lock.holding() == 0 || election::by_recipe(lock) || election::is_registry(lock) {
-        return None;
+    /// Adds a lock, if somebody holds it and somebody waits for it.
+    fn add(&mut self, table_at: TableAt<'_>, queue: &'a LockQueue) {
+        if queue.holding() == 0 || election::by_recipe(queue) || election::is_registry(queue) {
+            return;
+        }
+        let (at, first_holder, first_waiter) = (index(self.locks.len()), self.holders.len(), self.waiters.len());
+        let claim = |session, position| Claim { session, lock: at, position };
+        if queue.kind() == LockKind::SingleNode {
+            let watchers = table_at.waiters(queue).into_iter().flat_map(|watchers| watchers.sessions);
+            self.waiters.extend(watchers.map(|session| claim(session, NO_NODE)));
+        } else {
+            let waiting = queue.rows(queue.holding()..queue.len()).filter(|row| row.state == ContenderState::Waits);
+            let sessions = waiting.filter_map(|row| Some((row.contender.session?, row.position)));
+            self.waiters.extend(sessions.map(|(session, position)| claim(session, index(position))));
+        }
+        if self.waiters.len() == first_waiter {
+            return;
+        }
+        let holding = queue.rows(0..queue.holding());
+        let sessions = holding.filter_map(|row| Some((row.contender.session?, row.position)));
+        self.holders.extend(sessions.map(|(session, position)| claim(session, index(position))));
+        let Some((first, others)) = self.holders[first_holder..].split_first() else {
+            self.waiters.truncate(first_waiter);
+            return;
+        };
+        let one = others.iter().all(|other| other.session == first.session);
+        let binds = queue.kind() != LockKind::Semaphore || one;
+        self.locks.push(Contended { queue, first_waiter: index(first_waiter), binds });
     }
-    let waiters = if lock.kind() == LockKind::SingleNode { watchers(table_at, lock) } else { waiters(lock) };
-    if waiters.is_empty() {
-        return None;
+
+    /// How many locks somebody holds and somebody waits for.
+    pub fn len(&self) -> usize {
+        self.locks.len()
     }
-    // Most locks have one: nothing more is kept for it.
-    let mut holders = Vec::with_capacity(lock.holding());
-    holders.extend(lock.rows(0..lock.holding()).filter_map(|row| claim(&row, held_since(&row))));
-    let one = holders.first().is_some_and(|first: &Claim| holders.iter().all(|claim| claim.session == first.session));
-    let binds = lock.kind() != LockKind::Semaphore || one;
-    (!holders.is_empty()).then_some(Contended { id: lock.id(), holders, waiters, binds })
+
+    pub fn id(&self, lock: u32) -> LockId {
+        self.locks[lock as usize].queue.id()
+    }
+
+    /// Whether who waits for a lock cannot go on without it, and needs each of its holders to go.
+    pub fn binds(&self, lock: u32) -> bool {
+        self.locks[lock as usize].binds
+    }
+
+    /// Where each session holds: the claims of one session at a time.
+    pub fn holders(&self) -> impl Iterator<Item = &[Claim]> {
+        self.holders.chunk_by(|a, b| a.session == b.session)
+    }
+
+    /// Where a session holds.
+    pub fn held_by(&self, session: SessionId) -> &[Claim] {
+        of_session(&self.holders, session)
+    }
+
+    /// Where a session waits.
+    pub fn awaited_by(&self, session: SessionId) -> &[Claim] {
+        of_session(&self.waiters_by_session, session)
+    }
+
+    /// Who waits for a lock.
+    pub fn waiters_of(&self, lock: u32) -> &[Claim] {
+        let first = self.locks[lock as usize].first_waiter as usize;
+        let end = self.locks.get(lock as usize + 1).map_or(self.waiters.len(), |next| next.first_waiter as usize);
+        &self.waiters[first..end]
+    }
+
+    /// Whether a lock was held before that wait for another began, as when one thread takes one after the other.
+    pub fn held_before(&self, held: Claim, wait: Claim) -> bool {
+        let (Some(holder), Some(waiter)) = (self.contender(held), self.contender(wait)) else { return true };
+        let came = holder.acquired_at.zip(waiter.enqueued_at);
+        holder.czxid < waiter.czxid && came.is_none_or(|(held, waits)| held <= waits)
+    }
+
+    /// The node of a claim; the lock's own, where waiters have none.
+    pub fn node(&self, claim: Claim) -> Arc<str> {
+        let lock_node = || self.locks[claim.lock as usize].queue.path().name().into();
+        self.contender(claim).map_or_else(lock_node, |contender| Arc::clone(&contender.node))
+    }
+
+    fn contender(&self, claim: Claim) -> Option<&'a Contender> {
+        let queue = self.locks[claim.lock as usize].queue;
+        queue.row(claim.position as usize).map(|row| row.contender)
+    }
 }
 
-fn waiters(lock: &LockQueue) -> Vec<Claim> {
-    let rows = lock.rows(lock.holding()..lock.len()).filter(|row| row.state == ContenderState::Waits);
-    let mut waiters = Vec::with_capacity(lock.waiting());
-    waiters.extend(rows.filter_map(|row| claim(&row, row.contender.enqueued_at)));
-    waiters
+/// Nobody has more locks or contenders: they take hundreds of bytes each.
+fn index(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(NO_NODE)
 }
 
-fn held_since(row: &ContenderRow<'_>) -> Option<Timestamp> {
-    row.contender.acquired_at
-}
-
-fn claim(row: &ContenderRow<'_>, since: Option<Timestamp>) -> Option<Claim> {
-    let contender = row.contender;
-    Some(Claim { session: contender.session?, node: Arc::clone(&contender.node), czxid: Some(contender.czxid), since })
-}
-
-fn watchers(table_at: TableAt<'_>, lock: &LockQueue) -> Vec<Claim> {
-    let Some(watchers) = table_at.waiters(lock) else { return Vec::new() };
-    let node: Arc<str> = lock.path().name().into();
-    let claim = |session| Claim { session, node: Arc::clone(&node), czxid: None, since: None };
-    watchers.sessions.into_iter().map(claim).collect()
+fn of_session(claims: &[Claim], session: SessionId) -> &[Claim] {
+    let first = claims.partition_point(|claim| claim.session < session);
+    let count = claims[first..].partition_point(|claim| claim.session == session);
+    &claims[first..first + count]
 }

@@ -58,8 +58,8 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// The graph of a table, and of the watchers of its single-node locks where the servers told them. Linear in the contenders
-    /// but for the counts, which are bounded.
+    /// The graph of a table, and of the watchers of its single-node locks where the servers told them. Nearly linear in the
+    /// contenders but for the counts, which are bounded.
     pub fn of(table: &LockTable) -> Self {
         let graph = Graph::of(table);
         let (cycles, self_blocked) = cycles::find(&graph);
@@ -81,4 +81,9 @@ impl Waits {
     pub fn self_blocked(&self) -> &[Wait] {
         &self.self_blocked
     }
+}
+
+/// As [`Waits`], without the counts of those who hold others up: the cycles, and the sessions that wait for themselves.
+pub(super) fn cycles(table: &LockTable) -> (Vec<Cycle>, Vec<Wait>) {
+    cycles::find(&Graph::of(table))
 }

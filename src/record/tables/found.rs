@@ -78,7 +78,7 @@ impl StandingFindingRows {
         let summary = summary();
         if let Some(known) = self.standing.get(&key(finding)) {
             let severity = known.severity.max(finding.severity);
-            return FindingRecord { severity, summary, remedy: finding.remedy.clone(), ..known.clone() };
+            return FindingRecord { severity, summary, remedy: finding.remedy.to_string(), ..known.clone() };
         }
         let id = self.next_id;
         self.next_id += 1;
@@ -106,7 +106,7 @@ impl StandingFindingRows {
             cleared_at: None,
             ending: "open",
             summary,
-            remedy: finding.remedy.clone(),
+            remedy: finding.remedy.to_string(),
         }
     }
 }

@@ -16,7 +16,7 @@ pub enum TimelineEntry {
     Finding {
         /// When, by this machine's clock.
         at: Timestamp,
-        finding: Box<Finding>,
+        finding: Arc<Finding>,
         /// Whether it is wrong from then on; else it is mended.
         raised: bool,
     },

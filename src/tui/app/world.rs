@@ -202,10 +202,12 @@ impl World {
             self.diagnosis.start_over();
         }
         let FindingChanges { raised, cleared } = self.diagnosis.examine(&self.table, now);
-        moved.extend(self.diagnosis.findings().chain(&cleared).map(|finding| finding.lock.id));
+        moved.extend(
+            self.diagnosis.findings().chain(cleared.iter().map(|finding| &**finding)).map(|finding| finding.lock.id),
+        );
         self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
         self.troubled = self.count_troubled();
-        let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding: Box::new(finding), raised };
+        let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding, raised };
         for entry in cleared.into_iter().map(entry(false)).chain(raised.into_iter().map(entry(true))) {
             self.push(entry);
         }

@@ -90,7 +90,7 @@ impl LockHistories {
     }
 
     /// Something was found to be wrong, or is mended.
-    pub fn take_finding(&mut self, finding: &Finding, raised: bool, at: Timestamp) {
+    pub fn take_finding(&mut self, finding: &Arc<Finding>, raised: bool, at: Timestamp) {
         let is_same = |known: &Finding| known.code == finding.code && known.node == finding.node;
         let entries = self.locks.get_mut(&finding.lock.id).map(|history| history.entries.iter_mut().rev());
         let open = entries.into_iter().flatten().find_map(|(_, entry)| match entry {
@@ -101,11 +101,11 @@ impl LockHistories {
         });
         match (open, raised) {
             // After a cut it is found anew.
-            (Some((_, known)), true) => *known = Arc::new(finding.clone()),
+            (Some((_, known)), true) => known.clone_from(finding),
             (Some((cleared_at, _)), false) => *cleared_at = Some(at),
             (None, _) => {
                 let (raised_at, cleared_at) = if raised { (Some(at), None) } else { (None, Some(at)) };
-                let finding = Arc::new(finding.clone());
+                let finding = Arc::clone(finding);
                 self.push(finding.lock.id, HistoryEntry::Finding { raised_at, cleared_at, finding });
             }
         }

@@ -1,5 +1,7 @@
 //! What is kept of each lock, and that a busy one takes nothing away from a quiet one.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::{HistoryEntry, LockHistories, MAX_ENTRIES, MAX_ENTRIES_OF_LOCK, Stay, StayEnd};
@@ -96,15 +98,15 @@ fn a_deletion_from_here_is_the_end_of_that_stay_whichever_is_known_first() {
 #[test]
 fn a_finding_is_one_entry_from_when_it_was_found_until_it_was_mended() {
     let mut histories = LockHistories::default();
-    let finding = Finding {
+    let finding = Arc::new(Finding {
         code: Code::Stuck,
         severity: Severity::Warning,
         lock: lock(1),
         node: None,
         client: None,
         summary: "it does not change hands".to_owned(),
-        remedy: "look at the holder".to_owned(),
-    };
+        remedy: "look at the holder".into(),
+    });
     histories.take_finding(&finding, true, Timestamp(1_000));
     // After a cut it is found anew.
     histories.take_finding(&finding, true, Timestamp(2_000));

@@ -1,5 +1,6 @@
 //! An observer, a survey, a table and a diagnosis: what the console runs, without a screen.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use lockscope::diagnose::{Code, Diagnosis, Finding, OwnerState, Severity, TableAt, Thresholds};
@@ -23,8 +24,8 @@ pub struct ConsoleFixture {
     pub table: LockTable,
     pub diagnosis: Diagnosis,
     /// All that was ever raised.
-    pub raised: Vec<Finding>,
-    pub cleared: Vec<Finding>,
+    pub raised: Vec<Arc<Finding>>,
+    pub cleared: Vec<Arc<Finding>>,
     /// When the last view came.
     pub viewed: Option<Instant>,
     /// Every complete view, in order.

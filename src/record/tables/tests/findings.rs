@@ -1,5 +1,7 @@
 //! Findings in the tables.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 
 use crate::diagnose::{Code, Finding, FindingChanges, Severity};
@@ -14,9 +16,9 @@ fn finding(severity: Severity) -> Finding {
         severity,
         lock: LockName { id: LockId(0), path: path("/a"), name: None },
         node: Some("lock-0000000000".into()),
-        client: Some(ClientIdentity { name: Some("worker-3".into()), ..ClientIdentity::default() }),
+        client: Some(ClientIdentity { name: Some("worker-3".into()), ..ClientIdentity::default() }.into()),
         summary: "worker-3 holds it".to_owned(),
-        remedy: "look at it".to_owned(),
+        remedy: "look at it".into(),
     }
 }
 
@@ -37,7 +39,8 @@ impl FindingsFixture {
     }
 
     fn changed(&mut self, raised: &[Finding], cleared: &[Finding], at: i64) {
-        let changes = FindingChanges { raised: raised.to_vec(), cleared: cleared.to_vec() };
+        let shared = |findings: &[Finding]| findings.iter().cloned().map(Arc::new).collect();
+        let changes = FindingChanges { raised: shared(raised), cleared: shared(cleared) };
         self.tables.findings_changed(&changes, &self.ensemble.table, Timestamp(at));
         let rows = self.tables.take_rows(&self.ensemble.table, Timestamp(at), false);
         let transaction = self.connection.transaction().unwrap();

@@ -275,7 +275,7 @@ struct FindingFacts<'a> {
 impl<'a> FindingFacts<'a> {
     fn new(lock: &'a LockName, entry: &'a HistoryEntry) -> Option<Self> {
         let HistoryEntry::Finding { raised_at, cleared_at, finding } = entry else { return None };
-        let client = finding.client.as_ref();
+        let client = finding.client.as_deref();
         Some(Self {
             lock: lock.path.as_str(),
             name: lock.name.as_deref(),
