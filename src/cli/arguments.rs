@@ -12,8 +12,10 @@ use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
-use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, ReadOptions, SharedOptions, WhichLocks};
+use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
+use super::record::RecordCommand;
 use super::sandbox::SandboxOptions;
+use super::snapshot::SnapshotOptions;
 use super::watch::WatchOptions;
 
 /// Where settings come from, and which override which.
@@ -76,7 +78,7 @@ pub(super) enum CliCommand {
     /// Print every lock once and exit
     ///
     /// Reads everything below the roots and prints it: a table for people, or one JSON object for programs.
-    Snapshot(ReadOptions),
+    Snapshot(SnapshotOptions),
     /// Print what happens to the locks, line by line
     ///
     /// First prints a line for each lock that it finds, then one for each change: enqueued, acquired, released, left,
@@ -89,6 +91,13 @@ pub(super) enum CliCommand {
     /// differ from a normal hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
     /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read.
     Check(CheckOptions),
+    /// Write down what happens to the locks, for those who come after the fact
+    ///
+    /// Records every change and what the servers say about themselves, until it is interrupted; a recording that is there is
+    /// continued. What it could not see is recorded as a gap. snapshot, watch and check read the file with --store, also
+    /// while it is recorded. SIGHUP has it read the config file again. The first line of output is a JSON object with the name of the
+    /// file. Exits with 2 when another program records into the file.
+    Record(RecordCommand),
     /// Let test clients contend for a lock, and print what it cost
     ///
     /// Each client has its own session and connection. ^C, SIGTERM, SIGHUP and a closed pipe end the run early: the clients
@@ -207,9 +216,10 @@ mod tests {
         let arguments = Arguments::from_words([&["lockscope"], words].concat()).unwrap();
         let (before, command) = arguments.split();
         match command.unwrap() {
-            CliCommand::Snapshot(options) => options.shared(),
+            CliCommand::Snapshot(options) => options.read.shared(),
             CliCommand::Watch(options) => options.read.shared(),
             CliCommand::Check(options) => options.read.shared(),
+            CliCommand::Record(command) => command.shared(),
             CliCommand::Contend(options) => options.run.shared(),
             CliCommand::Compare(options) => options.shared(),
             CliCommand::Demo(options) => options.shared(),
@@ -230,6 +240,7 @@ mod tests {
             let needed = match name {
                 "contend" => &["--path", "/a"][..],
                 "delete" => &["/a"],
+                "record" => &["--store", "a.db"],
                 "completions" => &["zsh"],
                 _ => &[],
             };

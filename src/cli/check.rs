@@ -1,6 +1,7 @@
 //! `lockscope check`: why locks are stuck, for monitoring.
 
 use std::io::Write;
+use std::path::Path;
 use std::time::Duration;
 
 use clap::builder::PossibleValue;
@@ -11,6 +12,8 @@ use super::duration;
 use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{print, write_json};
+use super::past::{self, Moment, MomentOptions};
+use super::past_time::PastTime;
 use super::resolved::ResolvedOptions;
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use super::verdict::Verdict;
@@ -27,8 +30,10 @@ pub(super) struct CheckOptions {
     #[arg(long, value_name = "SEVERITY", default_value = "warning")]
     pub fail_on: Severity,
     /// Look for this long, as in 6s or 1m
-    #[arg(long = "for", value_name = "DURATION", default_value = "6s", value_parser = duration::parse)]
+    #[arg(long = "for", value_name = "DURATION", default_value = "6s", conflicts_with = "store", value_parser = duration::parse)]
     pub look_for: Duration,
+    #[command(flatten)]
+    pub past: MomentOptions,
     #[command(flatten)]
     pub read: ReadOptions,
 }
@@ -45,6 +50,23 @@ impl ValueEnum for Severity {
             Self::Critical => "Locks that will not be granted again by themselves",
         }))
     }
+}
+
+/// Prints what was found at a moment of a recording.
+pub(super) fn run_past(
+    settings: &ResolvedOptions,
+    fail_on: Severity,
+    store: &Path,
+    at: Option<PastTime>,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let Moment { at, state, ensemble, since } = past::moment(store, at, settings.utc)?;
+    let check = Check::new(&ensemble, &state.table, &state.diagnosis, at, fail_on, at.since(since));
+    print(out, |out| match settings.format {
+        Format::Json => write_json(out, &check),
+        Format::Table => lines::check(out, &state.table, state.diagnosis.findings(), check.not_seen(), false),
+    })?;
+    Ok(if check.passed() { Verdict::Yes } else { Verdict::No })
 }
 
 /// Looks for `look_for` from the moment when everything was read, and prints the findings. When a root cannot be read, the findings
@@ -65,7 +87,7 @@ pub(super) async fn run(
     let check = Check::new(&ensemble, &table, &diagnosis, at, fail_on, look_for);
     print(out, |out| match settings.format {
         Format::Json => write_json(out, &check),
-        Format::Table => lines::check(out, &table, diagnosis.findings(), check.not_seen()),
+        Format::Table => lines::check(out, &table, diagnosis.findings(), check.not_seen(), true),
     })?;
     every_root_is_readable(&table, &settings.roots)?;
     Ok(if check.passed() { Verdict::Yes } else { Verdict::No })

@@ -12,6 +12,7 @@ use super::resolved::ResolvedOptions;
 use crate::diagnose::{Diagnosis, Finding};
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockName, LockTable, SampledCounts};
+use crate::record::Recorder;
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
@@ -26,6 +27,8 @@ pub(super) enum TableEvent {
     Initial(Initial),
     /// A lock was counted, and the count is the first one or another than before.
     Sampled(LockName, SampledCounts),
+    /// Nothing was recorded in this time.
+    Gap { from: Timestamp, until: Timestamp },
     /// A finding was raised, or cleared.
     Finding { finding: Arc<Finding>, raised: bool, at: Timestamp },
 }
@@ -35,6 +38,9 @@ const MAX_EVENTS_AT_ONCE: usize = 1_024;
 
 /// From when on it is said that nobody answers: who gets the ensemble's answer sooner need not know that it came late.
 const QUIET_START: Duration = Duration::from_secs(1);
+
+/// Who waits longer waits for good, and nobody is told for how long.
+const MAX_TOLD_WAIT: Duration = Duration::from_hours(24);
 
 /// How long the report of what is there at the start waits for the servers to say who the clients are.
 const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
@@ -71,6 +77,8 @@ pub(super) struct LiveTable {
     examination: ExaminationPace,
     /// What the last examination changed and is not reported yet.
     unreported: UnreportedFindings,
+    /// Writes down what the table takes in.
+    recorder: Option<Recorder>,
 }
 
 impl LiveTable {
@@ -86,6 +94,11 @@ impl LiveTable {
     /// the start.
     pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
+    }
+
+    /// As [`start_to_watch`](Self::start_to_watch), and records what is seen.
+    pub(super) fn start_to_record(settings: &ResolvedOptions, recorder: Recorder) -> anyhow::Result<Self> {
+        Ok(Self { recorder: Some(recorder), ..Self::start_to_watch(settings)? })
     }
 
     fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
@@ -109,6 +122,7 @@ impl LiveTable {
             diagnosis: Diagnosis::new(settings.thresholds),
             examination: ExaminationPace::default(),
             unreported: UnreportedFindings::default(),
+            recorder: None,
         })
     }
 
@@ -210,20 +224,46 @@ impl LiveTable {
     fn say_trouble(&mut self, until: Instant) {
         self.said.clone_from(&self.trouble);
         let Some(trouble) = &self.said else { return };
-        let left = until.saturating_duration_since(Instant::now()).as_secs().max(1);
-        output::note(&format!("{trouble}; trying again for another {left} s (--timeout)"));
+        let left = until.saturating_duration_since(Instant::now());
+        output::note(&match left > MAX_TOLD_WAIT {
+            true => format!("{trouble}; trying again"),
+            false => format!("{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1)),
+        });
     }
 
     /// Applies what the servers say about themselves.
     pub(super) fn apply_view(&mut self, view: &Arc<ServerView>) {
-        self.table.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
+        self.apply(Change::Surveyed { view: Arc::clone(view) }, view.at);
     }
 
     /// Looks for findings; those that are new, and those that are gone, are reported next.
     fn examine(&mut self) {
-        let (at, began) = (now(), Instant::now());
-        self.unreported = UnreportedFindings::new(self.diagnosis.examine(&self.table, at), at);
+        let began = Instant::now();
+        let (at, changes) = match &mut self.recorder {
+            Some(recorder) => recorder.examine(now(), &self.table, &mut self.diagnosis),
+            None => {
+                let at = now();
+                (at, self.diagnosis.examine(&self.table, at))
+            }
+        };
+        self.unreported = UnreportedFindings::new(changes, at);
         self.examination.examined(began, Instant::now());
+    }
+
+    /// Has the table take in a change; answers when that was, and what it means.
+    fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
+        match &mut self.recorder {
+            Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis),
+            None => (at, self.table.apply(change, at)),
+        }
+    }
+
+    /// Writes what was recorded; answers why nothing is written at the moment. To be called once a second. Blocks the thread as long as the
+    /// disk does.
+    pub(super) fn flush_recording(&mut self) -> Option<&str> {
+        let recorder = self.recorder.as_mut()?;
+        recorder.flush(now(), &self.table);
+        recorder.trouble()
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
@@ -240,7 +280,7 @@ impl LiveTable {
             let is_synced = change == Change::Synced;
             let sampled = if let Change::Sampled { path, .. } = &change { Some(path.clone()) } else { None };
             let reason = self.note(&change);
-            let happenings = self.table.apply(change, at);
+            let (at, happenings) = self.apply(change, at);
             let is_initial = self.reports_initial && is_synced && self.synced.is_none();
             if is_synced {
                 self.synced = Some(at);
@@ -331,6 +371,13 @@ impl LiveTable {
         let at = now();
         self.observer.stop().await;
         (self.table, self.diagnosis, at)
+    }
+
+    /// Ends the session, in at most two seconds, and answers what records, and what it recorded.
+    pub(super) async fn stop_recording(mut self) -> Option<(Recorder, LockTable)> {
+        let recorder = self.recorder.take()?;
+        let (table, ..) = self.stop().await;
+        Some((recorder, table))
     }
 
     /// That the ensemble did not answer, and why.

@@ -22,13 +22,16 @@ mod no_server;
 mod options;
 mod output;
 #[allow(dead_code, reason = "the commands that read recordings take it")]
+mod past;
 mod past_time;
+mod record;
 mod resolved;
 mod sandbox;
 mod snapshot;
 mod unreadable;
 mod verdict;
 mod watch;
+mod watch_past;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -41,8 +44,10 @@ use arguments::CliCommand;
 use auth::AuthSource;
 use options::{Merge, SharedOptions};
 pub use output::note;
+use past::SpanOptions;
 use resolved::{Environment, OptionsError, ResolvedOptions};
 pub use verdict::Verdict;
+use watch::WatchOptions;
 
 use crate::files::exposed_folder;
 use crate::tui;
@@ -64,13 +69,29 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
     let Some(command) = command else { return screen(&settle(before)?).await };
     let settle = |own: SharedOptions| settle(own.merge(before.clone()));
     match command {
-        CliCommand::Snapshot(options) => snapshot::run(&settle(options.shared())?, &mut io::stdout().lock()).await,
+        CliCommand::Snapshot(options) => {
+            let settings = settle(options.read.shared())?;
+            match &options.past.store {
+                Some(store) => snapshot::run_past(&settings, store, options.past.at, &mut io::stdout().lock()),
+                None => snapshot::run(&settings, &mut io::stdout().lock()).await,
+            }
+        }
+        CliCommand::Watch(WatchOptions { past: SpanOptions { store: Some(store), from, to }, read, .. }) => {
+            watch_past::run(&settle(read.shared())?, &store, (from, to), &mut tokio::io::stdout()).await
+        }
         CliCommand::Watch(options) => {
             watch::run(&settle(options.read.shared())?, options.stop_after, &mut tokio::io::stdout()).await
         }
         CliCommand::Check(options) => {
             let settings = settle(options.read.shared())?;
+            if let Some(store) = &options.past.store {
+                let at = options.past.at;
+                return check::run_past(&settings, options.fail_on, store, at, &mut io::stdout().lock());
+            }
             check::run(&settings, options.fail_on, options.look_for, &mut io::stdout().lock()).await
+        }
+        CliCommand::Record(command) => {
+            Box::pin(record::run(&command, || settle(command.shared()), &mut tokio::io::stdout())).await
         }
         CliCommand::Contend(options) => {
             let settings = settle(options.run.shared())?;

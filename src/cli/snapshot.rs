@@ -1,17 +1,46 @@
 //! `lockscope snapshot`: every lock, once.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 
+use clap::Args;
+
 use super::live_table::LiveTable;
-use super::options::Format;
+use super::options::{Format, ReadOptions};
 use super::output::{print, write_json};
+use super::past::{self, Moment, MomentOptions};
+use super::past_time::PastTime;
 use super::resolved::ResolvedOptions;
 use super::unreadable::some_root_is_readable;
 use super::verdict::Verdict;
 use crate::report::{Snapshot, lines};
 use crate::server_view::ServerView;
 use crate::zk::survey::{SurveyOptions, ViewBy, survey_once};
+
+/// What `lockscope snapshot` takes.
+#[derive(Args, Clone, Debug, PartialEq)]
+pub(super) struct SnapshotOptions {
+    #[command(flatten)]
+    pub past: MomentOptions,
+    #[command(flatten)]
+    pub read: ReadOptions,
+}
+
+/// Prints what was known at a moment of a recording.
+pub(super) fn run_past(
+    settings: &ResolvedOptions,
+    store: &Path,
+    at: Option<PastTime>,
+    out: &mut impl Write,
+) -> anyhow::Result<Verdict> {
+    let Moment { at, state, ensemble, .. } = past::moment(store, at, settings.utc)?;
+    print(out, |out| match settings.format {
+        Format::Json => write_json(out, &Snapshot::new(&ensemble, &state.table, at).with_diagnosis(&state.diagnosis)),
+        Format::Table => lines::locks(out, &state.table, &state.diagnosis, &[], at),
+    })?;
+    Ok(Verdict::Yes)
+}
 
 /// Reads everything, prints it and ends the session. A root that cannot be read is named in the output; the command fails
 /// only when no root can be read.

@@ -12,10 +12,11 @@ use super::duration;
 use super::live_table::{LiveTable, TableEvent};
 use super::options::{Format, ReadOptions};
 use super::output::{json, send};
+use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use super::verdict::Verdict;
-use crate::report::{FindingLine, HappeningLine, InitialLine, SampleLine, lines};
+use crate::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};
 use crate::time::until;
 
 /// Events of which the lines are written together.
@@ -27,6 +28,8 @@ pub(super) struct WatchOptions {
     /// Stop after this time, as in 90s, 5m or 1h30m
     #[arg(long = "for", value_name = "DURATION", value_parser = duration::parse)]
     pub stop_after: Option<Duration>,
+    #[command(flatten)]
+    pub past: SpanOptions,
     #[command(flatten)]
     pub read: ReadOptions,
 }
@@ -85,7 +88,7 @@ async fn print(
     }
 }
 
-fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
+pub(super) fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
     Ok(match (event, format) {
         (TableEvent::Happening(happening, reason), Format::Table) => {
             lines::happening(happening, reason.as_deref(), utc)
@@ -97,6 +100,8 @@ fn line(event: &TableEvent, format: Format, utc: bool) -> io::Result<String> {
         (TableEvent::Initial(initial), Format::Json) => json(&InitialLine::from(initial))?,
         (TableEvent::Sampled(lock, counts), Format::Table) => lines::sample(lock, *counts, utc),
         (TableEvent::Sampled(lock, counts), Format::Json) => json(&SampleLine::new(lock, *counts))?,
+        (TableEvent::Gap { from, until }, Format::Table) => lines::gap(*from, *until, utc),
+        (TableEvent::Gap { from, until }, Format::Json) => json(&GapLine::new(*from, *until))?,
         (TableEvent::Finding { finding, raised, at }, Format::Table) => lines::finding(finding, *raised, *at, utc),
         (TableEvent::Finding { finding, raised, at }, Format::Json) => json(&FindingLine::new(finding, *raised, *at))?,
     })

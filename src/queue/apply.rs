@@ -51,7 +51,7 @@ impl LockTable {
     }
 
     /// Whether what changes now happens before somebody's eyes; what the first reading finds had happened before.
-    pub(super) fn is_reporting(&self) -> bool {
+    pub fn is_reporting(&self) -> bool {
         !matches!(self.phase, SyncPhase::Never | SyncPhase::Syncing { again: false })
     }
 

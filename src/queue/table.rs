@@ -165,6 +165,11 @@ impl LockTable {
         Some((id, self.locks.get(&id)?.position_of_slot(slot as usize)?))
     }
 
+    /// Whether a node of this path is a contender, or can be one, as far as its neighbours show what it is.
+    pub fn is_contender(&self, path: &ZnodePath) -> bool {
+        self.classifier.classify(path).is_some()
+    }
+
     /// How many locks.
     pub fn lock_count(&self) -> usize {
         self.locks.len()

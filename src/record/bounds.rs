@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
+use super::tables;
 use crate::znode::Timestamp;
 
 /// How much of a recording is kept.
@@ -32,17 +33,23 @@ impl Bounds {
         sql.pragma_update(None, "max_page_count", (most / page.max(1)).min(u32::MAX.into()))
     }
 
-    /// Deletes what is too old or too much, and gives the space back.
-    pub(super) fn keep(&self, sql: &mut Connection, now: Timestamp) -> rusqlite::Result<()> {
+    /// Deletes what is too old or too much, and gives the space back. Whether there was anything to delete.
+    pub(super) fn keep(&self, sql: &mut Connection, now: Timestamp) -> rusqlite::Result<bool> {
+        let mut deleted = false;
         if let Some(keep) = self.keep {
             let oldest = now.0.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
-            while delete_oldest(sql, "until_ms < ?1", oldest)? {}
+            while delete_oldest(sql, "until_ms < ?1", oldest)? {
+                deleted = true;
+            }
         }
         if let Some(most) = self.file_bytes() {
             // A tenth is left for what comes until the next segment ends.
-            while used_bytes(sql)? > most / 10 * 9 && delete_oldest(sql, "?1 = 0", 0)? {}
+            while used_bytes(sql)? > most / 10 * 9 && delete_oldest(sql, "?1 = 0", 0)? {
+                deleted = true;
+            }
         }
-        sql.execute_batch("PRAGMA incremental_vacuum")
+        sql.execute_batch("PRAGMA incremental_vacuum")?;
+        Ok(deleted)
     }
 
     fn file_bytes(&self) -> Option<u64> {
@@ -58,6 +65,11 @@ fn delete_oldest(sql: &mut Connection, condition: &str, value: i64) -> rusqlite:
          ORDER BY id LIMIT ?2)"
     );
     let deleted = transaction.execute(&oldest, params![value, Bounds::AT_ONCE])?;
+    if deleted > 0 {
+        // The tables reach as far back as the stream.
+        let first = transaction.query_row("SELECT min(from_ms) FROM segment", [], |row| row.get(0))?;
+        tables::forget_before(&transaction, Timestamp(first))?;
+    }
     transaction.commit()?;
     Ok(deleted > 0)
 }

@@ -45,10 +45,65 @@ impl Past {
         })
     }
 
+    /// The servers of a run, and the node that stands for /; empty when that is not known.
+    pub fn connect(&mut self, run: i64) -> Result<String, StoreError> {
+        let query = "SELECT connect FROM run WHERE id = ?1";
+        let connect = self.store.sql(|sql| sql.prepare_cached(query)?.query_row([run], |row| row.get(0)).optional())?;
+        Ok(connect.unwrap_or_default())
+    }
+
     /// The newest segment that has this moment; `None` where nothing was recorded then.
     pub fn segment_at(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
         let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE from_ms <= ?1 AND until_ms >= ?1 ORDER BY id DESC LIMIT 1";
         self.store.sql(|sql| sql.prepare_cached(query)?.query_row([at.0], segment_info).optional())
+    }
+
+    /// The segment with this number.
+    pub fn segment(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE id = ?1";
+        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([id], segment_info).optional())
+    }
+
+    /// The one after it.
+    pub fn segment_after(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE id > ?1 ORDER BY id LIMIT 1";
+        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([id], segment_info).optional())
+    }
+
+    /// The first one that begins after a moment.
+    pub fn segment_from(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
+        let query =
+            "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE from_ms > ?1 ORDER BY from_ms, id LIMIT 1";
+        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([at.0], segment_info).optional())
+    }
+
+    /// From when to when there is anything; `None` for a recording without an entry.
+    pub fn span(&mut self) -> Result<Option<(Timestamp, Timestamp)>, StoreError> {
+        let query = "SELECT min(from_ms), max(until_ms) FROM segment";
+        self.store.sql(|sql| {
+            sql.query_row(query, [], |row| {
+                let (from, until): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+                Ok(from.map(Timestamp).zip(until.map(Timestamp)))
+            })
+        })
+    }
+
+    /// The moments between which nothing was recorded that are next to this one: the last of which something is known before it, and the
+    /// first after it.
+    pub fn around(&mut self, at: Timestamp) -> Result<(Option<Timestamp>, Option<Timestamp>), StoreError> {
+        let query = "SELECT (SELECT max(until_ms) FROM segment WHERE until_ms < ?1), (SELECT min(from_ms) FROM segment WHERE from_ms > ?1)";
+        self.store.sql(|sql| {
+            sql.query_row(query, [at.0], |row| {
+                let (before, after): (Option<i64>, Option<i64>) = (row.get(0)?, row.get(1)?);
+                Ok((before.map(Timestamp), after.map(Timestamp)))
+            })
+        })
+    }
+
+    /// When the run of a segment begins.
+    pub fn run_start(&mut self, segment: &SegmentInfo) -> Result<Timestamp, StoreError> {
+        let query = "SELECT min(from_ms) FROM segment WHERE run = ?1";
+        self.store.sql(|sql| sql.query_row(query, [segment.run], |row| Ok(Timestamp(row.get(0)?))))
     }
 
     /// The state before the first entry of a segment.
@@ -67,23 +122,6 @@ impl Past {
             .sql(|sql| sql.prepare_cached(query)?.query_map(params![segment.id], |row| row.get(0))?.collect())?;
         let unpacked: Result<Vec<_>, Damage> = chunks.iter().map(|chunk| frame::unpack(chunk)).collect();
         Ok(unpacked.and_then(|chunks| entry::read(&chunks.concat(), segment.from)))
-    }
-
-    /// The state of a moment, exactly as it was known then.
-    pub fn state_at(&mut self, at: Timestamp) -> Result<Option<Result<RecordedState, Damage>>, StoreError> {
-        let Some(segment) = self.segment_at(at)? else { return Ok(None) };
-        let (keyframe, entries) = (self.keyframe(segment.id)?, self.entries(&segment)?);
-        let (mut state, entries) = match (keyframe, entries) {
-            (Ok(state), Ok(entries)) => (state, entries),
-            (Err(damage), _) | (_, Err(damage)) => return Ok(Some(Err(damage))),
-        };
-        for (then, entry) in entries {
-            if then > at {
-                break;
-            }
-            state.play(then, entry);
-        }
-        Ok(Some(Ok(state)))
     }
 }
 

@@ -1,6 +1,9 @@
 //! Writes down what a table takes in, while it does.
 
+use std::borrow::Cow;
 use std::path::Path;
+use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use super::bounds::Bounds;
@@ -8,19 +11,22 @@ use super::entry::Entry;
 use super::segment::GrowingSegment;
 use super::state;
 use super::store::{Store, StoreError};
-use super::writer::{Batch, SegmentStart, WriterHandle};
-use crate::diagnose::Diagnosis;
-use crate::queue::LockTable;
-use crate::znode::Timestamp;
-
-/// What waits for a disk that takes nothing, in bytes. What comes then is not recorded.
-const MAX_UNWRITTEN: usize = 16 << 20;
+use super::tables::{TableRecorder, TableWriter};
+use super::unwritten::Unwritten;
+use super::writer::{Batch, SegmentStart, WritePlace};
+use crate::diagnose::{Diagnosis, FindingChanges};
+use crate::queue::{Change, Happening, LockTable};
+use crate::znode::{NodeData, Timestamp};
 
 /// A clock that was set back by less than this goes on from where it was.
 const MAX_CLOCK_STEP: Duration = Duration::from_secs(1);
 
 /// Where nothing happens, that much is known to have happened is written this often.
 const QUIET_INTERVAL: Duration = Duration::from_secs(5);
+
+/// How often the end of a recording is tried to be written, and how long to wait after each.
+const LAST_TRIES: u32 = 5;
+const LAST_PAUSE: Duration = Duration::from_millis(400);
 
 /// How a recording is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,99 +39,215 @@ pub struct RecordOptions {
 
 /// Records what a table takes in.
 ///
-/// Whoever has the table calls [`before`](Self::before) and [`entry`](Self::entry) for each entry, and [`flush`](Self::flush) once a second.
-/// None of these waits for the disk.
+/// Whoever has the table lets it take in changes by [`apply`](Self::apply) and examines it by [`examine`](Self::examine), neither of which
+/// waits for the disk, and calls [`flush`](Self::flush) once a second, which does.
 #[derive(Debug)]
 pub struct Recorder {
-    writer: WriterHandle,
+    store: Store,
+    options: RecordOptions,
+    place: WritePlace,
+    tables: TableRecorder,
+    table_writer: TableWriter,
     segment: Option<GrowingSegment>,
-    /// How the segment begins, while that was not handed over.
+    /// How the segment begins, while no batch has it.
     start: Option<SegmentStart>,
+    unwritten: Unwritten,
+    /// The servers, and the node that stands for /.
+    connect: Arc<str>,
     /// Whether something is missing between the last segment and the next one.
     misses_entries: bool,
-    /// Up to when everything was handed over.
+    /// Up to when everything is in batches.
     flushed: Timestamp,
 }
 
 impl Recorder {
-    /// Begins or goes on with a recording. Blocks the thread as long as the disk does.
-    pub fn start(path: &Path, options: RecordOptions) -> Result<Self, StoreError> {
-        let writer = WriterHandle::start(Store::create(path)?, options.bounds)?;
-        Ok(Self { writer, segment: None, start: None, misses_entries: true, flushed: Timestamp::default() })
+    /// Begins or goes on with a recording of this ensemble: its servers, and the node that stands for `/`. Blocks the thread as long as the
+    /// disk does.
+    pub fn start(path: &Path, connect: &str, options: RecordOptions) -> Result<Self, StoreError> {
+        let mut store = Store::create(path)?;
+        let place = store.sql(|sql| WritePlace::at_end(sql))?;
+        let tables = store.sql(|sql| TableRecorder::resume(sql, !options.with_data))?;
+        store.sql(|sql| options.bounds.limit(sql))?;
+        Ok(Self {
+            store,
+            options,
+            place,
+            tables,
+            table_writer: TableWriter::default(),
+            segment: None,
+            start: None,
+            unwritten: Unwritten::default(),
+            connect: connect.into(),
+            misses_entries: true,
+            flushed: Timestamp::default(),
+        })
     }
 
-    /// To be called before the table changes: the state of this moment may begin a new segment. Answers at which time the change is to be
-    /// taken in: where the clock was set back a little, at that of the last entry.
-    #[must_use]
-    pub fn before(&mut self, now: Timestamp, table: &LockTable, diagnosis: &Diagnosis) -> Timestamp {
-        let mut at = now;
-        if let Some(segment) = &self.segment {
-            let was_set_back = segment.last().since(now) >= MAX_CLOCK_STEP;
-            at = if was_set_back { now } else { now.max(segment.last()) };
-            if was_set_back || segment.is_full(at) {
-                self.end_segment(at, was_set_back);
-            }
-        }
-        if self.segment.is_none() && self.writer.has_room() {
-            self.begin_segment(at, table, diagnosis);
-        }
-        at
+    /// Has a table take in a change, and records it. Answers when that was: where the clock was set back a little, at the time of the
+    /// change before.
+    pub fn apply(
+        &mut self,
+        change: Change,
+        now: Timestamp,
+        table: &mut LockTable,
+        diagnosis: &Diagnosis,
+    ) -> (Timestamp, Vec<Happening>) {
+        let at = self.before(now, table, diagnosis);
+        let change = if self.options.with_data { change } else { without_data(change, table) };
+        self.entry(at, &Entry::Change(Cow::Borrowed(&change)));
+        let happenings = table.apply(change, at);
+        self.tables.happened(&happenings, table, at);
+        (at, happenings)
     }
 
-    /// To be called with what the table takes in, at that time.
-    pub fn entry(&mut self, at: Timestamp, entry: &Entry<'_>) {
-        let Some(segment) = &mut self.segment else { return };
-        if segment.unwritten() > MAX_UNWRITTEN || segment.push(at, entry).is_err() {
-            (self.segment, self.start, self.misses_entries) = (None, None, true);
-        }
+    /// Examines a table for findings, and records that. Answers when that was, as [`apply`](Self::apply).
+    pub fn examine(
+        &mut self,
+        now: Timestamp,
+        table: &LockTable,
+        diagnosis: &mut Diagnosis,
+    ) -> (Timestamp, FindingChanges) {
+        let at = self.before(now, table, diagnosis);
+        self.entry(at, &Entry::Examined);
+        let changes = diagnosis.examine(table, at);
+        self.tables.findings_changed(&changes, table, at);
+        (at, changes)
     }
 
-    /// Hands over what came since the last time. To be called once a second, also when nothing happens: that is recorded too.
-    pub fn flush(&mut self, now: Timestamp) {
-        let Some(segment) = &self.segment else { return };
-        let is_quiet = segment.unwritten() == 0 && self.start.is_none();
-        if is_quiet && self.flushed.0 <= now.0 && now.since(self.flushed) < QUIET_INTERVAL {
+    /// Writes what came since the last time. To be called once a second, also when nothing happens: that is recorded too. Blocks the thread
+    /// as long as the disk does. What cannot be written is kept and tried again, later and later, until there is too much of it.
+    pub fn flush(&mut self, now: Timestamp, table: &LockTable) {
+        let is_quiet = self.segment.as_ref().is_none_or(|segment| segment.unwritten() == 0) && self.start.is_none();
+        if is_quiet && self.unwritten.is_empty() && self.flushed <= now && now.since(self.flushed) < QUIET_INTERVAL {
             return;
         }
-        if self.writer.has_room() {
-            let batch = self.batch(now, false);
-            self.writer.send(batch);
+        if self.segment.is_some() {
+            self.end_batch(now, table, false);
+        }
+        if self.unwritten.is_due(now) {
+            let written = self.write(now);
+            self.unwritten.tried(written, now);
+        }
+        if self.unwritten.is_too_much() {
+            let reason = format!("what happened could not be written: {}", self.trouble().unwrap_or_default());
+            let from = self.unwritten.clear();
+            (self.segment, self.start, self.misses_entries) = (None, None, true);
+            // The rows are lost with the rest: those that are in the file are continued.
+            if let Ok(tables) = self.store.sql(|sql| TableRecorder::resume(sql, !self.options.with_data)) {
+                self.tables = tables;
+            }
+            self.tables.gap(from, now, &reason);
         }
     }
 
     /// Why nothing is written at the moment, as a sentence.
-    pub fn trouble(&self) -> Option<String> {
-        self.writer.trouble()
+    pub fn trouble(&self) -> Option<&str> {
+        self.unwritten.trouble()
     }
 
-    /// Ends the recording, when everything is written. Blocks the thread as long as the disk does.
-    pub fn stop(mut self, now: Timestamp) -> Result<(), StoreError> {
-        let last = self.batch(now, self.segment.is_some());
-        self.writer.finish(last)
+    /// What is recorded from now on is another table, as after a new connection with other settings. Blocks the thread as long as the disk
+    /// does.
+    pub fn start_over(&mut self, connect: &str, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
+        self.end(table, now)?;
+        self.tables = self.store.sql(|sql| TableRecorder::resume(sql, !self.options.with_data))?;
+        self.connect = connect.into();
+        Ok(())
     }
 
-    fn begin_segment(&mut self, at: Timestamp, table: &LockTable, diagnosis: &Diagnosis) {
-        let Ok(state) = state::write(table, diagnosis) else { return };
-        self.start = Some(SegmentStart { from: at, state, new_run: std::mem::take(&mut self.misses_entries) });
-        self.segment = Some(GrowingSegment::new(at, table.contender_count()));
+    /// Ends the recording, when everything is written; fails when that is not possible within two seconds. Blocks the thread meanwhile.
+    pub fn stop(mut self, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
+        self.end(table, now)
     }
 
-    /// Ends the segment, as soon as its end can be handed over; at once, whatever is lost, where `clock_was_set_back`.
-    fn end_segment(&mut self, at: Timestamp, clock_was_set_back: bool) {
-        if self.writer.has_room() {
-            let until = self.segment.as_ref().map_or(at, |segment| segment.last().max(self.flushed));
-            let batch = self.batch(if clock_was_set_back { until } else { at }, true);
-            self.writer.send(batch);
-            self.segment = None;
-        } else if clock_was_set_back {
-            (self.segment, self.start) = (None, None);
+    fn end(&mut self, table: &LockTable, now: Timestamp) -> Result<(), StoreError> {
+        self.end_batch(now, table, true);
+        self.unwritten.add_rows(self.tables.take_rows(table, now, true), now);
+        self.misses_entries = true;
+        for _ in 1..LAST_TRIES {
+            if self.write(now).is_ok() {
+                return Ok(());
+            }
+            thread::sleep(LAST_PAUSE);
         }
-        self.misses_entries |= clock_was_set_back;
+        self.write(now)
     }
 
-    fn batch(&mut self, until: Timestamp, ends: bool) -> Batch {
-        self.flushed = until;
-        let entries = self.segment.as_mut().map(GrowingSegment::take_unwritten).unwrap_or_default();
-        Batch { begins: self.start.take(), entries, until, ends }
+    /// The state of this moment may begin a new segment.
+    fn before(&mut self, now: Timestamp, table: &LockTable, diagnosis: &Diagnosis) -> Timestamp {
+        let mut at = now;
+        if let Some(segment) = &self.segment {
+            let last = segment.last();
+            let was_set_back = last.since(now) >= MAX_CLOCK_STEP;
+            at = if was_set_back { now } else { now.max(last) };
+            if was_set_back {
+                self.tables.gap(now, last, "the clock of the recorder was set back");
+                self.misses_entries = true;
+            }
+            if was_set_back || segment.is_full(at) {
+                self.end_batch(last.max(at), table, true);
+            }
+        }
+        if self.segment.is_none()
+            && let Ok(state) = state::write(table, diagnosis)
+        {
+            let new_run = std::mem::take(&mut self.misses_entries).then(|| Arc::clone(&self.connect));
+            self.start = Some(SegmentStart { from: at, state, new_run });
+            self.segment = Some(GrowingSegment::new(at, table.contender_count()));
+        }
+        at
     }
+
+    fn entry(&mut self, at: Timestamp, entry: &Entry<'_>) {
+        // A state or an entry that cannot be written at all is as good as a gap. There is none.
+        if self.segment.as_mut().is_some_and(|segment| segment.push(at, entry).is_err()) {
+            (self.segment, self.start, self.misses_entries) = (None, None, true);
+        }
+    }
+
+    fn end_batch(&mut self, until: Timestamp, table: &LockTable, ends: bool) {
+        let Some(segment) = &mut self.segment else { return };
+        let (entries, count) = segment.take_unwritten();
+        if ends {
+            self.segment = None;
+        }
+        self.flushed = until;
+        let rows = self.tables.take_rows(table, until, false);
+        self.unwritten.push(Batch { begins: self.start.take(), entries, count, rows, until, ends });
+    }
+
+    /// Writes all batches, or none.
+    fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let (mut place, tables, batches) = (self.place, &mut self.table_writer, &self.unwritten);
+        let written = self.store.sql(|sql| {
+            let transaction = sql.transaction()?;
+            for batch in batches.iter() {
+                place.add(&transaction, batch)?;
+                tables.write(&transaction, &batch.rows)?;
+            }
+            transaction.commit()
+        });
+        if written.is_err() {
+            self.table_writer.start_over();
+            return written;
+        }
+        self.place = place;
+        if self.unwritten.written() {
+            let bounds = self.options.bounds;
+            if self.store.sql(|sql| bounds.keep(sql, now))? {
+                self.table_writer.start_over();
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The change without the data of its node, unless that is the number of leases of a semaphore.
+fn without_data(mut change: Change, table: &LockTable) -> Change {
+    if let Change::Seen { path, node } = &mut change {
+        let is_number = std::str::from_utf8(node.data.bytes()).is_ok_and(|text| text.trim().parse::<u32>().is_ok());
+        if table.is_contender(path) || !is_number {
+            node.data = NodeData::default();
+        }
+    }
+    change
 }

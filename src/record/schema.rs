@@ -19,10 +19,17 @@ const MAX_LOG_BYTES: u32 = 4 << 20;
 /// written; then they are put together in one. Both keyframes and chunks are zstd frames: `record::state` and `record::entry` say what is in
 /// them. Programs other than lockscope find what happened in the tables of `record::tables`.
 const STREAM: &str = "
+-- What was recorded without a gap.
+CREATE TABLE run (
+    id INTEGER PRIMARY KEY,
+    -- The servers, and the node that stands for /.
+    connect TEXT NOT NULL,
+    -- The version of lockscope.
+    version TEXT NOT NULL
+);
 CREATE TABLE segment (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
-    -- Segments of one run follow each other without a gap.
-    run INTEGER NOT NULL,
+    run INTEGER NOT NULL REFERENCES run (id),
     from_ms INTEGER NOT NULL,
     until_ms INTEGER NOT NULL,
     entries INTEGER NOT NULL
@@ -39,8 +46,6 @@ CREATE TABLE chunk (
     entries BLOB NOT NULL,
     PRIMARY KEY (segment, number)
 );
--- What is known of the whole recording: which ensemble it is of, and what made it.
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 ";
 
 /// Makes everything in an empty file.

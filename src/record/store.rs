@@ -48,9 +48,6 @@ pub enum StoreError {
         /// Its format.
         format: i64,
     },
-    /// The system starts no thread for it.
-    #[error("cannot start the thread that records: {0}")]
-    Thread(io::Error),
     /// What SQLite says.
     #[error("{}: {error}", path.display())]
     Sqlite {
@@ -113,11 +110,6 @@ impl Store {
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// The connection, for queries and for transactions.
-    pub(super) fn connection(&mut self) -> &mut Connection {
-        &mut self.connection
     }
 
     /// Does something with the connection. What SQLite says of it names the file.

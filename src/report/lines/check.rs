@@ -9,6 +9,7 @@ use crate::text::human::{duration, plural};
 use crate::znode::escaped;
 
 /// Writes the findings, in this order, and below them what could not be seen; `not_seen` is what there was no time for.
+/// Of a recording nobody `can_look_longer`.
 ///
 /// # Errors
 ///
@@ -18,6 +19,7 @@ pub fn check<'a>(
     table: &LockTable,
     findings: impl IntoIterator<Item = &'a Finding>,
     not_seen: &[NotSeen],
+    can_look_longer: bool,
 ) -> io::Result<()> {
     let mut findings = findings.into_iter().peekable();
     if findings.peek().is_none() {
@@ -38,7 +40,8 @@ pub fn check<'a>(
     if !not_seen.is_empty() {
         let each = not_seen.iter().map(|not_seen| format!("{} {}", not_seen.code, duration(not_seen.needs)));
         let each = each.collect::<Vec<_>>().join(", ");
-        writeln!(out, "Could not be seen in so short a time (look longer with --for): {each}")?;
+        let way = if can_look_longer { " (look longer with --for)" } else { "" };
+        writeln!(out, "Could not be seen in so short a time{way}: {each}")?;
     }
     Ok(())
 }
@@ -70,7 +73,7 @@ mod tests {
     fn one_lock_is_one_lock_and_what_had_no_time_is_named() {
         let printed = |locks: &[&str], not_seen: &[NotSeen]| {
             let mut out = Vec::new();
-            check(&mut out, &table(locks), [], not_seen).expect("memory takes it");
+            check(&mut out, &table(locks), [], not_seen, true).expect("memory takes it");
             String::from_utf8(out).expect("text")
         };
         assert_eq!(printed(&["/a/lock-0000000000"], &[]), "Nothing is wrong with 1 lock.\n");

@@ -31,6 +31,12 @@ pub fn sample(lock: &LockName, counts: SampledCounts, utc: bool) -> String {
     format!("{at} {event:<12}  {lock}  {children}{}\n", rates.unwrap_or_default())
 }
 
+/// That nothing was recorded in a time, as a line with its end. Times are local ones unless `utc` is set.
+pub fn gap(from: Timestamp, until: Timestamp, utc: bool) -> String {
+    let (from, until) = (exact_time(from, utc), exact_time(until, utc));
+    format!("{from} {:<12}  nothing was recorded until {until}\n", "gap")
+}
+
 /// A happening as a line with its end; `reason` says why, where that is known. Times are local ones unless `utc` is set.
 pub fn happening(happening: &Happening, reason: Option<&str>, utc: bool) -> String {
     let mut line = format!("{} {:<12}", exact_time(happening.at, utc), happening.event.id());

@@ -19,7 +19,7 @@ const HEADINGS: [&str; 8] = ["LOCK", "RECIPE", "HOLDER", "HELD", "WAIT", "OLDEST
 const ALIGN: [Align; HEADINGS.len()] =
     [Align::Left, Align::Left, Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Left];
 
-/// Writes a line for each lock below the roots, with the worst that is wrong with it, and what could not be read.
+/// Writes a line for each lock below the roots (of a recording, which has its own, none), with the worst that is wrong with it, and what could not be read.
 ///
 /// # Errors
 ///
@@ -31,7 +31,9 @@ pub fn locks(
     roots: &[ZnodePath],
     now: Timestamp,
 ) -> io::Result<()> {
-    if table.lock_count() == 0 {
+    if table.lock_count() == 0 && roots.is_empty() {
+        writeln!(out, "No locks.")?;
+    } else if table.lock_count() == 0 {
         let roots: Vec<_> = roots.iter().map(|root| escaped(root.as_str())).collect();
         writeln!(out, "No locks below {}.", roots.join(", "))?;
     } else {

@@ -8,5 +8,5 @@ mod locks;
 mod shorten;
 
 pub use check::check;
-pub use event::{finding, happening, sample};
+pub use event::{finding, gap, happening, sample};
 pub use locks::locks;

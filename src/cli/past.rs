@@ -1,0 +1,101 @@
+//! What the commands that read take to read a recording in place of an ensemble, and the moment that they read of it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use clap::Args;
+
+use super::past_time::PastTime;
+use crate::record::{Damage, Past, Playback, RecordedState};
+use crate::report::Ensemble;
+use crate::text::human::date_and_time;
+use crate::time::now;
+use crate::znode::Timestamp;
+
+/// Of which moment a recording is read.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Past")]
+pub(super) struct MomentOptions {
+    /// Read this recording of `lockscope record` in place of an ensemble
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout"])]
+    pub store: Option<PathBuf>,
+    /// The moment to read of the recording: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: its end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
+    pub at: Option<PastTime>,
+}
+
+/// Of which time a recording is read.
+#[derive(Args, Clone, Debug, Default, PartialEq)]
+#[command(next_help_heading = "Past")]
+pub(super) struct SpanOptions {
+    /// Read this recording of `lockscope record` in place of an ensemble
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["connect", "root", "lock", "timeout", "stop_after"])]
+    pub store: Option<PathBuf>,
+    /// Where to begin: 02:13, 02:13:30, -10m or 2026-05-01T02:13:00Z [default: the beginning of the recording]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
+    pub from: Option<PastTime>,
+    /// Where to end [default: its end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "store")]
+    pub to: Option<PastTime>,
+}
+
+/// What was known at one moment.
+pub(super) struct Moment {
+    pub at: Timestamp,
+    pub state: RecordedState,
+    /// The ensemble as reports name it.
+    pub ensemble: Ensemble,
+    /// Since when there is no gap before it.
+    pub since: Timestamp,
+}
+
+/// The time that somebody wrote.
+pub(super) fn resolve(time: PastTime, utc: bool) -> anyhow::Result<Timestamp> {
+    time.resolve(now(), utc)
+        .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
+}
+
+/// Reads what was known at a moment; without one, at the end of the recording.
+pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
+    let mut past = Past::open(store)?;
+    let Some((_, end)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
+    let at = at.map_or(Ok(end), |at| resolve(at, utc))?;
+    let playback = start(past, store, at, utc)?;
+    let segment = *playback.segment();
+    let (state, mut past) = playback.into_parts();
+    let ensemble = Ensemble::new(&past.connect(segment.run)?, state.table.session()).with_view(state.table.view());
+    Ok(Moment { at, state, ensemble, since: past.run_start(&segment)? })
+}
+
+/// A recording at a moment.
+fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
+    match Playback::start(past, at)? {
+        Some(playback) => playback.map_err(|damage| damaged(store, at, damage, utc)),
+        None => Err(not_recorded(store, at, utc)),
+    }
+}
+
+/// A recording at a moment, or from the first one after it on of which something is known.
+pub(super) fn start_or_next(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
+    match Playback::start_or_next(past, at)? {
+        Some(playback) => playback.map_err(|damage| damaged(store, at, damage, utc)),
+        None => Err(not_recorded(store, at, utc)),
+    }
+}
+
+fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
+    let time = |at| date_and_time(at, utc);
+    let around = Past::open(store).and_then(|mut past| past.around(at)).unwrap_or_default();
+    let known = match around {
+        (Some(before), Some(after)) => format!("there is a gap from {} to {}", time(before), time(after)),
+        (Some(end), None) => format!("the recording ends at {}", time(end)),
+        (None, Some(beginning)) => format!("the recording begins at {}", time(beginning)),
+        (None, None) => "the recording is empty".to_owned(),
+    };
+    anyhow::anyhow!("nothing was recorded at {}: {known}", time(at))
+}
+
+fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Error {
+    let (store, at) = (store.display(), date_and_time(at, utc));
+    anyhow::anyhow!("the segment of {store} that has {at} cannot be used: {damage}: name a time outside of it")
+}

@@ -1,0 +1,98 @@
+//! `lockscope watch --store`: what happened to the locks, from a recording.
+
+use std::path::Path;
+
+use tokio::io::AsyncWrite;
+
+use super::live_table::TableEvent;
+use super::output::{note, send};
+use super::past;
+use super::past_time::PastTime;
+use super::resolved::ResolvedOptions;
+use super::verdict::Verdict;
+use super::watch::line;
+use crate::diagnose::FindingChanges;
+use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
+use crate::record::{Past, Playback, PlaybackStep, Played};
+use crate::report::Initial;
+use crate::znode::Timestamp;
+
+/// Prints what happened in a part of a recording: what was there at its beginning, and then every event.
+pub(super) async fn run(
+    settings: &ResolvedOptions,
+    store: &Path,
+    (from, to): (Option<PastTime>, Option<PastTime>),
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<Verdict> {
+    let mut past = Past::open(store)?;
+    let Some((first, last)) = past.span()? else { anyhow::bail!("nothing was recorded in {} yet", store.display()) };
+    let from = from.map_or(Ok(first), |from| past::resolve(from, settings.utc))?;
+    let to = to.map_or(Ok(last), |to| past::resolve(to, settings.utc))?;
+    anyhow::ensure!(from <= to, "--from is later than --to: name the earlier time first");
+    let mut playback = past::start_or_next(past, store, from, settings.utc)?;
+    let mut was_synced = playback.state().table.is_reporting();
+    if was_synced {
+        let table = &playback.state().table;
+        print(initial(table.locks(), from, table), settings, out).await?;
+    }
+    while let Some(step) = playback.step()? {
+        if time_of(&step).is_some_and(|at| at > to) {
+            break;
+        }
+        was_synced &= !matches!(step, PlaybackStep::Gap { .. });
+        let events = events(step, &mut was_synced, &playback, store);
+        print(events, settings, out).await?;
+    }
+    Ok(Verdict::Yes)
+}
+
+fn time_of(step: &PlaybackStep) -> Option<Timestamp> {
+    match step {
+        PlaybackStep::Entry { at, .. } => Some(*at),
+        PlaybackStep::Gap { from, .. } => Some(*from),
+        PlaybackStep::Damaged { .. } => None,
+    }
+}
+
+/// What a step means. Where the first reading of everything ends, what was found is what was there at the start.
+fn events(step: PlaybackStep, was_synced: &mut bool, playback: &Playback, store: &Path) -> Vec<TableEvent> {
+    match step {
+        PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {
+            let is_initial = is_synced && !std::mem::replace(was_synced, *was_synced || is_synced);
+            let is_found = |happening: &Happening| is_initial && happening.event == LockEvent::LockFound;
+            let (found, others): (Vec<_>, Vec<_>) = happenings.into_iter().partition(is_found);
+            let mut events: Vec<_> =
+                others.into_iter().map(|happening| TableEvent::Happening(happening, None)).collect();
+            let table = &playback.state().table;
+            let found = found.iter().filter_map(|found| table.lock(found.lock.as_ref()?.id));
+            events.extend(initial(found, at, table));
+            events
+        }
+        PlaybackStep::Entry { at, played: Played::Findings(FindingChanges { raised, cleared }), .. } => {
+            let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
+            cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
+        }
+        PlaybackStep::Gap { from, until } => vec![TableEvent::Gap { from, until }],
+        PlaybackStep::Damaged { segment, damage } => {
+            note(&format!("segment {} of {} is left out: {damage}", segment.id, store.display()));
+            vec![TableEvent::Gap { from: segment.from, until: segment.until }]
+        }
+    }
+}
+
+fn initial<'a>(locks: impl Iterator<Item = &'a LockQueue>, at: Timestamp, table: &'a LockTable) -> Vec<TableEvent> {
+    locks.flat_map(|lock| Initial::of_lock(lock, at, table)).map(TableEvent::Initial).collect()
+}
+
+async fn print(
+    events: Vec<TableEvent>,
+    settings: &ResolvedOptions,
+    out: &mut (impl AsyncWrite + Unpin),
+) -> anyhow::Result<()> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    let lines: String =
+        events.iter().map(|event| line(event, settings.format, settings.utc)).collect::<std::io::Result<_>>()?;
+    send(out, &lines).await
+}
