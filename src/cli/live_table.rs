@@ -11,7 +11,9 @@ use super::output;
 use super::resolved::ResolvedOptions;
 use crate::diagnose::{Diagnosis, Finding};
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockName, LockTable, SampledCounts};
+use crate::queue::{
+    Change, ConnectionState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable, SampledCounts,
+};
 use crate::record::Recorder;
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
@@ -254,7 +256,7 @@ impl LiveTable {
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
         match &mut self.recorder {
             Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis),
-            None => (at, self.table.apply(change, at)),
+            None => (at, self.table.apply_without_found_locks(change, at)),
         }
     }
 
@@ -286,14 +288,10 @@ impl LiveTable {
                 self.synced = Some(at);
             }
             if is_initial {
-                let mut found = Vec::with_capacity(happenings.len());
-                for happening in happenings {
-                    match (happening.event, &happening.lock) {
-                        (LockEvent::LockFound, Some(lock)) => found.push(lock.id),
-                        _ => events.push(TableEvent::Happening(happening, None)),
-                    }
-                }
+                let found: Vec<LockId> = self.table.locks().map(LockQueue::id).collect();
                 self.found = found.into_iter();
+                let others = happenings.into_iter().filter(|happening| happening.event != LockEvent::LockFound);
+                events.extend(others.map(|happening| TableEvent::Happening(happening, None)));
                 // What follows comes after the report of what was there.
                 self.first_batch = Some(batch.collect()).filter(|rest: &Vec<_>| !rest.is_empty());
                 break;

@@ -1,9 +1,8 @@
 //! Whether the parts of a table agree: those of one that was read from a file may not.
 
-use slab::Slab;
-
-use super::order::{OrderKey, RankedKeys};
+use super::order::OrderKey;
 use super::{Contender, LockQueue, LockTable};
+use crate::recipe::{RequestMode, Role};
 
 impl LockTable {
     /// Whether everything that refers to something finds it. A table that only [`apply`](Self::apply) has changed is consistent; one
@@ -25,23 +24,22 @@ impl LockTable {
 
 impl LockQueue {
     fn is_consistent(&self) -> bool {
-        let hidden = self.hidden().into_iter().all(|key| is_in(&self.contenders, key));
-        let all_in = |keys: &RankedKeys| keys.iter().all(|key| is_in(&self.contenders, key));
+        let hidden = self.hidden();
+        let is_in_place =
+            |key: OrderKey| self.contenders.contains(key.slot as usize) && self.key(key.slot as usize) == key;
         let found = self
             .handover
             .as_ref()
             .is_none_or(|handover| handover.found().iter().all(|slot| self.contenders.contains(*slot)));
-        hidden
-            && found
-            && all_in(&self.order)
-            && all_in(self.readers())
-            && self.readers().len() <= self.order.len()
-            && self.leases <= self.order.len()
+        let count = |counts: fn(&Contender) -> bool| self.contenders.iter().filter(|(_, found)| counts(found)).count();
+        found
+            && hidden.into_iter().chain(self.order.iter()).all(is_in_place)
+            && hidden.is_none_or(|hidden| self.order.get(self.order.rank(hidden)) != Some(hidden))
+            && self.order.len() + usize::from(hidden.is_some()) == self.contenders.len()
+            && self.readers().iter().all(|key| is_in_place(key) && self.is_reader(key))
+            && self.readers().len() == count(|contender| contender.mode == RequestMode::Read)
+            && self.leases == count(|contender| contender.role == Role::Lease)
+            && self.returned == count(|contender| contender.returned)
             && self.holding <= self.order.len()
-            && self.returned <= self.contenders.len()
     }
-}
-
-fn is_in(contenders: &Slab<Contender>, key: OrderKey) -> bool {
-    contenders.contains(key.slot as usize)
 }

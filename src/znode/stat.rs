@@ -65,19 +65,66 @@ impl ZnodeStat {
 }
 
 /// The beginning of a node's data: at most [`MAX_KEPT_DATA`] bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeData(Box<[u8]>);
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(from = "Box<[u8]>", into = "Box<[u8]>")]
+pub struct NodeData(Kept);
+
+/// Up to how many bytes need no memory of their own: most addresses and host names.
+const MAX_INLINE: usize = 22;
+
+#[derive(Clone, Debug)]
+enum Kept {
+    Inline { length: u8, bytes: [u8; MAX_INLINE] },
+    Apart(Box<[u8]>),
+}
 
 impl NodeData {
     /// Keeps the first [`MAX_KEPT_DATA`] bytes.
     #[must_use]
     pub fn keep(bytes: &[u8]) -> Self {
-        Self(bytes[..bytes.len().min(MAX_KEPT_DATA)].into())
+        let kept = &bytes[..bytes.len().min(MAX_KEPT_DATA)];
+        let mut inline = [0; MAX_INLINE];
+        Self(match (u8::try_from(kept.len()), inline.get_mut(..kept.len())) {
+            (Ok(length), Some(first)) => {
+                first.copy_from_slice(kept);
+                Kept::Inline { length, bytes: inline }
+            }
+            _ => Kept::Apart(kept.into()),
+        })
     }
 
     /// The bytes that were kept.
     pub fn bytes(&self) -> &[u8] {
-        &self.0
+        match &self.0 {
+            Kept::Inline { length, bytes } => &bytes[..usize::from(*length).min(MAX_INLINE)],
+            Kept::Apart(bytes) => bytes,
+        }
+    }
+}
+
+impl Default for NodeData {
+    fn default() -> Self {
+        Self::keep(&[])
+    }
+}
+
+impl PartialEq for NodeData {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for NodeData {}
+
+impl From<Box<[u8]>> for NodeData {
+    fn from(bytes: Box<[u8]>) -> Self {
+        Self::keep(&bytes)
+    }
+}
+
+impl From<NodeData> for Box<[u8]> {
+    fn from(data: NodeData) -> Self {
+        data.bytes().into()
     }
 }
 
@@ -97,6 +144,13 @@ mod tests {
     #[test]
     fn of_a_large_node_only_the_beginning_is_kept() {
         assert_eq!(NodeData::keep(&vec![7; 1 << 20]).bytes().len(), MAX_KEPT_DATA);
-        assert_eq!(NodeData::keep(b"10.0.0.1").bytes(), b"10.0.0.1");
+        for length in [0, 1, MAX_INLINE, MAX_INLINE + 1, MAX_KEPT_DATA] {
+            let bytes: Vec<u8> = (0..=u8::MAX).cycle().take(length).collect();
+            let data = NodeData::keep(&bytes);
+            assert_eq!(data.bytes(), bytes);
+            let json = serde_json::to_string(&data).expect("JSON");
+            assert_eq!(json, serde_json::to_string(&bytes).expect("JSON"));
+            assert_eq!(serde_json::from_str::<NodeData>(&json).expect("data"), data);
+        }
     }
 }
