@@ -12,6 +12,7 @@ use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
+use super::history::HistoryOptions;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::record::RecordCommand;
 use super::sandbox::SandboxOptions;
@@ -125,6 +126,11 @@ pub(super) enum CliCommand {
     /// audit log; without it nothing is deleted. Exits with 0 when the node was deleted, with 1 when nothing was, and with 2
     /// when it could not be done or the outcome is not known.
     Delete(DeleteOptions),
+    /// Print who held and waited in a recording, when, for how long, and how it ended
+    ///
+    /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks locks and
+    /// clients. Where something was not seen, it says between which times it happened, and when and why nothing was seen.
+    History(HistoryOptions),
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
     /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. It
@@ -224,6 +230,7 @@ mod tests {
             CliCommand::Compare(options) => options.shared(),
             CliCommand::Demo(options) => options.shared(),
             CliCommand::Delete(options) => options.shared(),
+            CliCommand::History(options) => options.shared(),
             other => panic!("{other:?} takes none of them"),
         }
         .merge(before)
@@ -240,7 +247,7 @@ mod tests {
             let needed = match name {
                 "contend" => &["--path", "/a"][..],
                 "delete" => &["/a"],
-                "record" => &["--store", "a.db"],
+                "history" | "record" => &["--store", "a.db"],
                 "completions" => &["zsh"],
                 _ => &[],
             };

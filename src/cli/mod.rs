@@ -16,15 +16,16 @@ mod demo;
 mod duration;
 mod examination;
 mod generate;
+mod history;
 mod live_table;
 mod log;
 mod no_server;
 mod options;
 mod output;
-#[allow(dead_code, reason = "the commands that read recordings take it")]
 mod past;
 mod past_time;
 mod record;
+mod recorded;
 mod resolved;
 mod sandbox;
 mod snapshot;
@@ -113,6 +114,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             let done = delete::run(&settings, &options, &mut io::stdout().lock()).await;
             done.map_err(|error| settings.explain(error))
         }
+        CliCommand::History(options) => history::run(&settle(options.shared())?, &options, &mut io::stdout().lock()),
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;

@@ -12,6 +12,7 @@ mod bounds;
 mod damage;
 mod entry;
 mod frame;
+pub mod history;
 mod past;
 mod playback;
 mod recorder;

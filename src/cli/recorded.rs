@@ -1,0 +1,51 @@
+//! What the commands take that read a recording: which, and which time of it.
+
+use std::path::PathBuf;
+
+use anyhow::anyhow;
+use clap::Args;
+
+use super::options::{EnsembleOptions, SharedOptions};
+use super::past::resolve;
+use super::past_time::PastTime;
+use crate::znode::Timestamp;
+
+/// Which recording, and which time of it.
+#[derive(Args, Clone, Debug, PartialEq)]
+#[command(next_help_heading = "Recording")]
+pub(super) struct RecordingOptions {
+    /// The recording, a file that `lockscope record` writes or wrote
+    #[arg(long, value_name = "FILE")]
+    pub store: PathBuf,
+    /// From this time on, as in 02:13, -10m or 2026-05-01T02:13:00Z [default: from the beginning]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub from: Option<PastTime>,
+    /// Up to this time [default: up to the end]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub to: Option<PastTime>,
+    /// Show and read times in UTC instead of local time; JSON is always in UTC
+    #[arg(long, help_heading = "General", value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
+    pub utc: Option<bool>,
+}
+
+impl RecordingOptions {
+    /// Those that other commands take too.
+    pub(super) fn shared(&self) -> SharedOptions {
+        SharedOptions {
+            ensemble: EnsembleOptions { utc: self.utc, ..EnsembleOptions::default() },
+            ..SharedOptions::default()
+        }
+    }
+
+    /// The time that is meant; an end that was not given is `None`.
+    pub(super) fn window(&self, utc: bool) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
+        let time = |time: Option<PastTime>| time.map(|time| resolve(time, utc)).transpose();
+        let (from, to) = (time(self.from)?, time(self.to)?);
+        if let (Some(from), Some(to)) = (from, to)
+            && from > to
+        {
+            return Err(anyhow!("--from is later than --to: exchange them"));
+        }
+        Ok((from, to))
+    }
+}

@@ -1,0 +1,43 @@
+//! Percentiles of lengths.
+
+/// Of how many lengths, and which of them stand at which rank, in milliseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Percentiles {
+    /// How many lengths are known.
+    pub count: usize,
+    /// Not exceeded by half of them. Zero when there are none, as are the others.
+    pub p50: u64,
+    /// Not exceeded by nine of ten.
+    pub p90: u64,
+    /// Not exceeded by 99 of 100.
+    pub p99: u64,
+    /// The longest.
+    pub max: u64,
+}
+
+impl Percentiles {
+    /// By nearest rank. Linear.
+    pub(super) fn of(mut lengths: Vec<u64>) -> Self {
+        let count = lengths.len();
+        let mut rank = |percent: usize| {
+            let at = (count * percent).div_ceil(100).saturating_sub(1);
+            if count == 0 { 0 } else { *lengths.select_nth_unstable(at).1 }
+        };
+        Self { count, p50: rank(50), p90: rank(90), p99: rank(99), max: rank(100) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_percentile_is_one_of_the_lengths() {
+        let of = |lengths: &[u64]| Percentiles::of(lengths.to_vec());
+        assert_eq!(of(&[]), Percentiles::default());
+        assert_eq!(of(&[7]), Percentiles { count: 1, p50: 7, p90: 7, p99: 7, max: 7 });
+        let hundred: Vec<u64> = (1..=100).rev().collect();
+        assert_eq!(of(&hundred), Percentiles { count: 100, p50: 50, p90: 90, p99: 99, max: 100 });
+        assert_eq!(of(&[1, 2, 3, 1000]), Percentiles { count: 4, p50: 2, p90: 1000, p99: 1000, max: 1000 });
+    }
+}

@@ -1,0 +1,167 @@
+//! One pass over the contenders that were asked for: counts, lengths and sums, without their names and data.
+
+use rusqlite::{Connection, Row};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::HistoryQuery;
+use crate::znode::Timestamp;
+
+/// What the contenders of one lock or of one client come to, within the time that was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sums {
+    /// How often it was acquired.
+    pub handovers: u64,
+    /// For how long it was held, or waited for, at least, in milliseconds.
+    pub held_ms: u64,
+    pub waited_ms: u64,
+    /// The longest of each.
+    pub longest_hold_ms: u64,
+    pub longest_wait_ms: u64,
+}
+
+/// What the pass found.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The numbers of the rows, which rise in the order in which contenders were first seen.
+    ids: Vec<i64>,
+    pub holds: usize,
+    pub waits: usize,
+    pub hold_ms: Vec<u64>,
+    pub wait_ms: Vec<u64>,
+    pub locks: FxHashMap<i64, Sums>,
+    pub clients: FxHashMap<i64, Sums>,
+}
+
+/// The columns of a pass, the same in every statement.
+const COLUMNS: &str = "SELECT id, lock_id, client_id, session, enqueued_at, acquired_after, acquired_before, ended_after, ended_before FROM contender WHERE";
+
+/// What was asked for, as the pass needs it.
+struct Filter {
+    from: i64,
+    to: i64,
+    /// Up to when it is known what stands open.
+    until: i64,
+    locks: Option<FxHashSet<i64>>,
+    clients: Option<FxHashSet<i64>>,
+    session: Option<i64>,
+    sums: bool,
+}
+
+/// Reads all that was asked for. Linear in the rows of the lock, session or client, else in those that still stood at the beginning.
+pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
+    let filter = Filter {
+        from: query.from.map_or(i64::MIN, |from| from.0),
+        to: query.to.map_or(i64::MAX, |to| to.0),
+        until: until.map_or(i64::MAX, |until| until.0),
+        locks: query.lock.as_ref().map(|path| locks(connection, path.as_str())).transpose()?,
+        clients: query.client.as_ref().map(|client| clients(connection, client)).transpose()?,
+        session: query.session.map(|session| session.0),
+        sums: query.rank_by.is_some(),
+    };
+    let mut found = Found::default();
+    let by = |column: &str| format!("{COLUMNS} {column} = ?2 AND ifnull(ended_before, 9223372036854775807) >= ?1");
+    let (statement, values): (String, Vec<i64>) = match (&filter.locks, filter.session, &filter.clients) {
+        (_, Some(session), _) => (by("session"), vec![session]),
+        (Some(locks), ..) => (by("lock_id"), locks.iter().copied().collect()),
+        (_, _, Some(clients)) => (by("client_id"), clients.iter().copied().collect()),
+        (None, None, None) if filter.from > i64::MIN => {
+            (format!("{COLUMNS} ?2 = 0 AND ifnull(ended_before, 9223372036854775807) >= ?1"), vec![0])
+        }
+        (None, None, None) => (format!("{COLUMNS} ?1 < 0 AND ?2 = 0"), vec![0]),
+    };
+    let mut statement = connection.prepare(&statement)?;
+    for value in values {
+        let mut rows = statement.query([filter.from, value])?;
+        while let Some(row) = rows.next()? {
+            found.take(row, &filter)?;
+        }
+    }
+    found.ids.sort_unstable();
+    Ok(found)
+}
+
+impl Found {
+    /// The numbers of the rows that came last, the oldest of them first.
+    pub fn newest(&self, limit: usize) -> Vec<i64> {
+        self.ids[self.ids.len().saturating_sub(limit)..].to_vec()
+    }
+
+    fn take(&mut self, row: &Row<'_>, filter: &Filter) -> rusqlite::Result<()> {
+        let (lock, client): (i64, Option<i64>) = (row.get(1)?, row.get(2)?);
+        let is_wanted = |wanted: &Option<FxHashSet<i64>>, id: i64| wanted.as_ref().is_none_or(|ids| ids.contains(&id));
+        let enqueued: Option<i64> = row.get(4)?;
+        let acquired: (Option<i64>, Option<i64>) = (row.get(5)?, row.get(6)?);
+        let began = enqueued.or(acquired.0).unwrap_or(i64::MIN);
+        let is_session = match filter.session {
+            Some(session) => row.get::<_, Option<i64>>(3)? == Some(session),
+            None => true,
+        };
+        let client_is_wanted =
+            filter.clients.is_none() || client.is_some_and(|client| is_wanted(&filter.clients, client));
+        if began > filter.to || !is_session || !is_wanted(&filter.locks, lock) || !client_is_wanted {
+            return Ok(());
+        }
+        let ended: (Option<i64>, Option<i64>) = (row.get(7)?, row.get(8)?);
+        self.ids.push(row.get(0)?);
+        let length = |from: i64, to: i64| u64::try_from(to.saturating_sub(from)).unwrap_or(0);
+        if let (Some(after), Some(before)) = acquired {
+            self.holds += 1;
+            if after == before {
+                self.wait_ms.extend(enqueued.map(|came| length(came, after)));
+                if let (Some(ended_after), Some(ended_before)) = ended
+                    && ended_after == ended_before
+                {
+                    self.hold_ms.push(length(after, ended_after));
+                }
+            }
+        } else {
+            self.waits += 1;
+        }
+        if filter.sums {
+            let within = |from: i64, to: i64| length(from.max(filter.from), to.min(filter.to));
+            let until = ended.0.unwrap_or(filter.until);
+            let waited = enqueued.map_or(0, |came| within(came, acquired.0.unwrap_or(until)));
+            let held = acquired.1.map(|acquired| within(acquired, until));
+            for sums in
+                [Some(self.locks.entry(lock)), client.map(|client| self.clients.entry(client))].into_iter().flatten()
+            {
+                sums.or_default().add(held, waited);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Sums {
+    fn add(&mut self, held_ms: Option<u64>, waited_ms: u64) {
+        self.handovers += u64::from(held_ms.is_some());
+        let held_ms = held_ms.unwrap_or(0);
+        self.held_ms = self.held_ms.saturating_add(held_ms);
+        self.waited_ms = self.waited_ms.saturating_add(waited_ms);
+        self.longest_hold_ms = self.longest_hold_ms.max(held_ms);
+        self.longest_wait_ms = self.longest_wait_ms.max(waited_ms);
+    }
+}
+
+fn locks(connection: &Connection, path: &str) -> rusqlite::Result<FxHashSet<i64>> {
+    let mut statement = connection.prepare("SELECT id FROM lock WHERE path = ?1")?;
+    statement.query_map([path], |row| row.get(0))?.collect()
+}
+
+/// Those with this name, this address, or this address and any port.
+fn clients(connection: &Connection, client: &str) -> rusqlite::Result<FxHashSet<i64>> {
+    let mut statement = connection.prepare("SELECT id, address, name FROM client")?;
+    let mut rows = statement.query([])?;
+    let mut found = FxHashSet::default();
+    while let Some(row) = rows.next()? {
+        let (address, name): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
+        let host = address
+            .as_deref()
+            .and_then(|address| address.rsplit_once(':'))
+            .map(|(host, _)| host.trim_matches(['[', ']']));
+        if [address.as_deref(), name.as_deref(), host].contains(&Some(client)) {
+            found.insert(row.get(0)?);
+        }
+    }
+    Ok(found)
+}

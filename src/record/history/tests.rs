@@ -1,0 +1,161 @@
+//! What is found of histories that were recorded, and how fast.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, params};
+
+use super::*;
+use crate::record::tables;
+
+/// Rows as somebody could have recorded them: `holds` of them, over `locks` locks and a few clients, each 10 ms after the other.
+fn recorded(holds: i64, locks: i64) -> Connection {
+    let mut connection = Connection::open_in_memory().unwrap();
+    tables::create(&connection).unwrap();
+    let transaction = connection.transaction().unwrap();
+    for lock in 1..=locks {
+        let path = format!("/locks/{lock}");
+        transaction
+            .execute("INSERT INTO lock VALUES (?1, ?2, NULL, 'curator-mutex', 'exclusive')", params![lock, path])
+            .unwrap();
+    }
+    for client in 1..=5 {
+        let address = format!("10.0.0.{client}:5000{client}");
+        transaction
+            .execute("INSERT INTO client VALUES (?1, ?2, ?3)", params![client, address, format!("worker-{client}")])
+            .unwrap();
+    }
+    let mut insert = transaction
+        .prepare("INSERT INTO contender VALUES (?1, ?2, ?3, ?4, ?5, ?5, ?6, ?6, ?7, ?7, 'released', 'exclusive', ?8, ?1, 'host')")
+        .unwrap();
+    for id in 1..=holds {
+        let (came, waits, stays) = (1_000_000 + id * 10, id % 7, 1 + id % 100);
+        let node = format!("_c_00000000-0000-4000-8000-000000000000-lock-{id:010}");
+        insert
+            .execute(params![id, 1 + id % locks, 1 + id % 5, id % 5, came, came + waits, came + waits + stays, node])
+            .unwrap();
+    }
+    drop(insert);
+    transaction.execute("INSERT INTO recording VALUES (1, 1, 1000000, ?1)", [1_000_000 + holds * 10 + 1_000]).unwrap();
+    transaction.commit().unwrap();
+    connection
+}
+
+fn query() -> HistoryQuery {
+    HistoryQuery { limit: 100, ..HistoryQuery::default() }
+}
+
+fn read(connection: &mut Connection, query: &HistoryQuery) -> History {
+    History::from_tables(connection, query).unwrap()
+}
+
+#[test]
+fn each_filter_leaves_what_it_names() {
+    let mut connection = recorded(1_000, 10);
+    let all = read(&mut connection, &query());
+    assert_eq!((all.hold_count, all.holds.len(), all.wait_count), (1_000, 100, 0));
+    assert_eq!(all.holds.last().map(|hold| hold.id), Some(1_000), "those that came last are listed");
+    let count = |connection: &mut Connection, query: HistoryQuery| read(connection, &query).hold_count;
+    let lock = ZnodePath::new("/locks/3").ok();
+    assert_eq!(count(&mut connection, HistoryQuery { lock: lock.clone(), ..query() }), 100);
+    assert_eq!(count(&mut connection, HistoryQuery { session: Some(SessionId(3)), ..query() }), 200);
+    for client in ["worker-2", "10.0.0.2", "10.0.0.2:50002"] {
+        assert_eq!(
+            count(&mut connection, HistoryQuery { client: Some(client.to_owned()), ..query() }),
+            200,
+            "{client}"
+        );
+    }
+    for client in ["10.0.0", "10.0.0.2:5", "worker", ""] {
+        assert_eq!(count(&mut connection, HistoryQuery { client: Some(client.to_owned()), ..query() }), 0, "{client}");
+    }
+    let both = HistoryQuery { lock, session: Some(SessionId(2)), client: Some("worker-3".to_owned()), ..query() };
+    assert_eq!(count(&mut connection, both), 100);
+    let none = HistoryQuery { lock: ZnodePath::new("/other").ok(), ..query() };
+    assert_eq!(count(&mut connection, none), 0);
+}
+
+#[test]
+fn a_time_takes_in_whatever_reaches_into_it() {
+    let mut connection = recorded(1_000, 10);
+    let between = |connection: &mut Connection, from: i64, to: i64| {
+        let query = HistoryQuery { from: Some(Timestamp(from)), to: Some(Timestamp(to)), ..query() };
+        read(connection, &query).holds.iter().map(|hold| hold.id).collect::<Vec<_>>()
+    };
+    // Number 50 came at 1 000 500, acquired a millisecond later, and held for 51.
+    let found = between(&mut connection, 1_000_550, 1_000_552);
+    assert!(found.contains(&50) && found.contains(&55) && !found.contains(&56), "{found:?}");
+    assert!(!between(&mut connection, 1_000_553, 1_000_553).contains(&50));
+    assert_eq!(between(&mut connection, 0, 999), [0; 0]);
+}
+
+#[test]
+fn ranks_are_by_what_was_asked_for_and_only_within_the_time() {
+    let mut connection = recorded(100, 2);
+    connection
+        .execute(
+            "UPDATE contender SET ended_after = ended_after + 90000, ended_before = ended_before + 90000 WHERE id = 8",
+            [],
+        )
+        .unwrap();
+    connection.execute("UPDATE contender SET enqueued_at = enqueued_at - 50000 WHERE id = 9", []).unwrap();
+    let first = |connection: &mut Connection, by, to: Option<i64>| {
+        let query = HistoryQuery { rank_by: Some(by), to: to.map(Timestamp), ..query() };
+        let ranking = read(connection, &query).ranking.unwrap();
+        (ranking.locks[0].clone(), ranking.clients[0].clone())
+    };
+    let (lock, client) = first(&mut connection, RankBy::Hold, None);
+    assert_eq!((&*lock.lock, lock.longest_hold_ms), ("/locks/1", 90_009));
+    assert_eq!(client.client_name.as_deref(), Some("worker-4"));
+    let (lock, client) = first(&mut connection, RankBy::Wait, None);
+    assert_eq!((&*lock.lock, lock.longest_wait_ms), ("/locks/2", 50_002));
+    assert_eq!(client.client.as_deref(), Some("10.0.0.5:50005"));
+    let (lock, _) = first(&mut connection, RankBy::Handovers, None);
+    assert_eq!(lock.handovers, 50);
+    let (lock, _) = first(&mut connection, RankBy::Hold, Some(1_001_000));
+    assert!(lock.longest_hold_ms < 1_000, "{lock:?}");
+}
+
+#[test]
+fn lengths_that_are_not_known_are_in_no_percentile() {
+    let mut connection = recorded(10, 1);
+    connection
+        .execute("UPDATE contender SET ended_before = ended_before + 900000, ending = 'unknown' WHERE id = 3", [])
+        .unwrap();
+    connection
+        .execute("UPDATE contender SET ended_after = NULL, ended_before = NULL, ending = 'open' WHERE id = 4", [])
+        .unwrap();
+    connection.execute("UPDATE contender SET acquired_after = acquired_after - 3 WHERE id = 5", []).unwrap();
+    let history = read(&mut connection, &query());
+    assert_eq!((history.hold_count, history.hold_ms.count, history.hold_ms.max, history.wait_ms.count), (10, 7, 11, 9));
+    let by_id = |id: i64| history.holds.iter().find(|hold| hold.id == id).unwrap();
+    assert_eq!((by_id(3).held_at_least_ms(), by_id(3).held_at_most_ms()), (Some(4), Some(900_004)));
+    assert_eq!(by_id(5).waited_ms(), None);
+    assert_eq!(by_id(4).known_until, history.recorded_until.unwrap());
+    let empty = read(&mut recorded(0, 1), &query());
+    assert_eq!((empty.hold_count, empty.hold_ms), (0, Percentiles::default()));
+}
+
+fn ranks_of(holds: i64) -> Duration {
+    let mut connection = recorded(holds, 500);
+    let query = HistoryQuery { rank_by: Some(RankBy::Wait), ..query() };
+    let began = Instant::now();
+    let history = read(&mut connection, &query);
+    let took = began.elapsed();
+    assert_eq!((history.hold_count, history.hold_ms.max), (usize::try_from(holds).unwrap(), 100));
+    took
+}
+
+/// A bound for a program that is not optimized, beside others that load the machine.
+#[test]
+fn many_holds_are_ranked_at_once() {
+    let took = ranks_of(50_000);
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+#[ignore = "measures: run it optimized"]
+fn a_million_holds_are_ranked_in_a_third_of_a_second() {
+    let took = ranks_of(1_000_000);
+    println!("a million holds: {took:?}");
+    assert!(took < Duration::from_millis(300), "{took:?}");
+}

@@ -1,0 +1,63 @@
+//! All that the tables say of a time, for a report of it.
+
+use rusqlite::Connection;
+
+use super::rows::{self, PastContender, PastDeletion, PastFinding, PastGap};
+use super::{HistoryQuery, scan};
+use crate::record::store::{Store, StoreError};
+use crate::znode::Timestamp;
+
+/// Contenders of a report at most: those that came last.
+const MAX_CONTENDERS: usize = 200_000;
+
+/// Findings and deletions of a report at most.
+const MAX_OTHERS: i64 = 2_000;
+
+/// What happened within a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastWindow {
+    /// Its beginning: that which was asked for, or when recording began.
+    pub from: Timestamp,
+    /// Its end: that which was asked for, and not later than up to when everything is in the tables.
+    pub to: Timestamp,
+    /// In the order in which they were first seen.
+    pub contenders: Vec<PastContender>,
+    /// How many there are before these.
+    pub left_out: usize,
+    /// When nothing was seen.
+    pub gaps: Vec<PastGap>,
+    /// In the order in which they were raised.
+    pub findings: Vec<PastFinding>,
+    /// In the order in which they happened.
+    pub deletions: Vec<PastDeletion>,
+}
+
+impl PastWindow {
+    /// Reads it; `None` when nothing was recorded yet. Blocks the thread as long as the disk does.
+    pub fn read(store: &mut Store, from: Option<Timestamp>, to: Option<Timestamp>) -> Result<Option<Self>, StoreError> {
+        store.sql(|connection| Self::from_tables(connection, from, to))
+    }
+
+    pub(in crate::record) fn from_tables(
+        connection: &mut Connection,
+        from: Option<Timestamp>,
+        to: Option<Timestamp>,
+    ) -> rusqlite::Result<Option<Self>> {
+        let transaction = connection.transaction()?;
+        let (Some(began), Some(until)) = rows::recorded(&transaction)? else { return Ok(None) };
+        let from = from.unwrap_or(began);
+        let to = to.map_or(until, |to| to.min(until)).max(from);
+        let query = HistoryQuery { from: Some(from), to: Some(to), ..HistoryQuery::default() };
+        let found = scan::scan(&transaction, &query, Some(until))?;
+        let ids = found.newest(MAX_CONTENDERS);
+        Ok(Some(Self {
+            from,
+            to,
+            contenders: rows::contenders(&transaction, &ids, Some(until))?,
+            left_out: (found.holds + found.waits).saturating_sub(ids.len()),
+            gaps: rows::gaps(&transaction, Some(from), Some(to))?,
+            findings: rows::findings(&transaction, from, to, MAX_OTHERS)?,
+            deletions: rows::deletions(&transaction, from, to, MAX_OTHERS)?,
+        }))
+    }
+}
