@@ -21,6 +21,8 @@ mod segment;
 mod state;
 mod store;
 pub mod tables;
+#[cfg(test)]
+mod tests;
 mod unwritten;
 mod writer;
 

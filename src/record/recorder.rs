@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::bounds::Bounds;
 use super::entry::Entry;
-use super::segment::GrowingSegment;
+use super::segment::{GrowingSegment, SegmentBounds};
 use super::state;
 use super::store::{Store, StoreError};
 use super::tables::{TableRecorder, TableWriter};
@@ -48,6 +48,7 @@ pub struct Recorder {
     place: WritePlace,
     tables: TableRecorder,
     table_writer: TableWriter,
+    segment_bounds: SegmentBounds,
     segment: Option<GrowingSegment>,
     /// How the segment begins, while no batch has it.
     start: Option<SegmentStart>,
@@ -74,6 +75,7 @@ impl Recorder {
             place,
             tables,
             table_writer: TableWriter::default(),
+            segment_bounds: SegmentBounds::default(),
             segment: None,
             start: None,
             unwritten: Unwritten::default(),
@@ -81,6 +83,12 @@ impl Recorder {
             misses_entries: true,
             flushed: Timestamp::default(),
         })
+    }
+
+    /// With segments that end sooner or later.
+    #[cfg(test)]
+    pub(super) fn with_segments(self, segment_bounds: SegmentBounds) -> Self {
+        Self { segment_bounds, ..self }
     }
 
     /// Has a table take in a change, and records it. Answers when that was: where the clock was set back a little, at the time of the
@@ -192,7 +200,7 @@ impl Recorder {
         {
             let new_run = std::mem::take(&mut self.misses_entries).then(|| Arc::clone(&self.connect));
             self.start = Some(SegmentStart { from: at, state, new_run });
-            self.segment = Some(GrowingSegment::new(at, table.contender_count()));
+            self.segment = Some(GrowingSegment::new(at, table.contender_count(), self.segment_bounds));
         }
         at
     }

@@ -5,17 +5,25 @@ use std::time::Duration;
 use super::entry::{self, Entry};
 use crate::znode::Timestamp;
 
-/// A segment ends after so many entries: to show a moment, those of one segment are played at most.
-const MIN_ENTRIES: u64 = 16_384;
-
 /// Of very many contenders the keyframe is large, and a segment has so many entries for each of them.
 const ENTRIES_PER_CONTENDER: u64 = 2;
 
-/// And after so many bytes, not compressed.
-const MAX_BYTES: u64 = 32 << 20;
+/// When a segment ends: as soon as one of these is reached.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SegmentBounds {
+    /// To show a moment, so many entries are played at most; more where there are very many contenders.
+    pub entries: u64,
+    /// How many bytes it has, not compressed.
+    pub bytes: u64,
+    /// How long it lasts, so that old ones can be deleted by their age.
+    pub age: Duration,
+}
 
-/// And after this time, so that old ones can be deleted by their age.
-const MAX_AGE: Duration = Duration::from_hours(1);
+impl Default for SegmentBounds {
+    fn default() -> Self {
+        Self { entries: 16_384, bytes: 32 << 20, age: Duration::from_hours(1) }
+    }
+}
 
 /// The segment that grows.
 #[derive(Debug)]
@@ -23,7 +31,7 @@ pub(super) struct GrowingSegment {
     from: Timestamp,
     last: Timestamp,
     entries: u64,
-    max_entries: u64,
+    bounds: SegmentBounds,
     bytes: u64,
     unwritten: Vec<u8>,
     unwritten_entries: u64,
@@ -31,9 +39,10 @@ pub(super) struct GrowingSegment {
 
 impl GrowingSegment {
     /// One that begins with a table of so many contenders.
-    pub fn new(from: Timestamp, contenders: usize) -> Self {
-        let max_entries = MIN_ENTRIES.max(contenders as u64 * ENTRIES_PER_CONTENDER);
-        Self { from, last: from, entries: 0, max_entries, bytes: 0, unwritten: Vec::new(), unwritten_entries: 0 }
+    pub fn new(from: Timestamp, contenders: usize, bounds: SegmentBounds) -> Self {
+        let entries = bounds.entries.max(contenders as u64 * ENTRIES_PER_CONTENDER);
+        let bounds = SegmentBounds { entries, ..bounds };
+        Self { from, last: from, entries: 0, bounds, bytes: 0, unwritten: Vec::new(), unwritten_entries: 0 }
     }
 
     /// When its last entry was.
@@ -43,7 +52,8 @@ impl GrowingSegment {
 
     /// Whether the next entry belongs into another segment.
     pub fn is_full(&self, now: Timestamp) -> bool {
-        self.entries >= self.max_entries || self.bytes >= MAX_BYTES || now.since(self.from) >= MAX_AGE
+        let SegmentBounds { entries, bytes, age } = self.bounds;
+        self.entries >= entries || self.bytes >= bytes || now.since(self.from) >= age
     }
 
     /// Adds an entry, which is not older than the last one.

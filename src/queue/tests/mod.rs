@@ -7,7 +7,7 @@ mod handover;
 mod hold_history;
 mod identity;
 mod lifecycle;
-mod property;
+pub(crate) mod property;
 mod restored;
 mod returned;
 mod sampled;

@@ -11,7 +11,7 @@ use crate::recipe::{Classifier, LockKind, Recipe, RequestMode, WaitRule};
 use crate::znode::{Sequence, SessionId, ZnodePath};
 
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     Create { place: usize, session: i64 },
     Delete { which: usize },
     Rewrite { which: usize },
@@ -21,7 +21,7 @@ pub(super) enum Step {
     Miss(Vec<Step>),
 }
 
-pub(super) fn step() -> impl Strategy<Value = Step> {
+pub(crate) fn step() -> impl Strategy<Value = Step> {
     let simple = prop_oneof![
         8 => (0..14_usize, 1..6_i64).prop_map(|(place, session)| Step::Create { place, session }),
         6 => any::<prop::sample::Index>().prop_map(|which| Step::Delete { which: which.index(1 << 16) }),
@@ -35,7 +35,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Takes one step in the tree; returns the changes that the observer would send.
-pub(super) fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
+pub(crate) fn take(fixture: &mut TableFixture, step: &Step, serial: u32) -> Vec<Change> {
     match step {
         Step::Create { place, session } => {
             let at = make(fixture, *place, *session, serial);
