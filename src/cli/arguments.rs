@@ -15,6 +15,7 @@ use super::demo::DemoOptions;
 use super::history::HistoryOptions;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::record::RecordCommand;
+use super::replay::ReplayCommand;
 use super::sandbox::SandboxOptions;
 use super::snapshot::SnapshotOptions;
 use super::watch::WatchOptions;
@@ -99,6 +100,12 @@ pub(super) enum CliCommand {
     /// while it is recorded. SIGHUP has it read the config file again. The first line of output is a JSON object with the name of the
     /// file. Exits with 2 when another program records into the file.
     Record(RecordCommand),
+    /// Show a recording on the screen, at any moment of it
+    ///
+    /// The same screens as for an ensemble, and nothing is asked or changed. A bar at the bottom shows how much happened when, what was
+    /// found, and of which time nothing is known. ] and [ go to the next and the previous event, } and { a minute on and back, ) and ( to
+    /// the next and the previous finding; P plays, > and < change how fast, :at 02:13 goes to a time.
+    Replay(ReplayCommand),
     /// Let test clients contend for a lock, and print what it cost
     ///
     /// Each client has its own session and connection. ^C, SIGTERM, SIGHUP and a closed pipe end the run early: the clients
@@ -226,6 +233,7 @@ mod tests {
             CliCommand::Watch(options) => options.read.shared(),
             CliCommand::Check(options) => options.read.shared(),
             CliCommand::Record(command) => command.shared(),
+            CliCommand::Replay(command) => command.shared(),
             CliCommand::Contend(options) => options.run.shared(),
             CliCommand::Compare(options) => options.shared(),
             CliCommand::Demo(options) => options.shared(),
@@ -248,6 +256,7 @@ mod tests {
                 "contend" => &["--path", "/a"][..],
                 "delete" => &["/a"],
                 "history" | "record" => &["--store", "a.db"],
+                "replay" => &["a.db"],
                 "completions" => &["zsh"],
                 _ => &[],
             };

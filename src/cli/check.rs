@@ -13,11 +13,11 @@ use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{print, write_json};
 use super::past::{self, Moment, MomentOptions};
-use super::past_time::PastTime;
 use super::resolved::ResolvedOptions;
 use super::unreadable::{every_root_is_readable, some_root_is_readable};
 use super::verdict::Verdict;
 use crate::diagnose::Severity;
+use crate::record::PastTime;
 use crate::report::{Check, lines};
 
 /// How often each server is asked at the least while it is looked: what is only believed when it was seen twice must be seen.

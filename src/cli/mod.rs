@@ -23,9 +23,9 @@ mod no_server;
 mod options;
 mod output;
 mod past;
-mod past_time;
 mod record;
 mod recorded;
+mod replay;
 mod resolved;
 mod sandbox;
 mod snapshot;
@@ -94,6 +94,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         CliCommand::Record(command) => {
             Box::pin(record::run(&command, || settle(command.shared()), &mut tokio::io::stdout())).await
         }
+        CliCommand::Replay(command) => replay::run(&settle(command.shared())?, &command).await,
         CliCommand::Contend(options) => {
             let settings = settle(options.run.shared())?;
             let done = contend::contend(&settings, &options, &mut tokio::io::stdout()).await;

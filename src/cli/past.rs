@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::past_time::PastTime;
-use crate::record::{Damage, Past, Playback, RecordedState};
+use crate::record::{Damage, Past, PastTime, Playback, RecordedState};
 use crate::report::Ensemble;
 use crate::text::human::date_and_time;
-use crate::time::now;
 use crate::znode::Timestamp;
 
 /// Of which moment a recording is read.
@@ -49,9 +47,9 @@ pub(super) struct Moment {
     pub since: Timestamp,
 }
 
-/// The time that somebody wrote.
-pub(super) fn resolve(time: PastTime, utc: bool) -> anyhow::Result<Timestamp> {
-    time.resolve(now(), utc)
+/// The time that somebody wrote, of a recording with this end: `02:13` is the last one before it.
+pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
+    time.resolve(end, utc)
         .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
 }
 
@@ -59,7 +57,7 @@ pub(super) fn resolve(time: PastTime, utc: bool) -> anyhow::Result<Timestamp> {
 pub(super) fn moment(store: &Path, at: Option<PastTime>, utc: bool) -> anyhow::Result<Moment> {
     let mut past = Past::open(store)?;
     let Some((_, end)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
-    let at = at.map_or(Ok(end), |at| resolve(at, utc))?;
+    let at = at.map_or(Ok(end), |at| resolve(at, end, utc))?;
     let playback = start(past, store, at, utc)?;
     let segment = *playback.segment();
     let (state, mut past) = playback.into_parts();

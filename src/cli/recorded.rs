@@ -7,7 +7,8 @@ use clap::Args;
 
 use super::options::{EnsembleOptions, SharedOptions};
 use super::past::resolve;
-use super::past_time::PastTime;
+use crate::record::{Past, PastTime};
+use crate::time::now;
 use crate::znode::Timestamp;
 
 /// Which recording, and which time of it.
@@ -39,7 +40,8 @@ impl RecordingOptions {
 
     /// The time that is meant; an end that was not given is `None`.
     pub(super) fn window(&self, utc: bool) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
-        let time = |time: Option<PastTime>| time.map(|time| resolve(time, utc)).transpose();
+        let end = Past::open(&self.store)?.span()?.map_or_else(now, |(_, end)| end);
+        let time = |time: Option<PastTime>| time.map(|time| resolve(time, end, utc)).transpose();
         let (from, to) = (time(self.from)?, time(self.to)?);
         if let (Some(from), Some(to)) = (from, to)
             && from > to

@@ -7,13 +7,12 @@ use tokio::io::AsyncWrite;
 use super::live_table::TableEvent;
 use super::output::{note, send};
 use super::past;
-use super::past_time::PastTime;
 use super::resolved::ResolvedOptions;
 use super::verdict::Verdict;
 use super::watch::line;
 use crate::diagnose::FindingChanges;
 use crate::queue::{Happening, LockEvent, LockQueue, LockTable};
-use crate::record::{Past, Playback, PlaybackStep, Played};
+use crate::record::{Past, PastTime, Playback, PlaybackStep, Played};
 use crate::report::Initial;
 use crate::znode::Timestamp;
 
@@ -26,8 +25,8 @@ pub(super) async fn run(
 ) -> anyhow::Result<Verdict> {
     let mut past = Past::open(store)?;
     let Some((first, last)) = past.span()? else { anyhow::bail!("nothing was recorded in {} yet", store.display()) };
-    let from = from.map_or(Ok(first), |from| past::resolve(from, settings.utc))?;
-    let to = to.map_or(Ok(last), |to| past::resolve(to, settings.utc))?;
+    let from = from.map_or(Ok(first), |from| past::resolve(from, last, settings.utc))?;
+    let to = to.map_or(Ok(last), |to| past::resolve(to, last, settings.utc))?;
     anyhow::ensure!(from <= to, "--from is later than --to: name the earlier time first");
     let mut playback = past::start_or_next(past, store, from, settings.utc)?;
     let mut was_synced = playback.state().table.is_reporting();

@@ -27,7 +27,7 @@ pub struct SegmentInfo {
 /// A recording that is read. It may be written meanwhile.
 #[derive(Debug)]
 pub struct Past {
-    store: Store,
+    pub(super) store: Store,
 }
 
 impl Past {
@@ -75,6 +75,12 @@ impl Past {
         let query =
             "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE from_ms > ?1 ORDER BY from_ms, id LIMIT 1";
         self.store.sql(|sql| sql.prepare_cached(query)?.query_row([at.0], segment_info).optional())
+    }
+
+    /// The one before the segment with this number.
+    pub fn segment_before(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE id < ?1 ORDER BY id DESC LIMIT 1";
+        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([id], segment_info).optional())
     }
 
     /// From when to when there is anything; `None` for a recording without an entry.

@@ -149,6 +149,26 @@ pub const GROUPS: &[HelpGroup] = &[
         ],
     },
     HelpGroup {
+        title: "Recording (lockscope replay)",
+        commands: &[
+            entry(Command::NextEvent, "next-event", &[Key::Char(']')], "The next event; in Queue, of that lock")
+                .hint("event"),
+            entry(Command::PreviousEvent, "previous-event", &[Key::Char('[')], "The event before").hint("before"),
+            entry(Command::NextMinute, "minute-on", &[Key::Char('}')], "A minute later").hint("minute"),
+            entry(Command::PreviousMinute, "minute-back", &[Key::Char('{')], "A minute earlier"),
+            entry(Command::NextFinding, "next-finding", &[Key::Char(')')], "The next finding").hint("finding"),
+            entry(Command::PreviousFinding, "previous-finding", &[Key::Char('(')], "The finding before"),
+            entry(
+                Command::PlayFaster,
+                "play-faster",
+                &[Key::Char('>')],
+                "Play it faster (P and Space play it, and stop)",
+            ),
+            entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
+            entry(Command::GoToTime, "at", &[], "To that time").takes("TIME"),
+        ],
+    },
+    HelpGroup {
         title: "Tour (lockscope demo)",
         commands: &[
             entry(Command::TourNext, "next", &[Key::Char('n')], "The next step (Space too)"),

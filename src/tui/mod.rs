@@ -13,7 +13,8 @@
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`: the loop and what it touches.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`: the loop and what it
+//!   touches; `replay_run` starts it on a recording.
 //!
 //! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
 //! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
@@ -33,7 +34,9 @@ mod keymap;
 mod lock_history;
 mod node_reader;
 mod page;
+mod past_reader;
 mod picture;
+mod replay_run;
 #[doc(hidden)]
 pub mod run;
 #[doc(hidden)]
@@ -64,6 +67,7 @@ use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;
 use self::node_reader::NodeReader;
+pub use self::replay_run::{ReplayOptions, replay};
 use self::run::Console;
 use self::sources::Sources;
 use self::terminal::TerminalGuard;
@@ -71,6 +75,7 @@ use self::theme::Theme;
 pub use self::theme::ThemeName;
 use crate::diagnose::Thresholds;
 use crate::observe::{ObserveOptions, Observer};
+use crate::record::StoreError;
 use crate::time::now;
 use crate::zk::BadConnectString;
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
@@ -121,6 +126,9 @@ pub enum TuiError {
     /// The connect string is malformed.
     #[error(transparent)]
     Connect(#[from] BadConnectString),
+    /// The recording cannot be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// A part of the program panicked.
     #[error("lockscope ended because a part of it failed; the message above says where.")]
     Panicked,

@@ -23,6 +23,7 @@ use super::deletion_runner::DeletionRunner;
 use super::frames::Frames;
 use super::input::{ProcessSignal, translate};
 use super::node_reader::NodeReader;
+use super::past_reader::PastReader;
 use super::terminal::TerminalControl;
 use super::theme::Theme;
 use super::view::draw;
@@ -109,6 +110,7 @@ pub struct Console<B: Backend, O> {
     tasks: JoinSet<Event>,
     deletions: DeletionRunner,
     nodes: NodeReader,
+    past: Option<PastReader>,
 }
 
 impl<B: Backend, O: TerminalControl> Console<B, O>
@@ -133,6 +135,7 @@ where
             tasks: JoinSet::new(),
             deletions: DeletionRunner::default(),
             nodes: NodeReader::default(),
+            past: None,
         }
     }
 
@@ -146,6 +149,12 @@ where
     #[must_use]
     pub fn with_node_reader(self, nodes: NodeReader) -> Self {
         Self { nodes, ..self }
+    }
+
+    /// The same with what reads the recording that is shown.
+    #[must_use]
+    pub fn with_past(self, past: PastReader) -> Self {
+        Self { past: Some(past), ..self }
     }
 
     /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
@@ -307,6 +316,11 @@ where
             Effect::DismissFleets => fleets.dismiss(),
             Effect::DirectScene(direction) => fleets.direct(direction),
             Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
+            Effect::Travel { from, travel } => {
+                if let Some(past) = self.past.clone() {
+                    self.tasks.spawn_blocking(move || past.travel(from, &travel));
+                }
+            }
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),
         }
         Ok(ControlFlow::Continue(()))

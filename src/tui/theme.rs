@@ -93,6 +93,12 @@ pub struct Signs {
     pub more: [&'static str; 2],
     /// Levels of a sparkline, from nothing to full.
     pub levels: [&'static str; 9],
+    /// A recording that plays, and one that stands still.
+    pub play: [&'static str; 2],
+    /// A time of which nothing is known.
+    pub gap: &'static str,
+    /// The moment that is shown.
+    pub here: &'static str,
     pub border: border::Set<'static>,
 }
 
@@ -121,6 +127,9 @@ const UNICODE: Signs = Signs {
     order: ["▲", "▼"],
     more: ["↑", "↓"],
     levels: [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
+    play: ["▶", "■"],
+    gap: "░",
+    here: "┃",
     border: border::PLAIN,
 };
 
@@ -149,6 +158,9 @@ const ASCII: Signs = Signs {
     order: ["^", "v"],
     more: ["^", "v"],
     levels: [" ", ".", ":", "-", "=", "+", "*", "%", "#"],
+    play: [">", "="],
+    gap: "/",
+    here: "|",
     border: border::Set {
         top_left: "+",
         top_right: "+",

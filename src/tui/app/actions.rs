@@ -30,7 +30,10 @@ impl App {
             return self.type_key(key);
         }
         match command(key, self.navigation.screen, self.tour.is_some()) {
+            // The tour's keys play and stop a recording, too.
+            Some(Command::TourPlay | Command::TourNext | Command::Tag) if self.replay.is_some() => self.play_or_stop(),
             Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
+            Some(command) if command.is_of_replay() && self.replay.is_none() => Update::default(),
             Some(command) => {
                 self.tour_yields();
                 self.footer.notice = None;
@@ -122,7 +125,19 @@ impl App {
     }
 
     fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
+        let leads_to_ensemble = command.changes_ensemble()
+            || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
+        if self.replay.is_some() && leads_to_ensemble {
+            self.show_failure("This is a recording: the ensemble is neither changed nor asked.".to_owned());
+            return Update::redraw();
+        }
+        if self.replay.is_none() && command.is_of_replay() {
+            self.show_failure("No recording is shown: `lockscope replay FILE` shows one.".to_owned());
+            return Update::redraw();
+        }
         match command {
+            Command::PlayFaster => return self.change_speed(true),
+            Command::PlaySlower => return self.change_speed(false),
             Command::Up => self.step(-1),
             Command::Down => self.step(1),
             Command::PageUp => self.step(-self.page()),
@@ -177,6 +192,13 @@ impl App {
             | Command::Cut
             | Command::Heal
             | Command::Delay => return self.order(command, argument),
+            Command::NextEvent
+            | Command::PreviousEvent
+            | Command::NextMinute
+            | Command::PreviousMinute
+            | Command::NextFinding
+            | Command::PreviousFinding
+            | Command::GoToTime => return self.travel_by(command, argument),
         }
         Update::redraw()
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{FleetSide, Tour};
+use super::{Arrival, FleetSide, Tour, Travel};
 use crate::admin::audit::AuditHistory;
 use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
@@ -11,7 +11,7 @@ use crate::demo::SceneCommand;
 use crate::observe::Observed;
 use crate::tui::key::{Key, Mouse};
 use crate::zk::NodeReading;
-use crate::znode::ZnodePath;
+use crate::znode::{Timestamp, ZnodePath};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditReading {
@@ -24,7 +24,7 @@ pub struct AuditReading {
 /// What came of reading a node: `None` inside where there is no such node, or a sentence that says why it cannot be read.
 pub type NodeRead = Result<Box<Option<NodeReading>>, String>;
 
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub enum Event {
     Key(Key),
     Mouse(Mouse),
@@ -71,6 +71,8 @@ pub enum Event {
     /// The next fleet of an [`Effect::CompareFleets`] has ended, or it could not run and no other follows: why, as a sentence without
     /// a full stop.
     FleetCompared(Result<Box<FleetOutcome>, String>),
+    /// An [`Effect::Travel`] was carried out.
+    Arrived(Box<Arrival>),
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: why, as a sentence without a full stop.
     SceneFailed(String),
@@ -116,6 +118,11 @@ pub enum Effect {
     /// All fleets leave in the background, and nothing more is heard of them.
     DismissFleets,
     DirectScene(SceneCommand),
+    /// Go from this moment of the recording that is shown to another.
+    Travel {
+        from: Timestamp,
+        travel: Travel,
+    },
     /// Let these fleets run to their end, one after the other.
     CompareFleets(Vec<Scenario>),
 }

@@ -29,6 +29,7 @@ mod node_page;
 mod pages;
 mod prompt;
 mod queue_picture;
+mod replay;
 mod screens;
 mod session_detail;
 mod session_page;
@@ -68,6 +69,7 @@ pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
 pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
+pub use replay::{Arrival, Arrived, Outline, RaisedFinding, RecordedGap, Replay, Speed, Travel, replay_sentence};
 pub use screens::SCREENS;
 pub use session_detail::{SessionDetail, SessionPlace, SessionWatches};
 pub use sessions::{SessionOrder, SessionRows};
@@ -193,8 +195,13 @@ pub struct App {
     size: (u16, u16),
     /// Where everything stands since the last event; `None` when the terminal is too small.
     layout: Option<Layout>,
+    /// The time that everything is shown as of, unless the screen is paused: now, or the moment of a recording.
     now: Timestamp,
+    /// The time at the last event, by the clock on the wall.
+    wall: Timestamp,
     live: World,
+    /// The recording that is shown in place of an ensemble.
+    replay: Option<Box<Replay>>,
     paused: Option<Box<Paused>>,
     navigation: Navigation,
     cursors: Cursors,
@@ -219,6 +226,8 @@ impl App {
             size,
             layout: None,
             now,
+            wall: now,
+            replay: None,
             paused: None,
             navigation: Navigation {
                 screen,
@@ -245,8 +254,9 @@ impl App {
 
     /// Takes one event in.
     pub fn update(&mut self, event: Event, now: Timestamp) -> Update {
-        self.now = now;
-        let second = event == Event::Tick;
+        self.wall = now;
+        self.now = self.replay.as_ref().map_or(now, |replay| replay.at());
+        let second = matches!(event, Event::Tick);
         let before = (self.navigation.screen, self.paused.is_some());
         let looked = match &event {
             Event::Tick => true,
@@ -287,6 +297,7 @@ impl App {
             Event::FleetEnded { side, outcome } => self.fleet_ended(side, *outcome),
             Event::FleetBusy(side) => self.fleet_busy(side),
             Event::FleetCompared(outcome) => self.fleet_compared(outcome),
+            Event::Arrived(arrival) => self.arrive(*arrival),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };
@@ -325,11 +336,11 @@ impl App {
     fn tick(&mut self) -> Update {
         let redraw = self.counts_seconds();
         self.live.tick(self.now);
-        if self.is_live() {
+        if self.is_live() && self.replay.is_none() {
             self.live.examine(self.now);
         }
         self.tick_deletion();
-        if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.now) {
+        if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.wall) {
             self.footer.notice = None;
         }
         Update { redraw, effects: Vec::new() }
@@ -338,7 +349,7 @@ impl App {
     /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
     /// waited for too long.
     pub fn ticks(&self) -> bool {
-        self.counts_seconds() || (self.is_live() && self.live.table().contender_count() > 0)
+        self.counts_seconds() || (self.replay.is_none() && self.is_live() && self.live.table().contender_count() > 0)
     }
 
     /// Whether something on the screen changes with time alone.
@@ -349,6 +360,9 @@ impl App {
         }
         if self.navigation.screen == Screen::Contend && self.test_clients.fleets.is_active() {
             return true;
+        }
+        if self.replay.is_some() {
+            return false;
         }
         if !self.is_live() {
             return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
@@ -391,6 +405,6 @@ impl App {
     fn notify(&mut self, text: String, failed: bool) {
         self.deletions.done = None;
         let stays = if text.len() > SHORT_NOTICE_LENGTH { LONG_NOTICE_TIME } else { SHORT_NOTICE_TIME };
-        self.footer.notice = Some(Notice { text, failed, until: self.now.plus(stays) });
+        self.footer.notice = Some(Notice { text, failed, until: self.wall.plus(stays) });
     }
 }

@@ -41,6 +41,9 @@ impl ShownPage {
     }
 }
 
+/// Lines of the bar below a recording.
+const REPLAY_HEIGHT: u16 = 2;
+
 impl App {
     /// The text pages of the screen, without what lies over them.
     pub fn pages(&self) -> Vec<ShownPage> {
@@ -114,6 +117,9 @@ impl App {
 
     /// How many lines the tour takes.
     pub(super) fn caption_height(&self) -> u16 {
+        if self.replay().is_some() {
+            return REPLAY_HEIGHT;
+        }
         let captions = self.tour().map(|tour| tour.scene().steps.iter().map(|step| &*step.caption));
         captions.map_or(0, |captions| caption::height(captions, self.size.0))
     }

@@ -25,9 +25,9 @@ impl App {
         self.world().table().server_time(self.now())
     }
 
-    /// The time at the last event, paused or not.
+    /// The time at the last event by the clock on the wall, paused or not.
     pub fn clock(&self) -> Timestamp {
-        self.now
+        self.wall
     }
 
     /// The way to the ensemble, paused or not.

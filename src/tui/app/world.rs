@@ -1,5 +1,7 @@
 //! What is known of the ensemble and what is derived from it for the lists; a pause keeps a copy.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::TimelineEntry;
@@ -13,6 +15,7 @@ use crate::admin::Ending;
 use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
+use crate::record::{Entry, RecordedState, TimedEntry};
 use crate::server_view::WatchEventRates;
 use crate::tui::lock_history::{LockHistories, Stay};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
@@ -41,6 +44,8 @@ pub struct World {
     was_cut_off: bool,
     /// When findings were looked for the last time.
     examined_at: Timestamp,
+    /// Whether it is that of a recording, which says when findings were looked for.
+    replays: bool,
 }
 
 impl World {
@@ -60,7 +65,47 @@ impl World {
             troubled: (0, 0),
             was_cut_off: false,
             examined_at: Timestamp::default(),
+            replays: false,
         }
+    }
+
+    /// What was known at a moment of a recording. Its findings come with the recording.
+    pub fn replayed(state: RecordedState) -> Self {
+        let RecordedState { table, diagnosis } = state;
+        let thresholds = *diagnosis.thresholds();
+        let mut world = Self { table, diagnosis, replays: true, ..Self::new(&[], thresholds) };
+        let view = Arc::clone(world.table.view());
+        world.watch_event_rates.take(&view);
+        world.troubled = world.count_troubled();
+        world
+    }
+
+    /// Takes in what a recording has next.
+    pub fn replay(&mut self, entries: Vec<TimedEntry>) {
+        let mut changes = Vec::new();
+        for (at, entry) in entries {
+            match entry {
+                Entry::Change(change) => changes.push(Observed { at, change: change.into_owned() }),
+                Entry::Examined => {
+                    self.apply(std::mem::take(&mut changes));
+                    let found = self.diagnosis.examine(&self.table, at);
+                    self.take_findings(found, at);
+                }
+            }
+        }
+        self.apply(changes);
+    }
+
+    /// Lists everything in the orders and with the filters of another world. Work follows the number of locks.
+    pub fn arrange_as(&mut self, other: &Self, now: Timestamp) {
+        let (by, reversed, filter) = (other.locks.by(), other.locks.reversed(), other.locks.filter().clone());
+        self.locks.sort(by, reversed, &self.table, &self.diagnosis, now);
+        self.locks.set_filter(filter, &self.table, &self.diagnosis, now);
+        self.sessions = other.sessions.clone();
+        self.session_detail = other.session_detail.clone();
+        self.waits = other.waits.clone();
+        self.matches.build(other.queue_filter().clone(), None, &self.table);
+        self.filter_timeline(other.timeline_filter().clone());
     }
 
     pub fn table(&self) -> &LockTable {
@@ -146,7 +191,7 @@ impl World {
                 self.locks.surveyed(&self.table, &self.diagnosis, now);
                 self.filter_timeline(self.timeline_filter().clone());
             }
-            if looked || !self.table.is_live() {
+            if !self.replays && (looked || !self.table.is_live()) {
                 self.examine(now);
             }
         }
@@ -201,10 +246,16 @@ impl World {
             moved.extend(self.diagnosis.findings().map(|finding| finding.lock.id));
             self.diagnosis.start_over();
         }
-        let FindingChanges { raised, cleared } = self.diagnosis.examine(&self.table, now);
-        moved.extend(
-            self.diagnosis.findings().chain(cleared.iter().map(|finding| &**finding)).map(|finding| finding.lock.id),
-        );
+        let found = self.diagnosis.examine(&self.table, now);
+        self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
+        self.take_findings(found, now);
+    }
+
+    /// Takes in what a look for findings changed.
+    fn take_findings(&mut self, found: FindingChanges, now: Timestamp) {
+        let FindingChanges { raised, cleared } = found;
+        let standing = self.diagnosis.findings().chain(cleared.iter().map(|finding| &**finding));
+        let moved: Vec<LockId> = standing.map(|finding| finding.lock.id).collect();
         self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
         self.troubled = self.count_troubled();
         let entry = |raised| move |finding| TimelineEntry::Finding { at: now, finding, raised };

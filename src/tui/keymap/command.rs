@@ -59,6 +59,17 @@ pub enum Command {
     /// To the scene with that number.
     TourScene,
     TourPlay,
+    /// To the next event of a recording.
+    NextEvent,
+    PreviousEvent,
+    NextMinute,
+    PreviousMinute,
+    NextFinding,
+    PreviousFinding,
+    PlayFaster,
+    PlaySlower,
+    /// To a moment of a recording.
+    GoToTime,
     Prompt,
     Redraw,
     Suspend,
@@ -90,6 +101,30 @@ impl Command {
     /// Whether the tour's own key comes first where both have the same.
     pub fn yields_to_tour(self) -> bool {
         self == Self::StopOrGo
+    }
+
+    /// Whether it is of use only while a recording is shown.
+    pub fn is_of_replay(self) -> bool {
+        self.travels() || matches!(self, Self::PlayFaster | Self::PlaySlower)
+    }
+
+    /// Whether it leads to another moment of a recording.
+    pub fn travels(self) -> bool {
+        matches!(
+            self,
+            Self::NextEvent
+                | Self::PreviousEvent
+                | Self::NextMinute
+                | Self::PreviousMinute
+                | Self::NextFinding
+                | Self::PreviousFinding
+                | Self::GoToTime
+        )
+    }
+
+    /// Whether it changes the ensemble, or what test clients do.
+    pub fn changes_ensemble(self) -> bool {
+        matches!(self, Self::Delete | Self::Tag | Self::Start) || self.is_for_fleets()
     }
 
     /// Whether it is of use only during the guided tour.

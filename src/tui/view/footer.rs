@@ -84,8 +84,12 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
 fn hints(view: View<'_>, columns: usize) -> Line<'static> {
     let app = view.app;
     let mut entries: Vec<_> = commands().filter(|entry| applies(view, entry)).collect();
-    // What leads away comes behind what works here.
-    entries.sort_by_key(|entry| matches!(entry.command, Command::Go(screen) if screen != Screen::Help));
+    // What moves through a recording comes first, and what leads away comes behind what works here.
+    entries.sort_by_key(|entry| match entry.command {
+        command if command.is_of_replay() => 0,
+        Command::Go(screen) if screen != Screen::Help => 2,
+        _ => 1,
+    });
     let text = |entry: &CommandEntry| {
         // During the tour the first of these is the tour's own.
         let taken = usize::from(app.tour().is_some() && entry.command.yields_to_tour());
@@ -119,6 +123,11 @@ fn applies(view: View<'_>, entry: &CommandEntry) -> bool {
     let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
     // Keys that would only be refused now would take the room of those that work.
     let useful = match entry.command {
+        command if command.is_of_replay() => app.replay().is_some(),
+        command if app.replay().is_some() && command.changes_ensemble() => false,
+        Command::Go(Screen::Contend | Screen::Audit | Screen::Node | Screen::Comparison) if app.replay().is_some() => {
+            false
+        }
         Command::Delete | Command::Tag => app.settings().write,
         Command::Back => somewhere_to_go && !(app.screen() == Screen::Contend && app.has_fleets()),
         Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),

@@ -9,10 +9,11 @@ use super::View;
 use crate::admin::Action;
 use crate::queue::ConnectionState;
 use crate::report::Ensemble;
-use crate::text::human::{plural, time_of_day};
+use crate::text::human::{date_and_time, plural, time_of_day};
 use crate::text::{Keep, session, width};
-use crate::tui::app::{SCREENS, Screen};
+use crate::tui::app::{Replay, SCREENS, Screen};
 use crate::tui::widget::write::write_line;
+use crate::znode::escaped;
 
 /// Columns of a session's id in the header.
 const SESSION: usize = 9;
@@ -26,6 +27,9 @@ const TIME: usize = 10;
 /// Program, ensemble, connection, session, and the time as long as it is kept.
 pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let (app, theme) = (view.app, view.theme);
+    if let Some(replay) = app.replay() {
+        return draw_replay(view, replay, area, buffer);
+    }
     let signs = &theme.signs;
     let (state, style) = match app.link() {
         _ if app.is_live() => live(view, area.width >= ROOMY),
@@ -70,6 +74,28 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         let time = format!("{}{zone} ", time_of_day(app.clock(), app.settings().utc));
         write_line(Line::styled(time, theme.text).right_aligned(), right(area, TIME), buffer);
     }
+}
+
+/// That it is a recording, of which moment, in which file, and of which ensemble.
+fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer) {
+    let (theme, utc) = (view.theme, view.app.settings().utc);
+    let moment = format!("  {} ", date_and_time(replay.at(), utc));
+    // What the recorder knew of the ensemble at that time.
+    let (state, style) = match view.app.is_live() {
+        true => (String::new(), theme.text),
+        false => (format!("  {} the recorder had no connection", theme.signs.bad), theme.bad),
+    };
+    let used = " lockscope   REPLAY   ".len() + width(&moment) + width(&state);
+    let room = usize::from(area.width).saturating_sub(used + 2);
+    let of = format!("{} of {}", escaped(replay.name()), Ensemble::new(replay.connect(), None).connect());
+    let spans = vec![
+        Span::styled(" lockscope  ", theme.accent),
+        Span::styled(" REPLAY ", theme.mark),
+        Span::styled(moment, theme.strong),
+        Span::styled(state, style),
+        Span::styled(format!("  {}", view.fit(&of, room, Keep::Ends)), theme.dim),
+    ];
+    write_line(spans, area, buffer);
 }
 
 /// `live`, and how many of the servers reported everything about themselves.

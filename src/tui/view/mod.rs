@@ -14,6 +14,7 @@ mod history;
 mod list;
 mod locks;
 mod page;
+mod past_bar;
 mod picture;
 mod queue;
 mod session_places;
@@ -99,7 +100,10 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     for shown in pages.into_iter().chain(app.popup()) {
         page::draw(view, &shown, place(shown.area), buffer);
     }
-    caption::draw(view, place(layout.caption), buffer);
+    match app.replay() {
+        Some(replay) => past_bar::draw(view, replay, place(layout.caption), buffer),
+        None => caption::draw(view, place(layout.caption), buffer),
+    }
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }

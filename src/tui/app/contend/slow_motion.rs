@@ -197,6 +197,9 @@ impl App {
 
     /// The time came that [`next_due`](Self::next_due) named.
     pub(in crate::tui::app) fn due(&mut self) -> Update {
+        if self.replay().is_some() {
+            return self.play_on();
+        }
         let now = self.now;
         let mut moved = false;
         for side in FleetSide::BOTH {
@@ -211,6 +214,9 @@ impl App {
     /// When an [`Event::Due`](crate::tui::app::Event::Due) is wanted: for the next step, or for the next frame of what moves; `None`
     /// while nothing does.
     pub fn next_due(&self) -> Option<Timestamp> {
+        if self.replay().is_some() {
+            return self.plays_on_at();
+        }
         let motion = &self.test_clients.slow_motion;
         let fleets = &self.test_clients.fleets;
         let runs = fleets.each().any(|(_, fleet)| *fleet.phase() == Phase::Running);

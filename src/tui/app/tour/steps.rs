@@ -167,7 +167,7 @@ impl App {
             update.effects.extend(orders);
         }
         if second {
-            let played = self.play_on();
+            let played = self.step_on();
             update.redraw |= played.redraw;
             update.effects.extend(played.effects);
         }
@@ -232,7 +232,7 @@ impl App {
     }
 
     /// The keys and the step that time brings.
-    fn play_on(&mut self) -> Update {
+    fn step_on(&mut self) -> Update {
         let now = self.now;
         let Some(tour) = self.tour.as_mut().filter(|tour| tour.playing) else { return Update::default() };
         let passed = now.since(tour.since);

@@ -5,14 +5,13 @@ use std::time::Duration;
 
 use chrono::{DateTime, Days, Local, NaiveDateTime, NaiveTime, TimeZone, Utc};
 
-use super::duration;
 use crate::znode::Timestamp;
 
 /// A point in time as it was written. What it means depends on when it is asked.
 ///
 /// As the value of an option it needs `allow_hyphen_values`, since it may begin with a hyphen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum PastTime {
+pub enum PastTime {
     /// RFC 3339, with its zone.
     At(Timestamp),
     /// A day and a time of day, without a zone.
@@ -25,7 +24,7 @@ pub(super) enum PastTime {
 
 impl PastTime {
     /// When that is. What was written without a zone is local time unless `utc` is set. `None` for a time that no calendar has.
-    pub(super) fn resolve(self, now: Timestamp, utc: bool) -> Option<Timestamp> {
+    pub fn resolve(self, now: Timestamp, utc: bool) -> Option<Timestamp> {
         if utc { self.resolve_in(&Utc, now) } else { self.resolve_in(&Local, now) }
     }
 
@@ -61,7 +60,7 @@ impl FromStr for PastTime {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some(ago) = text.strip_prefix('-') {
-            let ago = duration::parse_or_none(ago).map_err(|_| "write how long ago as in -90s, -10m or -1h30m")?;
+            let ago = humantime::parse_duration(ago).map_err(|_| "write how long ago as in -90s, -10m or -1h30m")?;
             return Ok(Self::Ago(ago));
         }
         if let Ok(time) = DateTime::parse_from_rfc3339(text) {
