@@ -9,6 +9,9 @@ const MAX_VECTOR_KEYS: usize = 64;
 /// Below how many keys a tree shrinks back to a vector: far enough from [`MAX_VECTOR_KEYS`] that no queue swings between both.
 const MIN_TREE_KEYS: usize = 16;
 
+/// Which part of its keys a vector keeps room for when it grows.
+const SPARE_FRACTION: usize = 4;
+
 /// Keys in one leaf of the tree. Small enough that shifting one is cheap, large enough that splits are rare.
 const MAX_LEAF_KEYS: usize = 256;
 
@@ -92,6 +95,10 @@ impl RankedKeys {
         match self {
             Self::Few(keys) => {
                 if let Err(at) = keys.binary_search(&key) {
+                    if keys.len() == keys.capacity() {
+                        // By itself it would take room for four at once, and then double it.
+                        keys.reserve_exact(1 + keys.len() / SPARE_FRACTION);
+                    }
                     keys.insert(at, key);
                 }
                 if keys.len() > MAX_VECTOR_KEYS {

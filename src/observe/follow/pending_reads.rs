@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::NodeRead;
+use crate::recipe::{self, Recipe};
 use crate::znode::ZnodePath;
 
 /// How many reads are put in order at a time: what a hundred requests take.
@@ -151,25 +152,26 @@ impl PendingReads {
         Some(read)
     }
 
-    /// Puts those of the first single nodes in front that are in the open queue, and behind them the first of each other parent; else
-    /// the order stays. Work follows their number, which is bounded.
+    /// Puts those of the first single nodes in front that stand below the open parent, and behind them the first of each other queue, as
+    /// far as the names tell which children of one parent stand in one queue; else the order stays. Work follows their number, which is
+    /// bounded.
     pub(super) fn arrange(&mut self) {
         let count = self.nodes.len().min(MAX_ARRANGED);
-        let (mut of_open, mut first, mut others) = (Vec::new(), Vec::new(), Vec::new());
-        let mut parents = FxHashSet::default();
         let open = self.open_queue.as_ref().map(ZnodePath::as_str);
-        for read in self.nodes.drain(..count) {
-            let waits = self.entries.get(&read).is_some_and(|entry| entry.state == ReadState::Waiting);
+        let reads: Vec<NodeRead> = self.nodes.drain(..count).collect();
+        let mut queues = FxHashSet::default();
+        let ranks = reads.iter().map(|read| {
+            let waits = self.entries.get(read).is_some_and(|entry| entry.state == ReadState::Waiting);
             match read.path().parent_str().filter(|_| waits) {
-                Some(parent) if Some(parent) == open => of_open.push(read),
-                Some(parent) if !parents.contains(parent) => {
-                    parents.insert(parent.to_owned());
-                    first.push(read);
-                }
-                _ => others.push(read),
+                Some(parent) if Some(parent) == open => ReadRank::BelowOpenParent,
+                Some(parent) if queues.insert((parent, queue_in_name(read.path().name()))) => ReadRank::FirstOfQueue,
+                _ => ReadRank::Other,
             }
-        }
-        for read in of_open.into_iter().chain(first).chain(others).rev() {
+        });
+        let ranks: Vec<ReadRank> = ranks.collect();
+        let mut ranked: Vec<(ReadRank, NodeRead)> = ranks.into_iter().zip(reads).collect();
+        ranked.sort_by_key(|(rank, _)| *rank);
+        for (_, read) in ranked.into_iter().rev() {
             self.nodes.push_front(read);
         }
     }
@@ -251,6 +253,19 @@ impl PendingReads {
             self.counts.retain(|counted| counted != path);
         }
     }
+}
+
+/// How early a read is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum ReadRank {
+    BelowOpenParent,
+    FirstOfQueue,
+    Other,
+}
+
+/// What a name says of the queue of its parent in which it stands.
+fn queue_in_name(name: &str) -> Option<(Recipe, Option<&str>)> {
+    recipe::read(name).map(|child| (child.recipe.family(), child.lock_name))
 }
 
 fn reads_of(path: &ZnodePath) -> [NodeRead; 3] {

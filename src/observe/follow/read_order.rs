@@ -14,7 +14,7 @@ impl Follower {
         self.pending.open_queue.as_ref()
     }
 
-    /// Puts the reads first that matter most: the contenders of the queue that somebody looks at, then one of each other parent, the
+    /// Puts the reads first that matter most: the contenders below the parent that somebody looks at, then one of each other queue, the
     /// one that came first, since nobody else there can hold without having been read.
     pub(in crate::observe) fn arrange_reads(&mut self) {
         self.pending.arrange();

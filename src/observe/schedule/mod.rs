@@ -13,7 +13,7 @@
 //! that come are gathered until it does, or until the oldest of them is too old. What is deleted meanwhile is never read. At
 //! the start and after a cut nothing is held back, nor when a semaphore's node was created: which lease is whose only the sessions
 //! say, so what of it was not read cannot be shown. When more waits than one request takes, the contenders of the queue that
-//! somebody looks at come first, then the first contender of each lock ([`Follower::arrange_reads`]).
+//! somebody looks at come first, then the first contender of each other queue ([`Follower::arrange_reads`]).
 //!
 //! **One by one.** Where the server does not know `multiRead`, each read is a request of its own, and
 //! [`MAX_SINGLE_READS_UNDER_WAY`] of them are under way at most.

@@ -246,6 +246,21 @@ fn the_open_queue_is_read_first_and_then_whoever_may_hold_each_lock() {
     assert_eq!(next_paths(&mut scheduler, &mut follower)[..2], [contender("/busy", 38), contender("/a", 2)]);
 }
 
+#[test]
+fn of_each_of_several_queues_below_one_parent_the_first_contender_is_read_before_others() {
+    let mut follower = crowded(&[("/mixed", 500)]);
+    let of_kazoo = |number: u32| path(&format!("/mixed/c3d2e1f0000040008000000000000000__lock__{number:010}"));
+    let named = |name: &str, number: u32| path(&format!("/mixed/{name}_lock_{number:010}"));
+    let later = [of_kazoo(500), of_kazoo(501), named("alpha", 502), named("beta", 503), named("alpha", 504)];
+    for node in &later {
+        follower.event(NodeEvent::Created, node, None);
+    }
+    let mut scheduler = ReadScheduler { expected: ExpectedWeights::light(), ..ReadScheduler::default() };
+    let read = next_paths(&mut scheduler, &mut follower);
+    assert_eq!(read[..4], [contender("/mixed", 0), of_kazoo(500), named("alpha", 502), named("beta", 503)]);
+    assert_eq!(read[4], contender("/mixed", 1), "the others in the order in which they came");
+}
+
 proptest! {
     #[test]
     fn every_node_is_read_once_whatever_nodes_weigh(

@@ -9,3 +9,4 @@ pub mod fixture;
 mod idle;
 mod old_servers;
 mod overload;
+mod read_order;
