@@ -21,9 +21,6 @@ use crate::znode::{NodeData, Timestamp};
 /// A clock that was set back by less than this goes on from where it was.
 const MAX_CLOCK_STEP: Duration = Duration::from_secs(1);
 
-/// Where nothing happens, that much is known to have happened is written this often.
-const QUIET_INTERVAL: Duration = Duration::from_secs(5);
-
 /// How often the end of a recording is tried to be written, and how long to wait after each.
 const LAST_TRIES: u32 = 5;
 const LAST_PAUSE: Duration = Duration::from_millis(400);
@@ -57,8 +54,6 @@ pub struct Recorder {
     connect: Arc<str>,
     /// Whether something is missing between the last segment and the next one.
     misses_entries: bool,
-    /// Up to when everything is in batches.
-    flushed: Timestamp,
 }
 
 impl Recorder {
@@ -81,7 +76,6 @@ impl Recorder {
             unwritten: Unwritten::default(),
             connect: connect.into(),
             misses_entries: true,
-            flushed: Timestamp::default(),
         })
     }
 
@@ -125,14 +119,10 @@ impl Recorder {
     /// Writes what came since the last time. To be called once a second, also when nothing happens: that is recorded too. Blocks the thread
     /// as long as the disk does. What cannot be written is kept and tried again, later and later, until there is too much of it.
     pub fn flush(&mut self, now: Timestamp, table: &LockTable) {
-        let is_quiet = self.segment.as_ref().is_none_or(|segment| segment.unwritten() == 0) && self.start.is_none();
-        if is_quiet && self.unwritten.is_empty() && self.flushed <= now && now.since(self.flushed) < QUIET_INTERVAL {
-            return;
-        }
         if self.segment.is_some() {
             self.end_batch(now, table, false);
         }
-        if self.unwritten.is_due(now) {
+        if !self.unwritten.is_empty() && self.unwritten.is_due(now) {
             let written = self.write(now);
             self.unwritten.tried(written, now);
         }
@@ -218,7 +208,6 @@ impl Recorder {
         if ends {
             self.segment = None;
         }
-        self.flushed = until;
         let rows = self.tables.take_rows(table, until, false);
         self.unwritten.push(Batch { begins: self.start.take(), entries, count, rows, until, ends });
     }

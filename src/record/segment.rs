@@ -68,11 +68,6 @@ impl GrowingSegment {
         Ok(())
     }
 
-    /// How many bytes were not handed over yet.
-    pub fn unwritten(&self) -> usize {
-        self.unwritten.len()
-    }
-
     /// What was not handed over yet, and how many entries that are.
     pub fn take_unwritten(&mut self) -> (Vec<u8>, u64) {
         (std::mem::take(&mut self.unwritten), std::mem::take(&mut self.unwritten_entries))
