@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use crate::record::{Damage, Past, PastTime, Playback, RecordedState};
+use super::output::note;
+use crate::record::{Damage, Past, PastTime, Playback, RecordedState, SegmentInfo};
 use crate::report::Ensemble;
 use crate::text::human::date_and_time;
 use crate::znode::Timestamp;
@@ -73,12 +74,30 @@ fn start(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<P
     }
 }
 
-/// A recording at a moment, or from the first one after it on of which something is known.
-pub(super) fn start_or_next(past: Past, store: &Path, at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
-    match Playback::start_or_next(past, at)? {
-        Some(playback) => playback.map_err(|damage| damaged(store, at, damage, utc)),
-        None => Err(not_recorded(store, at, utc)),
+/// A recording at a moment, or from the first one after it on of which something is known. What is damaged is named and left out.
+pub(super) fn start_or_next(mut past: Past, store: &Path, mut at: Timestamp, utc: bool) -> anyhow::Result<Playback> {
+    loop {
+        let segment = match past.segment_at(at)? {
+            Some(segment) => Some(segment),
+            None => past.segment_from(at)?,
+        };
+        let damage = match Playback::start_or_next(past, at)? {
+            Some(Ok(playback)) => return Ok(playback),
+            Some(Err(damage)) => damage,
+            None => return Err(not_recorded(store, at, utc)),
+        };
+        past = Past::open(store)?;
+        let Some(segment) = segment else { return Err(damaged(store, at, damage, utc)) };
+        note(&left_out(store, &segment, damage, utc));
+        let Some(next) = past.segment_after(segment.id)? else { return Err(damaged(store, at, damage, utc)) };
+        at = next.from;
     }
+}
+
+/// What is said of a damaged segment.
+pub(super) fn left_out(store: &Path, segment: &SegmentInfo, damage: Damage, utc: bool) -> String {
+    let (from, until) = (date_and_time(segment.from, utc), date_and_time(segment.until, utc));
+    format!("{} is damaged from {from} to {until}, which is left out: {damage}", store.display())
 }
 
 fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
@@ -95,5 +114,5 @@ fn not_recorded(store: &Path, at: Timestamp, utc: bool) -> anyhow::Error {
 
 fn damaged(store: &Path, at: Timestamp, damage: Damage, utc: bool) -> anyhow::Error {
     let (store, at) = (store.display(), date_and_time(at, utc));
-    anyhow::anyhow!("the segment of {store} that has {at} cannot be used: {damage}: name a time outside of it")
+    anyhow::anyhow!("{store} is damaged at {at}: {damage}; name another time")
 }

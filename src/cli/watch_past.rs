@@ -38,8 +38,7 @@ pub(super) async fn run(
         if time_of(&step).is_some_and(|at| at > to) {
             break;
         }
-        was_synced &= !matches!(step, PlaybackStep::Gap { .. });
-        let events = events(step, &mut was_synced, &playback, store);
+        let events = events(step, &mut was_synced, &playback, (store, settings.utc));
         print(events, settings, out).await?;
     }
     Ok(Verdict::Yes)
@@ -54,7 +53,12 @@ fn time_of(step: &PlaybackStep) -> Option<Timestamp> {
 }
 
 /// What a step means. Where the first reading of everything ends, what was found is what was there at the start.
-fn events(step: PlaybackStep, was_synced: &mut bool, playback: &Playback, store: &Path) -> Vec<TableEvent> {
+fn events(
+    step: PlaybackStep,
+    was_synced: &mut bool,
+    playback: &Playback,
+    (store, utc): (&Path, bool),
+) -> Vec<TableEvent> {
     match step {
         PlaybackStep::Entry { at, played: Played::Happenings(happenings), is_synced } => {
             let is_initial = is_synced && !std::mem::replace(was_synced, *was_synced || is_synced);
@@ -71,10 +75,16 @@ fn events(step: PlaybackStep, was_synced: &mut bool, playback: &Playback, store:
             let event = |raised| move |finding| TableEvent::Finding { finding, raised, at };
             cleared.into_iter().map(event(false)).chain(raised.into_iter().map(event(true))).collect()
         }
-        PlaybackStep::Gap { from, until } => vec![TableEvent::Gap { from, until }],
+        PlaybackStep::Gap { from, until } => {
+            let table = &playback.state().table;
+            // After a damaged part, everything that was there is known at once.
+            *was_synced = table.is_reporting();
+            let found = was_synced.then(|| initial(table.locks(), until, table)).unwrap_or_default();
+            std::iter::once(TableEvent::Gap { from, until }).chain(found).collect()
+        }
         PlaybackStep::Damaged { segment, damage } => {
-            note(&format!("segment {} of {} is left out: {damage}", segment.id, store.display()));
-            vec![TableEvent::Gap { from: segment.from, until: segment.until }]
+            note(&past::left_out(store, &segment, damage, utc));
+            Vec::new()
         }
     }
 }

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rusqlite::{Connection, params};
 
+use super::segment::SegmentBounds;
+use super::store::{Store, StoreError};
 use super::tables;
 use crate::znode::Timestamp;
 
@@ -20,8 +22,11 @@ impl Bounds {
     /// The smallest bound on the size that makes sense, in bytes.
     pub const MIN_BYTES: u64 = 16 << 20;
 
-    /// What SQLite may keep beside the file, in bytes.
-    const BESIDE: u64 = 8 << 20;
+    /// What SQLite may keep beside the file, in bytes: an eighth of all, and at least this.
+    const MIN_BESIDE: u64 = 8 << 20;
+
+    /// What SQLite keeps beside the file though nobody reads it, and what it takes to write anything, in bytes.
+    const SPARE: u64 = 5 << 20;
 
     /// So many of the oldest segments are deleted at once, so that no transaction is long.
     const AT_ONCE: u32 = 4;
@@ -33,8 +38,31 @@ impl Bounds {
         sql.pragma_update(None, "max_page_count", (most / page.max(1)).min(u32::MAX.into()))
     }
 
-    /// Deletes what is too old or too much, and gives the space back. Whether there was anything to delete.
-    pub(super) fn keep(&self, sql: &mut Connection, now: Timestamp) -> rusqlite::Result<bool> {
+    /// When segments end, so that one fits into what lies beside the file when it is put together.
+    pub(super) fn segment_bounds(&self) -> SegmentBounds {
+        let usual = SegmentBounds::default();
+        let bytes = self.beside_bytes().map_or(usual.bytes, |beside| (beside - Self::SPARE) / 4);
+        SegmentBounds { bytes: usual.bytes.min(bytes), ..usual }
+    }
+
+    /// Sees to it that what lies beside the file does not grow beyond its bound when so many bytes are added.
+    pub(super) fn make_room(&self, store: &mut Store, bytes: u64) -> Result<(), StoreError> {
+        let Some(beside) = self.beside_bytes() else { return Ok(()) };
+        // A transaction may write as much again for the segment that it puts together.
+        let most = (beside - Self::SPARE) / 2;
+        if bytes > most {
+            return Err(StoreError::NoRoom { path: store.path().to_owned(), bytes });
+        }
+        if store.log_bytes() + bytes <= most {
+            return Ok(());
+        }
+        let blocked: i64 = store.sql(|sql| sql.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0)))?;
+        if blocked == 0 { Ok(()) } else { Err(StoreError::LongRead(store.path().to_owned())) }
+    }
+
+    /// Deletes what is too old or too much, and gives the space back; where the file is full, the oldest in any case. Whether there was
+    /// anything to delete.
+    pub(super) fn keep(&self, sql: &mut Connection, now: Timestamp, is_full: bool) -> rusqlite::Result<bool> {
         let mut deleted = false;
         if let Some(keep) = self.keep {
             let oldest = now.0.saturating_sub(i64::try_from(keep.as_millis()).unwrap_or(i64::MAX));
@@ -47,14 +75,27 @@ impl Bounds {
             while used_bytes(sql)? > most / 10 * 9 && delete_oldest(sql, "?1 = 0", 0)? {
                 deleted = true;
             }
+            deleted = deleted || is_full && delete_oldest(sql, "?1 = 0", 0)?;
         }
-        sql.execute_batch("PRAGMA incremental_vacuum")?;
+        give_back(sql)?;
         Ok(deleted)
     }
 
-    fn file_bytes(&self) -> Option<u64> {
-        Some(self.max_bytes?.saturating_sub(Self::BESIDE))
+    fn beside_bytes(&self) -> Option<u64> {
+        Some((self.max_bytes? / 8).max(Self::MIN_BESIDE))
     }
+
+    fn file_bytes(&self) -> Option<u64> {
+        Some(self.max_bytes?.saturating_sub(self.beside_bytes()?))
+    }
+}
+
+/// Gives free pages back to the system. Each step of the statement frees one.
+fn give_back(sql: &Connection) -> rusqlite::Result<()> {
+    let mut statement = sql.prepare_cached("PRAGMA incremental_vacuum")?;
+    let mut rows = statement.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(())
 }
 
 /// Deletes some of the oldest segments of which that is true, and never the last one. Whether there were any.

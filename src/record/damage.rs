@@ -6,6 +6,9 @@ pub enum Damage {
     /// The bytes are not those that were written.
     #[error("its bytes are damaged")]
     Checksum,
+    /// The part of the file in which it lies is damaged.
+    #[error("the part of the file in which it lies is damaged")]
+    Pages,
     /// It unpacks to more than anything that was ever recorded.
     #[error("it is larger than any recording can be")]
     TooLarge,

@@ -5,7 +5,7 @@ use std::path::Path;
 use rusqlite::{OptionalExtension, params};
 
 use super::entry::{self, TimedEntry};
-use super::store::{Store, StoreError};
+use super::store::{self, Store, StoreError};
 use super::{Damage, RecordedState, frame};
 use crate::znode::Timestamp;
 
@@ -115,19 +115,37 @@ impl Past {
     /// The state before the first entry of a segment.
     pub fn keyframe(&mut self, segment: i64) -> Result<Result<RecordedState, Damage>, StoreError> {
         let query = "SELECT state FROM keyframe WHERE segment = ?1";
-        let packed: Option<Vec<u8>> =
-            self.store.sql(|sql| sql.prepare_cached(query)?.query_row([segment], |row| row.get(0)).optional())?;
-        Ok(packed.ok_or(Damage::Keyframe).and_then(|packed| RecordedState::read(&packed)))
+        let packed: Result<Option<Vec<u8>>, Damage> = self.store.sql(|sql| {
+            readable(
+                sql.prepare_cached(query).and_then(|mut query| query.query_row([segment], |row| row.get(0)).optional()),
+            )
+        })?;
+        Ok(packed.and_then(|packed| RecordedState::read(&packed.ok_or(Damage::Keyframe)?)))
     }
 
-    /// The entries of a segment, in order. What follows a damaged piece is left out.
+    /// The entries of a segment, in order.
     pub fn entries(&mut self, segment: &SegmentInfo) -> Result<Result<Vec<TimedEntry>, Damage>, StoreError> {
         let query = "SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number";
-        let chunks: Vec<Vec<u8>> = self
-            .store
-            .sql(|sql| sql.prepare_cached(query)?.query_map(params![segment.id], |row| row.get(0))?.collect())?;
-        let unpacked: Result<Vec<_>, Damage> = chunks.iter().map(|chunk| frame::unpack(chunk)).collect();
-        Ok(unpacked.and_then(|chunks| entry::read(&chunks.concat(), segment.from)))
+        let chunks: Result<Vec<Vec<u8>>, Damage> = self.store.sql(|sql| {
+            readable(sql.prepare_cached(query).and_then(|mut query| {
+                query.query_map(params![segment.id], |row| row.get(0))?.collect::<rusqlite::Result<_>>()
+            }))
+        })?;
+        Ok(chunks.and_then(|chunks| {
+            let unpacked: Result<Vec<_>, Damage> = chunks.iter().map(|chunk| frame::unpack(chunk)).collect();
+            let entries = entry::read(&unpacked?.concat(), segment.from)?;
+            // One chunk or more may be missing.
+            if (entries.len() as u64) < segment.entries { Err(Damage::Entries) } else { Ok(entries) }
+        }))
+    }
+}
+
+/// Tells what is damaged of one segment from what hinders reading at all.
+fn readable<T>(read: rusqlite::Result<T>) -> rusqlite::Result<Result<T, Damage>> {
+    match read {
+        Ok(read) => Ok(Ok(read)),
+        Err(error) if store::is_damage(&error) => Ok(Err(Damage::Pages)),
+        Err(error) => Err(error),
     }
 }
 

@@ -18,14 +18,14 @@ pub enum PlaybackStep {
         /// Whether it was the end of a reading of everything.
         is_synced: bool,
     },
-    /// Nothing was recorded from here until then. The state is that of a console which was just started.
+    /// From here until then nothing was recorded, or it is damaged. The state is what was known then.
     Gap {
         /// The last moment of which everything is known.
         from: Timestamp,
         /// When recording went on.
         until: Timestamp,
     },
-    /// A segment cannot be read: it is left out.
+    /// A segment cannot be read: it is left out. The gap follows, when a segment after it can be read.
     Damaged {
         /// The segment.
         segment: SegmentInfo,
@@ -44,6 +44,8 @@ pub struct Playback {
     /// How many were played.
     played: usize,
     state: RecordedState,
+    /// The last moment before a damaged segment, until one was read that is not.
+    broken_since: Option<Timestamp>,
 }
 
 impl Playback {
@@ -72,7 +74,7 @@ impl Playback {
         Ok(keyframe.and_then(|state| {
             let mut left = entries?;
             left.reverse();
-            Ok(Self { past, segment, left, played: 0, state })
+            Ok(Self { past, segment, left, played: 0, state, broken_since: None })
         }))
     }
 
@@ -98,35 +100,47 @@ impl Playback {
 
     /// Takes in the next entry; `None` at the end of what is recorded so far.
     pub fn step(&mut self) -> Result<Option<PlaybackStep>, StoreError> {
-        if let Some(step) = self.play() {
-            return Ok(Some(step));
-        }
-        let Some(next) = self.past.segment_after(self.segment.id)? else {
+        loop {
+            if let Some(step) = self.play() {
+                return Ok(Some(step));
+            }
+            let next = self.past.segment_after(self.segment.id)?.filter(|next| next.id > self.segment.id);
+            // What was written between the last look and the end of the segment.
             self.read_more()?;
-            return Ok(self.play());
-        };
-        // What was written between the last look and the end of the segment.
-        self.read_more()?;
-        if let Some(step) = self.play() {
-            return Ok(Some(step));
+            if let Some(step) = self.play() {
+                return Ok(Some(step));
+            }
+            let Some(next) = next else { return Ok(None) };
+            if let Some(step) = self.enter(next)? {
+                return Ok(Some(step));
+            }
         }
-        let (keyframe, entries) = (self.past.keyframe(next.id)?, self.past.entries(&next)?);
+    }
+
+    /// Goes to the beginning of another segment. Where it goes on from the one before, nothing is to be said of that.
+    fn enter(&mut self, next: SegmentInfo) -> Result<Option<PlaybackStep>, StoreError> {
+        let goes_on = self.segment.run == next.run && self.broken_since.is_none();
+        let keyframe = if goes_on { Ok(None) } else { self.past.keyframe(next.id)?.map(Some) };
+        let entries = self.past.entries(&next)?;
         let before = std::mem::replace(&mut self.segment, next);
         (self.left, self.played) = (Vec::new(), 0);
-        let damaged = |damage| Ok(Some(PlaybackStep::Damaged { segment: next, damage }));
-        match entries {
-            Ok(entries) => self.left = entries.into_iter().rev().collect(),
-            Err(damage) => return damaged(damage),
+        match keyframe.and_then(|state| Ok((state, entries?))) {
+            Ok((state, entries)) => {
+                self.left = entries.into_iter().rev().collect();
+                let Some(state) = state else { return Ok(None) };
+                self.state = state;
+                // A clock that was set back made the gap negative.
+                let from = self.broken_since.take().unwrap_or(before.until);
+                Ok(Some(PlaybackStep::Gap { from, until: next.from }))
+            }
+            Err(damage) => {
+                self.played = usize::try_from(next.entries).unwrap_or(usize::MAX);
+                self.broken_since.get_or_insert(before.until);
+                // It may have been deleted meanwhile, which is no damage.
+                let is_there = self.past.segment(next.id)?.is_some();
+                Ok(is_there.then_some(PlaybackStep::Damaged { segment: next, damage }))
+            }
         }
-        if before.run == next.run {
-            return self.step();
-        }
-        match keyframe {
-            Ok(state) => self.state = state,
-            Err(damage) => return damaged(damage),
-        }
-        // A clock that was set back made the gap negative.
-        Ok(Some(PlaybackStep::Gap { from: before.until, until: next.from }))
     }
 
     fn play(&mut self) -> Option<PlaybackStep> {

@@ -70,7 +70,7 @@ impl Recorder {
             place,
             tables,
             table_writer: TableWriter::default(),
-            segment_bounds: SegmentBounds::default(),
+            segment_bounds: options.bounds.segment_bounds(),
             segment: None,
             start: None,
             unwritten: Unwritten::default(),
@@ -83,6 +83,12 @@ impl Recorder {
     #[cfg(test)]
     pub(super) fn with_segments(self, segment_bounds: SegmentBounds) -> Self {
         Self { segment_bounds, ..self }
+    }
+
+    /// Waits no longer for another program that has the file locked.
+    #[cfg(test)]
+    pub(super) fn wait_at_most(&mut self, time: Duration) {
+        self.store.sql(|sql| sql.busy_timeout(time)).expect("a connection");
     }
 
     /// Has a table take in a change, and records it. Answers when that was: where the clock was set back a little, at the time of the
@@ -209,33 +215,57 @@ impl Recorder {
             self.segment = None;
         }
         let rows = self.tables.take_rows(table, until, false);
-        self.unwritten.push(Batch { begins: self.start.take(), entries, count, rows, until, ends });
+        self.unwritten.push(Batch { begins: self.start.take(), entries, count, rows, until, ends, is_packed: false });
     }
 
-    /// Writes all batches, or none.
+    /// Writes the batches one by one, until one cannot be written.
     fn write(&mut self, now: Timestamp) -> Result<(), StoreError> {
-        let (mut place, tables, batches) = (self.place, &mut self.table_writer, &self.unwritten);
-        let written = self.store.sql(|sql| {
-            let transaction = sql.transaction()?;
-            for batch in batches.iter() {
-                place.add(&transaction, batch)?;
-                tables.write(&transaction, &batch.rows)?;
+        while let Some(batch) = self.unwritten.first() {
+            let has_ended = batch.ends;
+            self.store.sql(|_| batch.pack())?;
+            self.options.bounds.make_room(&mut self.store, batch.bytes())?;
+            let mut written = add(&mut self.store, self.place, &mut self.table_writer, batch);
+            if written.as_ref().is_err_and(StoreError::is_full) && self.keep(now, true)? {
+                let Some(batch) = self.unwritten.first() else { return Ok(()) };
+                written = add(&mut self.store, self.place, &mut self.table_writer, batch);
             }
-            transaction.commit()
-        });
-        if written.is_err() {
-            self.table_writer.start_over();
-            return written;
-        }
-        self.place = place;
-        if self.unwritten.written() {
-            let bounds = self.options.bounds;
-            if self.store.sql(|sql| bounds.keep(sql, now))? {
-                self.table_writer.start_over();
+            self.place = written?;
+            self.unwritten.written();
+            if has_ended {
+                self.keep(now, false)?;
             }
         }
         Ok(())
     }
+
+    /// Deletes what is too old or too much; where the file is full, the oldest in any case. Whether there was anything to delete.
+    fn keep(&mut self, now: Timestamp, is_full: bool) -> Result<bool, StoreError> {
+        let bounds = self.options.bounds;
+        let deleted = self.store.sql(|sql| bounds.keep(sql, now, is_full))?;
+        if deleted {
+            self.table_writer.start_over();
+        }
+        Ok(deleted)
+    }
+}
+
+/// Adds a batch to the file, or nothing. Answers where the next one belongs.
+fn add(
+    store: &mut Store,
+    mut place: WritePlace,
+    tables: &mut TableWriter,
+    batch: &Batch,
+) -> Result<WritePlace, StoreError> {
+    let added = store.sql(|sql| {
+        let transaction = sql.transaction()?;
+        place.add(&transaction, batch)?;
+        tables.write(&transaction, &batch.rows)?;
+        transaction.commit()
+    });
+    if added.is_err() {
+        tables.start_over();
+    }
+    added.map(|()| place)
 }
 
 /// The change without the data of its node, unless that is the number of leases of a semaphore.

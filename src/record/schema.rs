@@ -69,6 +69,12 @@ pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> 
     connection.pragma_update(None, "foreign_keys", true)
 }
 
+/// Whether nothing was ever made in a database.
+pub(super) fn is_empty(connection: &Connection) -> bool {
+    let count = |query| connection.query_row(query, [], |row| row.get::<_, i64>(0)).ok();
+    count("SELECT count(*) FROM sqlite_master") == Some(0) && count("PRAGMA application_id") == Some(0)
+}
+
 /// The format of a recording; `None` when it is none.
 pub(super) fn format(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     let id: i64 = connection.pragma_query_value(None, "application_id", |row| row.get(0))?;

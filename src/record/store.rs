@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 use rustix::fs::{FlockOperation, flock};
 
 use super::schema;
@@ -48,6 +48,28 @@ pub enum StoreError {
         /// Its format.
         format: i64,
     },
+    /// It is damaged.
+    #[error("{} is damaged ({error}): name a time that is not, or save what is left of it with sqlite3 and its command .recover", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What SQLite says.
+        error: rusqlite::Error,
+    },
+    /// What was written last lies beside it, and cannot be read there.
+    #[error("{} was not closed, and what was written last lies beside it, where nothing can be written: copy it with {}-wal to a folder that can be written", .0.display(), .0.display())]
+    NotClosed(PathBuf),
+    /// There is no room for it.
+    #[error("{}: there is no room for {bytes} more bytes: make room, or allow more with --max-size", path.display())]
+    NoRoom {
+        /// The file.
+        path: PathBuf,
+        /// How many bytes were to be written.
+        bytes: u64,
+    },
+    /// Somebody reads without an end.
+    #[error("another program has been reading {} for long, and what was written meanwhile cannot be put in its place: end that program", .0.display())]
+    LongRead(PathBuf),
     /// What SQLite says.
     #[error("{}: {error}", path.display())]
     Sqlite {
@@ -70,7 +92,8 @@ impl Store {
         })?;
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags, Some(file))?;
-        if is_new {
+        // Who was killed while it made the file left one without anything in it.
+        if is_new || schema::is_empty(&store.connection) {
             store.sql(schema::create)?;
         } else {
             store.check_format()?;
@@ -89,7 +112,13 @@ impl Store {
         }
         let read = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let mut store = Self::connect(path, read, None)?;
-        if store.check_format().is_err() && is_at_rest(path) {
+        if let Err(error) = store.check_format() {
+            if !error.is_about_writing() {
+                return Err(error);
+            }
+            if log_bytes(path) > 0 {
+                return Err(StoreError::NotClosed(path.to_owned()));
+            }
             // On a disk that cannot be written there is no room for what SQLite keeps beside the file for its readers.
             store = Self::connect(&immutable(path), read, None)?;
             path.clone_into(&mut store.path);
@@ -112,33 +141,65 @@ impl Store {
         &self.path
     }
 
+    /// What was written and lies beside the file, in bytes.
+    pub(super) fn log_bytes(&self) -> u64 {
+        log_bytes(&self.path)
+    }
+
     /// Does something with the connection. What SQLite says of it names the file.
     pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        act(&mut self.connection).map_err(|error| StoreError::Sqlite { path: self.path.clone(), error })
+        act(&mut self.connection).map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn check_format(&mut self) -> Result<(), StoreError> {
-        let not_a_database =
-            |error: &rusqlite::Error| error.sqlite_error_code() == Some(rusqlite::ErrorCode::NotADatabase);
+        let not_a_database = |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::NotADatabase);
         match schema::format(&self.connection) {
             Ok(Some(schema::FORMAT)) => Ok(()),
             Ok(Some(format)) => Err(StoreError::OtherFormat { path: self.path.clone(), format }),
             Ok(None) => Err(StoreError::NotARecording(self.path.clone())),
             Err(error) if not_a_database(&error) => Err(StoreError::NotARecording(self.path.clone())),
-            Err(error) => Err(StoreError::Sqlite { path: self.path.clone(), error }),
+            Err(error) => Err(StoreError::of(&self.path, error)),
         }
     }
+}
+
+impl StoreError {
+    fn of(path: &Path, error: rusqlite::Error) -> Self {
+        let path = path.to_owned();
+        if is_damage(&error) { Self::Damaged { path, error } } else { Self::Sqlite { path, error } }
+    }
+
+    /// Whether a disk that cannot be written would explain it.
+    fn is_about_writing(&self) -> bool {
+        let Self::Sqlite { error, .. } = self else { return false };
+        matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+    }
+
+    /// Whether the disk, or the file, is full.
+    pub(super) fn is_full(&self) -> bool {
+        matches!(self, Self::Sqlite { error, .. } if error.sqlite_error_code() == Some(ErrorCode::DiskFull))
+    }
+}
+
+/// Whether the file does not hold what was written into it.
+pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::Error::{FromSqlConversionFailure, IntegralValueOutOfRange, InvalidColumnType, Utf8Error};
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+        || matches!(
+            error,
+            FromSqlConversionFailure(..) | IntegralValueOutOfRange(..) | InvalidColumnType(..) | Utf8Error(..)
+        )
 }
 
 fn of_file(path: &Path, error: FileError) -> StoreError {
     StoreError::File { path: path.to_owned(), error }
 }
 
-/// Whether nobody left anything beside the file that belongs to it.
-fn is_at_rest(path: &Path) -> bool {
+/// How many bytes of it lie beside the file.
+fn log_bytes(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    fs::metadata(log).map_or(true, |log| log.len() == 0)
+    fs::metadata(log).map_or(0, |log| log.len())
 }
 
 /// The name under which SQLite reads a file that nobody changes.

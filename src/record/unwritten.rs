@@ -9,7 +9,7 @@ use super::writer::Batch;
 use crate::znode::Timestamp;
 
 /// More than this is not kept for a disk that takes nothing, in bytes.
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: u64 = 16 << 20;
 
 /// The first pause after a write that failed, and the longest one.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
@@ -32,12 +32,17 @@ impl Unwritten {
 
     /// Adds rows that belong to no part of the stream.
     pub fn add_rows(&mut self, rows: TableRows, until: Timestamp) {
-        self.push(Batch { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false });
+        self.push(Batch { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false, is_packed: false });
     }
 
-    /// All of them, oldest first.
-    pub fn iter(&self) -> impl Iterator<Item = &Batch> {
-        self.batches.iter()
+    /// The oldest.
+    pub fn first(&mut self) -> Option<&mut Batch> {
+        self.batches.front_mut()
+    }
+
+    /// The oldest is in the file.
+    pub fn written(&mut self) {
+        self.batches.pop_front();
     }
 
     /// Whether everything is in the file.
@@ -58,13 +63,7 @@ impl Unwritten {
 
     /// Whether there is more of it than is kept.
     pub fn is_too_much(&self) -> bool {
-        let bytes = |batch: &Batch| batch.entries.len() + batch.begins.as_ref().map_or(0, |start| start.state.len());
-        self.trouble.is_some() && self.batches.iter().map(bytes).sum::<usize>() > MAX_BYTES
-    }
-
-    /// All is in the file. Whether a segment ended with it.
-    pub fn written(&mut self) -> bool {
-        std::mem::take(&mut self.batches).iter().any(|batch| batch.ends)
+        self.trouble.is_some() && self.batches.iter().map(Batch::bytes).sum::<u64>() > MAX_BYTES
     }
 
     /// What came of a try.

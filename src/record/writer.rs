@@ -13,7 +13,7 @@ use crate::znode::Timestamp;
 pub(super) struct Batch {
     /// The segment that begins with it.
     pub begins: Option<SegmentStart>,
-    /// Entries of the segment, not compressed.
+    /// Entries of the segment, not compressed until [`pack`](Self::pack).
     pub entries: Vec<u8>,
     /// How many they are.
     pub count: u64,
@@ -23,6 +23,27 @@ pub(super) struct Batch {
     pub until: Timestamp,
     /// Whether the segment ends with it.
     pub ends: bool,
+    /// Whether it is compressed.
+    pub is_packed: bool,
+}
+
+impl Batch {
+    /// Compresses it, once.
+    pub fn pack(&mut self) -> rusqlite::Result<()> {
+        if !self.is_packed {
+            self.entries = pack(&self.entries)?;
+            if let Some(start) = &mut self.begins {
+                start.state = pack(&start.state)?;
+            }
+            self.is_packed = true;
+        }
+        Ok(())
+    }
+
+    /// How many bytes of the stream it has.
+    pub fn bytes(&self) -> u64 {
+        (self.entries.len() + self.begins.as_ref().map_or(0, |start| start.state.len())) as u64
+    }
 }
 
 /// How a segment begins.
@@ -30,7 +51,7 @@ pub(super) struct Batch {
 pub(super) struct SegmentStart {
     /// When.
     pub from: Timestamp,
-    /// The state before its first entry, not compressed.
+    /// The state before its first entry, not compressed until [`Batch::pack`].
     pub state: Vec<u8>,
     /// Where something is missing between the segment before and this one: the ensemble from here on.
     pub new_run: Option<Arc<str>>,
@@ -51,7 +72,7 @@ impl WritePlace {
         Ok(Self { run, segment: None, chunks: 0 })
     }
 
-    /// Adds a batch. When the transaction fails, the place from before it holds.
+    /// Adds a batch that is [packed](Batch::pack). When the transaction fails, the place from before it holds.
     pub fn add(&mut self, transaction: &Transaction<'_>, batch: &Batch) -> rusqlite::Result<()> {
         if let Some(start) = &batch.begins {
             self.begin(transaction, start)?;
@@ -59,7 +80,7 @@ impl WritePlace {
         let Some(segment) = self.segment else { return Ok(()) };
         if batch.count > 0 {
             let insert = "INSERT INTO chunk (segment, number, entries) VALUES (?1, ?2, ?3)";
-            transaction.prepare_cached(insert)?.execute(params![segment, self.chunks, pack(&batch.entries)?])?;
+            transaction.prepare_cached(insert)?.execute(params![segment, self.chunks, batch.entries])?;
             self.chunks += 1;
         }
         let update = "UPDATE segment SET until_ms = max(until_ms, ?2), entries = entries + ?3 WHERE id = ?1";
@@ -82,8 +103,8 @@ impl WritePlace {
         let new = "INSERT INTO segment (run, from_ms, until_ms, entries) VALUES (?1, ?2, ?2, 0)";
         transaction.execute(new, params![self.run, start.from.0])?;
         let segment = transaction.last_insert_rowid();
-        let state = pack(&start.state)?;
-        transaction.execute("INSERT INTO keyframe (segment, state) VALUES (?1, ?2)", params![segment, state])?;
+        let new = "INSERT INTO keyframe (segment, state) VALUES (?1, ?2)";
+        transaction.execute(new, params![segment, start.state])?;
         (self.segment, self.chunks) = (Some(segment), 0);
         Ok(())
     }
