@@ -75,6 +75,7 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`plot`] | Figures over the number of clients as a picture to keep: charts, a table and their conditions, as SVG and HTML. Pure. | `text`, `znode` |
 | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
 | [`record`] | The stream of changes in a file: written, bounded, and played back as the same stream. | `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `text`, `time`, `znode` |
+| [`incident`] | What a recording says of a time as a page to hand over, and as trace events: who held, who waited for whom, and why. Pure. | `record`, `report`, `text`, `znode` |
 | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
 | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
 | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `time`, `znode` |
@@ -113,6 +114,7 @@ snapshot, watch, check <-- report <-- queue, diagnose
 - What the sandbox answers to a request: `sandbox::machine`, one file a family; what is on the wire: `sandbox::wire`.
 - What the tour shows and says: `assets/demo.toml`.
 - A field of the JSON: [`report`]; names are added, never renamed.
+- How the page of an incident looks, and what it says: [`incident`].
 - How a plot file looks: [`plot`]; what it shows of a comparison: `cli::contend::plot_page`.
 
 `.github/CONTRIBUTING.md` has the steps.
@@ -169,6 +171,8 @@ pub mod diagnose;
 pub mod examine;
 #[cfg(feature = "console")]
 pub mod files;
+#[cfg(feature = "console")]
+pub mod incident;
 pub mod lock;
 #[cfg(feature = "console")]
 pub mod observe;

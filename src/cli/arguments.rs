@@ -16,6 +16,7 @@ use super::history::HistoryOptions;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::record::RecordCommand;
 use super::replay::ReplayCommand;
+use super::report::ReportCommand;
 use super::sandbox::SandboxOptions;
 use super::snapshot::SnapshotOptions;
 use super::watch::WatchOptions;
@@ -138,6 +139,12 @@ pub(super) enum CliCommand {
     /// Lists the holds and waits of a file that `lockscope record` wrote, with percentiles of their lengths; --top ranks locks and
     /// clients. Where something was not seen, it says between which times it happened, and when and why nothing was seen.
     History(HistoryOptions),
+    /// Write an incident of a recording as one page to hand over, or as a trace
+    ///
+    /// The page says what stood still and why, and draws who held and who waited; it needs no other file, and no program runs in it.
+    /// The trace is for Perfetto (ui.perfetto.dev) and Chrome. Of very many contenders those that held or waited longest are shown, and
+    /// how many are left out is said.
+    Report(ReportCommand),
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
     /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. It
@@ -239,6 +246,7 @@ mod tests {
             CliCommand::Demo(options) => options.shared(),
             CliCommand::Delete(options) => options.shared(),
             CliCommand::History(options) => options.shared(),
+            CliCommand::Report(command) => command.shared(),
             other => panic!("{other:?} takes none of them"),
         }
         .merge(before)
@@ -255,6 +263,7 @@ mod tests {
             let needed = match name {
                 "contend" => &["--path", "/a"][..],
                 "delete" => &["/a"],
+                "report" => &["--store", "a.db", "-o", "a.html"],
                 "history" | "record" => &["--store", "a.db"],
                 "replay" => &["a.db"],
                 "completions" => &["zsh"],

@@ -26,6 +26,7 @@ mod past;
 mod record;
 mod recorded;
 mod replay;
+mod report;
 mod resolved;
 mod sandbox;
 mod snapshot;
@@ -116,6 +117,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::History(options) => history::run(&settle(options.shared())?, &options, &mut io::stdout().lock()),
+        CliCommand::Report(command) => report::run(&settle(command.shared())?, &command),
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;

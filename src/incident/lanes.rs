@@ -1,0 +1,45 @@
+//! Lanes: bars that overlap in time stand below each other.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// For each of these times, in order of their beginnings, the first lane that is free. Gives the lanes in the order of the times, and how
+/// many there are.
+pub(super) fn lanes(times: &[(i64, i64)]) -> (Vec<usize>, usize) {
+    let mut order: Vec<usize> = (0..times.len()).collect();
+    order.sort_by_key(|at| times[*at]);
+    let mut lanes = vec![0; times.len()];
+    let mut busy: BinaryHeap<Reverse<(i64, usize)>> = BinaryHeap::new();
+    let mut free: BinaryHeap<Reverse<usize>> = BinaryHeap::new();
+    let mut count = 0;
+    for at in order {
+        let (from, to) = times[at];
+        while let Some(Reverse((end, lane))) = busy.peek().copied().filter(|Reverse((end, _))| *end <= from) {
+            let _ = end;
+            busy.pop();
+            free.push(Reverse(lane));
+        }
+        let lane = free.pop().map_or_else(
+            || {
+                count += 1;
+                count - 1
+            },
+            |Reverse(lane)| lane,
+        );
+        lanes[at] = lane;
+        busy.push(Reverse((to, lane)));
+    }
+    (lanes, count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_overlaps_is_in_lanes_of_its_own_and_lanes_are_used_again() {
+        assert_eq!(lanes(&[(0, 10), (5, 8), (8, 9), (10, 12)]), (vec![0, 1, 1, 0], 2));
+        assert_eq!(lanes(&[(5, 6), (0, 9)]), (vec![1, 0], 2));
+        assert_eq!(lanes(&[]), (vec![], 0));
+    }
+}
