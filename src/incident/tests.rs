@@ -16,19 +16,25 @@ fn told(window: &PastWindow) -> Vec<String> {
 
 #[test]
 fn the_sentences_name_lock_holder_length_cause_and_end() {
-    insta::assert_snapshot!(told(&window()).join("\n"), @"");
+    insta::assert_snapshot!(told(&window()).join("\n"), @r"
+    /locks/billing stood still for 27s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until its session expired at 14:41:39.000 (expiring-holder: the holder is gone).
+    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until it released it at 14:41:40.000 (no finding says why: the holder kept it so long).
+    ");
     let mut open = window();
     open.findings.clear();
     open.contenders.truncate(2);
     open.contenders[0] = holder("lock-1", [-9_000, -5_000, 0], ContenderEnd::Open);
     open.contenders[1].acquired = None;
     (open.contenders[1].ended, open.contenders[1].end) = (None, ContenderEnd::Open);
-    insta::assert_snapshot!(told(&open).join("\n"), @"");
+    insta::assert_snapshot!(told(&open).join("\n"), @"/locks/billing stood still for 28s from 14:41:12.000 on while 1 other waited: worker-3 (10.0.4.17:51586) has held it since 2024-05-01 14:41:02 UTC, and still held it when the recording ended (no finding says why: the holder kept it so long).");
     let mut unseen = window();
     unseen.findings.clear();
     unseen.contenders[0].end = ContenderEnd::Unknown;
     unseen.contenders[0].ended = Some(TimeBounds::between(at(20_000), at(32_000)));
-    insta::assert_snapshot!(told(&unseen).join("\n"), @"");
+    insta::assert_snapshot!(told(&unseen).join("\n"), @r"
+    /locks/billing stood still for 15s from 14:41:12.000 on while 2 others waited: worker-3 (10.0.4.17:51586) held it from 14:41:08.000 until a time between 14:41:27.000 and 14:41:39.000 that nobody saw (no finding says why: the holder kept it so long).
+    /locks/billing stood still for 1.0s from 14:41:39.000 on while 1 other waited: 10.0.4.18:51000 held it from 14:41:39.000 until it released it at 14:41:40.000 (no finding says why: the holder kept it so long).
+    ");
     let mut deleted = window();
     deleted.findings.clear();
     deleted.contenders[0].end = ContenderEnd::Deleted;
@@ -39,7 +45,7 @@ fn the_sentences_name_lock_holder_length_cause_and_end() {
 fn where_nobody_waited_nothing_stood_still() {
     let mut calm = window();
     calm.contenders.truncate(1);
-    insta::assert_snapshot!(told(&calm).join("\n"), @"");
+    insta::assert_snapshot!(told(&calm).join("\n"), @"No lock was held for a second or longer while others waited for it (1 hold, 1 lock).");
     calm.contenders.clear();
     assert_eq!(told(&calm).len(), 1);
     let page = html(&Incident::new(&PastWindow { findings: Vec::new(), ..calm }), true);

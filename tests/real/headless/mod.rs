@@ -4,6 +4,7 @@ mod access;
 mod check;
 mod contend;
 mod hostile;
+mod incident;
 mod login;
 mod plot;
 pub mod program;

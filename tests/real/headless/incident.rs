@@ -1,0 +1,232 @@
+//! `lockscope history` and `lockscope report` of a recording of real clients: what they say is what the test did.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use roxmltree::Document;
+use serde_json::Value;
+use zookeeper_client::{Client, CreateMode};
+
+use super::program::{Running, lockscope, run};
+use crate::harness::foreign::Foreign;
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::{browser, signal, zk};
+
+/// How long a killed client's session lives.
+const TIMEOUT: Duration = Duration::from_secs(6);
+
+/// How far what the recorder saw may be behind what the test did: the delay of an event, on a machine that others load.
+const DELAY_MS: i64 = 3_000;
+
+fn now() -> i64 {
+    chrono::Utc::now().timestamp_millis()
+}
+
+/// What the test knows of a hold: it began and ended between these times.
+#[derive(Debug)]
+struct Done {
+    lock: &'static str,
+    end: &'static str,
+    began: (i64, i64),
+    ended: (i64, i64),
+}
+
+/// Starts to record, and waits until everything was read.
+async fn recording(connect: &str, store: &Path) -> Running {
+    let mut recorder =
+        Running::start(lockscope(&["record", "--store", store.to_str().expect("a path"), "--connect", connect]));
+    let first: Value = serde_json::from_str(&recorder.line().await.expect("a line")).expect("JSON");
+    assert_eq!(first["recording"], store.to_str().expect("a path"));
+    eventually("the first reading", async || {
+        let history = run(lockscope(&["history", "--store", store.to_str().expect("a path")])).await.json();
+        history["recorded_until"].as_str().map(|_| ()).ok_or("nothing is recorded yet")
+    })
+    .await;
+    recorder
+}
+
+/// One client of a library holds and is killed, another one of it waits and acquires.
+async fn killed(mut holder: Foreign, mut waiter: Foreign, recipe: &str, lock: &'static str) -> Done {
+    holder.connect_within("a", TIMEOUT).await;
+    waiter.connect_within("b", Duration::from_secs(30)).await;
+    let before = now();
+    holder.start("a", "first", recipe, lock).await;
+    holder.held("first").await;
+    let held = now();
+    waiter.start("b", "second", recipe, lock).await;
+    // What is checked is how long it was held: that takes time.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let killed = now();
+    signal::send(holder.pid(), "KILL");
+    waiter.held("second").await;
+    let done = Done { lock, end: "expired", began: (before, held), ended: (killed, now()) };
+    waiter.release("second").await;
+    waiter.quit().await;
+    done
+}
+
+/// A holder that takes its time, by a queue of this program's own naming, and a waiter.
+async fn slow(client: &Client, lock: &'static str) -> Done {
+    let prefix = format!("{lock}/_c_00000000-0000-4000-8000-000000000000-lock-");
+    zk::make(client, [lock.to_owned()]).await;
+    let options = zk::open(CreateMode::EphemeralSequential);
+    let before = now();
+    let (_, holder) = client.create(&prefix, b"slow", &options).await.expect("created");
+    let held = now();
+    let (_, waiter) = client.create(&prefix, b"patient", &options).await.expect("created");
+    // What is checked is how long it was held: that takes time.
+    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let releases = now();
+    client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
+    let released = now();
+    client.delete(&format!("{prefix}{waiter}"), None).await.expect("deleted");
+    Done { lock, end: "released", began: (before, held), ended: (releases, released) }
+}
+
+fn time(value: &Value) -> i64 {
+    let time = value.as_str().unwrap_or_else(|| panic!("{value} is no time"));
+    chrono::DateTime::parse_from_rfc3339(time).expect("RFC 3339").timestamp_millis()
+}
+
+/// What the history says of a hold is what was done.
+fn is_what_was_done(hold: &Value, done: &Done) {
+    let within = |at: i64, (from, to): (i64, i64)| at >= from - 50 && at <= to + DELAY_MS;
+    assert_eq!(hold["end"], done.end, "{hold} {done:?}");
+    assert!(within(time(&hold["acquired_at"]), done.began), "{hold} {done:?}");
+    assert!(within(time(&hold["released_at"]), done.ended), "{hold} {done:?}");
+    let length = time(&hold["released_at"]) - time(&hold["acquired_at"]);
+    assert_eq!((hold["held_at_least_ms"].as_i64(), hold["held_at_most_ms"].as_i64()), (Some(length), Some(length)));
+}
+
+/// The part of a page from the beginning of an element to its end, which is XML.
+fn element<'a>(page: &'a str, begins: &str, ends: &str) -> &'a str {
+    let start = page.find(begins).unwrap_or_else(|| panic!("{begins} is not in {page}"));
+    let length = page[start..].find(ends).expect("an end");
+    &page[start..start + length + ends.len()]
+}
+
+async fn stop(recorder: Running) {
+    recorder.signal("TERM");
+    let ended = recorder.ended().await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were() {
+    let server = Server::start();
+    let connect = server.connect_string();
+    let folder = tempfile::tempdir().expect("a folder");
+    let (store, page, trace) = (folder.path().join("r.db"), folder.path().join("r.html"), folder.path().join("r.json"));
+    let recorder = recording(&connect, &store).await;
+    let client = zk::connect(&connect).await;
+    let done = tokio::join!(
+        killed(Foreign::kazoo(&connect), Foreign::kazoo(&connect), "lock", "/kazoo"),
+        killed(Foreign::java(&connect), Foreign::java(&connect), "mutex", "/curator"),
+        slow(&client, "/own"),
+    );
+    let done = [done.0, done.1, done.2];
+    stop(recorder).await;
+
+    let store = store.to_str().expect("a path");
+    let history = run(lockscope(&["history", "--store", store])).await.json();
+    let hold_of = |lock: &str| {
+        let mut holds = history["holds"].as_array().expect("holds").iter();
+        holds.find(|hold| hold["lock"] == lock).unwrap_or_else(|| panic!("{lock} in {history}"))
+    };
+    done.iter().for_each(|done| is_what_was_done(hold_of(done.lock), done));
+    let top = run(lockscope(&["history", "--store", store, "--top", "hold"])).await.json();
+    assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), 3, "{top}");
+    assert_eq!(top["hold_ms"]["count"], 6, "{top}");
+
+    for file in [&page, &trace] {
+        run(lockscope(&["report", "--store", store, "--utc", "-o", file.to_str().expect("a path")])).await.done();
+    }
+    let text = fs::read_to_string(&page).expect("a page");
+    let table = element(&text, "<table class=\"standstills\"", "</table>");
+    let table = Document::parse(table).unwrap_or_else(|error| panic!("{error} in {table}"));
+    let traced: Value = serde_json::from_str(&fs::read_to_string(&trace).expect("a trace")).expect("JSON");
+    for done in &done {
+        let hold = hold_of(done.lock);
+        let row = table.descendants().find(|row| row.attribute("data-lock") == Some(done.lock)).expect("a row");
+        assert_eq!(row.attribute("data-node"), hold["node"].as_str());
+        assert_eq!(row.attribute("data-end"), Some(done.end));
+        assert_eq!(row.attribute("data-held-at-least-ms"), Some(&*hold["held_at_least_ms"].to_string()));
+        let slice = traced["traceEvents"]
+            .as_array()
+            .expect("events")
+            .iter()
+            .find(|event| event["cat"] == "hold" && event["args"]["node"] == hold["node"]);
+        let slice = slice.expect("a slice");
+        assert_eq!(slice["dur"].as_i64(), hold["held_at_least_ms"].as_i64().map(|ms| ms * 1_000));
+        assert_eq!(slice["ts"].as_i64(), Some(time(&hold["acquired_at"]) * 1_000));
+        // Who held stands in the sentence by the address that the server listed, or by the session.
+        let sentence = element(&text, &format!("<p class=\"standstill\">{} stood still for", done.lock), "</p>");
+        let names = ["client", "client_name", "session"].map(|name| hold[name].as_str().unwrap_or("none of these"));
+        assert!(names.iter().any(|name| sentence.contains(name)), "{names:?} is not in {sentence}");
+        let why = if done.end == "expired" { "until its session expired at " } else { "until it released it at " };
+        assert!(sentence.contains(why), "{sentence}");
+    }
+    let (light, dark) = tokio::join!(browser::open(&page, false), browser::open(&page, true));
+    for opened in [&light, &dark] {
+        assert_eq!(opened.messages, [""; 0]);
+        assert!(opened.picture.len() > 10_000, "it shows something: {} bytes", opened.picture.len());
+    }
+    assert_ne!(light.picture, dark.picture);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
+    let connect = zk::own_root("incident-hostile").await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = folder.path().join("r.db");
+    let recorder = recording(&connect, &store).await;
+    let client = zk::connect(&connect).await;
+    let parent = "/<script>alert('1')<script>\"--";
+    zk::make(&client, [parent.to_owned()]).await;
+    let options = zk::open(CreateMode::EphemeralSequential);
+    let prefix = format!("{parent}/_c_00000000-0000-4000-8000-000000000000-lock-");
+    let (_, holder) = client.create(&prefix, b"'); DROP TABLE contender; --", &options).await.expect("created");
+    client.create(&prefix, b"\xff\xfe\0", &options).await.expect("created");
+    client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
+    let path = store.to_str().expect("a path");
+    eventually("the second hold", async || {
+        let history = run(lockscope(&["history", parent, "--store", path])).await.json();
+        (history["hold_count"] == 2).then_some(()).ok_or("it is not there yet")
+    })
+    .await;
+    stop(recorder).await;
+    let history = run(lockscope(&["history", parent, "--store", path])).await.json();
+    let holds = history["holds"].as_array().expect("holds");
+    assert_eq!((&holds[0]["lock"], &holds[0]["data"]), (&parent.into(), &"'); DROP TABLE contender; --".into()));
+    assert_eq!(holds[1]["data_encoding"], "base64");
+    let table = run(lockscope(&["history", "--store", path, "--format", "table"])).await.done();
+    assert!(table.contains(parent), "{table}");
+    let page = folder.path().join("r.html");
+    run(lockscope(&["report", "--store", path, "-o", page.to_str().expect("a path")])).await.done();
+    let text = fs::read_to_string(&page).expect("a page");
+    assert!(!text.contains("<script") && text.contains("&lt;script&gt;"), "{text}");
+    assert_eq!(browser::open(&page, false).await.messages, [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_read_or_written_is_refused_in_a_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (none, text) = (folder.path().join("none.db"), folder.path().join("text.db"));
+    fs::write(&text, "no recording").expect("a file");
+    for store in [&none, &text] {
+        let store = store.to_str().expect("a path");
+        let page = folder.path().join("r.html");
+        let page = page.to_str().expect("a path");
+        for arguments in [vec!["history", "--store", store], vec!["report", "--store", store, "-o", page]] {
+            let refusal = run(lockscope(&arguments)).await.refused();
+            assert!(refusal.contains(store), "{refusal}");
+        }
+    }
+    assert!(!folder.path().join("r.html").exists(), "nothing was written");
+    let refusal = run(lockscope(&["report", "--store", "a.db", "-o", "/none/r.html"])).await.refused();
+    assert!(refusal.contains("/none/r.html") && refusal.contains("--output"), "{refusal}");
+    let refusal = run(lockscope(&["history", "--store", "a.db", "--from", "14:00", "--to", "13:59"])).await.refused();
+    assert!(!refusal.is_empty());
+}
