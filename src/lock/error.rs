@@ -62,6 +62,15 @@ pub enum LockError {
         /// The parent.
         path: ZnodePath,
     },
+    /// The numbers of the sequential nodes below a lock's parent are used up: later nodes would be in no order, so none is put into the
+    /// queue. They end at 2147483647, after more than two billion requests.
+    #[error(
+        "the numbers of the nodes below {parent} are used up: delete it while nobody uses the lock, so that they begin anew"
+    )]
+    NumbersUsedUp {
+        /// The parent.
+        parent: ZnodePath,
+    },
     /// The options do not fit the algorithm.
     #[error("these options make no lock: {0}")]
     BadOptions(&'static str),

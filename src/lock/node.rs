@@ -32,6 +32,12 @@ pub(super) enum FirstListing {
     Watched,
 }
 
+/// Whether a new node with this number is behind all that were made before it. Servers up to 3.5 go on with negative numbers after
+/// the last, and later ones give the last again and again.
+fn is_in_order(sequence: Sequence) -> bool {
+    (0..i32::MAX).contains(&sequence.0)
+}
+
 /// Creates the nodes of one attempt.
 #[derive(Debug)]
 pub(super) struct NodeCreator<'a> {
@@ -97,7 +103,7 @@ impl NodeCreator<'_> {
             };
             let (created, listed) = join(create, list).await;
             match created {
-                Ok(own) => return Ok((own, listed)),
+                Ok(own) => return Ok((self.in_order(own, parent).await?, listed)),
                 Err(Error::NoNode) => {
                     if retries.failures >= MAX_PARENT_CREATES {
                         return Err(LockError::NoParent { path: parent.clone() }.into());
@@ -112,9 +118,11 @@ impl NodeCreator<'_> {
                 Err(error) if is_transient(&error) => {
                     if let Some(own) = self.find(parent, names, &prefix).await? {
                         self.client.meter.made(&own.path);
-                        return Ok((own, None));
+                        return Ok((self.in_order(own, parent).await?, None));
                     }
                 }
+                // The last number is given again and again, and names that contain nothing else are taken.
+                Err(Error::NodeExists) => return Err(LockError::NumbersUsedUp { parent: parent.clone() }.into()),
                 Err(error) => {
                     // The node may exist all the same, for example when the reply could not be decoded.
                     if let Some(own) = self.find(parent, names, &prefix).await? {
@@ -126,6 +134,15 @@ impl NodeCreator<'_> {
             self.cancelled()?;
             retries.wait().await;
         }
+    }
+
+    /// Gives the node back if it is behind all that were made before it, and deletes it otherwise.
+    async fn in_order(&self, own: OwnNode, parent: &ZnodePath) -> Result<OwnNode, LockError> {
+        if own.sequence.is_none_or(is_in_order) {
+            return Ok(own);
+        }
+        self.client.delete(&own.path).await?;
+        Err(LockError::NumbersUsedUp { parent: parent.clone() })
     }
 
     /// Finds the node of a create whose reply was lost; `None` when there is none.

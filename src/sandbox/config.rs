@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// How a sandbox is set up. Every number is a bound: what goes beyond it is refused, and hurts only who sent it.
+/// How a sandbox is set up. Every number but the first sequence is a bound: what goes beyond it is refused, and hurts only who sent
+/// it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SandboxConfig {
     /// The server's clock: sessions expire at multiples of it. Not zero.
@@ -33,6 +34,9 @@ pub struct SandboxConfig {
     /// Whether others than this machine may connect. The sandbox has no defences that a real server would not have, and
     /// fewer than some.
     pub any_address: bool,
+    /// The number of the first sequential child of each node that is made. Zero, as on a real server, but for tests of what happens
+    /// where the numbers end.
+    pub first_sequence: i32,
 }
 
 impl Default for SandboxConfig {
@@ -53,6 +57,7 @@ impl Default for SandboxConfig {
             handshake_timeout: Duration::from_secs(10),
             sweep: Duration::from_secs(1),
             any_address: false,
+            first_sequence: 0,
         }
     }
 }

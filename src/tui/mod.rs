@@ -35,7 +35,8 @@ mod lock_history;
 mod node_reader;
 mod page;
 mod past_reader;
-mod picture;
+#[doc(hidden)]
+pub mod picture;
 mod replay_run;
 #[doc(hidden)]
 pub mod run;

@@ -64,11 +64,13 @@ pub struct Machine {
 impl Machine {
     /// A new server. The passwords of its sessions follow from the secret.
     pub fn new(options: SandboxConfig, secret: [u8; PASSWORD_LENGTH], now: i64) -> Self {
+        let mut tree = Tree::new();
+        tree.first_sequence = options.first_sequence;
         let tick = millis(options.tick);
         let next_sweep = now.saturating_add(millis(options.sweep).max(1));
         Self {
             options,
-            tree: Tree::new(),
+            tree,
             watches: WatchTables::default(),
             sessions: SessionTable::new(secret, tick, now),
             connections: Slab::new(),

@@ -72,7 +72,8 @@ impl Tree {
         }
         let undo = Undo::Create { path: Arc::clone(&path), made: above.made, pzxid: above.pzxid };
         let (acls, above) = (Arc::clone(&wish.acls), Arc::clone(&above.acls));
-        let node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
+        let mut node = Node::new(wish.data.map(Into::into), wish.acls, wish.owner, zxid, time);
+        node.made = self.first_sequence;
         let stat = node.stat();
         self.link(&path, node, |above| {
             // Where the counter has no next number, a server's stays, and so does the zxid beside it.

@@ -40,13 +40,21 @@ pub struct Tree {
     size: usize,
     /// Bytes of ACLs, and of the names that parents keep of their children.
     beside: usize,
+    /// The number of the first sequential child of a new node.
+    pub first_sequence: i32,
 }
 
 impl Tree {
     /// The tree of a new server.
     pub fn new() -> Self {
-        let mut tree =
-            Self { nodes: HashMap::new(), ephemerals: HashMap::new(), passing: BTreeSet::new(), size: 0, beside: 0 };
+        let mut tree = Self {
+            nodes: HashMap::new(),
+            ephemerals: HashMap::new(),
+            passing: BTreeSet::new(),
+            size: 0,
+            beside: 0,
+            first_sequence: 0,
+        };
         let all = anyone(permission::ALL);
         for path in SPECIAL {
             let mut node = Node::new(Some(Arc::new([])), Arc::clone(&all), Owner::Nobody, 0, 0);

@@ -57,6 +57,8 @@ pub(super) struct ShownClient {
     pub used: Vec<WatchPlace>,
     pub effect: Option<WakeEffect>,
     pub refused: bool,
+    /// Its node, which is gone without its knowledge.
+    pub lost_node: Option<ZnodePath>,
 }
 
 impl ShownClient {
@@ -74,6 +76,7 @@ impl ShownClient {
             used: Vec::new(),
             effect: None,
             refused: false,
+            lost_node: None,
         }
     }
 
@@ -81,6 +84,39 @@ impl ShownClient {
     pub fn follow(&mut self, status: &ClientStatus) {
         let before = std::mem::replace(self, Self::of(status));
         (self.used, self.effect, self.refused) = (before.used, before.effect, before.refused);
+        if before.lost_node.is_some() && before.lost_node == self.node {
+            self.lose_node();
+        }
+    }
+
+    /// Its node is gone, with its session, whose watches are gone too. It does not know.
+    pub fn lose_node(&mut self) {
+        self.watches.clear();
+        self.lost_node = self.node.take();
+    }
+
+    /// Whether its session may end without a word from it.
+    pub fn is_silent(&self) -> bool {
+        self.frozen || self.link == LinkState::Cut || self.state == ClientState::Crashed
+    }
+
+    /// The number of its node.
+    fn sequence(&self) -> Option<i32> {
+        self.node.as_ref().and_then(|node| Sequence::split(node.name())).map(|(_, number)| number.0)
+    }
+
+    /// Whether this one's node must be gone, since that one has just got the lock.
+    pub fn must_be_gone_before(&self, holder: &Self, facts: &FleetFacts) -> bool {
+        let (Some(own), Some(other)) = (&self.node, &holder.node) else { return false };
+        if self.id == holder.id || facts.is_semaphore {
+            return false;
+        }
+        let is_before = match (self.sequence(), holder.sequence()) {
+            (Some(own), Some(other)) => own < other,
+            _ => own == other,
+        };
+        let excludes = !facts.is_shared || self.access == Access::Write || holder.access == Access::Write;
+        is_before && excludes
     }
 
     fn holds(&self) -> bool {
@@ -112,6 +148,9 @@ impl ShownClient {
         }
         if self.refused {
             troubles.push(RowTrouble::WriteRefused);
+        }
+        if self.lost_node.is_some() && !self.holds() {
+            troubles.push(RowTrouble::NodeGone);
         }
         troubles
     }
@@ -231,7 +270,7 @@ impl ShownFleet<'_> {
 /// By the nodes, the oldest first; holders whose node is gone before them, and who has no node yet behind them. A semaphore's leases
 /// are numbered for themselves, and come before its queue.
 fn order(client: &ShownClient, gone: Option<Departure>, facts: &FleetFacts) -> (bool, u8, i32, ClientId) {
-    let sequence = client.node.as_ref().and_then(|node| Sequence::split(node.name())).map(|(_, number)| number.0);
+    let sequence = client.sequence();
     let held = client.holds() || gone.is_some();
     let is_first = held && sequence.is_none();
     let part = match client.has_lease() {

@@ -9,6 +9,7 @@
 //!
 //! Architecture invariant: an event that moves is an entry of the trace. Nothing here makes one up.
 
+mod causes;
 mod clients;
 mod grid;
 mod important;

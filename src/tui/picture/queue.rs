@@ -72,6 +72,8 @@ pub enum RowTrouble {
     Crashed { expires_in: Duration },
     /// Nothing passes between it and the servers.
     Cut,
+    /// Its node is gone, and it does not know.
+    NodeGone,
     /// The resource refused its last write.
     WriteRefused,
     /// Its session is about to end, or has ended.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::clients::{FleetFacts, ShownClient, ShownFleet};
 use super::queue::{Departure, QueuePicture, WakeEffect};
 use super::schedule::{Flight, Item, RequestFlight, Schedule, begins_step};
-use crate::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep};
+use crate::contend::{ClientId, ClientState, FleetStatus, LinkState, TraceEntry, TraceStep, WatchPlace};
 use crate::znode::Timestamp;
 
 /// How far behind the fleet the picture may be before events travel faster.
@@ -34,7 +34,7 @@ pub struct WakeCounts {
 pub enum ReplayGap {
     /// The fleet kept no record of so many entries.
     NotRecorded(u64),
-    /// So many watch events came too fast to be drawn.
+    /// So many watch events came too fast to be drawn, or to be drawn until they arrive.
     TooFast(u64),
 }
 
@@ -96,7 +96,7 @@ impl TraceReplay {
         self.schedule.add(&status.trace, now, flight);
         self.latest = Some(Arc::clone(status));
         if self.schedule.remaining(now) > MAX_BACKLOG {
-            let missing = self.schedule.waiting_wakes();
+            let missing = self.schedule.waiting_wakes() + self.flying.len() as u64;
             self.start_anew(status);
             self.gap = Some(ReplayGap::TooFast(missing));
             return;
@@ -218,6 +218,9 @@ impl TraceReplay {
                         client.used.push(flight.place.clone());
                     }
                 });
+                if let WatchPlace::Node(path) = &flight.place {
+                    self.lose_nodes(|client| client.node.as_ref() == Some(path));
+                }
             }
             Item::Send(request) => {
                 self.step.requests += 1;
@@ -275,8 +278,23 @@ impl TraceReplay {
                     && self.clients.get(&id).is_some_and(|client| client.effect == Some(WakeEffect::InVain));
                 self.step.in_vain -= u64::from(takes_back).min(self.step.in_vain);
                 self.total.in_vain -= u64::from(takes_back).min(self.total.in_vain);
+                let acquires = matches!(step, TraceStep::Acquires(_));
                 self.change(id, |client| change_state(client, step));
+                if let Some(holder) = self.clients.get(&id).filter(|_| acquires).cloned() {
+                    let facts = self.latest.as_deref().map(FleetFacts::of).unwrap_or_default();
+                    self.lose_nodes(|client| client.must_be_gone_before(&holder, &facts));
+                }
             }
+        }
+    }
+
+    /// The nodes of these clients are gone, if they cannot say so themselves: their sessions have ended.
+    fn lose_nodes(&mut self, is_gone: impl Fn(&ShownClient) -> bool) {
+        let gone: Vec<ShownClient> =
+            self.clients.values().filter(|client| client.is_silent() && is_gone(client)).cloned().collect();
+        for client in gone {
+            self.leave(&client, Departure::SessionEnded);
+            self.change(client.id, ShownClient::lose_node);
         }
     }
 
@@ -310,7 +328,7 @@ impl TraceReplay {
 fn change_state(client: &mut ShownClient, step: TraceStep) {
     match step {
         TraceStep::Asks(access) => (client.state, client.access) = (ClientState::Waiting, access),
-        TraceStep::Created(path) => client.node = Some(path),
+        TraceStep::Created(path) => (client.node, client.lost_node) = (Some(path), None),
         TraceStep::Unwatches(place) => client.watches.retain(|watched| *watched != place),
         TraceStep::Acquires(token) => {
             (client.state, client.token) = (ClientState::Holding, Some(token));
@@ -327,7 +345,7 @@ fn change_state(client: &mut ShownClient, step: TraceStep) {
         // Whose session has ended has neither node nor watches, and does not hold any more.
         TraceStep::Expires => {
             client.watches.clear();
-            (client.token, client.node) = (None, None);
+            (client.token, client.node, client.lost_node) = (None, None, None);
             if client.state == ClientState::Holding {
                 client.state = ClientState::Ready;
             }

@@ -6,11 +6,9 @@ use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 
+use super::causes::Causes;
 use crate::contend::{ClientId, RequestKind, TraceEntry, TraceStep, WatchPlace};
 use crate::znode::{Timestamp, ZnodePath};
-
-/// Paths of nodes whose owners are remembered: of so many, those that are gone are forgotten.
-const MAX_OWNERS: usize = 20_000;
 
 /// A watch event that travels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,10 +70,9 @@ pub(super) struct Schedule {
     last_start: Timestamp,
     /// When the last item is shown.
     end: Timestamp,
-    /// Who last sent a request that creates or deletes a node, or whose node went, and when that is shown.
-    cause: Option<(ClientId, Timestamp)>,
-    /// Whose nodes are known.
-    owners: FxHashMap<ZnodePath, ClientId>,
+    /// When each client's last change of a node, or the request for it, is shown.
+    changed: FxHashMap<ClientId, Timestamp>,
+    causes: Causes,
 }
 
 impl Schedule {
@@ -112,24 +109,26 @@ impl Schedule {
 
     /// These clients have these nodes.
     pub fn know<'a>(&mut self, nodes: impl Iterator<Item = (ClientId, &'a ZnodePath)>) {
-        if self.owners.len() > MAX_OWNERS {
-            self.owners.clear();
-        }
-        self.owners.extend(nodes.map(|(client, node)| (node.clone(), client)));
+        nodes.for_each(|(client, node)| self.causes.know(client, node));
     }
 
     /// Adds what happened, to be shown from now on; each watch event travels for that time.
     pub fn add(&mut self, entries: &[TraceEntry], now: Timestamp, flight: Duration) {
-        for entry in with_effects_after_causes(entries) {
-            self.add_entry(entry, now, flight);
+        let ordered = with_effects_after_causes(entries);
+        for (at, entry) in ordered.iter().enumerate() {
+            self.add_entry(entry, &ordered[at + 1..], now, flight);
+            self.causes.note(entry);
         }
     }
 
-    fn add_entry(&mut self, entry: &TraceEntry, now: Timestamp, flight: Duration) {
+    fn add_entry(&mut self, entry: &TraceEntry, later: &[&TraceEntry], now: Timestamp, flight: Duration) {
         let client = entry.client;
         let ready = self.busy.get(&client).copied().unwrap_or(now).max(now);
         match &entry.step {
-            TraceStep::Woken(place) => self.add_flight(client, place, ready, flight),
+            TraceStep::Woken(place) => {
+                let from = self.causes.of(client, place, later.iter().copied());
+                self.add_flight(from, (client, place), ready, flight);
+            }
             TraceStep::Sent(kind) => {
                 let end = ready.plus(flight / 2);
                 let sent = RequestFlight { number: self.requests, client, kind: *kind, start: ready, end };
@@ -140,19 +139,14 @@ impl Schedule {
                 if matches!(kind, RequestKind::Create | RequestKind::Delete) {
                     // What comes of it comes at once: those who are woken do not wait for the reply.
                     self.busy.insert(client, ready);
-                    self.cause = Some((client, ready));
+                    self.changed.insert(client, ready);
                 }
             }
             step => {
                 // A step begins when all that came of the one before is shown.
                 let at = if begins_step(step) { ready.max(self.end) } else { ready };
-                match step {
-                    TraceStep::Created(path) => {
-                        self.owners.insert(path.clone(), client);
-                        self.cause = Some((client, at));
-                    }
-                    TraceStep::Deleted(_) => self.cause = Some((client, at)),
-                    _ => {}
+                if matches!(step, TraceStep::Created(_) | TraceStep::Deleted(_)) {
+                    self.changed.insert(client, at);
                 }
                 self.push(at, Item::Entry(entry.clone()));
                 self.busy.insert(client, at);
@@ -160,14 +154,16 @@ impl Schedule {
         }
     }
 
-    fn add_flight(&mut self, to: ClientId, place: &WatchPlace, ready: Timestamp, flight: Duration) {
-        let caused = self.cause.map_or(ready, |(_, at)| at);
+    fn add_flight(
+        &mut self,
+        from: Option<ClientId>,
+        (to, place): (ClientId, &WatchPlace),
+        ready: Timestamp,
+        flight: Duration,
+    ) {
+        let caused = from.and_then(|from| self.changed.get(&from)).copied().unwrap_or(ready);
         let start = ready.max(caused).max(self.last_start);
         let end = start.plus(flight);
-        let from = match place {
-            WatchPlace::Children(_) => self.cause.map(|(client, _)| client),
-            WatchPlace::Node(path) => self.owners.get(path).copied(),
-        };
         let made = Flight { number: self.wakes, from, to, place: place.clone(), start, end };
         self.wakes += 1;
         self.last_start = start;

@@ -3,6 +3,9 @@
 mod adding_up;
 mod faults;
 mod fixture;
+mod picture_fixture;
+mod pictured;
+mod pictured_faults;
 mod places;
 mod step_fixture;
 mod stepped;

@@ -16,7 +16,9 @@ pub struct SteppedFleet {
     pub fixture: FleetFixture,
     /// What happened so far.
     pub trace: Vec<TraceEntry>,
-    /// Where in it the last step began.
+    /// Each status so far that nobody took out.
+    pub statuses: Vec<Arc<FleetStatus>>,
+    /// Where in the trace the last step began.
     last_step: usize,
 }
 
@@ -35,16 +37,17 @@ impl SteppedFleet {
         let fixture = FleetFixture::start(connect, scenario);
         // Carried out before the clients begin.
         fixture.order(FleetCommand::Hold(true));
-        Self { fixture, trace: Vec::new(), last_step: 0 }
+        Self { fixture, trace: Vec::new(), statuses: Vec::new(), last_step: 0 }
     }
 
     /// Waits until the fleet is as it should be.
     pub async fn until(&mut self, what: &str, mut is_so: impl FnMut(&FleetStatus) -> bool) -> Arc<FleetStatus> {
-        let trace = &mut self.trace;
+        let (trace, statuses) = (&mut self.trace, &mut self.statuses);
         self.fixture
             .until(what, |status| {
                 assert_eq!(status.trace_missed, 0);
                 trace.extend(status.trace.iter().cloned());
+                statuses.push(Arc::new(status.clone()));
                 is_so(status)
             })
             .await
@@ -52,10 +55,11 @@ impl SteppedFleet {
 
     /// Waits until nothing will happen any more without a step.
     pub async fn settled(&mut self) -> Arc<FleetStatus> {
-        let trace = &mut self.trace;
+        let (trace, statuses) = (&mut self.trace, &mut self.statuses);
         self.fixture
             .until("at rest", |status| {
                 trace.extend(status.trace.iter().cloned());
+                statuses.push(Arc::new(status.clone()));
                 is_at_rest(status, trace)
             })
             .await
@@ -67,10 +71,11 @@ impl SteppedFleet {
         let (from, already) = (self.trace.len(), watches(&self.trace));
         self.fixture.order(FleetCommand::Step);
         let fixture = &mut self.fixture;
-        let trace = &mut self.trace;
+        let (trace, statuses) = (&mut self.trace, &mut self.statuses);
         fixture
             .until("all that follows from a step", |status| {
                 trace.extend(status.trace.iter().cloned());
+                statuses.push(Arc::new(status.clone()));
                 let done = trace.len() > from && is_at_rest(status, trace);
                 done && unfired(&already, &trace[from..]).is_empty()
             })

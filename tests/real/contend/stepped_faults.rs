@@ -2,10 +2,13 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{ClientId, ClientState, FleetCommand, NextStep, ResourceWrite, Scenario, TraceStep};
+use lockscope::contend::{
+    ClientId, ClientState, FleetCommand, FleetStatus, LinkState, NextStep, ResourceWrite, Scenario, TraceStep,
+};
 use lockscope::lock::Algorithm;
 
 use super::fixture::{client, scenario};
+use super::picture_fixture::ShownFleet;
 use super::step_fixture::{SteppedFleet, holds};
 use crate::harness::server::Server;
 
@@ -125,5 +128,122 @@ async fn one_that_leaves_does_not_wait_for_its_step() {
     fleet.fixture.order(FleetCommand::Leave(holder));
     let status = fleet.until("handed over", |status| status.next_step == Some((next, NextStep::Release))).await;
     assert!(status.clients.iter().all(|client| client.id != holder || client.state == ClientState::Leaving));
+    fleet.stop().await;
+}
+
+/// The picture of a fleet, as a console shows it that has looked on from the start.
+fn pictured(fleet: &mut SteppedFleet) -> ShownFleet {
+    let mut shown = ShownFleet::new(",,,", (80, 24));
+    shown.open(std::mem::take(&mut fleet.statuses));
+    shown
+}
+
+/// Shows what has happened since, and checks that it is that.
+fn show(shown: &mut ShownFleet, fleet: &mut SteppedFleet) {
+    shown.take(fleet.statuses.drain(..));
+    shown.catch_up();
+    shown.check_events();
+    shown.check_causes();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_waiter_keeps_its_place_until_its_session_has_ended_and_then_the_one_behind_it_gets_the_lock() {
+    let server = Server::start();
+    let (mut fleet, holder, waiter) = one_holds_two_wait(&server, "/stepped-freeze-waiter").await;
+    let last = ClientId(3);
+    let mut shown = pictured(&mut fleet);
+    fleet.fixture.order(FleetCommand::Freeze(waiter));
+    let status = fleet.until("stopped", |status| client(status, waiter).frozen).await;
+    assert_eq!(status.next_step, Some((holder, NextStep::Release)), "the holder's step is not its business");
+    fleet.fixture.order(FleetCommand::Step);
+    // It is the first in the queue, and cannot know: the holder asks again, and nobody holds.
+    fleet.until("released", |status| status.next_step == Some((holder, NextStep::Ask))).await;
+    fleet.fixture.order(FleetCommand::Step);
+    let status = fleet.until("handed to the third", |status| status.next_step == Some((last, NextStep::Release))).await;
+    assert!(holds(&status, last) && !holds(&status, waiter), "{status:#?}");
+    show(&mut shown, &mut fleet);
+    let rows = [waiter, last, holder].map(|id| shown.row(id));
+    assert!(rows[0].contains("frozen") && rows[0].contains("node gone"), "{}", shown.frame());
+    assert!(rows[1].contains("● 3"), "{}", shown.frame());
+    assert!(rows[2].contains("○ 1"), "{}", shown.frame());
+    let of_waiter = fleet.trace.iter().rfind(|entry| entry.client == waiter);
+    assert_eq!(of_waiter.map(|entry| &entry.step), Some(&TraceStep::Freezes), "it has noticed nothing");
+    // It goes on, learns of the end of its session, and asks when it is let.
+    fleet.fixture.order(FleetCommand::Thaw(waiter));
+    fleet.until("back", |status| status.next_step == Some((waiter, NextStep::Ask))).await;
+    fleet.fixture.order(FleetCommand::Step);
+    let asks = |status: &FleetStatus| !client(status, waiter).watches.is_empty();
+    let status = fleet.until("in the queue again", |status| asks(status) && status.next_step.is_some()).await;
+    assert_eq!(status.next_step, Some((last, NextStep::Release)));
+    show(&mut shown, &mut fleet);
+    shown.check_rows();
+    assert!(!shown.frame().contains("node gone"), "{}", shown.frame());
+    let outcome = fleet.stop().await;
+    assert_eq!((outcome.violations, outcome.rejected_writes), (0, 0), "{outcome:#?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stopped_waiter_that_goes_on_in_time_is_woken_late_and_gets_the_lock() {
+    let server = Server::start();
+    let (mut fleet, holder, waiter) = one_holds_two_wait(&server, "/stepped-thaw-waiter").await;
+    let mut shown = pictured(&mut fleet);
+    fleet.fixture.order(FleetCommand::Freeze(waiter));
+    fleet.until("stopped", |status| client(status, waiter).frozen).await;
+    fleet.fixture.order(FleetCommand::Step);
+    fleet.fixture.order(FleetCommand::Thaw(waiter));
+    let status = fleet.until("handed over", |status| holds(status, waiter)).await;
+    assert_eq!(client(&status, waiter).expired, 0, "{status:#?}");
+    let at = |step: &TraceStep| {
+        let is_it = |entry: &lockscope::contend::TraceEntry| entry.client == waiter && entry.step == *step;
+        fleet.trace.iter().position(is_it)
+    };
+    let woken =
+        fleet.trace.iter().position(|entry| entry.client == waiter && matches!(entry.step, TraceStep::Woken(_)));
+    assert!(at(&TraceStep::Freezes) < at(&TraceStep::Thaws) && at(&TraceStep::Thaws) < woken, "{:#?}", fleet.trace);
+    fleet.until("at rest", |status| status.next_step == Some((holder, NextStep::Ask))).await;
+    show(&mut shown, &mut fleet);
+    shown.check_rows();
+    assert!(shown.row(waiter).contains("● 2"), "{}", shown.frame());
+    fleet.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_waiter_loses_its_place_with_its_session_and_the_steps_of_the_others_go_on() {
+    let server = Server::start();
+    let (mut fleet, holder, waiter) = one_holds_two_wait(&server, "/stepped-cut-waiter").await;
+    let last = ClientId(3);
+    let mut shown = pictured(&mut fleet);
+    fleet.fixture.order(FleetCommand::Cut(waiter));
+    let status = fleet.until("cut off", |status| client(status, waiter).link == LinkState::Cut).await;
+    assert_eq!(status.next_step, Some((holder, NextStep::Release)));
+    show(&mut shown, &mut fleet);
+    assert!(shown.row(waiter).contains("link cut"), "{}", shown.frame());
+    fleet.fixture.order(FleetCommand::Step);
+    // Its node is the first in the queue until its session has ended.
+    let status = fleet.until("handed to the third", |status| holds(status, last)).await;
+    assert_eq!((client(&status, holder).state, status.totals.violations), (ClientState::Ready, 0), "{status:#?}");
+    let status = fleet.until("at rest", |status| status.next_step == Some((holder, NextStep::Ask))).await;
+    show(&mut shown, &mut fleet);
+    assert!(shown.row(last).contains("● 3"), "{}", shown.frame());
+    // Whether it knows yet or not, no row says that it stands in the queue as if nothing had happened.
+    let row = shown.row(waiter);
+    assert!(row.is_empty() || row.contains("node gone") || client(&status, waiter).node.is_none(), "{}", shown.frame());
+    fleet.fixture.order(FleetCommand::Heal(waiter));
+    let waits = |status: &FleetStatus| {
+        let client = client(status, waiter);
+        client.expired == 1 && client.state == ClientState::Ready
+    };
+    fleet.until("back, and waits for its step", waits).await;
+    for _ in 0..2 {
+        let asked = fleet.fixture.fleet.status().totals.requests;
+        fleet.fixture.order(FleetCommand::Step);
+        let goes_on = |status: &FleetStatus| status.next_step.is_some() && status.totals.requests > asked;
+        fleet.until("the next step", goes_on).await;
+    }
+    let all_wait = |status: &FleetStatus| [holder, waiter].iter().all(|id| !client(status, *id).watches.is_empty());
+    let status = fleet.until("both in the queue again", all_wait).await;
+    assert_eq!(status.next_step, Some((last, NextStep::Release)));
+    show(&mut shown, &mut fleet);
+    shown.check_rows();
     fleet.stop().await;
 }

@@ -14,6 +14,7 @@ mod leaving;
 mod losing;
 mod making;
 mod mixed;
+mod numbers;
 mod ours;
 mod queueing;
 mod recorded;

@@ -8,7 +8,7 @@ use lockscope::lock::{Algorithm, LockError};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::fixture::{LockFixture, SHORT_WAIT, got, held, lock, wait_for};
+use super::fixture::{LockFixture, SHORT_WAIT, delete, ended, got, held, lock, wait_for};
 
 const MAXIMUM: usize = 3;
 const THREE: Algorithm = Algorithm::Semaphore(NonZeroU32::new(3).expect("it is three"));
@@ -72,6 +72,40 @@ async fn who_gives_up_at_the_head_of_the_queue_lets_the_next_one_to_the_leases()
     assert!(matches!(fixture.lock(THREE).await.acquire_within(SHORT_WAIT).await, Err(LockError::TimedOut { .. })));
     leases.pop();
     got(next).await.release().await.expect("it was held");
+    leases.clear();
+    fixture.until_nodes(0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_head_whose_lease_node_somebody_else_deleted_leaves_the_queue_to_the_next_and_may_ask_again() {
+    let fixture = LockFixture::new().await;
+    let mut leases = Vec::new();
+    for _ in 0..MAXIMUM {
+        leases.push(held(&fixture.lock(THREE).await).await);
+    }
+    fixture.until_nodes(MAXIMUM).await;
+    let head_lock = fixture.lock(THREE).await;
+    let head = wait_for(&head_lock);
+    let nodes = fixture.until_nodes(MAXIMUM + 2).await;
+    // The place in the queue is older than the lease.
+    let [queued, lease] = &nodes[MAXIMUM..] else { panic!("{nodes:?}") };
+    assert!(queued.contains("/locks/") && lease.contains("/leases/"), "{nodes:?}");
+    let next = wait_for(&fixture.lock(THREE).await);
+    fixture.until_nodes(MAXIMUM + 3).await;
+    delete(&fixture.client().await, lease).await;
+    match ended(head).await {
+        Err(LockError::NodeDeleted { node }) => assert!(lease.ends_with(node.as_str()), "{node} is not {lease}"),
+        other => panic!("{other:?}"),
+    }
+    // Its place in the queue is gone too, and the next has both: a place, and a lease to wait for.
+    let nodes = fixture.until_nodes(MAXIMUM + 2).await;
+    assert!(!nodes.contains(queued), "{nodes:?}");
+    assert!(!next.is_finished());
+    let again = wait_for(&head_lock);
+    fixture.until_nodes(MAXIMUM + 3).await;
+    leases.pop();
+    got(next).await.release().await.expect("it was held");
+    got(again).await.release().await.expect("it was held");
     leases.clear();
     fixture.until_nodes(0).await;
 }

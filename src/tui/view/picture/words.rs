@@ -76,6 +76,7 @@ fn say_trouble(view: View<'_>, trouble: RowTrouble) -> (String, Style) {
         RowTrouble::Crashed { expires_in } if expires_in.is_zero() => "crashed".to_owned(),
         RowTrouble::Crashed { expires_in } => format!("crashed, {} left", countdown(expires_in)),
         RowTrouble::Cut => "link cut".to_owned(),
+        RowTrouble::NodeGone => "node gone".to_owned(),
         RowTrouble::WriteRefused => "write refused".to_owned(),
         RowTrouble::WatchesNothing => "watches nothing".to_owned(),
         RowTrouble::Owner { state, expires_in } => lifetime((state, expires_in)).unwrap_or_default(),

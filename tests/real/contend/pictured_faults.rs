@@ -1,0 +1,171 @@
+//! What the picture shows of clients that are killed, stopped or cut off: each event that was delivered, and whose node it was.
+
+use std::time::Duration;
+
+use lockscope::contend::{ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, Scenario};
+use lockscope::lock::Algorithm;
+
+use super::fixture::{all_algorithms, client, scenario};
+use super::picture_fixture::ShownFleet;
+use super::step_fixture::{SteppedFleet, holds};
+use crate::harness::server::Server;
+
+const CLIENTS: u32 = 6;
+/// Short, so that a session expires while one waits for it.
+const SESSION: Duration = Duration::from_secs(2);
+/// By then the session of one that is silent has ended.
+const SILENCE: Duration = Duration::from_secs(6);
+
+/// A fleet, and the picture of it.
+struct PicturedFleet {
+    fleet: SteppedFleet,
+    shown: ShownFleet,
+    algorithm: Algorithm,
+    /// Whether the picture has time to show all before something else happens.
+    is_slow: bool,
+}
+
+impl PicturedFleet {
+    async fn start(server: &Server, algorithm: Algorithm, speed: &str, is_slow: bool) -> Self {
+        let path = format!("/pictured-faults/{}-{}", algorithm.name(), speed.len());
+        let hold = Duration::from_secs(3600);
+        let reads = if algorithm.access().is_some() { 50 } else { 0 };
+        let scenario =
+            Scenario { rounds: None, hold, reads, session_timeout: SESSION, ..scenario(algorithm, &path, CLIENTS, 1) };
+        let mut fleet = SteppedFleet::start(&server.connect_string(), scenario);
+        fleet
+            .until("all in the queue", |status| {
+                let queues = |client: &&ClientStatus| client.node.is_some() || !client.watches.is_empty();
+                status.clients.iter().filter(queues).count() == CLIENTS as usize && status.next_step.is_some()
+            })
+            .await;
+        fleet.settled().await;
+        let mut shown = ShownFleet::new(speed, (80, 24));
+        shown.open(std::mem::take(&mut fleet.statuses));
+        Self { fleet, shown, algorithm, is_slow }
+    }
+
+    /// Waits, and shows what happens meanwhile.
+    async fn until(&mut self, what: &str, is_so: impl FnMut(&FleetStatus) -> bool) {
+        let status = self.fleet.until(what, is_so).await;
+        self.shown.take(self.fleet.statuses.drain(..));
+        if self.is_slow {
+            self.shown.catch_up();
+            self.shown.check_events();
+            if self.shown.fleet().status() == Some(&*status) {
+                self.shown.check_rows();
+            }
+        }
+    }
+
+    fn status(&self) -> FleetStatus {
+        self.shown.fleet().status().expect("a status").clone()
+    }
+
+    fn first(&self, state: ClientState) -> ClientId {
+        let status = self.status();
+        let is_it = |client: &&ClientStatus| client.state == state && !client.frozen && client.node.is_some();
+        status.clients.iter().find(is_it).unwrap_or_else(|| panic!("nobody is {state:?}: {status:#?}")).id
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.algorithm.access().is_none() && !matches!(self.algorithm, Algorithm::Semaphore(_))
+    }
+
+    async fn crash(&mut self) {
+        let holder = self.first(ClientState::Holding);
+        let before = self.shown.events_so_far();
+        self.fleet.fixture.order(FleetCommand::Crash(holder));
+        self.until("killed", |status| client(status, holder).state == ClientState::Crashed).await;
+        if self.is_slow {
+            assert!(self.shown.row(holder).contains("crashed"), "{}", self.shown.frame());
+        }
+        self.until("gone", |status| client(status, holder).node.is_none()).await;
+        self.until("handed over", |status| status.next_step.is_some()).await;
+        if self.is_exclusive() && self.is_slow {
+            for event in self.shown.events_since(before) {
+                assert_eq!(event.from, Some(holder), "only its node went: {event:?}");
+            }
+        }
+    }
+
+    async fn freeze_and_thaw(&mut self) {
+        let holder = self.first(ClientState::Holding);
+        self.fleet.fixture.order(FleetCommand::Freeze(holder));
+        self.until("stopped", |status| client(status, holder).frozen).await;
+        let until = self.status().age + SILENCE;
+        self.until("long after its session", |status| status.age > until).await;
+        if self.is_slow && self.is_exclusive() {
+            assert!(self.shown.row(holder).contains("thinks it holds"), "{}", self.shown.frame());
+            let frame = self.shown.frame();
+            assert!(frame.contains("session ended") && frame.contains("● "), "{frame}");
+        }
+        self.fleet.fixture.order(FleetCommand::Thaw(holder));
+        self.until("back", |status| client(status, holder).expired == 1 && !holds(status, holder)).await;
+    }
+
+    async fn cut_and_heal(&mut self) {
+        let waiter = self.first(ClientState::Waiting);
+        self.fleet.fixture.order(FleetCommand::Cut(waiter));
+        self.until("cut off", |status| client(status, waiter).link == lockscope::contend::LinkState::Cut).await;
+        if self.is_slow {
+            assert!(self.shown.row(waiter).contains("link cut"), "{}", self.shown.frame());
+        }
+        let until = self.status().age + SILENCE;
+        self.until("long after its session", |status| status.age > until).await;
+        self.fleet.fixture.order(FleetCommand::Heal(waiter));
+        self.until("back", |status| {
+            let client = client(status, waiter);
+            client.expired == 1 && client.state != ClientState::Connecting
+        })
+        .await;
+    }
+
+    async fn go_through_faults(mut self) {
+        self.crash().await;
+        self.step_on().await;
+        // A waiter that has a node: with a single node nobody who waits has one.
+        if !matches!(self.algorithm, Algorithm::Mutex | Algorithm::MutexParent) {
+            self.cut_and_heal().await;
+        }
+        self.step_on().await;
+        self.freeze_and_thaw().await;
+        self.step_on().await;
+        self.shown.catch_up();
+        self.shown.check_causes();
+        self.shown.check_requests(false);
+        let (seen, delivered) = (self.shown.seen(), self.shown.delivered());
+        assert_eq!(seen.len() as u64 + self.shown.too_fast, delivered.len() as u64, "{}", self.shown.frame());
+        let mut rest = delivered.iter();
+        assert!(seen.iter().all(|event| rest.any(|other| other == event)), "{seen:#?} of {delivered:#?}");
+        self.fleet.fixture.fleet.stop().await;
+    }
+
+    /// Lets some go on, and waits until each has.
+    async fn step_on(&mut self) {
+        for _ in 0..3 {
+            let sent = self.fleet.fixture.fleet.status().totals.requests;
+            self.fleet.fixture.order(FleetCommand::Step);
+            let goes_on = |status: &FleetStatus| status.next_step.is_some() && status.totals.requests > sent;
+            self.until("the next step", goes_on).await;
+        }
+    }
+}
+
+async fn all_go_through_faults(speed: &str, is_slow: bool) {
+    let server = Server::start();
+    let fleets = all_algorithms().into_iter().map(async |algorithm| {
+        PicturedFleet::start(&server, algorithm, speed, is_slow).await.go_through_faults().await;
+    });
+    futures::future::join_all(fleets).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn with_a_crash_a_cut_link_and_a_stopped_process_each_event_that_was_delivered_is_drawn_and_no_other() {
+    all_go_through_faults(",,,", true).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn faults_that_come_faster_than_the_picture_follows_are_drawn_in_order_or_counted_as_left_out() {
+    all_go_through_faults(",", false).await;
+}
