@@ -2,6 +2,7 @@
 
 mod published;
 mod run;
+mod status_pacing;
 
 use std::sync::Arc;
 use std::time::Duration;

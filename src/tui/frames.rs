@@ -32,6 +32,8 @@ impl Frames {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -50,6 +52,33 @@ mod tests {
         let mut frames = Frames::default();
         frames.request();
         assert_eq!(frames.due(now), Some(now));
+    }
+
+    proptest! {
+        #[test]
+        fn however_changes_come_two_frames_are_a_sixtieth_of_a_second_apart_and_no_change_waits_longer(
+            pauses in prop::collection::vec(0..40_000_u64, 1..300),
+        ) {
+            let start = Instant::now();
+            let (mut frames, mut now) = (Frames::default(), start);
+            let mut drawn: Vec<Instant> = Vec::new();
+            for pause in pauses {
+                let next = now + Duration::from_micros(pause);
+                if let Some(due) = frames.due(now).filter(|due| *due <= next) {
+                    let at = due.max(now);
+                    prop_assert!(drawn.last().is_none_or(|last| at - *last >= BETWEEN));
+                    frames.drawn(at);
+                    drawn.push(at);
+                }
+                now = next;
+                frames.request();
+                prop_assert!(frames.due(now).unwrap().saturating_duration_since(now) <= BETWEEN);
+            }
+            let in_a_second = |from: &Instant| {
+                drawn.iter().filter(|at| *at >= from && **at - *from < Duration::from_secs(1)).count()
+            };
+            prop_assert!(drawn.iter().map(in_a_second).all(|frames| frames <= 60));
+        }
     }
 
     #[test]

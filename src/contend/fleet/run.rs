@@ -19,16 +19,13 @@ use super::super::{
     ClientState, ContendError, FleetCommand, FleetOptions, FleetOutcome, FleetStatus, Scenario, ServerEvents,
 };
 use super::published::Published;
+use super::status_pacing::StatusPacing;
 use crate::time::until;
 use crate::zk::{self, ConnectOptions, Dialer};
 use crate::znode::ZnodePath;
 
 /// How often the status is published.
 const STATUS_INTERVAL: Duration = Duration::from_millis(100);
-
-/// The shortest time between a status that is published since something new happened and the one before it: with those that
-/// are published in any case there are at most 60 a second.
-const MIN_STATUS_PAUSE: Duration = Duration::from_millis(20);
 
 /// How often the servers are asked for their counts.
 const SERVER_COUNT_INTERVAL: Duration = Duration::from_secs(1);
@@ -51,7 +48,7 @@ pub(super) struct Runner {
     options: FleetOptions,
     fleet: Arc<FleetShared>,
     publish: watch::Sender<Published>,
-    last_published: Instant,
+    pacing: StatusPacing,
     coordinator: Option<Coordinator>,
     roster: Option<Roster>,
     contending_since: Option<Duration>,
@@ -87,7 +84,7 @@ impl Runner {
             options,
             fleet,
             publish,
-            last_published: Instant::now(),
+            pacing: StatusPacing::new(Instant::now()),
             coordinator: None,
             roster: None,
             contending_since: None,
@@ -120,7 +117,6 @@ impl Runner {
         status_ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last_count = Instant::now();
         let news = self.fleet.tally().trace.news();
-        let mut status_due = None;
         loop {
             let Some(roster) = &mut self.roster else { return Ok(()) };
             tokio::select! {
@@ -143,17 +139,14 @@ impl Runner {
                         last_count = Instant::now();
                     }
                     self.publish_status();
-                    status_due = None;
                 }
-                () = until(status_due) => {
-                    status_due = None;
+                () = until(self.pacing.due()) => {
+                    self.pacing.forget_news();
                     if self.fleet.tally().trace.is_new() {
                         self.publish_status();
                     }
                 }
-                () = news.notified(), if status_due.is_none() => {
-                    status_due = Some(self.last_published + MIN_STATUS_PAUSE);
-                }
+                () = news.notified(), if self.pacing.due().is_none() => self.pacing.has_news(),
             }
         }
     }
@@ -256,7 +249,7 @@ impl Runner {
     fn publish_status(&mut self) {
         let status = self.status();
         self.publish.send_modify(|published| published.replace(status));
-        self.last_published = Instant::now();
+        self.pacing.published(Instant::now());
     }
 
     fn status(&mut self) -> FleetStatus {

@@ -23,6 +23,16 @@ struct NodeChange {
     answered: u64,
 }
 
+/// A request for a change that is not known to be carried out.
+#[derive(Clone, Copy, Debug)]
+struct PendingChange {
+    kind: RequestKind,
+    /// Its entry, as a place in the trace.
+    sent: u64,
+    /// Whether its client goes on as after a failure. The answer to a listing that was sent with it may be noticed before its own.
+    has_failed: bool,
+}
+
 impl NodeChange {
     fn fires(&self, place: &WatchPlace) -> bool {
         fires(&self.path, self.is_deletion, place)
@@ -44,7 +54,7 @@ pub(super) struct Causes {
     noted: u64,
     changes: VecDeque<NodeChange>,
     /// Requests that may still change something.
-    pending: FxHashMap<ClientId, (RequestKind, u64)>,
+    pending: FxHashMap<ClientId, PendingChange>,
     /// Since which entry each client has each watch.
     watches: FxHashMap<ClientId, Vec<(WatchPlace, u64)>>,
     /// The first event of the last change that fired the watches on a place, as a place in the trace, and whose change that was.
@@ -75,7 +85,7 @@ impl Causes {
         let (client, at) = (entry.client, self.noted);
         match &entry.step {
             TraceStep::Sent(kind @ (RequestKind::Create | RequestKind::Delete)) => {
-                self.pending.insert(client, (*kind, at));
+                self.pending.insert(client, PendingChange { kind: *kind, sent: at, has_failed: false });
             }
             TraceStep::Created(path) => {
                 self.change(client, path, false);
@@ -83,7 +93,9 @@ impl Causes {
             }
             TraceStep::Deleted(path) => self.change(client, path, true),
             TraceStep::Watches(place) => {
-                self.pending.remove(&client);
+                if let Some(pending) = self.pending.get_mut(&client) {
+                    pending.has_failed = true;
+                }
                 self.watches.entry(client).or_default().push((place.clone(), at));
             }
             TraceStep::Unwatches(place) | TraceStep::Woken(place) => self.forget_watch(client, place),
@@ -109,7 +121,7 @@ impl Causes {
     }
 
     fn change(&mut self, client: ClientId, path: &ZnodePath, is_deletion: bool) {
-        let sent = self.pending.remove(&client).map_or(self.noted, |(_, sent)| sent);
+        let sent = self.pending.remove(&client).map_or(self.noted, |pending| pending.sent);
         self.changes.push_back(NodeChange { client, path: path.clone(), is_deletion, sent, answered: self.noted });
         if self.changes.len() > MAX_CHANGES {
             self.changes.pop_front();
@@ -172,8 +184,9 @@ impl Causes {
             RequestKind::Delete => self.nodes.get(client).is_some_and(|node| fires(node, true, place)),
             _ => matches!(place, WatchPlace::Children(_)),
         };
-        let all =
-            self.pending.iter().filter(|(client, (kind, sent))| may_fire(client, *kind) && counts(**client, *sent));
+        let all = self.pending.iter().filter(|(client, change)| {
+            !change.has_failed && may_fire(client, change.kind) && counts(**client, change.sent)
+        });
         let pending: Vec<ClientId> = all.map(|(client, _)| *client).collect();
         if let [] | [_] = pending[..] {
             return pending.first().copied();

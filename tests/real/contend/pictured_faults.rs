@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use lockscope::contend::{ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, Scenario};
+use lockscope::contend::{
+    ClientId, ClientState, ClientStatus, FleetCommand, FleetStatus, LinkState, Scenario, TraceStep,
+};
 use lockscope::lock::Algorithm;
 
 use super::fixture::{all_algorithms, client, scenario};
@@ -12,9 +14,9 @@ use crate::harness::server::Server;
 
 const CLIENTS: u32 = 6;
 /// Short, so that a session expires while one waits for it.
-const SESSION: Duration = Duration::from_secs(2);
+const SESSION: Duration = Duration::from_secs(3);
 /// By then the session of one that is silent has ended.
-const SILENCE: Duration = Duration::from_secs(6);
+const SILENCE: Duration = Duration::from_secs(9);
 
 /// A fleet, and the picture of it.
 struct PicturedFleet {
@@ -62,18 +64,29 @@ impl PicturedFleet {
         self.shown.fleet().status().expect("a status").clone()
     }
 
-    fn first(&self, state: ClientState) -> ClientId {
-        let status = self.status();
+    /// The first that is in that state and has a node, once there is one.
+    async fn first(&mut self, state: ClientState) -> ClientId {
         let is_it = |client: &&ClientStatus| client.state == state && !client.frozen && client.node.is_some();
-        status.clients.iter().find(is_it).unwrap_or_else(|| panic!("nobody is {state:?}: {status:#?}")).id
+        for _ in 0..4 * CLIENTS {
+            if let Some(client) = self.status().clients.iter().find(is_it) {
+                return client.id;
+            }
+            self.step().await;
+        }
+        panic!("nobody is {state:?}: {:#?}", self.status())
     }
 
     fn is_exclusive(&self) -> bool {
         self.algorithm.access().is_none() && !matches!(self.algorithm, Algorithm::Semaphore(_))
     }
 
+    /// Whether what the woken do wakes nobody.
+    fn algorithm_wakes_once(&self) -> bool {
+        self.is_exclusive() && self.algorithm != Algorithm::MutexParent
+    }
+
     async fn crash(&mut self) {
-        let holder = self.first(ClientState::Holding);
+        let holder = self.first(ClientState::Holding).await;
         let before = self.shown.events_so_far();
         self.fleet.fixture.order(FleetCommand::Crash(holder));
         self.until("killed", |status| client(status, holder).state == ClientState::Crashed).await;
@@ -82,7 +95,9 @@ impl PicturedFleet {
         }
         self.until("gone", |status| client(status, holder).node.is_none()).await;
         self.until("handed over", |status| status.next_step.is_some()).await;
-        if self.is_exclusive() && self.is_slow {
+        // On a machine that is busy with other things, more than one session may have ended.
+        let others_ended = self.fleet.trace.iter().any(|entry| entry.step == TraceStep::Expires);
+        if self.algorithm_wakes_once() && self.is_slow && !others_ended {
             for event in self.shown.events_since(before) {
                 assert_eq!(event.from, Some(holder), "only its node went: {event:?}");
             }
@@ -90,7 +105,8 @@ impl PicturedFleet {
     }
 
     async fn freeze_and_thaw(&mut self) {
-        let holder = self.first(ClientState::Holding);
+        let holder = self.first(ClientState::Holding).await;
+        let expired = client(&self.status(), holder).expired;
         self.fleet.fixture.order(FleetCommand::Freeze(holder));
         self.until("stopped", |status| client(status, holder).frozen).await;
         let until = self.status().age + SILENCE;
@@ -101,13 +117,14 @@ impl PicturedFleet {
             assert!(frame.contains("session ended") && frame.contains("● "), "{frame}");
         }
         self.fleet.fixture.order(FleetCommand::Thaw(holder));
-        self.until("back", |status| client(status, holder).expired == 1 && !holds(status, holder)).await;
+        self.until("back", |status| client(status, holder).expired > expired && !holds(status, holder)).await;
     }
 
     async fn cut_and_heal(&mut self) {
-        let waiter = self.first(ClientState::Waiting);
+        let waiter = self.first(ClientState::Waiting).await;
+        let expired = client(&self.status(), waiter).expired;
         self.fleet.fixture.order(FleetCommand::Cut(waiter));
-        self.until("cut off", |status| client(status, waiter).link == lockscope::contend::LinkState::Cut).await;
+        self.until("cut off", |status| client(status, waiter).link == LinkState::Cut).await;
         if self.is_slow {
             assert!(self.shown.row(waiter).contains("link cut"), "{}", self.shown.frame());
         }
@@ -116,7 +133,7 @@ impl PicturedFleet {
         self.fleet.fixture.order(FleetCommand::Heal(waiter));
         self.until("back", |status| {
             let client = client(status, waiter);
-            client.expired == 1 && client.state != ClientState::Connecting
+            client.expired > expired && client.state != ClientState::Connecting
         })
         .await;
     }
@@ -144,11 +161,15 @@ impl PicturedFleet {
     /// Lets some go on, and waits until each has.
     async fn step_on(&mut self) {
         for _ in 0..3 {
-            let sent = self.fleet.fixture.fleet.status().totals.requests;
-            self.fleet.fixture.order(FleetCommand::Step);
-            let goes_on = |status: &FleetStatus| status.next_step.is_some() && status.totals.requests > sent;
-            self.until("the next step", goes_on).await;
+            self.step().await;
         }
+    }
+
+    async fn step(&mut self) {
+        let sent = self.fleet.fixture.fleet.status().totals.requests;
+        self.fleet.fixture.order(FleetCommand::Step);
+        let goes_on = |status: &FleetStatus| status.next_step.is_some() && status.totals.requests > sent;
+        self.until("the next step", goes_on).await;
     }
 }
 
