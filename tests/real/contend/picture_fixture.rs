@@ -152,12 +152,13 @@ impl ShownFleet {
         assert!(hollow <= requests.len(), "{hollow} hollow arrows: {requests:#?}");
         assert!(hollow > 0 || requests.is_empty() || !events.is_empty(), "{requests:#?}");
         let now = self.now;
-        for flight in events.to_vec() {
+        let (events, requests) = (events.to_vec(), requests.to_vec());
+        for flight in events {
             assert!(flight.start <= now && now <= flight.end, "{flight:?} at {now:?}");
             let before = self.events.insert(flight.number, flight.clone());
             assert!(before.is_none_or(|before| before == flight), "an event stays what it is: {flight:?}");
         }
-        for request in self.fleet().replay().requests().to_vec() {
+        for request in requests {
             assert!(request.start <= now && now <= request.end, "{request:?} at {now:?}");
             let before = self.requests.insert(request.number, request);
             assert!(before.is_none_or(|before| before == request), "a request stays what it is: {request:?}");

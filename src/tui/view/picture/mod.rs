@@ -56,7 +56,7 @@ fn draw_side(view: View<'_>, (side, fleet): (FleetSide, &FleetView), area: Rect,
     let theme = view.theme;
     let panel = contend::panel(view, side, fleet, area.width);
     let bottom = bottom(view, fleet, area.width);
-    let bottom_right = legend(view, fleet, &bottom, area.width);
+    let bottom_right = legend(view, fleet, bottom.as_ref(), area.width);
     let inner = Panel { bottom, bottom_right, ..panel }.draw(area, buffer, theme);
     let Some(status) = fleet.status().filter(|_| !matches!(fleet.phase(), Phase::Ended(_) | Phase::Failed(_))) else {
         let why = match fleet.phase() {
@@ -105,11 +105,11 @@ fn bottom(view: View<'_>, fleet: &FleetView, columns: u16) -> Option<(String, St
 fn legend(
     view: View<'_>,
     fleet: &FleetView,
-    bottom: &Option<(String, Style)>,
+    bottom: Option<&(String, Style)>,
     columns: u16,
 ) -> Option<(String, Style)> {
     fleet.status().filter(|status| status.stepped)?;
-    let used = bottom.as_ref().map_or(0, |(text, _)| width(text) + 2);
+    let used = bottom.map_or(0, |(text, _)| width(text) + 2);
     let room = usize::from(columns).saturating_sub(used + 6);
     let legend = rows::legends(view.theme.signs.charset).into_iter().find(|text| width(text) <= room)?;
     Some((legend.to_owned(), view.theme.dim))

@@ -31,7 +31,8 @@ pub fn draw(view: View<'_>, resource: &ResourceStatus, rows: usize, area: Rect, 
     let height = needed + 2;
     let is_refused = resource.rejected > 0;
     let fits_all = rows + usize::from(height) <= usize::from(area.height);
-    if !fits_all && !(is_refused && area.height >= height + MIN_LINES_OF_QUEUE) {
+    let fits = fits_all || is_refused && area.height >= height + MIN_LINES_OF_QUEUE;
+    if !fits {
         let last = lines.into_iter().last().filter(|_| is_refused && area.height > MIN_LINES_OF_QUEUE / 2);
         let Some((text, style)) = last else { return 0 };
         write(view, &format!(" {text}"), style, Rect { y: area.bottom() - 1, height: 1, ..area }, buffer);

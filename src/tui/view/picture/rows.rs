@@ -156,7 +156,7 @@ fn arrow(direction: Direction, charset: Charset) -> &'static str {
 pub fn legends(charset: Charset) -> [&'static str; 3] {
     match charset {
         Charset::Ascii => ["> watch event  ? request of a woken client", "> event  ? request", "? request"],
-        _ => ["▶ watch event  ▷ request of a woken client", "▶ event  ▷ request", "▷ request"],
+        Charset::Unicode => ["▶ watch event  ▷ request of a woken client", "▶ event  ▷ request", "▷ request"],
     }
 }
 
