@@ -145,8 +145,8 @@ impl Causes {
     ) -> Option<ClientId> {
         let watches = self.watches.get(&client);
         let set = watches.and_then(|watches| watches.iter().find(|(set, _)| set == place)).map_or(0, |(_, at)| *at);
-        // One change fires all watches that are set on a place.
-        if let Some((_, cause)) = self.last_fired.get(place).filter(|(at, _)| set < *at) {
+        // One change fires all watches that are set on a place, but not the one that its own client sets right after it.
+        if let Some((_, cause)) = self.last_fired.get(place).filter(|(at, cause)| set < *at && *cause != Some(client)) {
             return *cause;
         }
         let later: Vec<&TraceEntry> = later.collect();
