@@ -59,7 +59,7 @@ fn standstill(incident: &Incident<'_>, found: &Standstill, utc: bool) -> Option<
         },
     );
     Some(format!(
-        "{lock} stood still for {length} from {since} on, and {waited}: {} held it {held} ({why}).",
+        "{lock} stood still for {length} from {since} on while {waited}: {} {held} ({why}).",
         words::client(past)
     ))
 }

@@ -189,8 +189,15 @@ async fn names_and_data_of_znodes_stay_text_in_history_page_and_trace() {
     let prefix = format!("{parent}/_c_00000000-0000-4000-8000-000000000000-lock-");
     let (_, holder) = client.create(&prefix, b"'); DROP TABLE contender; --", &options).await.expect("created");
     client.create(&prefix, b"\xff\xfe\0", &options).await.expect("created");
-    client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
     let path = store.to_str().expect("a path");
+    // Of a node that is gone before it was read nobody knows the data.
+    eventually("the data of both", async || {
+        let history = run(lockscope(&["history", parent, "--store", path])).await.json();
+        let are_known = !history["holds"][0]["data"].is_null() && !history["waits"][0]["data"].is_null();
+        are_known.then_some(()).ok_or(history)
+    })
+    .await;
+    client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
     eventually("the second hold", async || {
         let history = run(lockscope(&["history", parent, "--store", path])).await.json();
         (history["hold_count"] == 2).then_some(()).ok_or("it is not there yet")
