@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::anyhow;
-use clap::{Command, CommandFactory};
+use clap::builder::Resettable;
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, bold, roman};
@@ -82,7 +83,7 @@ fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec
     let own =
         command.get_arguments().filter(|option| whole.get_arguments().all(|other| other.get_id() != option.get_id()));
     let name = format!("{} {}", whole.get_name(), command.get_name());
-    let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned());
+    let mut only = Command::new("lockscope").disable_help_flag(true).args(own.cloned().map(alone));
     if let Some(about) = command.get_long_about().or(command.get_about()) {
         only = only.long_about(about.clone());
     }
@@ -92,6 +93,11 @@ fn subcommand_section(whole: &Command, command: &Command) -> std::io::Result<Vec
     man.render_options_section(&mut section)?;
     let section = String::from_utf8_lossy(&section).replace(".SH ", ".SS ");
     Ok(format!(".SH \"{}\"\n{section}", name.to_uppercase()).into_bytes())
+}
+
+/// An option without what it says of others, which are not there.
+fn alone(option: Arg) -> Arg {
+    option.conflicts_with(Resettable::Reset).requires(Resettable::Reset)
 }
 
 #[cfg(test)]

@@ -9,31 +9,16 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use super::examination::{ExaminationPace, UnreportedFindings};
 use super::output;
 use super::resolved::ResolvedOptions;
-use crate::diagnose::{Diagnosis, Finding};
+use super::table_event::TableEvent;
+use crate::diagnose::Diagnosis;
 use crate::observe::{ObserveOptions, Observed, Observer};
-use crate::queue::{
-    Change, ConnectionState, Happening, LockEvent, LockId, LockName, LockQueue, LockTable, SampledCounts,
-};
+use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::record::Recorder;
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
 use crate::znode::{Timestamp, ZnodePath};
-
-/// What a change of the table means.
-pub(super) enum TableEvent {
-    /// What happened to a lock or to the connection, and why, where that is known.
-    Happening(Happening, Option<String>),
-    /// What was there already when everything was read the first time.
-    Initial(Initial),
-    /// A lock was counted, and the count is the first one or another than before.
-    Sampled(LockName, SampledCounts),
-    /// Nothing was recorded in this time.
-    Gap { from: Timestamp, until: Timestamp },
-    /// A finding was raised, or cleared.
-    Finding { finding: Arc<Finding>, raised: bool, at: Timestamp },
-}
 
 /// Events of what is there at the start, and findings, that are made at once; those of one lock stay together.
 const MAX_EVENTS_AT_ONCE: usize = 1_024;

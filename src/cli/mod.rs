@@ -30,6 +30,7 @@ mod report;
 mod resolved;
 mod sandbox;
 mod snapshot;
+mod table_event;
 mod unreadable;
 mod verdict;
 mod watch;

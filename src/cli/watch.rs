@@ -9,11 +9,12 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
 
 use super::duration;
-use super::live_table::{LiveTable, TableEvent};
+use super::live_table::LiveTable;
 use super::options::{Format, ReadOptions};
 use super::output::{json, send};
 use super::past::SpanOptions;
 use super::resolved::ResolvedOptions;
+use super::table_event::TableEvent;
 use super::unreadable::{UnreadableNotices, every_root_is_readable};
 use super::verdict::Verdict;
 use crate::report::{FindingLine, GapLine, HappeningLine, InitialLine, SampleLine, lines};

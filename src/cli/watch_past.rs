@@ -4,10 +4,10 @@ use std::path::Path;
 
 use tokio::io::AsyncWrite;
 
-use super::live_table::TableEvent;
 use super::output::{note, send};
 use super::past;
 use super::resolved::ResolvedOptions;
+use super::table_event::TableEvent;
 use super::verdict::Verdict;
 use super::watch::line;
 use crate::diagnose::FindingChanges;

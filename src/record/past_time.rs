@@ -7,6 +7,9 @@ use chrono::{DateTime, Days, Local, NaiveDateTime, NaiveTime, TimeZone, Utc};
 
 use crate::znode::Timestamp;
 
+/// The longest time ago: a year. Longer ones are mistakes, and would overflow a clock.
+const MAX_AGO: Duration = Duration::from_hours(366 * 24);
+
 /// A point in time as it was written. What it means depends on when it is asked.
 ///
 /// As the value of an option it needs `allow_hyphen_values`, since it may begin with a hyphen.
@@ -60,7 +63,8 @@ impl FromStr for PastTime {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         if let Some(ago) = text.strip_prefix('-') {
-            let ago = humantime::parse_duration(ago).map_err(|_| "write how long ago as in -90s, -10m or -1h30m")?;
+            let ago = humantime::parse_duration(ago).ok().filter(|ago| *ago <= MAX_AGO);
+            let ago = ago.ok_or("write how long ago as in -90s, -10m or -1h30m")?;
             return Ok(Self::Ago(ago));
         }
         if let Ok(time) = DateTime::parse_from_rfc3339(text) {

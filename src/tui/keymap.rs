@@ -158,12 +158,7 @@ pub const GROUPS: &[HelpGroup] = &[
             entry(Command::PreviousMinute, "minute-back", &[Key::Char('{')], "A minute earlier"),
             entry(Command::NextFinding, "next-finding", &[Key::Char(')')], "The next finding").hint("finding"),
             entry(Command::PreviousFinding, "previous-finding", &[Key::Char('(')], "The finding before"),
-            entry(
-                Command::PlayFaster,
-                "play-faster",
-                &[Key::Char('>')],
-                "Play it faster (P and Space play it, and stop)",
-            ),
+            entry(Command::PlayFaster, "play-faster", &[Key::Char('>')], "Play it faster (P plays and stops)"),
             entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
             entry(Command::GoToTime, "at", &[], "To that time").takes("TIME"),
         ],

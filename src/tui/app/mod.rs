@@ -26,6 +26,7 @@ mod lists;
 mod matches;
 mod moves;
 mod node_page;
+mod notice;
 mod pages;
 mod prompt;
 mod queue_picture;
@@ -38,6 +39,7 @@ mod shown;
 mod sorted;
 mod timeline_entry;
 mod tour;
+mod travel;
 mod waits;
 mod way_back;
 mod world;
@@ -46,7 +48,6 @@ mod world;
 mod tests;
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 pub use audit::AuditLog;
 pub use commands::{command_groups, commands};
@@ -67,15 +68,17 @@ pub use lists::{
 };
 pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
+pub use notice::Notice;
 pub use pages::ShownPage;
 pub use prompt::{Prompt, PromptPurpose};
-pub use replay::{Arrival, Arrived, Outline, RaisedFinding, RecordedGap, Replay, Speed, Travel, replay_sentence};
+pub use replay::{Replay, Speed, replay_sentence};
 pub use screens::SCREENS;
 pub use session_detail::{SessionDetail, SessionPlace, SessionWatches};
 pub use sessions::{SessionOrder, SessionRows};
 pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
+pub use travel::{Arrival, Arrived, Outline, RaisedFinding, RecordedGap, Travel};
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
@@ -88,12 +91,6 @@ use crate::tui::page::Scroll;
 pub use crate::tui::screen::{Pane, Screen};
 use crate::znode::{Timestamp, ZnodePath};
 
-/// How long a notice stays.
-const SHORT_NOTICE_TIME: Duration = Duration::from_secs(6);
-/// How long one stays that takes longer to read.
-const LONG_NOTICE_TIME: Duration = Duration::from_secs(20);
-/// Characters of a notice that are read at a glance.
-const SHORT_NOTICE_LENGTH: usize = 80;
 /// Rows that one turn of the wheel moves.
 const ROWS_PER_WHEEL_TURN: isize = 3;
 
@@ -121,16 +118,6 @@ pub struct Settings {
     pub asks_servers: bool,
     /// From when on something is called a finding.
     pub thresholds: Thresholds,
-}
-
-/// A sentence in the footer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
-    /// The sentence. May contain text from znodes.
-    pub text: String,
-    /// Whether something did not work.
-    pub failed: bool,
-    until: Timestamp,
 }
 
 /// A screen that stands still.
@@ -392,19 +379,5 @@ impl App {
         if let Some(list) = self.navigation.screen.list().filter(|_| self.shows_truth()) {
             list.list_again(self);
         }
-    }
-
-    fn show_notice(&mut self, text: String) {
-        self.notify(text, false);
-    }
-
-    fn show_failure(&mut self, text: String) {
-        self.notify(text, true);
-    }
-
-    fn notify(&mut self, text: String, failed: bool) {
-        self.deletions.done = None;
-        let stays = if text.len() > SHORT_NOTICE_LENGTH { LONG_NOTICE_TIME } else { SHORT_NOTICE_TIME };
-        self.footer.notice = Some(Notice { text, failed, until: self.wall.plus(stays) });
     }
 }

@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::{App, Effect, Update, World};
-use crate::diagnose::Severity;
+use super::{App, Arrival, Arrived, Effect, Outline, RaisedFinding, RecordedGap, Travel, Update, World};
 use crate::queue::LockName;
-use crate::record::{PastTime, TimedEntry};
+use crate::record::PastTime;
 use crate::text::human::{duration, time_of_day};
 use crate::tui::keymap::Command;
 use crate::znode::Timestamp;
@@ -49,69 +48,6 @@ impl Speed {
     fn of(self, time: Duration) -> Duration {
         time.saturating_mul(self.tenths) / 10
     }
-}
-
-/// What a recording has, from its beginning to its end.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Outline {
-    pub from: Timestamp,
-    pub until: Timestamp,
-    /// How much happened in each of some equal parts of it.
-    pub density: Vec<u32>,
-    /// When nothing was recorded, and why.
-    pub gaps: Vec<RecordedGap>,
-    /// When findings were raised.
-    pub findings: Vec<RaisedFinding>,
-}
-
-/// A time in which nothing was recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordedGap {
-    pub from: Timestamp,
-    pub until: Timestamp,
-    pub reason: String,
-}
-
-/// That something was found to be wrong.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RaisedFinding {
-    pub at: Timestamp,
-    pub severity: Severity,
-    /// Its code.
-    pub code: String,
-}
-
-/// Where to go in a recording.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Travel {
-    /// To a moment, or to the one next to it of which something is known.
-    To(Timestamp),
-    /// To the next or the previous event, of all locks or of one.
-    Event { forward: bool, lock: Option<LockName> },
-    /// To the next or the previous finding that was raised.
-    Finding { forward: bool },
-    /// On, up to this moment.
-    Play { until: Timestamp },
-}
-
-/// Where one has got to.
-#[derive(Clone, Debug)]
-pub struct Arrival {
-    pub at: Timestamp,
-    pub what: Arrived,
-    /// What the recording has, where that has changed.
-    pub outline: Option<Outline>,
-}
-
-/// What there is at a moment of a recording.
-#[derive(Clone, Debug)]
-pub enum Arrived {
-    /// All of it.
-    World(Box<World>),
-    /// What happened since the moment that was shown.
-    Entries(Vec<TimedEntry>),
-    /// Nothing: why one stays where one is, as a sentence.
-    Nowhere(String),
 }
 
 /// A recording that is shown.

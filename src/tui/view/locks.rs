@@ -108,6 +108,9 @@ impl ListView for Locks {
         if view.app.knows_nothing() {
             return vec!["No lock is known yet.".to_owned()];
         }
+        if view.app.replay().is_some() {
+            return vec!["There was no lock at that time.".to_owned()];
+        }
         vec!["There is no lock.".to_owned(), "It will show here as soon as an application makes one.".to_owned()]
     }
 
