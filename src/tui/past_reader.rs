@@ -255,3 +255,6 @@ fn outline(past: &mut Past) -> Result<Outline, StoreError> {
     let density = past.density(from, until, OUTLINE_PARTS)?;
     Ok(Outline { from, until, density, gaps: gaps.collect(), findings: findings.collect() })
 }
+
+#[cfg(test)]
+mod tests;

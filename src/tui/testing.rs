@@ -2,6 +2,7 @@
 
 pub mod deletions;
 pub mod fleets;
+pub mod recording;
 pub mod servers;
 pub mod stepped;
 

@@ -21,6 +21,8 @@ const SESSION: usize = 9;
 const ROOMY: u16 = 100;
 /// From how many columns on there is room for the own session.
 const WITH_SESSION: u16 = 76;
+/// Columns of a recording's name at the least.
+const MIN_NAME: usize = 12;
 /// Columns of the time, with a space on either side.
 const TIME: usize = 10;
 
@@ -83,18 +85,21 @@ fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer)
     // What the recorder knew of the ensemble at that time.
     let (state, style) = match view.app.is_live() {
         true => (String::new(), theme.text),
-        false => (format!("  {} the recorder had no connection", theme.signs.bad), theme.bad),
+        false if area.width < WITH_SESSION => (format!("  {} cut off", theme.signs.bad), theme.bad),
+        false => (format!("  {} the recorder was cut off", theme.signs.bad), theme.bad),
     };
     let used = " lockscope   REPLAY   ".len() + width(&moment) + width(&state);
     let room = usize::from(area.width).saturating_sub(used + 2);
     let of = format!("{} of {}", escaped(replay.name()), Ensemble::new(replay.connect(), None).connect());
-    let spans = vec![
+    let mut spans = vec![
         Span::styled(" lockscope  ", theme.accent),
         Span::styled(" REPLAY ", theme.mark),
         Span::styled(moment, theme.strong),
         Span::styled(state, style),
-        Span::styled(format!("  {}", view.fit(&of, room, Keep::Ends)), theme.dim),
     ];
+    if room >= MIN_NAME {
+        spans.push(Span::styled(format!("  {}", view.fit(&of, room, Keep::Ends)), theme.dim));
+    }
     write_line(spans, area, buffer);
 }
 

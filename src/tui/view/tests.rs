@@ -5,6 +5,7 @@ mod contend;
 mod delete;
 mod frames;
 mod picture;
+mod replay;
 mod servers;
 mod tour;
 
