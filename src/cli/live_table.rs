@@ -14,6 +14,7 @@ use crate::diagnose::Diagnosis;
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::record::Recorder;
+use crate::record::tables::RecordedDeletion;
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
@@ -251,6 +252,13 @@ impl LiveTable {
         let recorder = self.recorder.as_mut()?;
         recorder.flush(now(), &self.table);
         recorder.trouble()
+    }
+
+    /// Records that somebody deleted a node by hand.
+    pub(super) fn record_deletion(&mut self, deletion: RecordedDeletion) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.deleted(deletion);
+        }
     }
 
     fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {

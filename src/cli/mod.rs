@@ -15,6 +15,7 @@ mod delete;
 mod demo;
 mod duration;
 mod examination;
+mod followed_deletions;
 mod generate;
 mod history;
 mod live_table;

@@ -7,13 +7,14 @@ use bytesize::ByteSize;
 use clap::Args;
 use serde::Serialize;
 use tokio::io::AsyncWrite;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::task::block_in_place;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::duration;
+use super::followed_deletions::FollowedDeletions;
 use super::live_table::LiveTable;
-use super::options::{EnsembleOptions, SharedOptions, WhichLocks};
+use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{json, note, send};
 use super::resolved::ResolvedOptions;
 use super::unreadable::UnreadableNotices;
@@ -43,6 +44,9 @@ pub(super) struct RecordCommand {
     /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by its address only
     #[arg(long)]
     pub no_data: bool,
+    /// Record, too, what this audit log says of deletions by hand [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
+    #[arg(long, value_name = "FILE")]
+    pub audit_log: Option<PathBuf>,
     #[command(flatten)]
     pub locks: WhichLocks,
     #[command(flatten)]
@@ -51,8 +55,9 @@ pub(super) struct RecordCommand {
 
 impl RecordCommand {
     pub(super) fn shared(&self) -> SharedOptions {
-        let Self { locks, ensemble, .. } = self.clone();
-        SharedOptions { locks, ensemble, ..SharedOptions::default() }
+        let Self { audit_log, locks, ensemble, .. } = self.clone();
+        let changes = ChangeOptions { audit_log, ..ChangeOptions::default() };
+        SharedOptions { locks, changes, ensemble, ..SharedOptions::default() }
     }
 
     fn options(&self) -> RecordOptions {
@@ -79,8 +84,35 @@ struct Started<'a> {
 /// Why a run ended.
 enum End {
     Stopped,
-    /// The settings are to be read again.
-    Reload,
+    /// It goes on with these settings.
+    Reload(Box<ResolvedOptions>),
+}
+
+/// What ends a run. Listened to from the beginning to the end, so that no signal is lost while settings change.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+}
+
+impl Signals {
+    fn listen() -> std::io::Result<Self> {
+        Ok(Self {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for one; whether that is SIGHUP. Cancel safe.
+    async fn next(&mut self) -> bool {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => false,
+            _ = self.terminate.recv() => false,
+            _ = self.hang_up.recv() => true,
+        }
+    }
 }
 
 /// Records until SIGINT or SIGTERM. On SIGHUP the settings are read again by `settle`; bad ones are named, and the old ones stay.
@@ -89,25 +121,26 @@ pub(super) async fn run(
     settle: impl Fn() -> anyhow::Result<ResolvedOptions>,
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<Verdict> {
-    let mut settings = patient(settle()?);
+    let mut signals = Signals::listen()?;
+    let settle = || usable(settle()?);
+    let mut settings = settle()?;
     let mut recorder = Recorder::start(&command.store, connect(&settings).connect(), command.options())?;
     let path = command.store.to_string_lossy();
     send(out, &json(&Started { recording: &path, since: rfc3339(now()) })?).await?;
+    let mut deletions = FollowedDeletions::start(&settings);
     loop {
         let mut live = LiveTable::start_to_record(&settings, recorder)?;
-        let end = record(&mut live, &settings).await;
+        let end = record(&mut live, &settings, &mut deletions, (&settle, &mut signals)).await;
         let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| Verdict::Yes) };
         recorder = ended;
         match end {
-            Ok(End::Reload) => match settle() {
-                Ok(new) => settings = patient(new),
-                Err(error) => note(&format!("the settings stay as they were: {error}")),
-            },
+            Ok(End::Reload(new)) => settings = *new,
             end => {
                 block_in_place(|| recorder.stop(&table, now()))?;
                 return end.map(|_| Verdict::Yes);
             }
         }
+        deletions.go_on_with(&settings);
         block_in_place(|| recorder.start_over(connect(&settings).connect(), &table, now()))?;
     }
 }
@@ -117,15 +150,20 @@ fn connect(settings: &ResolvedOptions) -> Ensemble {
     Ensemble::new(&settings.connect, None)
 }
 
-fn patient(settings: ResolvedOptions) -> ResolvedOptions {
-    ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings }
+/// The settings, if one can connect by them. It is waited for servers for as long as it takes.
+fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
+    let settings = ResolvedOptions { timeout: PATIENCE, timeout_is_given: true, ..settings };
+    settings.survey_options()?;
+    Ok(settings)
 }
 
 /// Records by these settings until a signal comes, or until the ensemble refuses the session.
-async fn record(live: &mut LiveTable, settings: &ResolvedOptions) -> anyhow::Result<End> {
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
+async fn record(
+    live: &mut LiveTable,
+    settings: &ResolvedOptions,
+    deletions: &mut FollowedDeletions,
+    (settle, signals): (&impl Fn() -> anyhow::Result<ResolvedOptions>, &mut Signals),
+) -> anyhow::Result<End> {
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     live.survey(settings, true, Duration::MAX)?;
@@ -134,13 +172,22 @@ async fn record(live: &mut LiveTable, settings: &ResolvedOptions) -> anyhow::Res
     loop {
         tokio::select! {
             biased;
-            _ = interrupt.recv() => return Ok(End::Stopped),
-            _ = terminate.recv() => return Ok(End::Stopped),
-            _ = hang_up.recv() => return Ok(End::Reload),
+            is_reload = signals.next() => match is_reload.then(settle) {
+                None => return Ok(End::Stopped),
+                Some(Ok(new)) => return Ok(End::Reload(Box::new(new))),
+                Some(Err(error)) => note(&format!("recording goes on with the settings as they were: {error:#}")),
+            },
             _ = flush.tick() => {
-                let now = block_in_place(|| live.flush_recording().map(str::to_owned));
-                if let Some(sentence) = now.as_ref().filter(|_| now != trouble) {
-                    note(&format!("nothing is written at the moment, and tried again: {sentence}"));
+                let now = block_in_place(|| {
+                    deletions.next().into_iter().for_each(|deletion| live.record_deletion(deletion));
+                    live.flush_recording().map(str::to_owned)
+                });
+                match (&now, &trouble) {
+                    (Some(sentence), _) if now != trouble => {
+                        note(&format!("nothing is written at the moment, and tried again: {sentence}"));
+                    }
+                    (None, Some(_)) => note("the recording is written again"),
+                    _ => {}
                 }
                 trouble = now;
             }

@@ -11,7 +11,7 @@ use super::entry::Entry;
 use super::segment::{GrowingSegment, SegmentBounds};
 use super::state;
 use super::store::{Store, StoreError};
-use super::tables::{TableRecorder, TableWriter};
+use super::tables::{RecordedDeletion, TableRecorder, TableWriter};
 use super::unwritten::Unwritten;
 use super::writer::{Batch, SegmentStart, WritePlace};
 use crate::diagnose::{Diagnosis, FindingChanges};
@@ -120,6 +120,11 @@ impl Recorder {
         let changes = diagnosis.examine(table, at);
         self.tables.findings_changed(&changes, table, at);
         (at, changes)
+    }
+
+    /// Takes an outcome of the audit log: somebody deleted a node by hand.
+    pub fn deleted(&mut self, deletion: RecordedDeletion) {
+        self.tables.deleted(deletion);
     }
 
     /// Writes what came since the last time. To be called once a second, also when nothing happens: that is recorded too. Blocks the thread

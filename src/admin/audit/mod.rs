@@ -5,6 +5,7 @@
 //! wrote down: the program was killed, or is still at work.
 
 mod entry;
+mod follow;
 mod read;
 mod write;
 
@@ -17,6 +18,7 @@ use etcetera::BaseStrategy;
 
 pub(super) use entry::AuditLine;
 pub use entry::{AuditEntry, AuditOutcome, Subject};
+pub use follow::AuditFollower;
 pub use read::{AuditHistory, HistoryLimits, read};
 pub use write::Audit;
 

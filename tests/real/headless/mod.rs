@@ -8,6 +8,8 @@ mod incident;
 mod login;
 mod plot;
 pub mod program;
+mod record;
+mod record_exact;
 mod semaphores;
 mod server_view;
 mod snapshot;

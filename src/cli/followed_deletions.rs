@@ -1,0 +1,69 @@
+//! What the audit log says of deletions by hand, for a recording.
+
+use chrono::DateTime;
+
+use super::output::note;
+use super::resolved::ResolvedOptions;
+use crate::admin::audit::{AuditEntry, AuditFollower};
+use crate::record::tables::RecordedDeletion;
+use crate::report::Ensemble;
+use crate::time::now;
+use crate::znode::{Timestamp, Zxid};
+
+/// The audit log, as far as it is about one ensemble.
+pub(super) struct FollowedDeletions {
+    follower: Option<AuditFollower>,
+    /// The ensemble's name, without what it may hold of identities.
+    connect: String,
+    /// Why the log cannot be read, as it was said.
+    trouble: Option<String>,
+}
+
+impl FollowedDeletions {
+    /// Gives what is appended from now on. Blocks the thread as long as the disk does.
+    pub(super) fn start(settings: &ResolvedOptions) -> Self {
+        let follower = settings.audit_log.as_deref().map(AuditFollower::start);
+        Self { follower, connect: connect(&settings.connect), trouble: None }
+    }
+
+    /// Goes on in the same log, or where the settings name another one, in that.
+    pub(super) fn go_on_with(&mut self, settings: &ResolvedOptions) {
+        self.connect = connect(&settings.connect);
+        if self.follower.as_ref().map(AuditFollower::path) != settings.audit_log.as_deref() {
+            *self = Self::start(settings);
+        }
+    }
+
+    /// The outcomes since the last time. A log that cannot be read is named, once. Blocks the thread as long as the disk does.
+    pub(super) fn next(&mut self) -> Vec<RecordedDeletion> {
+        let Some(follower) = &mut self.follower else { return Vec::new() };
+        let next = follower.next();
+        let trouble = next.as_ref().err().map(ToString::to_string);
+        if let Some(error) = trouble.as_ref().filter(|_| trouble != self.trouble) {
+            let path = follower.path().display();
+            note(&format!("deletions by hand are not recorded: the audit log {path} cannot be read: {error}"));
+        }
+        self.trouble = trouble;
+        let entries = next.unwrap_or_default().into_iter();
+        entries.filter(|entry| connect(&entry.who.ensemble) == self.connect).filter_map(deletion).collect()
+    }
+}
+
+fn connect(ensemble: &str) -> String {
+    Ensemble::new(ensemble, None).connect().to_owned()
+}
+
+fn deletion(entry: AuditEntry) -> Option<RecordedDeletion> {
+    let outcome = entry.outcome?;
+    let at = DateTime::parse_from_rfc3339(&outcome.at).map_or_else(|_| now(), |at| Timestamp(at.timestamp_millis()));
+    let by = entry.who.sudo_user.unwrap_or(entry.who.user);
+    Some(RecordedDeletion {
+        at,
+        lock: entry.subject.lock,
+        path: entry.subject.path,
+        czxid: entry.subject.czxid.map(Zxid),
+        by: Some(by).filter(|user| !user.is_empty()),
+        result: outcome.result,
+        reason: Some(outcome.reason),
+    })
+}

@@ -1,0 +1,246 @@
+//! `lockscope record` beside a real server: killed, stopped, told to read its settings again, and what is in its file.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use chrono::{SecondsFormat, Utc};
+use rusqlite::Connection;
+use serde_json::Value;
+use tempfile::TempDir;
+use zookeeper_client::{Acls, Client, CreateMode};
+
+use super::program::{Running, lockscope, run};
+use crate::harness::server::Server;
+use crate::harness::wait::eventually;
+use crate::harness::zk;
+use crate::observe::fixture::curator;
+
+/// A recorder of a server, and its file.
+struct RecordFixture {
+    server: Server,
+    client: Client,
+    folder: TempDir,
+    arguments: Vec<String>,
+    running: Running,
+}
+
+fn word(path: &Path) -> String {
+    path.to_str().expect("text").to_owned()
+}
+
+fn text_now() -> String {
+    Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+impl RecordFixture {
+    async fn start(more: &[&str]) -> Self {
+        let server = Server::start();
+        let client = zk::connect(&server.connect_string()).await;
+        zk::make(&client, ["/locks", "/locks/billing", "/other", "/other/lock"].map(str::to_owned)).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = word(&folder.path().join("locks.db"));
+        let connect = server.connect_string();
+        let audit = word(&folder.path().join("audit.jsonl"));
+        let own =
+            ["record", "--store", &store, "--connect", &connect, "--session-timeout", "10s", "--audit-log", &audit];
+        let arguments: Vec<String> = own.iter().chain(more).map(ToString::to_string).collect();
+        let running = record(&arguments).await;
+        Self { server, client, folder, arguments, running }
+    }
+
+    fn store(&self) -> PathBuf {
+        self.folder.path().join("locks.db")
+    }
+
+    /// A contender comes.
+    async fn contender(&self, lock: &str, data: &[u8]) -> String {
+        let prefix = format!("{lock}/{}", curator());
+        let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+        let (_, number) = self.client.create(&prefix, data, &options).await.expect("it is created");
+        format!("{prefix}{:010}", number.into_i64())
+    }
+
+    /// Waits until the recording shows these nodes, and no other.
+    async fn until_recorded(&self, nodes: &[&String]) {
+        eventually("a recording that is up to date", async || {
+            let shown = self.nodes(None).await;
+            if shown.iter().collect::<Vec<_>>() == nodes { Ok(()) } else { Err(shown) }
+        })
+        .await;
+    }
+
+    /// The contenders that the recording shows, at its end or at another time.
+    async fn nodes(&self, at: Option<&str>) -> Vec<String> {
+        let store = word(&self.store());
+        let mut arguments = vec!["snapshot", "--store", &store, "--format", "json"];
+        arguments.extend(at.into_iter().flat_map(|at| ["--at", at]));
+        let ended = run(lockscope(&arguments)).await;
+        if ended.code != Some(0) {
+            return vec![ended.stderr];
+        }
+        let shot: Value = serde_json::from_str(&ended.out).expect("JSON");
+        let locks = shot["locks"].as_array().expect("locks").iter();
+        let nodes = locks.flat_map(|lock| {
+            let path = lock["path"].as_str().expect("a path").to_owned();
+            let contenders = lock["contenders"].as_array().expect("contenders").clone();
+            contenders.into_iter().map(move |one| format!("{path}/{}", one["node"].as_str().expect("a node")))
+        });
+        nodes.collect()
+    }
+
+    /// What happened, as the recording has it.
+    async fn events(&self) -> Vec<Value> {
+        let store = word(&self.store());
+        let lines = run(lockscope(&["watch", "--store", &store, "--format", "json"])).await.done();
+        lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+async fn record(arguments: &[String]) -> Running {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let mut running = Running::start(lockscope(&arguments));
+    let first: Value = serde_json::from_str(&running.line().await.expect("a line")).expect("JSON");
+    assert!(first["recording"].as_str().is_some_and(|path| path.ends_with("locks.db")), "{first}");
+    running
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_has_written_everything() {
+    let mut fixture = RecordFixture::start(&[]).await;
+    let first = fixture.contender("/locks/billing", b"").await;
+    fixture.until_recorded(&[&first]).await;
+    let before = text_now();
+
+    fixture.running.signal("KILL");
+    let (arguments, missed) = (fixture.arguments.clone(), fixture.contender("/locks/billing", b"").await);
+    eventually("its end", async || if fixture.running.has_ended() { Ok(()) } else { Err("it runs") }).await;
+    fixture.running = record(&arguments).await;
+    fixture.until_recorded(&[&first, &missed]).await;
+    let last = text_now();
+    fixture.running.signal("TERM");
+    let running = std::mem::replace(&mut fixture.running, Running::start(lockscope(&["--version"])));
+    let ended = running.ended().await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+
+    assert_eq!(fixture.nodes(Some(&last)).await, [first.clone(), missed.clone()], "everything was written at the end");
+    let events = fixture.events().await;
+    let gaps: Vec<&Value> = events.iter().filter(|event| event["event"] == "gap").collect();
+    assert_eq!(gaps.len(), 1, "{events:?}");
+    let (from, until) = (gaps[0]["at"].as_str().expect("a time"), gaps[0]["until"].as_str().expect("a time"));
+    let seconds =
+        |time: &str| chrono::DateTime::parse_from_rfc3339(time).expect("a time").timestamp_millis() as f64 / 1e3;
+    // A second, and what a busy machine takes to write.
+    assert!(seconds(&before) - seconds(from) < 3.0, "{from}, killed after {before}");
+    assert!(seconds(until) > seconds(from) && seconds(until) <= seconds(&last));
+    let of =
+        |node: &String| events.iter().filter(|event| node.ends_with(event["node"].as_str().unwrap_or("-"))).count();
+    assert!(of(&first) >= 2 && of(&missed) >= 1, "{events:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_second_recorder_is_refused_while_the_first_goes_on() {
+    let fixture = RecordFixture::start(&[]).await;
+    let arguments: Vec<&str> = fixture.arguments.iter().map(String::as_str).collect();
+    let refused = run(lockscope(&arguments)).await.refused();
+    assert!(refused.contains("is being recorded by another program"), "{refused}");
+    let node = fixture.contender("/locks/billing", b"").await;
+    fixture.until_recorded(&[&node]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn settings_are_read_again_and_bad_ones_leave_it_as_it_was() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("config.toml");
+    let log = word(&folder.path().join("log"));
+    let write = |root: &str| fs::write(&config, format!("root = [{root}]\nlog-file = '{log}'\n")).expect("written");
+    write("'/locks'");
+    let mut fixture = RecordFixture::start(&["--config", &word(&config)]).await;
+    let here = fixture.contender("/locks/billing", b"").await;
+    let there = fixture.contender("/other/lock", b"").await;
+    fixture.until_recorded(&[&here]).await;
+    write("no text");
+    fixture.running.signal("HUP");
+    let more = fixture.contender("/locks/billing", b"").await;
+    fixture.until_recorded(&[&here, &more]).await;
+    assert!(fixture.events().await.iter().all(|event| event["event"] != "gap"), "bad settings make no gap");
+    write("'/other'");
+    fixture.running.signal("HUP");
+    fixture.until_recorded(&[&there]).await;
+    fixture.running.signal("TERM");
+    let running = std::mem::replace(&mut fixture.running, Running::start(lockscope(&["--version"])));
+    let ended = running.ended().await;
+    assert_eq!(ended.code, Some(0));
+    assert!(
+        ended.stderr.contains("recording goes on with the settings as they were")
+            && ended.stderr.contains("config.toml")
+    );
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_data_no_secret_is_in_the_file() {
+    const SECRET: &str = "7f3a-secret-of-a-contender";
+    const PASSWORD: &str = "9c1e-password";
+    let folder = tempfile::tempdir().expect("a folder");
+    let auth = folder.path().join("auth");
+    fs::write(&auth, format!("digest ann:{PASSWORD}\n")).expect("written");
+    fs::set_permissions(&auth, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its owner's");
+    let auth = word(&auth);
+    for (more, has_secret) in [(&["--no-data"][..], false), (&[], true)] {
+        let arguments = [more, &["--auth-file", &auth]].concat();
+        let fixture = RecordFixture::start(&arguments).await;
+        let first = fixture.contender("/locks/billing", SECRET.as_bytes()).await;
+        let second = fixture.contender("/locks/billing", SECRET.as_bytes()).await;
+        fixture.until_recorded(&[&first, &second]).await;
+        fixture.client.delete(&first, None).await.expect("it is deleted");
+        fixture.client.set_data(&second, format!("{SECRET} again").as_bytes(), None).await.expect("it is written");
+        fixture.until_recorded(&[&second]).await;
+        fixture.running.signal("TERM");
+        let store = fixture.store();
+        let mut running = fixture.running;
+        eventually("its end", async || if running.has_ended() { Ok(()) } else { Err("it runs") }).await;
+        let everything = unpacked(&store);
+        let has = |text: &str| everything.windows(text.len()).any(|window| window == text.as_bytes());
+        assert!(has("billing"));
+        assert_eq!(has(SECRET), has_secret, "{more:?}");
+        assert!(!has(PASSWORD));
+    }
+}
+
+/// All bytes of a recording: as they lie on the disk, and what is compressed there.
+fn unpacked(store: &Path) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for end in ["", "-wal"] {
+        bytes.extend(fs::read(format!("{}{end}", store.display())).unwrap_or_default());
+    }
+    let connection = Connection::open(store).expect("a recording");
+    let mut query =
+        connection.prepare("SELECT state FROM keyframe UNION ALL SELECT entries FROM chunk").expect("a query");
+    let packed = query.query_map([], |row| row.get::<_, Vec<u8>>(0)).expect("rows");
+    for packed in packed {
+        bytes.extend(zstd::decode_all(&*packed.expect("a row")).expect("a frame"));
+    }
+    bytes
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deletion_by_hand_is_recorded_with_who_did_it() {
+    let fixture = RecordFixture::start(&[]).await;
+    let node = fixture.contender("/locks/billing", b"").await;
+    fixture.until_recorded(&[&node]).await;
+    let audit = word(&fixture.folder.path().join("audit.jsonl"));
+    let connect = fixture.server.connect_string();
+    let delete = ["delete", &node, "--connect", &connect, "--audit-log", &audit, "--yes", "--even-if-live"];
+    let ended = run(lockscope(&delete)).await;
+    assert_eq!(ended.code, Some(0), "{}{}", ended.out, ended.stderr);
+    let rows = eventually("its row", async || {
+        let connection = Connection::open(fixture.store()).expect("a recording");
+        let row = connection.query_row("SELECT path, result, by FROM deletion", [], |row| {
+            Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<String>>(2)?))
+        });
+        row.map_err(|error| error.to_string())
+    })
+    .await;
+    assert_eq!((rows.0, rows.1.as_str()), (node, "deleted"));
+    assert!(rows.2.is_some());
+}
