@@ -183,7 +183,7 @@ async fn without_data_no_secret_is_in_the_file() {
     const PASSWORD: &str = "9c1e-password";
     let folder = tempfile::tempdir().expect("a folder");
     let auth = folder.path().join("auth");
-    fs::write(&auth, format!("digest ann:{PASSWORD}\n")).expect("written");
+    fs::write(&auth, format!("digest:ann:{PASSWORD}\n")).expect("written");
     fs::set_permissions(&auth, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("its owner's");
     let auth = word(&auth);
     for (more, has_secret) in [(&["--no-data"][..], false), (&[], true)] {
