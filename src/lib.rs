@@ -115,6 +115,7 @@ snapshot, watch, check <-- report <-- queue, diagnose
 - What the tour shows and says: `assets/demo.toml`.
 - A field of the JSON: [`report`]; names are added, never renamed.
 - How the page of an incident looks, and what it says: [`incident`].
+- What a recording keeps and how it is read: [`record`]; a time in it on the screen: `tui::app::replay`.
 - How a plot file looks: [`plot`]; what it shows of a comparison: `cli::contend::plot_page`.
 
 `.github/CONTRIBUTING.md` has the steps.
@@ -151,6 +152,9 @@ Session, znode, ephemeral, czxid, watch, watch event and four-letter word are Zo
 | overlap, violation | Two clients think they hold at once. That is a violation unless one was frozen past the end of its session (*outlived*); so is a token that does not rise. |
 | sandbox | The ZooKeeper in memory. |
 | tour, scene, step | The guided demo, its six parts, and what `n` shows next. |
+| recording, segment, keyframe | The stream of changes in a file; a piece of it; the whole state at the piece's beginning. |
+| gap | A time of which nothing is known, since nobody recorded or the recorder was cut off. |
+| replay | The screen on a recording. |
 | headless | Without a screen: the subcommands. |
 | effect | What the screen's state wants done (delete, export, quit), as data. |
 "

@@ -11,6 +11,7 @@ pub mod foreign;
 pub mod picture;
 pub mod process;
 pub mod raw;
+pub mod recording;
 pub mod relay;
 pub mod server;
 pub mod settings;

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::harness::foreign::Foreign;
 use crate::harness::picture::{lines, svg};
+use crate::harness::recording;
 use crate::harness::server::Server;
 use crate::harness::terminal::Terminal;
 use crate::harness::wait::eventually_blocking;
@@ -117,6 +118,31 @@ fn the_pictures_show_the_tour() {
     terminal.press("n");
     terminal.shows_all(&["✖ orphan", "● holds"]);
     draw(&terminal, "stuck.svg");
+    terminal.press("q");
+    assert!(terminal.ends().success());
+}
+
+#[test]
+fn the_pictures_show_a_recording() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("locks.db");
+    recording::incident(&path);
+    let path = path.to_str().expect("a name in UTF-8");
+    let mut terminal = Terminal::lockscope(&["replay", path, "--utc", "--at", "02:10:30"], 118, 30);
+    terminal.shows_all(&["REPLAY", "02:10:30", "of zk1:2181,zk2:2181,zk3:2181", "/app/locks/billing"]);
+    terminal.press(")");
+    terminal.shows_all(&["02:14:01", "stuck"]);
+    terminal.press("\r");
+    terminal.shows_all(&["has held for", "● holds", "billing-worker-1"]);
+    draw(&terminal, "replay.svg");
+    terminal.press("]");
+    terminal.shows("02:14:40");
+    terminal.press("x");
+    terminal.shows("This is a recording");
+    terminal.press(":at 02:11\r");
+    terminal.shows("2026-05-01 02:11:00");
+    terminal.press("P");
+    terminal.shows("02:11:02");
     terminal.press("q");
     assert!(terminal.ends().success());
 }

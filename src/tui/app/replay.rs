@@ -265,8 +265,11 @@ pub fn replay_sentence(replay: &Replay, utc: bool) -> String {
     }
     match replay.last_finding() {
         Some(finding) => {
-            let ago = duration(replay.at().since(finding.at));
-            format!("{} {} {ago} before", time(finding.at), finding.code)
+            let (at, ago) = (time(finding.at), replay.at().since(finding.at));
+            match ago.as_secs() {
+                0 => format!("{at} {}", finding.code),
+                _ => format!("{at} {}, {} before this moment", finding.code, duration(ago)),
+            }
         }
         None => String::new(),
     }

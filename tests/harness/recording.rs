@@ -1,0 +1,77 @@
+//! A recording of an incident, always the same: made by the recorder itself, of changes at fixed times.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lockscope::diagnose::{Diagnosis, Thresholds};
+use lockscope::queue::{Change, ConnectionState, LockTable};
+use lockscope::record::{Bounds, RecordOptions, Recorder};
+use lockscope::znode::{Node, NodeData, SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
+
+/// 2026-05-01T02:10:00Z, when the recording begins.
+pub const BEGIN: Timestamp = Timestamp(1_777_601_400_000);
+
+/// The lock that stands still.
+pub const LOCK: &str = "/app/locks/billing";
+
+fn second(number: u64) -> Timestamp {
+    BEGIN.plus(Duration::from_secs(number))
+}
+
+fn stat(number: i64, at: Timestamp, owner: Option<i64>) -> ZnodeStat {
+    let zxid = Zxid(4_294_967_296 + number);
+    ZnodeStat {
+        czxid: zxid,
+        mzxid: zxid,
+        pzxid: zxid,
+        ctime: at,
+        mtime: at,
+        version: 0,
+        cversion: 0,
+        aversion: 0,
+        ephemeral_owner: owner.map(|owner| SessionId(0x1000_0000_0000_0000 + owner)),
+        data_length: 16,
+        num_children: 0,
+    }
+}
+
+fn node(number: i64) -> ZnodePath {
+    ZnodePath::new(&format!("{LOCK}/{number:032x}__lock__{number:010}")).expect("a path")
+}
+
+fn came(number: i64, at: Timestamp) -> Change {
+    let worker = number % 6 + 1;
+    let data = NodeData::keep(format!("billing-worker-{worker}").as_bytes());
+    Change::Seen { path: node(number), node: Node { stat: stat(number, at, Some(worker)), data } }
+}
+
+/// Six workers take turns of two seconds each at a kazoo lock for three minutes. At 02:13:00 the one that holds stops, at 02:14:40 its
+/// session ends, and at 02:15:00 the recorder is stopped.
+pub fn incident(path: &Path) {
+    let bounds = Bounds { keep: None, max_bytes: None };
+    let options = RecordOptions { bounds, with_data: true };
+    let mut recorder = Recorder::start(path, "zk1:2181,zk2:2181,zk3:2181", options).expect("it can be recorded");
+    let (mut table, mut diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
+    for number in 0..300 {
+        let at = second(number);
+        let mut changes = vec![Change::Heard { at }];
+        if number == 0 {
+            let connected = ConnectionState::Connected { session: SessionId(0x1000_0000_0000_0b31), recursive: true };
+            let parent = ZnodePath::new(LOCK).expect("a path");
+            changes.extend([Change::Connection(connected), Change::Syncing]);
+            changes.push(Change::Listed { path: parent, stat: stat(-1, second(0), None) });
+            changes.extend((0..6).map(|number| came(number, second(0))));
+            changes.push(Change::Synced);
+        } else if number % 2 == 0 && (number <= 180 || number >= 280) {
+            let turn = i64::try_from(number.min(180) / 2 + number.saturating_sub(278) / 2).expect("small");
+            changes.push(Change::Deleted { path: node(turn - 1), zxid: None });
+            changes.push(came(turn + 5, at));
+        }
+        for change in changes {
+            recorder.apply(change, at, &mut table, &diagnosis);
+        }
+        recorder.examine(at, &table, &mut diagnosis);
+        recorder.flush(at, &table);
+    }
+    recorder.stop(&table, second(300)).expect("it can be recorded");
+}
