@@ -37,7 +37,7 @@ impl FollowedDeletions {
     /// The outcomes since the last time. A log that cannot be read is named, once. Blocks the thread as long as the disk does.
     pub(super) fn next(&mut self) -> Vec<RecordedDeletion> {
         let Some(follower) = &mut self.follower else { return Vec::new() };
-        let next = follower.next();
+        let next = follower.take_new();
         let trouble = next.as_ref().err().map(ToString::to_string);
         if let Some(error) = trouble.as_ref().filter(|_| trouble != self.trouble) {
             let path = follower.path().display();

@@ -28,7 +28,7 @@ const MAX_EVENTS_AT_ONCE: usize = 1_024;
 const QUIET_START: Duration = Duration::from_secs(1);
 
 /// Who waits longer waits for good, and nobody is told for how long.
-const MAX_TOLD_WAIT: Duration = Duration::from_hours(24);
+const MAX_TOLD_WAIT: Duration = Duration::from_secs(24 * 3600);
 
 /// How long the report of what is there at the start waits for the servers to say who the clients are.
 const MAX_WAIT_FOR_VIEW: Duration = Duration::from_secs(1);
@@ -213,9 +213,10 @@ impl LiveTable {
         self.said.clone_from(&self.trouble);
         let Some(trouble) = &self.said else { return };
         let left = until.saturating_duration_since(Instant::now());
-        output::note(&match left > MAX_TOLD_WAIT {
-            true => format!("{trouble}; trying again"),
-            false => format!("{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1)),
+        output::note(&if left > MAX_TOLD_WAIT {
+            format!("{trouble}; trying again")
+        } else {
+            format!("{trouble}; trying again for another {} s (--timeout)", left.as_secs().max(1))
         });
     }
 
@@ -227,12 +228,11 @@ impl LiveTable {
     /// Looks for findings; those that are new, and those that are gone, are reported next.
     fn examine(&mut self) {
         let began = Instant::now();
-        let (at, changes) = match &mut self.recorder {
-            Some(recorder) => recorder.examine(now(), &self.table, &mut self.diagnosis),
-            None => {
-                let at = now();
-                (at, self.diagnosis.examine(&self.table, at))
-            }
+        let (at, changes) = if let Some(recorder) = &mut self.recorder {
+            recorder.examine(now(), &self.table, &mut self.diagnosis)
+        } else {
+            let at = now();
+            (at, self.diagnosis.examine(&self.table, at))
         };
         self.unreported = UnreportedFindings::new(changes, at);
         self.examination.examined(began, Instant::now());

@@ -58,7 +58,8 @@ use crate::tui;
 
 /// Does what the arguments say, until it is done or interrupted. An error is one sentence, which says what to do.
 pub async fn run(arguments: Arguments) -> anyhow::Result<Verdict> {
-    let outcome = dispatch(arguments).await;
+    // On the heap: the future of any command is large.
+    let outcome = Box::pin(dispatch(arguments)).await;
     if let Some(note) = crate::zk::unverified_login() {
         output::note(note);
     }
@@ -115,7 +116,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         CliCommand::Demo(options) => demo::on_ensemble(&settle(options.shared())?, options.play).await,
         CliCommand::Delete(options) => {
             let settings = settle(options.shared())?;
-            let done = delete::run(&settings, &options, &mut io::stdout().lock()).await;
+            let done = Box::pin(delete::run(&settings, &options, &mut io::stdout().lock())).await;
             done.map_err(|error| settings.explain(error))
         }
         CliCommand::History(options) => history::run(&settle(options.shared())?, &options, &mut io::stdout().lock()),

@@ -27,7 +27,7 @@ use crate::time::now;
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A recorder waits for servers for as long as it takes: whoever starts it is not there to start it again.
-const PATIENCE: Duration = Duration::from_hours(24 * 366);
+const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// What `lockscope record` takes.
 #[derive(Args, Clone, Debug, PartialEq)]

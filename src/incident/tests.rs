@@ -147,7 +147,7 @@ fn checked(text: &str) -> Vec<Value> {
             "s" | "f" => flows.entry(event["id"].as_u64().expect("a number")).or_default().push(event),
             "i" => assert!(["g", "p", "t"].contains(&event["s"].as_str().expect("a scope")), "{event}"),
             "C" => {
-                assert!(event["args"].as_object().is_some_and(|args| args.values().all(Value::is_number)), "{event}")
+                assert!(event["args"].as_object().is_some_and(|args| args.values().all(Value::is_number)), "{event}");
             }
             "M" => assert!(
                 ["process_name", "thread_name"].contains(&event["name"].as_str().unwrap())

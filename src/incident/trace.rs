@@ -35,7 +35,8 @@ const RECORDING: usize = 1;
 #[serde(rename_all = "camelCase")]
 struct Trace {
     display_time_unit: &'static str,
-    trace_events: Vec<TraceEvent>,
+    #[serde(rename = "traceEvents")]
+    events: Vec<TraceEvent>,
     other_data: Value,
 }
 
@@ -82,7 +83,7 @@ pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
     let other_data = json!({
         "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out,
     });
-    crate::report::json::to_string(&Trace { display_time_unit: "ms", trace_events: events, other_data })
+    crate::report::json::to_string(&Trace { display_time_unit: "ms", events, other_data })
 }
 
 /// Which contenders are in the trace.
@@ -97,7 +98,9 @@ fn longest(incident: &Incident<'_>) -> Vec<bool> {
         order.truncate(MAX_CONTENDERS);
     }
     let mut shown = vec![false; contenders.len()];
-    order.into_iter().for_each(|at| shown[at] = true);
+    for at in order {
+        shown[at] = true;
+    }
     shown
 }
 

@@ -14,7 +14,7 @@ use crate::znode::Timestamp;
 pub struct Bounds {
     /// What is older is deleted; `None` for never.
     pub keep: Option<Duration>,
-    /// How large the file may become, in bytes, with what SQLite keeps beside it; `None` for as large as the disk. The oldest goes first.
+    /// How large the file may become, in bytes, with what `SQLite` keeps beside it; `None` for as large as the disk. The oldest goes first.
     pub max_bytes: Option<u64>,
 }
 
@@ -22,16 +22,16 @@ impl Bounds {
     /// The smallest bound on the size that makes sense, in bytes.
     pub const MIN_BYTES: u64 = 16 << 20;
 
-    /// What SQLite may keep beside the file, in bytes: an eighth of all, and at least this.
+    /// What `SQLite` may keep beside the file, in bytes: an eighth of all, and at least this.
     const MIN_BESIDE: u64 = 8 << 20;
 
-    /// What SQLite keeps beside the file though nobody reads it, and what it takes to write anything, in bytes.
+    /// What `SQLite` keeps beside the file though nobody reads it, and what it takes to write anything, in bytes.
     const SPARE: u64 = 5 << 20;
 
     /// So many of the oldest segments are deleted at once, so that no transaction is long.
     const AT_ONCE: u32 = 4;
 
-    /// Has SQLite refuse what would make the file larger than it may become.
+    /// Has `SQLite` refuse what would make the file larger than it may become.
     pub(super) fn limit(&self, sql: &Connection) -> rusqlite::Result<()> {
         let Some(most) = self.file_bytes() else { return Ok(()) };
         let page: u64 = sql.pragma_query_value(None, "page_size", |row| row.get(0))?;

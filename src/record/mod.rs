@@ -3,7 +3,7 @@
 //! A [`Recorder`] writes what a table takes in; a [`Past`] reads it, and makes of it the state of any moment ([`RecordedState`]), exactly as it
 //! was known then. What was not seen is not made up: between two runs of a recorder there is a gap.
 //!
-//! The file is a SQLite database. The stream lies in compressed *segments*, each with a *keyframe*: the whole state at its beginning. To show
+//! The file is a `SQLite` database. The stream lies in compressed *segments*, each with a *keyframe*: the whole state at its beginning. To show
 //! a moment, one keyframe is read and the entries after it are played.
 //!
 //! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped.

@@ -65,9 +65,10 @@ impl Past {
 
     /// When the next finding was raised, or the one before.
     pub fn finding_beside(&mut self, at: Timestamp, forward: bool) -> Result<Option<Timestamp>, StoreError> {
-        let query = match forward {
-            true => "SELECT min(raised_at) FROM finding WHERE raised_at > ?1",
-            false => "SELECT max(raised_at) FROM finding WHERE raised_at < ?1",
+        let query = if forward {
+            "SELECT min(raised_at) FROM finding WHERE raised_at > ?1"
+        } else {
+            "SELECT max(raised_at) FROM finding WHERE raised_at < ?1"
         };
         let found: Option<i64> = self.store.sql(|sql| sql.query_row(query, [at.0], |row| row.get(0)))?;
         Ok(found.map(Timestamp))

@@ -8,7 +8,7 @@ use chrono::{DateTime, Days, Local, NaiveDateTime, NaiveTime, TimeZone, Utc};
 use crate::znode::Timestamp;
 
 /// The longest time ago: a year. Longer ones are mistakes, and would overflow a clock.
-const MAX_AGO: Duration = Duration::from_hours(366 * 24);
+const MAX_AGO: Duration = Duration::from_secs(366 * 24 * 3600);
 
 /// A point in time as it was written. What it means depends on when it is asked.
 ///

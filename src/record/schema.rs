@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use super::tables;
 
-/// Marks a SQLite file as a recording: `lksc`, as bytes of a number.
+/// Marks a `SQLite` file as a recording: `lksc`, as bytes of a number.
 const APPLICATION_ID: i64 = 0x6c6b_7363;
 
 /// The version of everything in the file. It changes when an older program would misread it.

@@ -21,7 +21,7 @@ pub(super) struct SegmentBounds {
 
 impl Default for SegmentBounds {
     fn default() -> Self {
-        Self { entries: 16_384, bytes: 32 << 20, age: Duration::from_hours(1) }
+        Self { entries: 16_384, bytes: 32 << 20, age: Duration::from_secs(3600) }
     }
 }
 

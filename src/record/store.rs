@@ -53,7 +53,7 @@ pub enum StoreError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// What `SQLite` says.
         error: rusqlite::Error,
     },
     /// What was written last lies beside it, and cannot be read there.
@@ -70,7 +70,7 @@ pub enum StoreError {
     /// Somebody reads without an end.
     #[error("another program has been reading {} for long, and what was written meanwhile cannot be put in its place: end that program", .0.display())]
     LongRead(PathBuf),
-    /// What SQLite says.
+    /// What `SQLite` says.
     #[error("{}: {error}", path.display())]
     Sqlite {
         /// The file.
@@ -146,7 +146,7 @@ impl Store {
         log_bytes(&self.path)
     }
 
-    /// Does something with the connection. What SQLite says of it names the file.
+    /// Does something with the connection. What `SQLite` says of it names the file.
     pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
         act(&mut self.connection).map_err(|error| StoreError::of(&self.path, error))
     }
@@ -202,7 +202,7 @@ fn log_bytes(path: &Path) -> u64 {
     fs::metadata(log).map_or(0, |log| log.len())
 }
 
-/// The name under which SQLite reads a file that nobody changes.
+/// The name under which `SQLite` reads a file that nobody changes.
 fn immutable(path: &Path) -> PathBuf {
     let escaped: String = path
         .to_string_lossy()

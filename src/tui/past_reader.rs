@@ -133,18 +133,15 @@ impl OpenPast {
             Err(damage) => return Ok(Err(damage)),
         };
         let shown = segment.entries.iter().take_while(|(then, _)| *then <= at).cloned();
-        Ok(Ok(match before {
-            Some((keyframe, mut entries)) => {
-                entries.extend(shown);
-                let mut world = World::replayed(keyframe);
-                world.replay(entries);
-                world
-            }
-            None => {
-                let mut world = World::replayed(segment.keyframe.clone());
-                world.replay(shown.collect());
-                world
-            }
+        Ok(Ok(if let Some((keyframe, mut entries)) = before {
+            entries.extend(shown);
+            let mut world = World::replayed(keyframe);
+            world.replay(entries);
+            world
+        } else {
+            let mut world = World::replayed(segment.keyframe.clone());
+            world.replay(shown.collect());
+            world
         }))
     }
 
@@ -217,7 +214,7 @@ impl OpenPast {
     /// A segment with all that is in it by now.
     fn read(&mut self, info: SegmentInfo) -> Result<Result<&ReadSegment, Damage>, StoreError> {
         let is_there = |read: &&ReadSegment| read.info.id == info.id && read.info.entries == info.entries;
-        if self.segment.as_ref().filter(is_there).is_none() {
+        if self.segment.as_ref().as_ref().is_none_or(|x| !is_there(x)) {
             let (keyframe, entries) = (self.past.keyframe(info.id)?, self.past.entries(&info)?);
             match keyframe.and_then(|keyframe| Ok((keyframe, entries?))) {
                 Ok((keyframe, entries)) => self.segment = Some(ReadSegment::new(info, keyframe, entries)),

@@ -34,7 +34,7 @@ impl AuditFollower {
 
     /// The changes of which the outcome was written since the last time, oldest first; lines that cannot be read are left out. Blocks the
     /// thread as long as the disk does.
-    pub fn next(&mut self) -> Result<Vec<AuditEntry>, FileError> {
+    pub fn take_new(&mut self) -> Result<Vec<AuditEntry>, FileError> {
         let mut file = match files::open(&self.path, Sensitivity::Evidence) {
             Ok(file) => file,
             Err(error) if error.is_absent() => {
@@ -83,7 +83,7 @@ mod tests {
     }
 
     fn next(follower: &mut AuditFollower) -> Vec<String> {
-        follower.next().unwrap().into_iter().map(|entry| entry.subject.path).collect()
+        follower.take_new().unwrap().into_iter().map(|entry| entry.subject.path).collect()
     }
 
     #[test]

@@ -103,7 +103,7 @@ fn came(at: Timestamp, utc: bool) -> String {
 
 fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
     let align = [Align::Left, Align::Right, Align::Right, Align::Right, Align::Right, Align::Right];
-    let head = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST"].map(str::to_owned);
+    let titles = |what: &str| [what, "HAND-OVERS", "WAITED", "LONGEST", "HELD", "LONGEST"].map(str::to_owned);
     let times = |handovers: u64, sums: [u64; 4]| {
         let [waited, longest_wait, held, longest_hold] = sums.map(|ms| latency(Duration::from_millis(ms)));
         [count(handovers), waited, longest_wait, held, longest_hold]
@@ -118,8 +118,8 @@ fn ranks(out: &mut impl Write, ranking: &Ranking) -> io::Result<()> {
         let name = client_name(ranked.client.as_deref(), ranked.client_name.as_deref());
         row(name.unwrap_or_else(|| "not known".to_owned()), times(ranked.handovers, sums))
     };
-    let locks: Vec<_> = [head("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
-    let clients: Vec<_> = [head("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();
+    let locks: Vec<_> = [titles("LOCK")].into_iter().chain(ranking.locks.iter().map(lock)).collect();
+    let clients: Vec<_> = [titles("CLIENT")].into_iter().chain(ranking.clients.iter().map(client)).collect();
     for (rows, of, what) in [(locks, ranking.lock_count, "locks"), (clients, ranking.client_count, "clients")] {
         write!(out, "\n{}", columns(&rows, align))?;
         let others = of.saturating_sub(rows.len() - 1);

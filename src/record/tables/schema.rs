@@ -4,7 +4,7 @@
 pub const TABLES_VERSION: i64 = 1;
 
 /// Makes the tables, their indexes and their views, where they are missing.
-pub(in crate::record) const SCHEMA: &str = r#"
+pub(in crate::record) const SCHEMA: &str = r"
 -- Times are milliseconds since 1970-01-01 UTC, by the clock of the machine that recorded; the views that end in _utc show them as
 -- text. Text that came from a znode stands here as it is: escape it before a terminal shows it.
 
@@ -157,4 +157,4 @@ CREATE VIEW IF NOT EXISTS gap_utc AS
 CREATE VIEW IF NOT EXISTS deletion_utc AS
     SELECT strftime('%Y-%m-%dT%H:%M:%fZ', at / 1000.0, 'unixepoch') AS at, lock, path, czxid, by, result, reason
     FROM deletion;
-"#;
+";

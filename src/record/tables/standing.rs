@@ -261,7 +261,7 @@ impl StandingContenders {
     }
 
     fn look_at(&mut self, lock: &LockQueue, table: &LockTable, moment: Moment) {
-        let (look, no_data, name) = (self.look, self.no_data, lock.lock_name());
+        let (look_number, no_data, name) = (self.look, self.no_data, lock.lock_name());
         // A returned node was deleted before.
         for row in lock.rows(0..lock.len()).filter(|row| !row.contender.returned) {
             let id = row.contender.id();
@@ -283,7 +283,7 @@ impl StandingContenders {
             let Some(record) = self.locks.get_mut(&lock.id()).and_then(|lock| lock.contenders.get_mut(&id)) else {
                 continue;
             };
-            record.look = look;
+            record.look = look_number;
             changed |= record.reread(row, table, no_data);
             if row.state == ContenderState::Holds && record.acquired.is_none() {
                 record.acquires(held_since(row, table, moment).unwrap_or(moment.bounds()));

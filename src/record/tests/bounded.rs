@@ -67,7 +67,7 @@ fn the_file_and_what_lies_beside_it_never_exceed_the_size() {
 
 #[test]
 fn what_is_older_than_is_kept_is_deleted_from_the_stream_and_the_tables() {
-    let bounds = Bounds { keep: Some(Duration::from_mins(10)), max_bytes: None };
+    let bounds = Bounds { keep: Some(Duration::from_secs(600)), max_bytes: None };
     let mut fixture = ConsoleFixture::new(
         RecordOptions { bounds, ..ALL },
         SegmentBounds { entries: 100, ..SegmentBounds::default() },

@@ -24,7 +24,7 @@ pub const CONNECT: &str = "zk1:2181,zk2:2181/prod";
 pub const ALL: RecordOptions = RecordOptions { bounds: Bounds { keep: None, max_bytes: None }, with_data: true };
 
 /// Many segments of few entries.
-pub const SMALL: SegmentBounds = SegmentBounds { entries: 20, bytes: 64 << 10, age: Duration::from_mins(5) };
+pub const SMALL: SegmentBounds = SegmentBounds { entries: 20, bytes: 64 << 10, age: Duration::from_secs(300) };
 
 pub struct ConsoleFixture {
     pub ensemble: TableFixture,

@@ -28,7 +28,7 @@ const USUAL_SPEED: usize = 2;
 /// How often a recording that plays goes on.
 const PLAY_INTERVAL: Duration = Duration::from_millis(100);
 
-const MINUTE: Duration = Duration::from_mins(1);
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// How fast a recording is played, in tenths of the speed at which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,10 +189,7 @@ impl App {
 
     pub(super) fn change_speed(&mut self, faster: bool) -> Update {
         let Some(replay) = &mut self.replay else { return Update::default() };
-        replay.speed = match faster {
-            true => (replay.speed + 1).min(SPEEDS.len() - 1),
-            false => replay.speed.saturating_sub(1),
-        };
+        replay.speed = if faster { (replay.speed + 1).min(SPEEDS.len() - 1) } else { replay.speed.saturating_sub(1) };
         Update::redraw()
     }
 

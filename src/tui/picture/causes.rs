@@ -325,7 +325,7 @@ mod tests {
     fn who_is_silent_may_have_lost_its_session_and_its_node() {
         use TraceStep::{Crashes, Created, Freezes, Thaws};
         let place = WatchPlace::Children(path("/l"));
-        let both = vec![(1, Created(path("/l/1"))), (2, Created(path("/m/2")))];
+        let both = [(1, Created(path("/l/1"))), (2, Created(path("/m/2")))];
         let with = |more: &[(u32, TraceStep)]| {
             let mut causes = noted(both.iter().cloned().chain(more.iter().cloned()));
             causes.changes.clear();

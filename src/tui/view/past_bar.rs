@@ -64,7 +64,9 @@ fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<
     };
     let mut cells: Vec<(String, Style)> = levels.chars().map(cell).collect();
     for gap in &outline.gaps {
-        for cell in &mut cells[scale.column(gap.from)..=scale.column(gap.until)] {
+        // Where the clock was set back, a gap ends before it begins.
+        let (from, until) = (scale.column(gap.from), scale.column(gap.until));
+        for cell in &mut cells[from.min(until)..=from.max(until)] {
             *cell = (signs.gap.to_owned(), theme.unsure);
         }
     }
@@ -103,8 +105,8 @@ fn spread(density: &[u32], columns: usize) -> Vec<u64> {
     }
     if density.len() < columns {
         // Wider than it is fine: a part fills its columns.
-        for column in 0..columns {
-            parts[column] = u64::from(density.get(column * density.len() / columns).copied().unwrap_or(0));
+        for (column, part) in parts.iter_mut().enumerate() {
+            *part = u64::from(density.get(column * density.len() / columns).copied().unwrap_or(0));
         }
     }
     parts

@@ -148,7 +148,7 @@ impl ShownFleet {
         let replay = self.fleet().replay();
         let (events, requests) = (replay.flying(), replay.requests());
         let (arrows, hollow) = (count("▲▶▼◀"), count("△▷▽◁"));
-        assert!(arrows <= events.len() && (arrows > 0) == !events.is_empty(), "{arrows} arrows: {events:#?}");
+        assert!(arrows <= events.len() && (arrows > 0) != events.is_empty(), "{arrows} arrows: {events:#?}");
         assert!(hollow <= requests.len(), "{hollow} hollow arrows: {requests:#?}");
         assert!(hollow > 0 || requests.is_empty() || !events.is_empty(), "{requests:#?}");
         let now = self.now;

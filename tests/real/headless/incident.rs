@@ -78,11 +78,11 @@ async fn slow(client: &Client, lock: &'static str) -> Done {
     let (_, waiter) = client.create(&prefix, b"patient", &options).await.expect("created");
     // What is checked is how long it was held: that takes time.
     tokio::time::sleep(Duration::from_millis(2_500)).await;
-    let releases = now();
+    let before_release = now();
     client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
     let released = now();
     client.delete(&format!("{prefix}{waiter}"), None).await.expect("deleted");
-    Done { lock, end: "released", began: (before, held), ended: (releases, released) }
+    Done { lock, end: "released", began: (before, held), ended: (before_release, released) }
 }
 
 fn time(value: &Value) -> i64 {
@@ -135,7 +135,9 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         let mut holds = history["holds"].as_array().expect("holds").iter();
         holds.find(|hold| hold["lock"] == lock).unwrap_or_else(|| panic!("{lock} in {history}"))
     };
-    done.iter().for_each(|done| is_what_was_done(hold_of(done.lock), done));
+    for done in &done {
+        is_what_was_done(hold_of(done.lock), done);
+    }
     let top = run(lockscope(&["history", "--store", store, "--top", "hold"])).await.json();
     assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), 3, "{top}");
     assert_eq!(top["hold_ms"]["count"], 6, "{top}");

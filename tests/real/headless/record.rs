@@ -127,11 +127,10 @@ async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_ha
     let gaps: Vec<&Value> = events.iter().filter(|event| event["event"] == "gap").collect();
     assert_eq!(gaps.len(), 1, "{events:?}");
     let (from, until) = (gaps[0]["at"].as_str().expect("a time"), gaps[0]["until"].as_str().expect("a time"));
-    let seconds =
-        |time: &str| chrono::DateTime::parse_from_rfc3339(time).expect("a time").timestamp_millis() as f64 / 1e3;
+    let milliseconds = |time: &str| chrono::DateTime::parse_from_rfc3339(time).expect("a time").timestamp_millis();
     // A second, and what a busy machine takes to write.
-    assert!(seconds(&before) - seconds(from) < 3.0, "{from}, killed after {before}");
-    assert!(seconds(until) > seconds(from) && seconds(until) <= seconds(&last));
+    assert!(milliseconds(&before) - milliseconds(from) < 3_000, "{from}, killed after {before}");
+    assert!(milliseconds(until) > milliseconds(from) && milliseconds(until) <= milliseconds(&last));
     let of =
         |node: &String| events.iter().filter(|event| node.ends_with(event["node"].as_str().unwrap_or("-"))).count();
     assert!(of(&first) >= 2 && of(&missed) >= 1, "{events:?}");

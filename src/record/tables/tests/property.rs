@@ -59,16 +59,22 @@ fn take(fixture: &mut RecordedFixture, step: &Step, seen: bool) {
             if seen {
                 fixture.apply(session_runs_out(*session));
             }
-            theirs.iter().for_each(|path| remove(fixture, path, seen));
+            for path in &theirs {
+                remove(fixture, path, seen);
+            }
         }
         Step::Flush => fixture.flush(),
         Step::Cut(missed) => {
             fixture.cut();
-            missed.iter().for_each(|step| take(fixture, step, false));
+            for step in missed {
+                take(fixture, step, false);
+            }
             fixture.read_again();
         }
         Step::Kill(missed) => {
-            missed.iter().for_each(|step| take(fixture, step, false));
+            for step in missed {
+                take(fixture, step, false);
+            }
             fixture.restart();
         }
     }
