@@ -1,5 +1,7 @@
 //! A lock table that is kept up to date by an observer, as the commands without a screen use it.
 
+mod recording;
+
 use std::sync::Arc;
 use std::time::Duration;
 use std::vec;
@@ -14,7 +16,6 @@ use crate::diagnose::Diagnosis;
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockQueue, LockTable};
 use crate::record::Recorder;
-use crate::record::tables::RecordedDeletion;
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
@@ -82,11 +83,6 @@ impl LiveTable {
     /// the start.
     pub(super) fn start_to_watch(settings: &ResolvedOptions) -> anyhow::Result<Self> {
         Ok(Self { reports_initial: true, ..Self::start_by(Observer::start_for_command, settings)? })
-    }
-
-    /// As [`start_to_watch`](Self::start_to_watch), and records what is seen.
-    pub(super) fn start_to_record(settings: &ResolvedOptions, recorder: Recorder) -> anyhow::Result<Self> {
-        Ok(Self { recorder: Some(recorder), ..Self::start_to_watch(settings)? })
     }
 
     fn start_by(start: fn(ObserveOptions) -> Observer, settings: &ResolvedOptions) -> anyhow::Result<Self> {
@@ -246,21 +242,6 @@ impl LiveTable {
         }
     }
 
-    /// Writes what was recorded; answers why nothing is written at the moment. To be called once a second. Blocks the thread as long as the
-    /// disk does.
-    pub(super) fn flush_recording(&mut self) -> Option<&str> {
-        let recorder = self.recorder.as_mut()?;
-        recorder.flush(now(), &self.table);
-        recorder.trouble()
-    }
-
-    /// Records that somebody deleted a node by hand.
-    pub(super) fn record_deletion(&mut self, deletion: RecordedDeletion) {
-        if let Some(recorder) = &mut self.recorder {
-            recorder.deleted(deletion);
-        }
-    }
-
     fn take(&mut self, batch: Vec<Observed>) -> Vec<TableEvent> {
         let mut events = Vec::new();
         let mut batch = batch.into_iter();
@@ -362,13 +343,6 @@ impl LiveTable {
         let at = now();
         self.observer.stop().await;
         (self.table, self.diagnosis, at)
-    }
-
-    /// Ends the session, in at most two seconds, and answers what records, and what it recorded.
-    pub(super) async fn stop_recording(mut self) -> Option<(Recorder, LockTable)> {
-        let recorder = self.recorder.take()?;
-        let (table, ..) = self.stop().await;
-        Some((recorder, table))
     }
 
     /// That the ensemble did not answer, and why.
