@@ -1,14 +1,21 @@
 //! Queues that real libraries made are shown as those libraries see them: recipe, holders, order.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use lockscope::queue::{ContenderState, LockQueue};
 use lockscope::znode::SessionId;
+use tokio::time::{Instant, timeout};
 
 use crate::harness::foreign::Foreign;
-use crate::harness::wait::eventually;
 use crate::harness::zk;
 use crate::observe::fixture::{ObserverFixture, path};
+
+/// How long a library and what is shown may differ.
+const DEADLINE: Duration = Duration::from_secs(60);
+
+/// How long changes are taken before the library is asked again.
+const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
 
 /// One lock of a library: who contends, one session each, in this order.
 struct Case {
@@ -78,6 +85,26 @@ impl QueueFixture<'_> {
             .await;
     }
 
+    /// Waits until what is shown of a contender is what its own library says. Either may be ahead of the other for a moment.
+    async fn agrees(&mut self, case: &Case, id: &str) {
+        let (session, at) = (self.sessions.get(id).copied(), path(case.path));
+        let holds = |watched: &ObserverFixture| {
+            let lock = watched.table.find(&at, None).and_then(|lock| watched.table.lock(lock))?;
+            let row = lock.rows(0..lock.len()).find(|row| row.contender.session == session)?;
+            Some(row.state == ContenderState::Holds)
+        };
+        let end = Instant::now() + DEADLINE;
+        loop {
+            let library = Some(self.foreign.holds(id).await);
+            let what = format!("{id} as its own library says, {library:?}");
+            let agreed = self.watched.until(&what, |watched| holds(watched) == library);
+            if timeout(BETWEEN_QUESTIONS, agreed).await.is_ok() {
+                return;
+            }
+            assert!(Instant::now() < end, "{what}; shown is {:?}", shown(self.lock(case)));
+        }
+    }
+
     fn lock(&self, case: &Case) -> &LockQueue {
         let id = self.watched.table.find(&path(case.path), None).expect("the lock");
         self.watched.table.lock(id).expect("the lock")
@@ -85,24 +112,12 @@ impl QueueFixture<'_> {
 
     /// Holds each against what its own library says.
     async fn compare(&mut self, case: &Case, gone: usize) {
-        let said = shown(self.lock(case));
-        let lock = self.lock(case);
-        assert_eq!(lock.recipe().id(), case.recipe);
-        assert_eq!(said.len(), case.contenders.len() - gone, "{}: {said:?}", case.recipe);
         for number in gone..case.contenders.len() {
-            let id = case.id(number);
-            let row = said.iter().find(|(session, ..)| session.as_ref() == self.sessions.get(&id));
-            let (_, holds, ..) = row.unwrap_or_else(|| panic!("{id} is not in {said:?}"));
-            let holds = *holds;
-            let foreign = &mut *self.foreign;
-            eventually(
-                &format!("{id} that {} in its own library", if holds { "holds" } else { "waits" }),
-                async || {
-                    if foreign.holds(&id).await == holds { Ok(()) } else { Err(&said) }
-                },
-            )
-            .await;
+            self.agrees(case, &case.id(number)).await;
         }
+        let said = shown(self.lock(case));
+        assert_eq!(self.lock(case).recipe().id(), case.recipe);
+        assert_eq!(said.len(), case.contenders.len() - gone, "{}: {said:?}", case.recipe);
         let order = self.foreign.order(&case.id(gone)).await;
         let by_node: Vec<_> = said.iter().map(|(.., node, _)| node.clone()).collect();
         let by_data: Vec<_> = said.iter().map(|(.., data)| data.clone()).collect();
