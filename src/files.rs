@@ -21,7 +21,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 use rustix::process::geteuid;
 
-pub use replacement::{can_replace, replace};
+pub use replacement::{NewFile, can_replace, replace};
 
 /// What depends on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

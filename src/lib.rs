@@ -155,6 +155,7 @@ Session, znode, ephemeral, czxid, watch, watch event and four-letter word are Zo
 | recording, segment, keyframe | The stream of changes in a file; a piece of it; the whole state at the piece's beginning. |
 | gap | A time of which nothing is known, since nobody recorded or the recorder was cut off. |
 | replay | The screen on a recording. |
+| excerpt | A part of a recording, in a file of its own: `lockscope cut` makes one. |
 | headless | Without a screen: the subcommands. |
 | effect | What the screen's state wants done (delete, export, quit), as data. |
 "

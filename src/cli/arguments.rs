@@ -10,10 +10,12 @@ use clap_complete::Shell;
 
 use super::check::CheckOptions;
 use super::contend::{CompareOptions, ContendOptions};
+use super::cut::CutCommand;
 use super::delete::DeleteOptions;
 use super::demo::DemoOptions;
 use super::history::HistoryOptions;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
+use super::past_options::PastOptions;
 use super::record::RecordCommand;
 use super::replay::ReplayCommand;
 use super::report::ReportCommand;
@@ -70,6 +72,8 @@ pub struct Arguments {
     #[command(flatten)]
     pub(super) changes: ChangeOptions,
     #[command(flatten)]
+    pub(super) past: PastOptions,
+    #[command(flatten)]
     pub(super) ensemble: EnsembleOptions,
     #[command(subcommand)]
     pub(super) command: Option<CliCommand>,
@@ -122,7 +126,7 @@ pub(super) enum CliCommand {
     Compare(CompareOptions),
     /// Show what lockscope can do: a guided tour, with nothing to install
     ///
-    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in six scenes what you see:
+    /// Opens the screen on a ZooKeeper in memory, lets test clients contend there, and explains in eight scenes what you see:
     /// n goes to the next step, b back, P plays the tour by itself, and all other keys work as always. With --connect the
     /// tour runs on that ensemble, below a node of its own, /lockscope-demo-..., which is removed when the tour ends.
     Demo(DemoOptions),
@@ -145,6 +149,12 @@ pub(super) enum CliCommand {
     /// The trace is for Perfetto (ui.perfetto.dev) and Chrome. Of very many contenders those that held or waited longest are shown, and
     /// how many are left out is said.
     Report(ReportCommand),
+    /// Cut a part out of a recording, as a file to hand to somebody
+    ///
+    /// Writes a recording of its own, which replay, history, report and all that take --store read. Only what was known from --from on up to
+    /// --to is in it: who stood then, since when, and what happened. What was not seen stays a gap, and what is damaged is named and becomes
+    /// one. The file must not be there yet; when it cannot be written as a whole, there is none. The recording may be recorded meanwhile.
+    Cut(CutCommand),
     /// Serve a ZooKeeper of one server from memory, for demos and tests
     ///
     /// Any ZooKeeper client on this machine can connect. The first line of output is a JSON object with the address. It
@@ -168,8 +178,8 @@ pub(super) enum CliCommand {
 impl Arguments {
     /// The options of the screen, which may also stand before a command that takes them; and the command.
     pub(super) fn split(self) -> (SharedOptions, Option<CliCommand>) {
-        let Self { locks, display, changes, ensemble, command } = self;
-        (SharedOptions { locks, display, changes, ensemble, ..SharedOptions::default() }, command)
+        let Self { locks, display, changes, past, ensemble, command } = self;
+        (SharedOptions { locks, display, changes, past, ensemble, ..SharedOptions::default() }, command)
     }
 
     /// Reads the words of a command line, the program's name first. Options may stand before a command, and are refused there
@@ -178,7 +188,9 @@ impl Arguments {
         let words: Vec<OsString> = words.into_iter().map(Into::into).collect();
         let mut definition = Self::command();
         let parsed = definition.try_get_matches_from_mut(&words).and_then(|matches| {
-            if let Some(refusal) = foreign_option(&definition, &matches) {
+            if let Some(refusal) =
+                foreign_option(&definition, &matches).or_else(|| conflicting_option(&definition, &matches))
+            {
                 return Err(refusal);
             }
             Self::from_arg_matches(&matches).map_err(|error| error.format(&mut definition))
@@ -207,6 +219,24 @@ fn foreign_option(definition: &clap::Command, matches: &ArgMatches) -> Option<cl
     Some(refusal)
 }
 
+/// The refusal of the first option that stands before a command and contradicts one behind it.
+fn conflicting_option(definition: &clap::Command, matches: &ArgMatches) -> Option<clap::Error> {
+    let (name, behind) = matches.subcommand()?;
+    let command = definition.find_subcommand(name)?;
+    let is_given = |matches: &ArgMatches, id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let given = command.get_arguments().filter(|option| is_given(behind, option.get_id().as_str()));
+    let (option, before) = given
+        .flat_map(|option| command.get_arg_conflicts_with(option).into_iter().map(move |other| (option, other)))
+        .find(|(_, other)| {
+            let id = other.get_id().as_str();
+            definition.get_arguments().any(|own| own.get_id() == id) && is_given(matches, id)
+        })?;
+    let mut refusal = clap::Error::new(ErrorKind::ArgumentConflict).with_cmd(command);
+    refusal.insert(ContextKind::InvalidArg, ContextValue::String(option.to_string()));
+    refusal.insert(ContextKind::PriorArg, ContextValue::String(before.to_string()));
+    Some(refusal)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;
@@ -215,7 +245,7 @@ mod tests {
 
     use super::*;
     use crate::cli::config;
-    use crate::cli::options::Merge;
+    use crate::cli::merge::Merge;
     use crate::cli::resolved::{Environment, ResolvedOptions};
 
     /// A value that the option takes and that is not its default.
@@ -223,6 +253,7 @@ mod tests {
         let named = option.get_possible_values().last().map(|value| value.get_name().to_owned());
         let value = match option.get_value_names().and_then(|names| names.first()).map(AsRef::<str>::as_ref) {
             Some("DURATION") => "7s".to_owned(),
+            Some("SIZE") => "7MiB".to_owned(),
             Some("PATH") => "/some/where".to_owned(),
             Some("URL") => "http://HOST:7/x".to_owned(),
             Some("BOOL") => "true".to_owned(),
@@ -247,6 +278,7 @@ mod tests {
             CliCommand::Delete(options) => options.shared(),
             CliCommand::History(options) => options.shared(),
             CliCommand::Report(command) => command.shared(),
+            CliCommand::Cut(command) => command.shared(),
             other => panic!("{other:?} takes none of them"),
         }
         .merge(before)
@@ -264,6 +296,7 @@ mod tests {
                 "contend" => &["--path", "/a"][..],
                 "delete" => &["/a"],
                 "report" => &["--store", "a.db", "-o", "a.html"],
+                "cut" => &["--store", "a.db", "-o", "b.db"],
                 "history" | "record" => &["--store", "a.db"],
                 "replay" => &["a.db"],
                 "completions" => &["zsh"],
@@ -273,7 +306,11 @@ mod tests {
                 let given = value(option);
                 let before = [&[given.as_str(), name], needed].concat();
                 let behind = [&[name], needed, &[given.as_str()]].concat();
-                if !command.get_arguments().any(|own| own.get_id() == option.get_id()) {
+                let same_name = |own: &&Arg| own.get_long() == option.get_long() && own.get_id() != option.get_id();
+                if command.get_arguments().find(same_name).is_some() {
+                    // What stands before would mean something else than behind.
+                    assert!(Arguments::from_words([&["lockscope"], &before[..]].concat()).is_err(), "{before:?}");
+                } else if !command.get_arguments().any(|own| own.get_id() == option.get_id()) {
                     for words in [&before, &behind] {
                         let error = Arguments::from_words([&["lockscope"], &words[..]].concat()).unwrap_err();
                         assert_eq!(error.kind(), ErrorKind::UnknownArgument, "{words:?}");

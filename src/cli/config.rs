@@ -50,6 +50,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<SharedOptions, ConfigErro
         locks: group(text).map_err(malformed)?,
         display: group(text).map_err(malformed)?,
         changes: group(text).map_err(malformed)?,
+        past: group(text).map_err(malformed)?,
         output: group(text).map_err(malformed)?,
         ensemble: group(text).map_err(malformed)?,
     };
@@ -61,6 +62,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<SharedOptions, ConfigErro
         &mut ensemble.tls_key,
         &mut ensemble.log_file,
         &mut options.changes.audit_log,
+        &mut options.past.store,
     ];
     if let Some(folder) = path.parent() {
         files.into_iter().flatten().for_each(|file| *file = folder.join(&*file));
@@ -145,6 +147,7 @@ mod tests {
         ensemble.session_timeout = None;
         // These have no default, or one that depends on the user.
         for file in [
+            &mut options.past.store,
             &mut ensemble.auth_file,
             &mut ensemble.tls_ca,
             &mut ensemble.tls_cert,

@@ -11,6 +11,7 @@ use tokio::net::TcpListener;
 
 use super::duration;
 use super::options::{ChangeOptions, DisplayOptions, EnsembleOptions, SharedOptions, WhichLocks};
+use super::past_options::PastOptions;
 use super::resolved::{ResolvedOptions, SESSION_TIMEOUT};
 use super::verdict::Verdict;
 use crate::demo::{Namespace, Script};
@@ -109,5 +110,7 @@ fn tui_options(
     tour: Tour,
 ) -> TuiOptions {
     let observe = ObserveOptions { connection, roots: vec![root], named: Vec::new(), max_backlog: MAX_BACKLOG };
-    TuiOptions { write: true, tour: Some(tour), ..settings.tui_options(observe, survey) }
+    // What the tour shows is no part of anybody's recording.
+    let past = PastOptions::default().place();
+    TuiOptions { write: true, tour: Some(tour), past, ..settings.tui_options(observe, survey) }
 }

@@ -14,7 +14,7 @@ const EXAMINATION_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Who watches for long waits between two examinations for so many times as long as the last one took, so that very many locks
 /// do not keep it busy, and [`MAX_PAUSE`] at most.
-const PAUSE_FACTOR: u32 = 16;
+const PAUSE_FACTOR: u32 = 32;
 
 /// Findings of however many locks are at most so old, and what an examination takes.
 const MAX_PAUSE: Duration = Duration::from_secs(10);

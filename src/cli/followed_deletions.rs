@@ -1,4 +1,8 @@
 //! What the audit log says of deletions by hand, for a recording.
+//!
+//! A log has the deletions of every ensemble that somebody used. One is of this ensemble when it was made through at least one of the same
+//! servers, `HOST:PORT`, below the same chroot: a server belongs to one ensemble. In which order the servers stood, and how many of them,
+//! says nothing.
 
 use chrono::DateTime;
 
@@ -8,13 +12,13 @@ use crate::admin::audit::{AuditEntry, AuditFollower};
 use crate::record::tables::RecordedDeletion;
 use crate::report::Ensemble;
 use crate::time::now;
+use crate::zk::EnsembleAddress;
 use crate::znode::{Timestamp, Zxid};
 
 /// The audit log, as far as it is about one ensemble.
 pub(super) struct FollowedDeletions {
     follower: Option<AuditFollower>,
-    /// The ensemble's name, without what it may hold of identities.
-    connect: String,
+    ensemble: EnsembleAddress,
     /// Why the log cannot be read, as it was said.
     trouble: Option<String>,
 }
@@ -23,12 +27,12 @@ impl FollowedDeletions {
     /// Gives what is appended from now on. Blocks the thread as long as the disk does.
     pub(super) fn start(settings: &ResolvedOptions) -> Self {
         let follower = settings.audit_log.as_deref().map(AuditFollower::start);
-        Self { follower, connect: connect(&settings.connect), trouble: None }
+        Self { follower, ensemble: EnsembleAddress::of(&settings.ensemble_name()), trouble: None }
     }
 
     /// Goes on in the same log, or where the settings name another one, in that.
     pub(super) fn go_on_with(&mut self, settings: &ResolvedOptions) {
-        self.connect = connect(&settings.connect);
+        self.ensemble = EnsembleAddress::of(&settings.ensemble_name());
         if self.follower.as_ref().map(AuditFollower::path) != settings.audit_log.as_deref() {
             *self = Self::start(settings);
         }
@@ -45,12 +49,13 @@ impl FollowedDeletions {
         }
         self.trouble = trouble;
         let entries = next.unwrap_or_default().into_iter();
-        entries.filter(|entry| connect(&entry.who.ensemble) == self.connect).filter_map(deletion).collect()
+        entries
+            .filter(|entry| {
+                EnsembleAddress::of(Ensemble::new(&entry.who.ensemble, None).connect()).is_of_the_same(&self.ensemble)
+            })
+            .filter_map(deletion)
+            .collect()
     }
-}
-
-fn connect(ensemble: &str) -> String {
-    Ensemble::new(ensemble, None).connect().to_owned()
 }
 
 fn deletion(entry: AuditEntry) -> Option<RecordedDeletion> {

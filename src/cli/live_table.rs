@@ -67,7 +67,7 @@ pub(super) struct LiveTable {
     /// What the last examination changed and is not reported yet.
     unreported: UnreportedFindings,
     /// Writes down what the table takes in.
-    recorder: Option<Recorder>,
+    recorder: Option<Box<Recorder>>,
 }
 
 impl LiveTable {
@@ -225,7 +225,7 @@ impl LiveTable {
     fn examine(&mut self) {
         let began = Instant::now();
         let (at, changes) = if let Some(recorder) = &mut self.recorder {
-            recorder.examine(now(), &self.table, &mut self.diagnosis)
+            recorder.batches().examine(now(), &self.table, &mut self.diagnosis)
         } else {
             let at = now();
             (at, self.diagnosis.examine(&self.table, at))
@@ -237,7 +237,7 @@ impl LiveTable {
     /// Has the table take in a change; answers when that was, and what it means.
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
         match &mut self.recorder {
-            Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis),
+            Some(recorder) => recorder.batches().apply(change, at, &mut self.table, &self.diagnosis),
             None => (at, self.table.apply_without_found_locks(change, at)),
         }
     }

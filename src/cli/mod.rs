@@ -11,6 +11,7 @@ mod auth;
 mod check;
 mod config;
 mod contend;
+mod cut;
 mod delete;
 mod demo;
 mod duration;
@@ -20,10 +21,12 @@ mod generate;
 mod history;
 mod live_table;
 mod log;
+mod merge;
 mod no_server;
 mod options;
 mod output;
 mod past;
+mod past_options;
 mod record;
 mod recorded;
 mod replay;
@@ -46,7 +49,8 @@ use etcetera::BaseStrategy;
 pub use arguments::Arguments;
 use arguments::CliCommand;
 use auth::AuthSource;
-use options::{Merge, SharedOptions};
+use merge::Merge;
+use options::SharedOptions;
 pub use output::note;
 use past::SpanOptions;
 use resolved::{Environment, OptionsError, ResolvedOptions};
@@ -121,6 +125,7 @@ async fn dispatch(arguments: Arguments) -> anyhow::Result<Verdict> {
         }
         CliCommand::History(options) => history::run(&settle(options.shared())?, &options, &mut io::stdout().lock()),
         CliCommand::Report(command) => report::run(&settle(command.shared())?, &command),
+        CliCommand::Cut(command) => cut::run(&settle(command.shared())?, &command).await,
         CliCommand::Sandbox(options) => {
             if let Some(path) = options.log_file.as_deref().or(before.ensemble.log_file.as_deref()) {
                 log::start(path, environment()?.log_filter.as_deref())?;

@@ -13,22 +13,12 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 
 use super::duration;
+use super::merge::Merge;
+use super::past_options::PastOptions;
 use crate::tui::ThemeName;
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::ViewBy;
 use crate::znode::ZnodePath;
-
-/// Values of which those from one place override those from another.
-pub(super) trait Merge {
-    /// These values, and for each that is absent the one of `below`.
-    fn merge(self, below: Self) -> Self;
-}
-
-impl<T> Merge for Option<T> {
-    fn merge(self, below: Self) -> Self {
-        self.or(below)
-    }
-}
 
 /// Merges a struct field by field; it does not compile when a field is left out.
 macro_rules! merge_fields {
@@ -51,12 +41,14 @@ pub(super) struct SharedOptions {
     #[command(flatten)]
     pub changes: ChangeOptions,
     #[command(flatten)]
+    pub past: PastOptions,
+    #[command(flatten)]
     pub output: OutputOptions,
     #[command(flatten)]
     pub ensemble: EnsembleOptions,
 }
 
-merge_fields!(SharedOptions: locks, display, changes, output, ensemble);
+merge_fields!(SharedOptions: locks, display, changes, past, output, ensemble);
 
 /// Which locks to look at, and when one of them counts as stuck.
 #[derive(Args, Clone, Debug, Default, Deserialize, PartialEq)]

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use clap::Args;
 
 use super::output::note;
@@ -52,6 +52,20 @@ pub(super) struct Moment {
 pub(super) fn resolve(time: PastTime, end: Timestamp, utc: bool) -> anyhow::Result<Timestamp> {
     time.resolve(end, utc)
         .context("there is no such time on that day: write it with its zone, as in 2026-05-01T02:13:00Z")
+}
+
+/// The time of a recording that is meant; an end that was not given is that of the recording. Fails where nothing was recorded yet.
+pub(super) fn span(
+    past: &mut Past,
+    (from, to): (Option<PastTime>, Option<PastTime>),
+    store: &Path,
+    utc: bool,
+) -> anyhow::Result<(Timestamp, Timestamp)> {
+    let Some((first, last)) = past.span()? else { bail!("nothing was recorded in {} yet", store.display()) };
+    let from = from.map_or(Ok(first), |from| resolve(from, last, utc))?;
+    let to = to.map_or(Ok(last), |to| resolve(to, last, utc))?;
+    ensure!(from <= to, "--from is later than --to: exchange them");
+    Ok((from, to))
 }
 
 /// Reads what was known at a moment; without one, at the end of the recording.

@@ -20,7 +20,7 @@ use super::resolved::ResolvedOptions;
 use super::unreadable::UnreadableNotices;
 use super::verdict::Verdict;
 use crate::record::{Bounds, RecordOptions, Recorder};
-use crate::report::{Ensemble, rfc3339};
+use crate::report::rfc3339;
 use crate::time::now;
 
 /// At the most so much of what happened is lost when the program is killed.
@@ -124,7 +124,7 @@ pub(super) async fn run(
     let mut signals = Signals::listen()?;
     let settle = || usable(settle()?);
     let mut settings = settle()?;
-    let mut recorder = Recorder::start(&command.store, connect(&settings).connect(), command.options())?;
+    let mut recorder = Recorder::start(&command.store, &settings.ensemble_name(), command.options())?;
     let path = command.store.to_string_lossy();
     send(out, &json(&Started { recording: &path, since: rfc3339(now()) })?).await?;
     let mut deletions = FollowedDeletions::start(&settings);
@@ -141,13 +141,8 @@ pub(super) async fn run(
             }
         }
         deletions.go_on_with(&settings);
-        block_in_place(|| recorder.start_over(connect(&settings).connect(), &table, now()))?;
+        block_in_place(|| recorder.start_over(&settings.ensemble_name(), &table, now()))?;
     }
-}
-
-/// The ensemble without what its name may hold of identities.
-fn connect(settings: &ResolvedOptions) -> Ensemble {
-    Ensemble::new(&settings.connect, None)
 }
 
 /// The settings, if one can connect by them. It is waited for servers for as long as it takes.
@@ -206,4 +201,18 @@ async fn record(
 fn eprint_lines(lines: &str) {
     use std::io::Write;
     let _ = std::io::stderr().write_all(lines.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Args, FromArgMatches};
+
+    use super::*;
+
+    #[test]
+    fn the_documented_bounds_are_those_that_the_screen_keeps_its_file_within_too() {
+        let definition = RecordCommand::augment_args(clap::Command::new("record"));
+        let matches = definition.get_matches_from(["record", "--store", "locks.db"]);
+        assert_eq!(RecordCommand::from_arg_matches(&matches).unwrap().options().bounds, Bounds::USUAL);
+    }
 }

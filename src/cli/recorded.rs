@@ -2,13 +2,11 @@
 
 use std::path::PathBuf;
 
-use anyhow::anyhow;
 use clap::Args;
 
 use super::options::{EnsembleOptions, SharedOptions};
-use super::past::resolve;
+use super::past;
 use crate::record::{Past, PastTime};
-use crate::time::now;
 use crate::znode::Timestamp;
 
 /// Which recording, and which time of it.
@@ -40,14 +38,7 @@ impl RecordingOptions {
 
     /// The time that is meant; an end that was not given is `None`.
     pub(super) fn window(&self, utc: bool) -> anyhow::Result<(Option<Timestamp>, Option<Timestamp>)> {
-        let end = Past::open(&self.store)?.span()?.map_or_else(now, |(_, end)| end);
-        let time = |time: Option<PastTime>| time.map(|time| resolve(time, end, utc)).transpose();
-        let (from, to) = (time(self.from)?, time(self.to)?);
-        if let (Some(from), Some(to)) = (from, to)
-            && from > to
-        {
-            return Err(anyhow!("--from is later than --to: exchange them"));
-        }
-        Ok((from, to))
+        let (from, to) = past::span(&mut Past::open(&self.store)?, (self.from, self.to), &self.store, utc)?;
+        Ok((self.from.map(|_| from), self.to.map(|_| to)))
     }
 }

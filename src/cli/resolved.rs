@@ -7,11 +7,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::auth::{AuthError, AuthSource};
-use super::options::{EnsembleOptions, Format, Merge, SharedOptions};
+use super::merge::Merge;
+use super::options::{EnsembleOptions, Format, SharedOptions};
 use crate::admin::audit;
 use crate::diagnose::Thresholds;
 use crate::observe::{MAX_BACKLOG, ObserveOptions};
-use crate::tui::{ThemeName, TuiOptions};
+use crate::report::Ensemble;
+use crate::tui::{PastPlace, ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::{SurveyOptions, ViewBy};
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
@@ -102,6 +104,8 @@ pub(super) struct ResolvedOptions {
     pub write: bool,
     /// `None`: there is no place for it.
     pub audit_log: Option<PathBuf>,
+    /// Where the screen keeps the past.
+    pub past: PastPlace,
     pub format: Format,
     /// How long to wait for an answer of the ensemble.
     pub timeout: Duration,
@@ -112,6 +116,11 @@ pub(super) struct ResolvedOptions {
 }
 
 impl ResolvedOptions {
+    /// The ensemble, without what its name may hold of identities.
+    pub(super) fn ensemble_name(&self) -> String {
+        Ensemble::new(&self.connect, None).connect().to_owned()
+    }
+
     /// Puts the options over the environment and that over the config file, and fills in the defaults.
     pub(super) fn resolve(
         options: SharedOptions,
@@ -120,7 +129,7 @@ impl ResolvedOptions {
     ) -> Result<Self, OptionsError> {
         // The lines in the environment come before the name of a file, but not before an option.
         let auth_lines = environment.auth_lines.clone().filter(|_| options.ensemble.auth_file.is_none());
-        let SharedOptions { locks, display, changes, output, ensemble } =
+        let SharedOptions { locks, display, changes, past, output, ensemble } =
             options.merge(environment.options.clone()).merge(file);
         let auth = match (auth_lines, ensemble.auth_file) {
             (Some(lines), _) => AuthSource::Lines(lines),
@@ -150,6 +159,7 @@ impl ResolvedOptions {
             mouse: display.mouse.unwrap_or(false),
             write: changes.write.unwrap_or(false),
             audit_log: changes.audit_log.or_else(audit::usual_path),
+            past: past.place(),
             format: output.format.unwrap_or_else(Format::of_stdout),
             timeout: output.timeout.unwrap_or(DEFAULT_TIMEOUT),
             timeout_is_given: output.timeout.is_some(),
@@ -196,6 +206,7 @@ impl ResolvedOptions {
             write: self.write,
             audit_log: self.audit_log.clone(),
             connect_is_given: self.connect_is_given,
+            past: self.past.clone(),
             tour: None,
         }
     }
@@ -222,7 +233,10 @@ pub(super) fn once_each<T: Clone + Ord>(mut values: Vec<T>) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytesize::ByteSize;
+
     use crate::cli::options::{ChangeOptions, DisplayOptions, OutputOptions, WhichLocks};
+    use crate::cli::past_options::PastOptions;
 
     fn options(set: impl FnOnce(&mut SharedOptions)) -> SharedOptions {
         let mut options = SharedOptions::default();
@@ -272,6 +286,7 @@ mod tests {
                 mouse: Some(yes),
             },
             changes: ChangeOptions { write: Some(yes), audit_log: Some(text.into()) },
+            past: PastOptions { past_memory: Some(ByteSize::mib(4)), store: Some(text.into()) },
             output: OutputOptions {
                 format: Some(if yes { Format::Json } else { Format::Table }),
                 timeout: Some(Duration::from_secs(text.len() as u64)),

@@ -20,14 +20,11 @@ use crate::znode::Timestamp;
 pub(super) async fn run(
     settings: &ResolvedOptions,
     store: &Path,
-    (from, to): (Option<PastTime>, Option<PastTime>),
+    written: (Option<PastTime>, Option<PastTime>),
     out: &mut (impl AsyncWrite + Unpin),
 ) -> anyhow::Result<Verdict> {
     let mut past = Past::open(store)?;
-    let Some((first, last)) = past.span()? else { anyhow::bail!("nothing was recorded in {} yet", store.display()) };
-    let from = from.map_or(Ok(first), |from| past::resolve(from, last, settings.utc))?;
-    let to = to.map_or(Ok(last), |to| past::resolve(to, last, settings.utc))?;
-    anyhow::ensure!(from <= to, "--from is later than --to: name the earlier time first");
+    let (from, to) = past::span(&mut past, written, store, settings.utc)?;
     let mut playback = past::start_or_next(past, store, from, settings.utc)?;
     let mut was_synced = playback.state().table.is_reporting();
     if was_synced {

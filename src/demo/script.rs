@@ -162,6 +162,9 @@ pub struct Step {
     /// Without it as before.
     #[serde(default, deserialize_with = "speed")]
     pub speed: Option<Speed>,
+    /// Whether the screen goes back to the moment when something was first found to be wrong in this scene.
+    #[serde(default)]
+    pub rewind: bool,
     /// What is done when the step begins.
     pub action: Option<SceneAction>,
     /// How long it lasts when the tour plays by itself.

@@ -72,7 +72,8 @@ impl<'a> LockContext<'a> {
     pub fn new(table_at: TableAt<'a>, thresholds: &'a Thresholds, lock: &'a LockQueue) -> Self {
         let waits = lock.waiting() > 0 && lock.kind() != LockKind::SingleNode;
         let repeated = if waits { repeated(lock) } else { FxHashMap::default() };
-        let watching = if waits { watching(table_at, lock) } else { FxHashSet::default() };
+        let is_listed = waits && table_at.view().lists_watches();
+        let watching = if is_listed { watching(table_at, lock) } else { FxHashSet::default() };
         Self { table_at, thresholds, lock, repeated, watching, unwatched: Vec::new() }
     }
 
@@ -120,15 +121,33 @@ pub(super) fn held_at_least(table_at: TableAt<'_>, contender: &Contender) -> Dur
 }
 
 fn repeated(lock: &LockQueue) -> FxHashMap<SessionId, Vec<usize>> {
+    if is_short_without_repetition(lock) {
+        return FxHashMap::default();
+    }
     let mut first: FxHashMap<SessionId, usize> = FxHashMap::default();
     let mut repeated: FxHashMap<SessionId, Vec<usize>> = FxHashMap::default();
-    for row in lock.rows(0..lock.len()) {
-        let Some(session) = row.contender.session else { continue };
-        if let Some(before) = first.insert(session, row.position) {
-            repeated.entry(session).or_insert_with(|| vec![before]).push(row.position);
+    for position in 0..lock.len() {
+        let Some(session) = lock.contender_at(position).and_then(|contender| contender.session) else { continue };
+        if let Some(before) = first.insert(session, position) {
+            repeated.entry(session).or_insert_with(|| vec![before]).push(position);
         }
     }
     repeated
+}
+
+/// Whether a queue is so short that all its sessions are quickly compared with each other, and no two are the same: so it is with
+/// nearly all locks of many.
+fn is_short_without_repetition(lock: &LockQueue) -> bool {
+    const MAX_SHORT: usize = 8;
+    if lock.len() > MAX_SHORT {
+        return false;
+    }
+    let mut sessions = [None; MAX_SHORT];
+    for (position, session) in sessions.iter_mut().enumerate().take(lock.len()) {
+        *session = lock.contender_at(position).and_then(|contender| contender.session);
+    }
+    let sessions = &sessions[..lock.len()];
+    !(1..sessions.len()).any(|at| sessions[at].is_some() && sessions[..at].contains(&sessions[at]))
 }
 
 fn watching(table_at: TableAt<'_>, lock: &LockQueue) -> FxHashSet<SessionId> {

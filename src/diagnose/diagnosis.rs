@@ -123,9 +123,10 @@ impl Diagnosis {
         look
     }
 
-    /// Forgets every finding and every suspicion: nobody knows how long something has been wrong that was not looked at.
-    pub fn start_over(&mut self) {
-        *self = Self::new(self.thresholds);
+    /// Forgets every finding and every suspicion: nobody knows how long something has been wrong that was not looked at. Answers what
+    /// stood.
+    pub fn start_over(&mut self) -> Vec<Arc<Finding>> {
+        std::mem::replace(self, Self::new(self.thresholds)).findings
     }
 
     /// All findings, the most severe first.

@@ -194,6 +194,10 @@ impl<'a> TableAt<'a> {
         if row.state != ContenderState::Waits || !known {
             return WatchTarget::Unknown;
         }
+        let watched = |node: &str| self.view().watches(session, &path_of(lock, node)) == Some(true);
+        if lock.last_writer_before(row.position).is_some_and(watched) {
+            return WatchTarget::Predecessor;
+        }
         let since = row.contender.contends_since(self.table.clock_ahead_ms());
         match self.child_watches_beside(session) {
             Some((0, counted)) if counted >= since.plus(JUST_MADE) => WatchTarget::Nothing,
@@ -296,6 +300,26 @@ pub(super) fn attempt(node: &str) -> Option<&str> {
 mod tests {
     use super::*;
     use crate::diagnose::testing::DiagnosisFixture;
+
+    #[test]
+    fn a_reader_that_watches_the_last_writer_where_its_recipe_watches_the_first_watches_what_wakes_it() {
+        let mut fixture = DiagnosisFixture::new();
+        let name = |kind| format!("/orders/_c_00000000-0000-4000-8000-000000000000-__{kind}__");
+        let nodes: Vec<ZnodePath> = (1..)
+            .zip(["WRIT", "WRIT", "READ", "READ"])
+            .map(|(session, kind)| fixture.create(&name(kind), session))
+            .collect();
+        for session in [3, 4] {
+            fixture.client(session).sound = false;
+        }
+        fixture.client(3).watches.push(nodes[1].clone());
+        fixture.pass(10);
+        let lock = fixture.lock("/orders");
+        let table_at = TableAt::new(&fixture.table, fixture.now);
+        let watching: Vec<WatchTarget> =
+            lock.rows(1..lock.len()).map(|row| table_at.facts(lock, &row).watching).collect();
+        assert_eq!(watching, [WatchTarget::Predecessor, WatchTarget::Predecessor, WatchTarget::Nothing]);
+    }
 
     #[test]
     fn a_waiter_that_also_watches_the_node_before_its_predecessor_looks_ahead() {

@@ -51,7 +51,7 @@ struct Quiet {
 /// and its next watch.
 pub(super) fn unwatched(context: &LockContext<'_>, memory: &mut UnwatchedMemory) -> Vec<Unwatched> {
     let lock = context.lock;
-    let listed = context.table_at.view().members.iter().any(|member| member.watched.is_some());
+    let listed = context.table_at.view().lists_watches();
     // Hive polls, and of an unknown recipe nobody knows whether it waits at all.
     let waits = !matches!(lock.recipe(), Recipe::Hive | Recipe::UnknownQueue) && lock.kind() != LockKind::SingleNode;
     if !listed || !waits || lock.waiting() == 0 || election::is_registry(lock) {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
-use super::{FileError, flags, other_kind};
+use super::{FileError, create_new, flags, other_kind};
 
 /// Whether a file can be put there by [`replace`]; leaves nothing behind.
 pub fn can_replace(path: &Path) -> Result<(), FileError> {
@@ -32,6 +32,61 @@ pub fn replace(path: &Path, content: &[u8]) -> Result<(), FileError> {
     Ok(())
 }
 
+/// A file that only its owner reads, and that comes to where nothing is yet: whole, when it is [put](Self::put) there, or not at all.
+#[derive(Debug)]
+pub struct NewFile {
+    path: PathBuf,
+    temporary: PathBuf,
+    beside: &'static [&'static str],
+}
+
+impl NewFile {
+    /// Makes an empty file in the folder of that path, which is deleted with this value unless it is put there. Fails with
+    /// [`AlreadyExists`](io::ErrorKind::AlreadyExists) where anything is there. Whoever writes it may make others beside it, whose names
+    /// end in these: they are deleted too.
+    pub fn beside(path: &Path, others: &'static [&'static str]) -> Result<Self, FileError> {
+        match fs::symlink_metadata(path) {
+            Ok(_) => return Err(io::Error::from(io::ErrorKind::AlreadyExists).into()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error.into()),
+        }
+        let temporary = hidden_beside(path)?;
+        create_new(&temporary)?;
+        Ok(Self { path: path.to_owned(), temporary, beside: others })
+    }
+
+    /// Where to write it.
+    pub fn temporary(&self) -> &Path {
+        &self.temporary
+    }
+
+    /// Puts it there, when it is on the disk. Fails with [`AlreadyExists`](io::ErrorKind::AlreadyExists) where somebody was faster. Blocks
+    /// the thread as long as the disk does.
+    pub fn put(self) -> Result<(), FileError> {
+        File::open(&self.temporary)?.sync_all()?;
+        match fs::hard_link(&self.temporary, &self.path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(error.into()),
+            // Not every file system has links. The name may be taken between the look and the renaming.
+            Err(_) if fs::symlink_metadata(&self.path).is_err() => fs::rename(&self.temporary, &self.path)?,
+            Err(error) => return Err(error.into()),
+            Ok(()) => {}
+        }
+        File::open(folder(&self.path))?.sync_all()?;
+        Ok(())
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        for end in [""].iter().chain(self.beside) {
+            let mut path = self.temporary.as_os_str().to_owned();
+            path.push(end);
+            // Nobody is left to be told.
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
 /// A new file in the folder of another; it is deleted with this value.
 struct Temporary {
     path: PathBuf,
@@ -46,11 +101,7 @@ impl Temporary {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error.into()),
         }
-        let name = path.file_name().ok_or(FileError::NotAFile("directory"))?;
-        let mut hidden = std::ffi::OsString::from(".");
-        hidden.push(name);
-        hidden.push(format!(".{}.tmp", std::process::id()));
-        let path = folder(path).join(hidden);
+        let path = hidden_beside(path)?;
         let mut options = OpenOptions::new();
         options.write(true).create_new(true).custom_flags(flags(OFlags::NOFOLLOW));
         let file = options.open(&path)?;
@@ -65,6 +116,15 @@ impl Drop for Temporary {
             let _ = fs::remove_file(&self.path);
         }
     }
+}
+
+/// The name of a file in the same folder that only this process uses.
+fn hidden_beside(path: &Path) -> Result<PathBuf, FileError> {
+    let name = path.file_name().ok_or(FileError::NotAFile("directory"))?;
+    let mut hidden = std::ffi::OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}.tmp", std::process::id()));
+    Ok(folder(path).join(hidden))
 }
 
 fn folder(path: &Path) -> &Path {
@@ -99,6 +159,34 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"second");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o640);
         assert_eq!(names(folder.path()), ["plot.svg"]);
+    }
+
+    #[test]
+    fn a_new_file_comes_whole_for_its_owner_only_and_replaces_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("small.db");
+        let dropped = NewFile::beside(&path, &["-wal"]).unwrap();
+        fs::write(dropped.temporary(), "part").unwrap();
+        fs::write(format!("{}-wal", dropped.temporary().display()), "part").unwrap();
+        drop(dropped);
+        assert_eq!(names(folder.path()), [""; 0]);
+
+        let (first, exists) = (NewFile::beside(&path, &[]).unwrap(), io::ErrorKind::AlreadyExists);
+        fs::write(first.temporary(), "whole").unwrap();
+        assert!(!path.exists(), "it is not there before it is whole");
+        let is_refused =
+            |result: Result<(), FileError>| matches!(result, Err(FileError::Io(error)) if error.kind() == exists);
+        first.put().unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o7777, 0o600);
+        assert!(is_refused(NewFile::beside(&path, &[]).map(drop)));
+        symlink("nowhere", folder.path().join("link")).unwrap();
+        assert!(is_refused(NewFile::beside(&folder.path().join("link"), &[]).map(drop)));
+        let late = NewFile::beside(&folder.path().join("late"), &[]).unwrap();
+        fs::write(folder.path().join("late"), "faster").unwrap();
+        assert!(is_refused(late.put()));
+        assert_eq!(fs::read(folder.path().join("late")).unwrap(), b"faster");
+        assert_eq!(fs::read(&path).unwrap(), b"whole");
+        assert_eq!(names(folder.path()), ["late", "link", "small.db"]);
     }
 
     #[test]

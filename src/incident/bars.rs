@@ -8,16 +8,13 @@ use maud::{Markup, html};
 
 use super::lock_rows::{Incident, LockRows};
 use super::queue_lengths::queue_lengths;
+use super::scale::{LEFT, Scale, WIDTH, tenth, ticks, whole};
 use super::standstill::{certain_hold, certain_wait};
 use super::words;
 use crate::record::history::PastContender;
 use crate::record::tables::ContenderEnd;
-use crate::text::human::{count, exact_time, latency, time_of_day};
+use crate::text::human::{count, exact_time, latency};
 use crate::znode::Timestamp;
-
-/// The width of a picture, and from where on its time is drawn.
-const WIDTH: f64 = 1120.0;
-const LEFT: f64 = 240.0;
 
 /// The height of a bar's row, of the queue's length, and of what is above.
 const ROW: f64 = 17.0;
@@ -40,9 +37,13 @@ pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -
     let queue_top = rows_top + rows + 8.0;
     let height = queue_top + QUEUE + 26.0;
     let title = words::lock(lock.path, lock.name);
+    let ticks = ticks(scale, utc);
     let markup = html! {
         svg class="bars" viewBox={ "0 0 " (WIDTH) " " (tenth(height)) } role="img" aria-label={ "Who held and who waited for " (title) }
             data-lock=(title) {
+            @for (at, _) in &ticks {
+                line class="grid" x1=(scale.x(*at)) x2=(scale.x(*at)) y1=(HEAD - 6.0) y2=(tenth(height - 18.0)) {}
+            }
             @for gap in &incident.window.gaps {
                 @let (x, width) = scale.span(gap.from.0, gap.to.map_or(scale.to, |to| to.0));
                 rect class="gap" x=(x) y=(HEAD) width=(width) height=(tenth(height - HEAD - 20.0)) {
@@ -67,7 +68,9 @@ pub(super) fn picture(incident: &Incident<'_>, lock: &LockRows<'_>, utc: bool) -
                 }
             }
             (queue(incident, lock, queue_top))
-            (axis(scale, height, utc))
+            @for (at, time) in &ticks {
+                text class="time" text-anchor=(scale.anchor(*at)) x=(scale.x(*at)) y=(tenth(height - 5.0)) { (time) }
+            }
         }
     };
     (markup, left_out)
@@ -211,19 +214,6 @@ fn queue(incident: &Incident<'_>, lock: &LockRows<'_>, top: f64) -> Markup {
     }
 }
 
-fn axis(scale: Scale, height: f64, utc: bool) -> Markup {
-    let span = scale.to - scale.from;
-    let ticks = (0..=5).map(|tick| scale.from + span * tick / 5);
-    let anchor = |at: i64| if at == scale.to { "end" } else { "middle" };
-    let time = |at| if span < 10_000 { exact_time(Timestamp(at), utc) } else { time_of_day(Timestamp(at), utc) };
-    html! {
-        @for at in ticks {
-            line class="grid" x1=(scale.x(at)) x2=(scale.x(at)) y1=(HEAD - 6.0) y2=(tenth(height - 18.0)) {}
-            text class="time" text-anchor=(anchor(at)) x=(scale.x(at)) y=(tenth(height - 5.0)) { (time(at)) }
-        }
-    }
-}
-
 /// What stands at the end of a bar.
 fn sign(end: ContenderEnd) -> Option<&'static str> {
     match end {
@@ -249,38 +239,4 @@ fn short(who: &str) -> String {
 
 fn length(ms: i64) -> String {
     latency(Duration::from_millis(u64::try_from(ms).unwrap_or(0)))
-}
-
-/// Where a time stands in the picture.
-#[derive(Clone, Copy, Debug)]
-struct Scale {
-    from: i64,
-    to: i64,
-}
-
-impl Scale {
-    fn x(self, at: i64) -> f64 {
-        let part = millis(at.clamp(self.from, self.to) - self.from) / millis((self.to - self.from).max(1));
-        tenth(LEFT + part * (WIDTH - LEFT))
-    }
-
-    /// From where, and how wide: never so narrow that it cannot be seen.
-    fn span(self, from: i64, to: i64) -> (f64, f64) {
-        let x = self.x(from);
-        (x, tenth((self.x(to) - x).max(1.0)))
-    }
-}
-
-fn tenth(number: f64) -> f64 {
-    (number * 10.0).round() / 10.0
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-fn whole(number: usize) -> f64 {
-    number as f64
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a pixel is coarser")]
-fn millis(number: i64) -> f64 {
-    number as f64
 }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::bars::{self, picture};
 use super::events::{MAX_EVENTS, events};
 use super::lock_rows::{Incident, LockRows};
 use super::{sentences, style, words};
-use crate::text::Charset;
+use crate::record::history::PastGap;
 use crate::text::human::{bounded, count, date_and_time, exact_time, latency, plural};
+use crate::text::{Charset, html_page};
 
 /// Locks that have a picture.
 const MAX_PICTURES: usize = 8;
@@ -17,53 +18,39 @@ const MAX_PICTURES: usize = 8;
 /// Standstills in the table.
 const MAX_STANDSTILLS: usize = 50;
 
-/// Nothing is loaded and nothing runs, whatever a text says.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
-
 /// The page, as the text of an HTML file. Times are local ones unless `utc` is set.
 pub fn html(incident: &Incident<'_>, utc: bool) -> String {
-    let (from, to) = (date_and_time(incident.window.from, utc), date_and_time(incident.window.to, utc));
-    let title = format!("What happened to the locks from {from} to {to}");
+    let period = words::period(incident.window.from, incident.window.to, utc);
+    let title = format!("Locks, {period}");
     let told = sentences::told(incident);
     let told_class = if told.is_empty() { "standstill calm" } else { "standstill" };
     let drawn = &incident.locks[..incident.locks.len().min(MAX_PICTURES)];
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                // Without one, a browser asks the server for it.
-                link rel="icon" href="data:,";
-                title { (title) }
-                style { (PreEscaped(style::rules())) }
+    let body = html! {
+        (style::hatching())
+        main {
+            h1 { "What happened to the locks" }
+            p class="muted period" { (period) }
+            @for sentence in sentences::sentences(incident, utc) { p class=(told_class) { (sentence) } }
+            @for sentence in sentences::left_out(incident) { p { (sentence) } }
+            @for gap in &incident.window.gaps { p class="muted" { (nothing_seen(gap, utc)) } }
+            @if !drawn.is_empty() { h2 { "Who held, and who waited" } (legend()) }
+            @for lock in drawn { (figure(incident, lock, utc)) }
+            @if incident.locks.len() > drawn.len() {
+                p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " stood still for less, and have no picture." }
             }
-            body {
-                (style::hatching())
-                main {
-                    h1 { (title) }
-                    @for sentence in sentences::sentences(incident, utc) { p class=(told_class) { (sentence) } }
-                    @for sentence in sentences::left_out(incident) { p { (sentence) } }
-                    @for gap in &incident.window.gaps {
-                        p class="muted" {
-                            "Nothing was seen from " (date_and_time(gap.from, utc)) " to "
-                            (gap.to.map_or_else(|| "the end".to_owned(), |to| date_and_time(to, utc)))
-                            ": " (words::sentence(&gap.reason)) "."
-                        }
-                    }
-                    @if !drawn.is_empty() { h2 { "Who held, and who waited" } (legend()) }
-                    @for lock in drawn { (figure(incident, lock, utc)) }
-                    @if incident.locks.len() > drawn.len() {
-                        p { (plural(incident.locks.len() - drawn.len(), "other lock", "other locks")) " stood still for less, and have no picture." }
-                    }
-                    (standstills(incident, utc))
-                    (event_table(incident, utc))
-                }
-            }
+            (standstills(incident, utc))
+            (event_table(incident, utc))
         }
     };
-    document.into_string() + "\n"
+    html_page(&title, &style::rules(), &body)
+}
+
+fn nothing_seen(gap: &PastGap, utc: bool) -> String {
+    let (from, reason) = (date_and_time(gap.from, utc), words::sentence(&gap.reason));
+    match gap.to {
+        Some(to) => format!("Nothing was seen for {} from {from} on: {reason}.", latency(to.since(gap.from))),
+        None => format!("Nothing was seen from {from} on: {reason}."),
+    }
 }
 
 fn legend() -> Markup {

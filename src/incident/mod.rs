@@ -20,6 +20,7 @@ mod html;
 mod lanes;
 mod lock_rows;
 mod queue_lengths;
+mod scale;
 mod sentences;
 mod standstill;
 mod style;

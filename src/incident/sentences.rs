@@ -104,5 +104,8 @@ pub(super) fn left_out(incident: &Incident<'_>) -> Vec<String> {
             "{left_out} contenders that came before the others are not on this page: report a shorter time."
         ));
     }
+    if incident.window.is_cut {
+        sentences.push("There are more findings or deletions than this page has: report a shorter time.".to_owned());
+    }
     sentences
 }

@@ -63,6 +63,7 @@ pub(super) fn window() -> PastWindow {
         to: at(60_000),
         contenders,
         left_out: 0,
+        is_cut: false,
         gaps: vec![PastGap { from: at(45_000), to: Some(at(50_000)), reason: "the network is down".to_owned() }],
         findings: vec![PastFinding {
             lock: "/locks/billing".to_owned(),

@@ -1,7 +1,13 @@
 //! The incident as trace events, as Chrome and Perfetto read them: each lock a process, holds and waits as slices in its threads,
 //! hand-overs as flows, how many wait as a counter. The format is that of the document "Trace Event Format".
 //!
-//! Times are in microseconds since 1970-01-01 UTC, exact to a millisecond.
+//! Times are in microseconds since 1970-01-01 UTC, exact to a millisecond. What the importers of Perfetto ask for besides:
+//!
+//! - The unit of the times is not named: some of them read all times in the unit in which they are only to be shown.
+//! - A thread has a number that no thread of another process has, and 0 is none of them: names of threads are found by that alone. The thread
+//!   with the number of its process is its main one, which has what belongs to no slice.
+//! - Slices of a thread do not overlap, and a flow begins and ends within a slice.
+//! - Texts have no `\u` escapes and no control characters, and no value of an event is an array.
 
 use std::cmp::Reverse;
 
@@ -24,8 +30,8 @@ const MAX_CONTENDERS: usize = 5_000;
 const COUNTER_STEPS: usize = 500;
 const MAX_COUNTERS: usize = 20;
 
-/// Threads of waits come behind those of holds.
-const FIRST_WAIT_THREAD: usize = 10_000;
+/// Threads other than the main one of a process have numbers from here on: there are not so many locks.
+const FIRST_THREAD: usize = 1_000_000;
 
 /// The process of what concerns no lock.
 const RECORDING: usize = 1;
@@ -34,10 +40,17 @@ const RECORDING: usize = 1;
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Trace {
-    display_time_unit: &'static str,
     #[serde(rename = "traceEvents")]
     events: Vec<TraceEvent>,
     other_data: Value,
+}
+
+/// The events so far, and which numbers are free.
+#[derive(Debug)]
+struct TraceEvents {
+    events: Vec<TraceEvent>,
+    next_thread: usize,
+    next_flow: usize,
 }
 
 /// One event. The names are those of the format.
@@ -67,23 +80,28 @@ struct TraceEvent {
 /// The trace, as the text of a JSON file.
 pub fn trace(incident: &Incident<'_>) -> serde_json::Result<String> {
     let shown = longest(incident);
-    let mut events = Vec::new();
-    events.push(metadata("process_name", RECORDING, 0, "recording"));
-    for gap in &incident.window.gaps {
-        let (from, to) = (gap.from.0.max(incident.window.from.0), gap.to.map_or(incident.window.to.0, |to| to.0));
+    let mut trace = TraceEvents { events: Vec::new(), next_thread: FIRST_THREAD, next_flow: 0 };
+    trace.process(RECORDING, "recording");
+    let span = |from: i64, to: Option<i64>| {
+        let from = from.max(incident.window.from.0);
+        (from, to.unwrap_or(incident.window.to.0).max(from))
+    };
+    let gaps = &incident.window.gaps;
+    let spans: Vec<_> = gaps.iter().map(|gap| span(gap.from.0, gap.to.map(|to| to.0))).collect();
+    let threads = trace.threads(RECORDING, "gaps", &spans);
+    for ((gap, span), tid) in gaps.iter().zip(&spans).zip(threads) {
         let name = format!("nothing was seen: {}", words::sentence(&gap.reason));
-        events.push(slice(name, "gap", (RECORDING, 0), (from, to.max(from)), Map::new()));
+        trace.events.push(slice(name, "gap", (RECORDING, tid), *span, Map::new()));
     }
-    let mut flow = 0;
     for (at, lock) in incident.locks.iter().enumerate() {
-        lock_events(incident, lock, at, &shown, &mut flow, &mut events);
+        trace.lock(incident, lock, at, &shown);
     }
     let left_out =
         incident.window.left_out + incident.window.contenders.len() - shown.iter().filter(|shown| **shown).count();
     let other_data = json!({
-        "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out,
+        "from": rfc3339(incident.window.from), "to": rfc3339(incident.window.to), "contendersLeftOut": left_out, "moreFindingsOrDeletions": incident.window.is_cut,
     });
-    crate::report::json::to_string(&Trace { display_time_unit: "ms", events, other_data })
+    crate::report::json::to_string(&Trace { events: trace.events, other_data })
 }
 
 /// Which contenders are in the trace.
@@ -104,92 +122,100 @@ fn longest(incident: &Incident<'_>) -> Vec<bool> {
     shown
 }
 
-fn lock_events(
-    incident: &Incident<'_>,
-    lock: &LockRows<'_>,
-    at: usize,
-    shown: &[bool],
-    flow: &mut usize,
-    events: &mut Vec<TraceEvent>,
-) {
-    let (window, pid, name) = (incident.times(), RECORDING + 1 + at, words::lock(lock.path, lock.name));
-    let here: Vec<&PastContender> =
-        lock.contenders.iter().filter(|at| shown[**at]).filter_map(|at| incident.contender(*at)).collect();
-    if here.is_empty() && lock.findings.is_empty() {
-        return;
+impl TraceEvents {
+    /// Names a process. They stand in the order of their numbers.
+    fn process(&mut self, pid: usize, name: &str) {
+        self.events.push(metadata("process_name", (pid, pid), ("name", name.into())));
+        self.events.push(metadata("process_sort_index", (pid, pid), ("sort_index", pid.into())));
     }
-    events.push(metadata("process_name", pid, 0, &name));
-    let holds: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_hold(past, window)?))).collect();
-    let waits: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_wait(past, window)?))).collect();
-    let spans = |of: &[(&PastContender, (i64, i64))]| of.iter().map(|(_, span)| *span).collect::<Vec<_>>();
-    let (hold_lanes, hold_threads) = lanes(&spans(&holds));
-    let (wait_lanes, wait_threads) = lanes(&spans(&waits));
-    let threads = (0..hold_threads).map(|lane| (1 + lane, "holds"));
-    for (tid, what) in threads.chain((0..wait_threads).map(|lane| (FIRST_WAIT_THREAD + lane, "waits"))) {
-        events.push(metadata("thread_name", pid, tid, what));
-    }
-    for ((past, span), lane) in holds.iter().zip(&hold_lanes) {
-        events.push(slice(words::client(past), "hold", (pid, 1 + lane), *span, arguments(past)));
-    }
-    for ((past, span), lane) in waits.iter().zip(&wait_lanes) {
-        events.push(slice(words::client(past), "wait", (pid, FIRST_WAIT_THREAD + lane), *span, arguments(past)));
-    }
-    handovers(&holds, &hold_lanes, pid, flow, events);
-    for past in &here {
-        let sign = match past.end {
-            ContenderEnd::Expired => "session expired",
-            ContenderEnd::Deleted => "deleted by hand",
-            _ => continue,
-        };
-        if let Some(ended) = past.ended.filter(|ended| ended.before >= window.0 && ended.before <= window.1) {
-            events.push(instant(format!("{sign}: {}", words::client(past)), "end", pid, ended.before.0));
-        }
-    }
-    for finding in &lock.findings {
-        let raised = finding.raised_at.0.max(window.0.0);
-        events.push(instant(
-            format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary)),
-            "finding",
-            pid,
-            raised,
-        ));
-    }
-    if at < MAX_COUNTERS {
-        counter(incident, lock, pid, events);
-    }
-}
 
-/// From the end of each hold to the beginning of the next one.
-fn handovers(
-    holds: &[(&PastContender, (i64, i64))],
-    lanes: &[usize],
-    pid: usize,
-    flow: &mut usize,
-    events: &mut Vec<TraceEvent>,
-) {
-    let mut by_begin: Vec<usize> = (0..holds.len()).collect();
-    by_begin.sort_by_key(|at| holds[*at].1);
-    for pair in by_begin.windows(2) {
-        let ((before, (began, ended)), (_, (next, _))) = (holds[pair[0]], holds[pair[1]]);
-        // Who holds at the same time was handed nothing; and what was not seen is no hand-over.
-        if next < ended || before.end == ContenderEnd::Open || before.end == ContenderEnd::Unknown {
-            continue;
+    /// Names as many threads as slices with these times need, and says to which each belongs. They stand in the order of their numbers.
+    fn threads(&mut self, pid: usize, name: &str, spans: &[(i64, i64)]) -> Vec<usize> {
+        let (lanes, count) = lanes(spans);
+        let first = self.next_thread;
+        self.next_thread += count;
+        for tid in first..self.next_thread {
+            self.events.push(metadata("thread_name", (pid, tid), ("name", name.into())));
+            self.events.push(metadata("thread_sort_index", (pid, tid), ("sort_index", tid.into())));
         }
-        let event = |ph, at, lane: usize, bp| TraceEvent {
-            name: "hand-over".to_owned(),
-            cat: "hand-over",
-            ph,
-            ts: at,
-            pid,
-            tid: 1 + lane,
-            id: Some(*flow),
-            bp,
-            ..TraceEvent::default()
-        };
-        // Within the slice from which it goes.
-        events.push(event("s", (micros(ended) - 1).max(micros(began)), lanes[pair[0]], None));
-        events.push(event("f", micros(next), lanes[pair[1]], Some("e")));
-        *flow += 1;
+        lanes.into_iter().map(|lane| first + lane).collect()
+    }
+
+    fn lock(&mut self, incident: &Incident<'_>, lock: &LockRows<'_>, at: usize, shown: &[bool]) {
+        let (window, pid) = (incident.times(), RECORDING + 1 + at);
+        let here: Vec<&PastContender> =
+            lock.contenders.iter().filter(|at| shown[**at]).filter_map(|at| incident.contender(*at)).collect();
+        if here.is_empty() && lock.findings.is_empty() {
+            return;
+        }
+        self.process(pid, &words::lock(lock.path, lock.name));
+        let holds: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_hold(past, window)?))).collect();
+        let waits: Vec<_> = here.iter().filter_map(|past| Some((*past, certain_wait(past, window)?))).collect();
+        let hold_threads = self.slices(pid, ("hold", "holds"), &holds);
+        self.slices(pid, ("wait", "waits"), &waits);
+        self.handovers(&holds, &hold_threads, pid);
+        for past in &here {
+            let sign = match past.end {
+                ContenderEnd::Expired => "session expired",
+                ContenderEnd::Deleted => "deleted by hand",
+                _ => continue,
+            };
+            if let Some(ended) = past.ended.filter(|ended| ended.before >= window.0 && ended.before <= window.1) {
+                self.events.push(instant(format!("{sign}: {}", words::client(past)), "end", pid, ended.before.0));
+            }
+        }
+        for finding in &lock.findings {
+            let raised = finding.raised_at.0.max(window.0.0);
+            let name = format!("{}: {}", words::name(&finding.code), words::sentence(&finding.summary));
+            self.events.push(instant(name, "finding", pid, raised));
+        }
+        if at < MAX_COUNTERS {
+            counter(incident, lock, pid, &mut self.events);
+        }
+    }
+
+    /// Gives the thread of each.
+    fn slices(
+        &mut self,
+        pid: usize,
+        (cat, threads): (&'static str, &str),
+        of: &[(&PastContender, (i64, i64))],
+    ) -> Vec<usize> {
+        let spans: Vec<_> = of.iter().map(|(_, span)| *span).collect();
+        let threads = self.threads(pid, threads, &spans);
+        for ((past, span), tid) in of.iter().zip(&threads) {
+            self.events.push(slice(words::client(past), cat, (pid, *tid), *span, arguments(past)));
+        }
+        threads
+    }
+
+    /// From the end of each hold to the beginning of the next one.
+    fn handovers(&mut self, holds: &[(&PastContender, (i64, i64))], threads: &[usize], pid: usize) {
+        let mut by_begin: Vec<usize> = (0..holds.len()).collect();
+        by_begin.sort_by_key(|at| holds[*at].1);
+        for pair in by_begin.windows(2) {
+            let ((before, (began, ended)), (_, (next, _))) = (holds[pair[0]], holds[pair[1]]);
+            // Who holds at the same time was handed nothing; and what was not seen is no hand-over.
+            if next < ended || before.end == ContenderEnd::Open || before.end == ContenderEnd::Unknown {
+                continue;
+            }
+            let event = |ph, ts, tid, bp| TraceEvent {
+                name: "hand-over".to_owned(),
+                cat: "hand-over",
+                ph,
+                ts,
+                pid,
+                tid,
+                id: Some(self.next_flow),
+                bp,
+                ..TraceEvent::default()
+            };
+            // Within the slice from which it goes.
+            let begins = event("s", (micros(ended) - 1).max(micros(began)), threads[pair[0]], None);
+            let ends = event("f", micros(next), threads[pair[1]], Some("e"));
+            self.events.extend([begins, ends]);
+            self.next_flow += 1;
+        }
     }
 }
 
@@ -211,6 +237,7 @@ fn counter(incident: &Incident<'_>, lock: &LockRows<'_>, pid: usize, events: &mu
             ph: "C",
             ts: micros(from) + offset,
             pid,
+            tid: pid,
             args,
             ..TraceEvent::default()
         });
@@ -246,11 +273,11 @@ fn slice(
 }
 
 fn instant(name: String, cat: &'static str, pid: usize, at: i64) -> TraceEvent {
-    TraceEvent { name, cat, ph: "i", ts: micros(at), pid, tid: 0, s: Some("p"), ..TraceEvent::default() }
+    TraceEvent { name, cat, ph: "i", ts: micros(at), pid, tid: pid, s: Some("p"), ..TraceEvent::default() }
 }
 
-/// What a process or a thread is called.
-fn metadata(what: &str, pid: usize, tid: usize, name: &str) -> TraceEvent {
-    let args = Map::from_iter([("name".to_owned(), Value::from(name))]);
+/// What a process or a thread is called, or where it stands.
+fn metadata(what: &str, (pid, tid): (usize, usize), (key, value): (&str, Value)) -> TraceEvent {
+    let args = Map::from_iter([(key.to_owned(), value)]);
     TraceEvent { name: what.to_owned(), ph: "M", pid, tid, args, ..TraceEvent::default() }
 }

@@ -1,7 +1,9 @@
 //! Names and sentences as a page may contain them.
 
 use crate::record::history::PastContender;
+use crate::text::human::date_and_time;
 use crate::text::{Charset, Keep, cut, fit};
+use crate::znode::Timestamp;
 
 /// Columns of a name at most.
 const NAME_COLUMNS: usize = 80;
@@ -50,9 +52,31 @@ pub(super) fn client(past: &PastContender) -> String {
     }
 }
 
+/// From when to when, as `2026-05-01 02:00:00 to 02:30:00 UTC`: what both have in common stands once.
+pub(super) fn period(from: Timestamp, to: Timestamp, utc: bool) -> String {
+    let (from, to) = (date_and_time(from, utc), date_and_time(to, utc));
+    let parts = |text: &str| text.splitn(3, ' ').map(str::to_owned).collect::<Vec<_>>();
+    match (&parts(&from)[..], &parts(&to)[..]) {
+        ([day, began, zone], [last_day, ended, last_zone]) if zone == last_zone => {
+            let last_day = if day == last_day { String::new() } else { format!("{last_day} ") };
+            format!("{day} {began} to {last_day}{ended} {zone}")
+        }
+        _ => format!("{from} to {to}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_period_names_day_and_zone_once_where_they_are_the_same() {
+        let began = Timestamp(1_714_574_467_000);
+        let after = |minutes: i64| Timestamp(began.0 + minutes * 60_000);
+        assert_eq!(period(began, after(30), true), "2024-05-01 14:41:07 to 15:11:07 UTC");
+        assert_eq!(period(began, after(24 * 60), true), "2024-05-01 14:41:07 to 2024-05-02 14:41:07 UTC");
+        assert!(period(Timestamp(i64::MIN), began, true).ends_with("2024-05-01 14:41:07 UTC"));
+    }
 
     #[test]
     fn nothing_in_a_name_hides_or_turns_what_stands_beside_it() {

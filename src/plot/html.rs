@@ -1,52 +1,36 @@
 //! A page with the charts, the table of their figures, and the conditions.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, html};
 
 use super::chart::chart;
 use super::style;
 use super::text::harmless;
 use super::{PlotPage, PlotTable};
-
-/// Nothing is loaded and nothing runs, whatever a text says.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+use crate::text::html_page;
 
 /// The page, as the text of an HTML file.
 pub fn html(page: &PlotPage) -> String {
     let PlotPage { title, summary, warnings, charts, table, conditions } = page;
-    let document = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                // Without one, a browser asks the server for it.
-                link rel="icon" href="data:,";
-                title { (harmless(title)) }
-                style { (PreEscaped(style::of_page())) }
+    let body = html! {
+        main {
+            h1 { (harmless(title)) }
+            p class="summary" { (harmless(summary)) }
+            @for warning in warnings { p class="warning" { (harmless(warning)) } }
+            div class="charts" {
+                @for line_chart in charts { figure { (chart(line_chart, (0.0, 0.0))) } }
             }
-            body {
-                main {
-                    h1 { (harmless(title)) }
-                    p class="summary" { (harmless(summary)) }
-                    @for warning in warnings { p class="warning" { (harmless(warning)) } }
-                    div class="charts" {
-                        @for line_chart in charts { figure { (chart(line_chart, (0.0, 0.0))) } }
-                    }
-                    @if !table.rows.is_empty() {
-                        h2 { "Figures" }
-                        div class="table" { (figures(table)) }
-                    }
-                    h2 { "Conditions" }
-                    dl {
-                        @for (name, value) in conditions { dt { (harmless(name)) } dd { (harmless(value)) } }
-                    }
-                    @if !charts.is_empty() { (what_is_drawn(page)) }
-                }
+            @if !table.rows.is_empty() {
+                h2 { "Figures" }
+                div class="table" { (figures(table)) }
             }
+            h2 { "Conditions" }
+            dl {
+                @for (name, value) in conditions { dt { (harmless(name)) } dd { (harmless(value)) } }
+            }
+            @if !charts.is_empty() { (what_is_drawn(page)) }
         }
     };
-    document.into_string() + "\n"
+    html_page(&harmless(title), &style::of_page(), &body)
 }
 
 /// What each chart shows, for those who do not see it, and what its model assumes, for all.

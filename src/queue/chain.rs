@@ -29,13 +29,23 @@ impl LockQueue {
         }
         match self.recipe().reader_waits_for() {
             WaitRule::LowestWriter => Some(self.leading_readers()).filter(|writer| *writer < position),
-            WaitRule::NearestWriter => {
-                let rank = self.readers().rank(key);
-                let between =
-                    run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
-                position.checked_sub(between + 1)
-            }
+            WaitRule::NearestWriter => self.nearest_writer(position, key),
         }
+    }
+
+    /// The position of the last writer before a reader.
+    fn nearest_writer(&self, position: usize, key: OrderKey) -> Option<usize> {
+        let rank = self.readers().rank(key);
+        let between = run(rank, |back| self.order().get(position - back - 1) == self.readers().get(rank - back - 1));
+        position.checked_sub(between + 1)
+    }
+
+    /// The node of the last writer before a reader of a read/write lock: whoever watches that is woken too, though its recipe's own
+    /// clients may watch the first writer. `None` for others.
+    pub fn last_writer_before(&self, position: usize) -> Option<&str> {
+        let key =
+            self.order().get(position).filter(|key| self.kind() == LockKind::ReadWrite && self.is_reader(*key))?;
+        Some(&self.contender_at(self.nearest_writer(position, key)?)?.node)
     }
 
     /// What it costs when the contender at this position goes.

@@ -185,12 +185,12 @@ impl LockQueue {
 
     /// The first holder in queue order.
     pub fn first_holder(&self) -> Option<&Contender> {
-        if self.holding == 0 { None } else { self.at(0) }
+        if self.holding == 0 { None } else { self.contender_at(0) }
     }
 
     /// The first waiter in queue order.
     pub fn first_waiter(&self) -> Option<&Contender> {
-        self.at(self.holding)
+        self.contender_at(self.holding)
     }
 
     /// Since when the first holder holds.
@@ -214,9 +214,14 @@ impl LockQueue {
         self.next_sequence
     }
 
+    /// The contender at a position. Logarithmic.
+    pub fn contender_at(&self, position: usize) -> Option<&Contender> {
+        self.contenders.get(self.order.get(position)?.slot as usize)
+    }
+
     /// The row at a position. Logarithmic.
     pub fn row(&self, position: usize) -> Option<ContenderRow<'_>> {
-        let contender = self.at(position)?;
+        let contender = self.contender_at(position)?;
         let state = match position < self.holding {
             true => ContenderState::Holds,
             false if self.may_hold_under_own_write(contender) => ContenderState::Unknown,
@@ -254,7 +259,8 @@ impl LockQueue {
             },
             _ => position.saturating_sub(1)..position,
         };
-        awaited.take(most).filter_map(|position| self.at(position)).map(|contender| &*contender.node).collect()
+        let awaited = awaited.take(most).filter_map(|position| self.contender_at(position));
+        awaited.map(|contender| &*contender.node).collect()
     }
 
     /// Full path of one of its contenders.
@@ -296,10 +302,6 @@ impl LockQueue {
         let key = self.key(slot);
         let rank = self.order.rank(key);
         (self.order.get(rank) == Some(key)).then_some(rank)
-    }
-
-    fn at(&self, position: usize) -> Option<&Contender> {
-        self.contenders.get(self.order.get(position)?.slot as usize)
     }
 
     pub(super) fn contender(&self, slot: usize) -> Option<&Contender> {

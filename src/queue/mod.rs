@@ -18,6 +18,7 @@ mod consistency;
 mod contender;
 mod deleted;
 mod event;
+mod forget;
 mod handover;
 mod happening;
 mod hold;

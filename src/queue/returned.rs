@@ -23,7 +23,7 @@ impl LockTable {
         let contender = self.locks.get(&id).and_then(|lock| lock.contender(slot as usize));
         let proves = matches!(self.connection, ConnectionState::Connected { recursive: true, .. });
         if let Some(contender) = contender.filter(|contender| proves && contender.is_read()) {
-            self.deleted_nodes.insert(path.clone(), contender, self.epoch);
+            self.deleted_nodes.insert(path, contender, self.epoch);
         }
     }
 

@@ -160,6 +160,19 @@ impl Sessions {
         Some(LastConnection { connection, server, last_listed: Some(*at) })
     }
 
+    /// Forgets those without a contender of which that is not true.
+    pub fn retain_departed(&mut self, stays: impl Fn(SessionId) -> bool) {
+        self.known.retain(|session, known| known.departed.is_none() || stays(*session));
+        self.departed.retain(|_, session| stays(*session));
+    }
+
+    /// Forgets what they called their clients.
+    pub fn forget_names(&mut self) {
+        for known in self.known.values_mut() {
+            known.name = None;
+        }
+    }
+
     #[cfg(test)]
     pub fn len(&self) -> usize {
         self.known.len()

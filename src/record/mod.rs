@@ -8,7 +8,10 @@
 //!
 //! A recording may come from somebody else. Whatever is wrong with a part of it is [`Damage`], and the part is skipped.
 
+mod batch_recorder;
+mod batch_writer;
 mod bounds;
+mod cut;
 mod damage;
 mod entry;
 mod frame;
@@ -17,6 +20,7 @@ mod overview;
 mod past;
 mod past_time;
 mod playback;
+mod read_segment;
 mod recorder;
 mod schema;
 mod segment;
@@ -28,12 +32,17 @@ mod tests;
 mod unwritten;
 mod writer;
 
-pub use bounds::Bounds;
+pub use batch_recorder::BatchRecorder;
+pub use batch_writer::{BatchWriter, LostBatches};
+pub use bounds::{Bounds, RecordOptions};
+pub use cut::{CutError, CutOptions, DamagedSegment, cut};
 pub use damage::Damage;
 pub use entry::{Entry, TimedEntry};
 pub use past::{Past, SegmentInfo};
 pub use past_time::PastTime;
 pub use playback::{Playback, PlaybackStep};
-pub use recorder::{RecordOptions, Recorder};
+pub use read_segment::ReadSegment;
+pub use recorder::Recorder;
 pub use state::{Played, RecordedState};
 pub use store::{Store, StoreError};
+pub use writer::Batch;

@@ -2,13 +2,14 @@
 
 use rusqlite::params;
 
+use super::history::{self, PastGap};
 use super::past::Past;
 use super::store::StoreError;
 use crate::diagnose::Severity;
 use crate::znode::Timestamp;
 
 /// Gaps that are listed at most: the last ones.
-const MAX_GAPS: u32 = 1_000;
+const MAX_GAPS: usize = 1_000;
 
 impl Past {
     /// How many contenders came in each of some equal parts of a time.
@@ -30,17 +31,10 @@ impl Past {
         Ok(density)
     }
 
-    /// When nothing was seen, from when to when, and why; oldest first. One that lasts still ends with the recording.
-    pub fn gaps(&mut self) -> Result<Vec<(Timestamp, Timestamp, String)>, StoreError> {
-        let query =
-            "SELECT * FROM (SELECT began_at, ifnull(ended_at, (SELECT max(until_ms) FROM segment)), reason FROM gap
-                     ORDER BY began_at DESC LIMIT ?1) ORDER BY 1";
-        self.store.sql(|sql| {
-            let mut query = sql.prepare_cached(query)?;
-            query
-                .query_map([MAX_GAPS], |row| Ok((Timestamp(row.get(0)?), Timestamp(row.get(1)?), row.get(2)?)))?
-                .collect()
-        })
+    /// When nothing was seen, and why; oldest first: of very many, the last ones.
+    pub fn gaps(&mut self) -> Result<Vec<PastGap>, StoreError> {
+        let gaps = self.store.sql(|sql| history::gaps(sql))?;
+        Ok(gaps[gaps.len().saturating_sub(MAX_GAPS)..].to_vec())
     }
 
     /// When findings were raised, how bad they were at the worst, and their codes: the last ones, oldest first.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{OptionalExtension, params};
 
-use super::entry::{self, TimedEntry};
+use super::entry::{self, Chunk, TimedEntry};
 use super::store::{self, Store, StoreError};
 use super::{Damage, RecordedState, frame};
 use crate::znode::Timestamp;
@@ -36,6 +36,11 @@ impl Past {
         Ok(Self { store: Store::open(path)? })
     }
 
+    /// The recording that somebody writes here.
+    pub(super) fn of(store: &Store) -> Result<Self, StoreError> {
+        Ok(Self { store: store.for_reading()? })
+    }
+
     /// All segments, oldest first.
     pub fn segments(&mut self) -> Result<Vec<SegmentInfo>, StoreError> {
         self.store.sql(|sql| {
@@ -54,33 +59,27 @@ impl Past {
 
     /// The newest segment that has this moment; `None` where nothing was recorded then.
     pub fn segment_at(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
-        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE from_ms <= ?1 AND until_ms >= ?1 ORDER BY id DESC LIMIT 1";
-        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([at.0], segment_info).optional())
+        self.one_segment("WHERE from_ms <= ?1 AND until_ms >= ?1 ORDER BY id DESC", at.0)
     }
 
     /// The segment with this number.
     pub fn segment(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
-        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE id = ?1";
-        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([id], segment_info).optional())
+        self.one_segment("WHERE id = ?1", id)
     }
 
     /// The one after it.
     pub fn segment_after(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
-        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE id > ?1 ORDER BY id LIMIT 1";
-        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([id], segment_info).optional())
+        self.one_segment("WHERE id > ?1 ORDER BY id", id)
     }
 
     /// The first one that begins after a moment.
     pub fn segment_from(&mut self, at: Timestamp) -> Result<Option<SegmentInfo>, StoreError> {
-        let query =
-            "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE from_ms > ?1 ORDER BY from_ms, id LIMIT 1";
-        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([at.0], segment_info).optional())
+        self.one_segment("WHERE from_ms > ?1 ORDER BY from_ms, id", at.0)
     }
 
     /// The one before the segment with this number.
     pub fn segment_before(&mut self, id: i64) -> Result<Option<SegmentInfo>, StoreError> {
-        let query = "SELECT id, run, from_ms, until_ms, entries FROM segment WHERE id < ?1 ORDER BY id DESC LIMIT 1";
-        self.store.sql(|sql| sql.prepare_cached(query)?.query_row([id], segment_info).optional())
+        self.one_segment("WHERE id < ?1 ORDER BY id DESC", id)
     }
 
     /// From when to when there is anything; `None` for a recording without an entry.
@@ -92,6 +91,11 @@ impl Past {
                 Ok(from.map(Timestamp).zip(until.map(Timestamp)))
             })
         })
+    }
+
+    /// How many bytes it takes, without what lies beside its file.
+    pub fn bytes(&mut self) -> Result<u64, StoreError> {
+        self.store.sql(|sql| super::bounds::used_bytes(sql))
     }
 
     /// The moments between which nothing was recorded that are next to this one: the last of which something is known before it, and the
@@ -110,6 +114,12 @@ impl Past {
     pub fn run_start(&mut self, segment: &SegmentInfo) -> Result<Timestamp, StoreError> {
         let query = "SELECT min(from_ms) FROM segment WHERE run = ?1";
         self.store.sql(|sql| sql.query_row(query, [segment.run], |row| Ok(Timestamp(row.get(0)?))))
+    }
+
+    /// The first segment for which that is true of `?1`.
+    fn one_segment(&mut self, condition: &str, value: i64) -> Result<Option<SegmentInfo>, StoreError> {
+        let query = format!("SELECT id, run, from_ms, until_ms, entries FROM segment {condition} LIMIT 1");
+        self.store.sql(|sql| sql.prepare_cached(&query)?.query_row([value], segment_info).optional())
     }
 
     /// The state before the first entry of a segment.
@@ -132,8 +142,9 @@ impl Past {
             }))
         })?;
         Ok(chunks.and_then(|chunks| {
-            let unpacked: Result<Vec<_>, Damage> = chunks.iter().map(|chunk| frame::unpack(chunk)).collect();
-            let entries = entry::read(&unpacked?.concat(), segment.from)?;
+            let unpack = |chunk: &Vec<u8>| frame::unpack(chunk).and_then(|bytes| Chunk::from_bytes(&bytes));
+            let chunks: Vec<Chunk> = chunks.iter().map(unpack).collect::<Result<_, Damage>>()?;
+            let entries = entry::read(&chunks, segment.from)?;
             // One chunk or more may be missing.
             if (entries.len() as u64) < segment.entries { Err(Damage::Entries) } else { Ok(entries) }
         }))

@@ -13,6 +13,9 @@ pub(super) const FORMAT: i64 = 1;
 /// Bytes that the log of changes beside the file keeps when nobody reads it.
 const MAX_LOG_BYTES: u32 = 4 << 20;
 
+/// What the connection of who writes keeps of the file in memory, in units of 1,024 bytes.
+const CACHE_KILOBYTES: i64 = 8_192;
+
 /// The stream of changes.
 ///
 /// A segment is what was learned from `from_ms` to `until_ms`, both by the recorder's clock. While it grows it has a chunk for each time it was
@@ -52,7 +55,6 @@ CREATE TABLE chunk (
 pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     // Freed pages are given back to the system in small steps, so that a bound can be kept without copying the file.
     connection.execute_batch("PRAGMA auto_vacuum = INCREMENTAL")?;
-    connection.pragma_update(None, "journal_mode", "WAL")?;
     let transaction = connection.transaction()?;
     transaction.execute_batch(STREAM)?;
     tables::create(&transaction)?;
@@ -63,9 +65,12 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
 
 /// Settings of the connection of who writes.
 pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "journal_size_limit", MAX_LOG_BYTES)?;
     // What was written survives the end of the program; of a power failure, only what was moved into the file.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
+    // The pages that each second changes: else they are read again from the file.
+    connection.pragma_update(None, "cache_size", -CACHE_KILOBYTES)?;
     connection.pragma_update(None, "foreign_keys", true)
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::entry::{self, Entry};
+use super::entry::{Chunk, Entry, EntryWriter};
 use crate::znode::Timestamp;
 
 /// Of very many contenders the keyframe is large, and a segment has so many entries for each of them.
@@ -21,7 +21,7 @@ pub(super) struct SegmentBounds {
 
 impl Default for SegmentBounds {
     fn default() -> Self {
-        Self { entries: 16_384, bytes: 32 << 20, age: Duration::from_secs(3600) }
+        Self { entries: 32_768, bytes: 32 << 20, age: Duration::from_secs(3600) }
     }
 }
 
@@ -29,12 +29,12 @@ impl Default for SegmentBounds {
 #[derive(Debug)]
 pub(super) struct GrowingSegment {
     from: Timestamp,
-    last: Timestamp,
-    entries: u64,
+    writer: EntryWriter,
     bounds: SegmentBounds,
-    bytes: u64,
-    unwritten: Vec<u8>,
+    entries: u64,
     unwritten_entries: u64,
+    /// Bytes that were handed over.
+    written: u64,
 }
 
 impl GrowingSegment {
@@ -42,34 +42,37 @@ impl GrowingSegment {
     pub fn new(from: Timestamp, contenders: usize, bounds: SegmentBounds) -> Self {
         let entries = bounds.entries.max(contenders as u64 * ENTRIES_PER_CONTENDER);
         let bounds = SegmentBounds { entries, ..bounds };
-        Self { from, last: from, entries: 0, bounds, bytes: 0, unwritten: Vec::new(), unwritten_entries: 0 }
+        Self { from, writer: EntryWriter::new(from), bounds, entries: 0, unwritten_entries: 0, written: 0 }
     }
 
     /// When its last entry was.
     pub fn last(&self) -> Timestamp {
-        self.last
+        self.writer.last()
     }
 
     /// Whether the next entry belongs into another segment.
     pub fn is_full(&self, now: Timestamp) -> bool {
         let SegmentBounds { entries, bytes, age } = self.bounds;
-        self.entries >= entries || self.bytes >= bytes || now.since(self.from) >= age
+        let all_bytes = self.written + self.writer.chunk_len() as u64;
+        self.entries >= entries || all_bytes >= bytes || now.since(self.from) >= age
     }
 
     /// Adds an entry, which is not older than the last one.
     pub fn push(&mut self, at: Timestamp, entry: &Entry<'_>) -> Result<(), postcard::Error> {
-        let after_ms = u64::try_from(at.0.saturating_sub(self.last.0)).unwrap_or(0);
-        let before = self.unwritten.len();
-        entry::write(&mut self.unwritten, after_ms, entry)?;
-        self.bytes += (self.unwritten.len() - before) as u64;
-        self.last = self.last.max(at);
+        self.writer.write(at, entry)?;
         self.entries += 1;
         self.unwritten_entries += 1;
         Ok(())
     }
 
+    /// How many bytes were not handed over yet.
+    pub fn unwritten_bytes(&self) -> u64 {
+        self.writer.chunk_len() as u64
+    }
+
     /// What was not handed over yet, and how many entries that are.
-    pub fn take_unwritten(&mut self) -> (Vec<u8>, u64) {
-        (std::mem::take(&mut self.unwritten), std::mem::take(&mut self.unwritten_entries))
+    pub fn take_unwritten(&mut self) -> (Chunk, u64) {
+        self.written += self.writer.chunk_len() as u64;
+        (self.writer.take_chunk(), std::mem::take(&mut self.unwritten_entries))
     }
 }

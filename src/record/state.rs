@@ -39,6 +39,9 @@ impl RecordedState {
         match entry {
             Entry::Change(change) => Played::Happenings(self.table.apply(change.into_owned(), at)),
             Entry::Examined => Played::Findings(self.diagnosis.examine(&self.table, at)),
+            Entry::FindingsForgotten => {
+                Played::Findings(FindingChanges { raised: Vec::new(), cleared: self.diagnosis.start_over() })
+            }
         }
     }
 

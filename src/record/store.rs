@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -17,9 +18,10 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// A file with a recording. Who made it with [`Store::create`] is the only one who writes it; others read it meanwhile.
 #[derive(Debug)]
 pub struct Store {
-    // Dropped first: the lock is held until the last byte is written.
-    connection: Connection,
+    // Dropped first: the lock is held until the last byte is written. What is in memory has one for all.
+    connection: Arc<Mutex<Connection>>,
     path: PathBuf,
+    in_memory: bool,
     _lock: Option<File>,
 }
 
@@ -60,7 +62,7 @@ pub enum StoreError {
     #[error("{} was not closed, and what was written last lies beside it, where nothing can be written: copy it with {}-wal to a folder that can be written", .0.display(), .0.display())]
     NotClosed(PathBuf),
     /// There is no room for it.
-    #[error("{}: there is no room for {bytes} more bytes: make room, or allow more with --max-size", path.display())]
+    #[error("{}: there is no room for {bytes} more bytes: make room, or allow more (--max-size, --past-memory)", path.display())]
     NoRoom {
         /// The file.
         path: PathBuf,
@@ -93,7 +95,7 @@ impl Store {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut store = Self::connect(path, flags, Some(file))?;
         // Who was killed while it made the file left one without anything in it.
-        if is_new || schema::is_empty(&store.connection) {
+        if is_new || store.sql(|connection| Ok(schema::is_empty(connection)))? {
             store.sql(schema::create)?;
         } else {
             store.check_format()?;
@@ -127,13 +129,39 @@ impl Store {
         Ok(store)
     }
 
+    /// Makes a recording in memory; it is gone with the last one who has it.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        let path = Path::new("the memory of this program");
+        let connection = Connection::open_in_memory().map_err(|error| StoreError::of(path, error))?;
+        let connection = Arc::new(Mutex::new(connection));
+        let mut store = Self { connection, path: path.to_owned(), in_memory: true, _lock: None };
+        store.sql(schema::create)?;
+        store.sql(|connection| schema::prepare_to_write(connection))?;
+        Ok(store)
+    }
+
+    /// The same recording, for reading.
+    pub(super) fn for_reading(&self) -> Result<Self, StoreError> {
+        if self.in_memory {
+            let connection = Arc::clone(&self.connection);
+            return Ok(Self { connection, path: self.path.clone(), in_memory: true, _lock: None });
+        }
+        Self::open(&self.path)
+    }
+
     fn connect(path: &Path, flags: OpenFlags, lock: Option<File>) -> Result<Self, StoreError> {
         let of_sqlite = |error| StoreError::Sqlite { path: path.to_owned(), error };
         let connection = Connection::open_with_flags(path, flags).map_err(of_sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(of_sqlite)?;
         // What others put into a file must not run anything when it is read.
         connection.execute_batch("PRAGMA trusted_schema = OFF").map_err(of_sqlite)?;
-        Ok(Self { connection, path: path.to_owned(), _lock: lock })
+        let connection = Arc::new(Mutex::new(connection));
+        Ok(Self { connection, path: path.to_owned(), in_memory: false, _lock: lock })
+    }
+
+    /// Whether it is in memory.
+    pub(super) fn is_in_memory(&self) -> bool {
+        self.in_memory
     }
 
     /// Its path.
@@ -143,17 +171,19 @@ impl Store {
 
     /// What was written and lies beside the file, in bytes.
     pub(super) fn log_bytes(&self) -> u64 {
-        log_bytes(&self.path)
+        if self.in_memory { 0 } else { log_bytes(&self.path) }
     }
 
     /// Does something with the connection. What `SQLite` says of it names the file.
     pub(super) fn sql<T>(&mut self, act: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        act(&mut self.connection).map_err(|error| StoreError::of(&self.path, error))
+        let mut connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        act(&mut connection).map_err(|error| StoreError::of(&self.path, error))
     }
 
     fn check_format(&mut self) -> Result<(), StoreError> {
         let not_a_database = |error: &rusqlite::Error| error.sqlite_error_code() == Some(ErrorCode::NotADatabase);
-        match schema::format(&self.connection) {
+        let format = schema::format(&self.connection.lock().unwrap_or_else(PoisonError::into_inner));
+        match format {
             Ok(Some(schema::FORMAT)) => Ok(()),
             Ok(Some(format)) => Err(StoreError::OtherFormat { path: self.path.clone(), format }),
             Ok(None) => Err(StoreError::NotARecording(self.path.clone())),

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use super::store::StoreError;
-use super::tables::TableRows;
 use super::writer::Batch;
 use crate::znode::Timestamp;
 
@@ -25,14 +24,9 @@ pub(super) struct Unwritten {
 }
 
 impl Unwritten {
-    /// Adds a batch.
-    pub fn push(&mut self, batch: Batch) {
-        self.batches.push_back(batch);
-    }
-
-    /// Adds rows that belong to no part of the stream.
-    pub fn add_rows(&mut self, rows: TableRows, until: Timestamp) {
-        self.push(Batch { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false, is_packed: false });
+    /// Adds batches, oldest first.
+    pub fn extend(&mut self, batches: Vec<Batch>) {
+        self.batches.extend(batches);
     }
 
     /// The oldest.

@@ -4,32 +4,38 @@ use std::sync::Arc;
 
 use rusqlite::{Connection, Transaction, params};
 
+use super::entry::Chunk;
 use super::frame;
 use super::tables::TableRows;
 use crate::znode::Timestamp;
 
 /// What one transaction adds to the stream.
-#[derive(Debug)]
-pub(super) struct Batch {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
     /// The segment that begins with it.
-    pub begins: Option<SegmentStart>,
-    /// Entries of the segment, not compressed until [`pack`](Self::pack).
-    pub entries: Vec<u8>,
-    /// How many they are.
-    pub count: u64,
+    pub(super) begins: Option<SegmentStart>,
+    /// A [`Chunk`] of the segment, not compressed until [`pack`](Self::pack).
+    pub(super) entries: Vec<u8>,
+    /// How many entries it has.
+    pub(super) count: u64,
     /// Rows of the tables.
-    pub rows: TableRows,
+    pub(super) rows: TableRows,
     /// Until when everything that happened is in the file then.
-    pub until: Timestamp,
+    pub(super) until: Timestamp,
     /// Whether the segment ends with it.
-    pub ends: bool,
+    pub(super) ends: bool,
     /// Whether it is compressed.
-    pub is_packed: bool,
+    pub(super) is_packed: bool,
 }
 
 impl Batch {
+    /// Rows that belong to no part of the stream.
+    pub(super) fn of_rows(rows: TableRows, until: Timestamp) -> Self {
+        Self { begins: None, entries: Vec::new(), count: 0, rows, until, ends: false, is_packed: false }
+    }
+
     /// Compresses it, once.
-    pub fn pack(&mut self) -> rusqlite::Result<()> {
+    pub(super) fn pack(&mut self) -> rusqlite::Result<()> {
         if !self.is_packed {
             self.entries = pack(&self.entries)?;
             if let Some(start) = &mut self.begins {
@@ -41,13 +47,13 @@ impl Batch {
     }
 
     /// How many bytes of the stream it has.
-    pub fn bytes(&self) -> u64 {
+    pub(super) fn bytes(&self) -> u64 {
         (self.entries.len() + self.begins.as_ref().map_or(0, |start| start.state.len())) as u64
     }
 }
 
 /// How a segment begins.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SegmentStart {
     /// When.
     pub from: Timestamp,
@@ -114,15 +120,15 @@ impl WritePlace {
 fn put_together(transaction: &Transaction<'_>, segment: i64) -> rusqlite::Result<()> {
     let mut query = transaction.prepare_cached("SELECT entries FROM chunk WHERE segment = ?1 ORDER BY number")?;
     let chunks: Vec<Vec<u8>> = query.query_map([segment], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?;
-    let mut entries = Vec::new();
+    let mut whole = Chunk::default();
     for chunk in chunks {
         // A chunk that was damaged on the disk stays as it is, with the others.
-        let Ok(unpacked) = frame::unpack(&chunk) else { return Ok(()) };
-        entries.extend(unpacked);
+        let Ok(chunk) = frame::unpack(&chunk).and_then(|bytes| Chunk::from_bytes(&bytes)) else { return Ok(()) };
+        whole.append(chunk);
     }
     transaction.prepare_cached("DELETE FROM chunk WHERE segment = ?1")?.execute([segment])?;
     let insert = "INSERT INTO chunk (segment, number, entries) VALUES (?1, 0, ?2)";
-    transaction.prepare_cached(insert)?.execute(params![segment, pack(&entries)?])?;
+    transaction.prepare_cached(insert)?.execute(params![segment, pack(&whole.to_bytes())?])?;
     Ok(())
 }
 

@@ -117,6 +117,11 @@ impl ServerView {
         Some(Watchers { sessions, whole })
     }
 
+    /// Whether any server listed who watches what.
+    pub fn lists_watches(&self) -> bool {
+        self.members.iter().any(|member| member.watched.is_some())
+    }
+
     /// The paths below a node that somebody watches by getData or exists, with the server that holds the watches, as far as
     /// the servers listed them. Logarithmic in what was listed, and linear in what is found.
     pub fn watched_below<'a>(

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{MemberView, Provenance, WatchEventTotals};
+use super::{Listing, MemberView, Provenance, WatchEventTotals};
 use crate::znode::{SessionId, Timestamp};
 
 /// What asking cost the servers since the start.
@@ -55,6 +55,16 @@ pub struct ServerView {
 }
 
 impl ServerView {
+    /// The sessions that it has anywhere: connected, listed, or watching. Some of them come several times.
+    pub fn sessions(&self) -> impl Iterator<Item = SessionId> {
+        self.members.iter().flat_map(|member| {
+            let connected = member.connections.iter().flat_map(Listing::items).map(|connection| connection.session);
+            let listed = member.sessions.iter().flat_map(Listing::items).map(|session| session.id);
+            let watching = member.watched.iter().flat_map(Listing::items).flat_map(|watched| &watched.sessions);
+            connected.chain(listed).chain(watching.copied())
+        })
+    }
+
     /// Whether the members are known to be all, and each listed all of its connections. Only then it can be said that a
     /// session has none.
     pub fn every_member_answered(&self) -> bool {

@@ -7,11 +7,13 @@
 
 mod columns;
 mod fit;
+mod html_page;
 pub mod human;
 mod wrap;
 
 pub use self::columns::{Align, columns};
 pub use self::fit::{Keep, cut, fit, fit_bytes, session, width};
+pub use self::html_page::html_page;
 pub use self::wrap::{wrap_bytes, wrap_words};
 
 /// The characters that a terminal can show.

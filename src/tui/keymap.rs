@@ -149,11 +149,11 @@ pub const GROUPS: &[HelpGroup] = &[
         ],
     },
     HelpGroup {
-        title: "Recording (lockscope replay)",
+        title: "The past (live, and in lockscope replay)",
         commands: &[
             entry(Command::NextEvent, "next-event", &[Key::Char(']')], "The next event; in Queue, of that lock")
                 .hint("event"),
-            entry(Command::PreviousEvent, "previous-event", &[Key::Char('[')], "The event before").hint("before"),
+            entry(Command::PreviousEvent, "previous-event", &[Key::Char('[')], "The event before").hint("back"),
             entry(Command::NextMinute, "minute-on", &[Key::Char('}')], "A minute later").hint("minute"),
             entry(Command::PreviousMinute, "minute-back", &[Key::Char('{')], "A minute earlier"),
             entry(Command::NextFinding, "next-finding", &[Key::Char(')')], "The next finding").hint("finding"),
@@ -161,6 +161,7 @@ pub const GROUPS: &[HelpGroup] = &[
             entry(Command::PlayFaster, "play-faster", &[Key::Char('>')], "Play it faster (P plays and stops)"),
             entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
             entry(Command::GoToTime, "at", &[], "To that time").takes("TIME"),
+            entry(Command::ReturnToLive, "live", &[Key::Char('F')], "Back to what is live, or to the end").hint("live"),
         ],
     },
     HelpGroup {

@@ -13,8 +13,8 @@
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
 //! - `app`: the state; pure. `app/screens.rs` is the table of screens.
 //! - `view`: one file a screen, drawn with `widget` and `theme`.
-//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`: the loop and what it
-//!   touches; `replay_run` starts it on a recording.
+//! - `run`, `terminal`, `input`, `frames`, `sources`, `fleet_tasks`, `deletion_runner`, `node_reader`, `past_reader`,
+//!   `past_writer`: the loop and what it touches; `replay_run` starts it on a recording.
 //!
 //! Architecture invariant: arrows point up this list only. `page` and `app` know no ratatui and neither `view` nor `widget`; a
 //! page is made of plain values, and never of the app. `widget` knows neither `app` nor `page`. `view` draws and decides
@@ -35,6 +35,7 @@ mod lock_history;
 mod node_reader;
 mod page;
 mod past_reader;
+mod past_writer;
 #[doc(hidden)]
 pub mod picture;
 mod replay_run;
@@ -60,7 +61,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use self::app::{App, Event, Settings, Tour};
@@ -68,6 +69,8 @@ use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;
 use self::node_reader::NodeReader;
+use self::past_writer::{LivePast, PastWriter};
+pub use self::past_writer::{PastError, PastPlace};
 pub use self::replay_run::{ReplayOptions, replay};
 use self::run::Console;
 use self::sources::Sources;
@@ -76,7 +79,8 @@ use self::theme::Theme;
 pub use self::theme::ThemeName;
 use crate::diagnose::Thresholds;
 use crate::observe::{ObserveOptions, Observer};
-use crate::record::StoreError;
+use crate::record::{Batch, StoreError};
+use crate::report::Ensemble;
 use crate::time::now;
 use crate::zk::BadConnectString;
 use crate::zk::survey::{SurveyOptions, Surveyor, ViewBy};
@@ -111,6 +115,8 @@ pub struct TuiOptions {
     pub audit_log: Option<PathBuf>,
     /// Whether somebody named the servers; else those of the connect string are a default.
     pub connect_is_given: bool,
+    /// Where it keeps the past of what it shows.
+    pub past: PastPlace,
     /// A guided tour.
     pub tour: Option<Tour>,
 }
@@ -130,6 +136,9 @@ pub enum TuiError {
     /// The recording cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The past cannot be kept.
+    #[error(transparent)]
+    Past(#[from] PastError),
     /// A part of the program panicked.
     #[error("lockscope ended because a part of it failed; the message above says where.")]
     Panicked,
@@ -167,11 +176,17 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         asks_servers: options.survey.by != ViewBy::Off,
         thresholds: options.thresholds,
     };
+    let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
+    let (past, recording) = match LivePast::start(&options.past, &connect, options.utc)? {
+        Some(LivePast { recording, writer, reader }) => (Some((reader, writer)), Some(recording)),
+        None => (None, None),
+    };
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;
     let taken = TerminalGuard::take(options.mouse).map_err(TuiError::terminal)?;
     let surface = taken.surface().map_err(TuiError::terminal)?;
     let size = surface.size().map_err(TuiError::terminal)?;
     let app = App::new(settings, (size.width, size.height), now());
+    let app = recording.into_iter().fold(app, App::with_recording);
     let fleets = FleetTasks::new(
         options.observe.connection.clone(),
         options.observe.roots.clone(),
@@ -190,10 +205,15 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     let sources = Sources::new(Observer::start(options.observe), surveyor);
     let work = async |fleets: &mut FleetTasks| {
         let console = Console::new(app, theme, surface, taken).with_deletions(deletions).with_node_reader(nodes);
+        let console = match past {
+            Some((reader, writer)) => console.with_past(reader).with_past_writer(writer),
+            None => console,
+        };
         let (mut sources, mut console) = (sources, console);
         let ended = console.run(&mut EventStream::new(), &mut sources, &mut orders, fleets).await;
         let gone = !terminal::is_there();
         let deleting = console.app().working().is_some();
+        let last = console.end_past();
         let tasks = console.leave();
         if deleting {
             finish(tasks, gone).await;
@@ -203,6 +223,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
             let _ = writeln!(io::stderr(), "The test clients are leaving.");
         }
         sources.stop().await;
+        let ended = ended.and(finish_past(last).await);
         (ended, gone)
     };
     // On the heap: whoever awaits this would carry all of it along otherwise.
@@ -210,6 +231,15 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         // A terminal that was closed is the end of the program, not an error that somebody could read.
         (Err(TuiError::Terminal(_)), true) => Ok(()),
         (ended, _) => ended,
+    }
+}
+
+/// Writes the last of the past, which fails when that is not possible within two seconds.
+async fn finish_past(last: Option<(PastWriter, Vec<Batch>)>) -> Result<(), TuiError> {
+    let Some((writer, batches)) = last else { return Ok(()) };
+    match spawn_blocking(move || writer.finish(batches, now())).await {
+        Ok(written) => Ok(written?),
+        Err(_) => Err(TuiError::Panicked),
     }
 }
 

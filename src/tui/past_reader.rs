@@ -1,11 +1,12 @@
 //! Reads a recording for the screen: where a way through it leads, and what was known there.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, RecordedGap, Travel, World};
+use super::app::{Arrival, Arrived, Event, Outline, RaisedFinding, Travel, World};
 use crate::queue::LockName;
-use crate::record::{Damage, Past, Played, RecordedState, SegmentInfo, StoreError, TimedEntry};
+use crate::record::{Damage, Past, ReadSegment, SegmentInfo, StoreError};
 use crate::text::human::time_of_day;
 use crate::znode::Timestamp;
 
@@ -21,7 +22,10 @@ const MAX_PLAYED: usize = 20_000;
 /// Segments that are looked through for the next event of a lock.
 const MAX_SEARCHED: usize = 64;
 
-/// A timeline that would have fewer entries than this begins with those of the segment before, too.
+/// Segments that are kept as they were read.
+const MAX_READ: usize = 2;
+
+/// The timeline of a moment has at least so many entries before it, where they can be read in time.
 const MIN_TIMELINE_ENTRIES: usize = 2_000;
 
 /// A recording that the screen shows. Cheap to clone: all clones read the same one.
@@ -34,36 +38,36 @@ pub struct PastReader {
 #[derive(Debug)]
 struct OpenPast {
     past: Past,
-    /// The segment that was read last.
-    segment: Option<ReadSegment>,
-    /// The end of the recording when its outline was made.
-    outlined: Timestamp,
-}
-
-/// A segment with all that happened in it.
-#[derive(Debug)]
-struct ReadSegment {
-    info: SegmentInfo,
-    keyframe: RecordedState,
-    entries: Vec<TimedEntry>,
-    events: Vec<(Timestamp, Option<LockName>)>,
+    /// The segments that were read last, the last one first: those on both sides of a moment are looked at in turns.
+    read: VecDeque<ReadSegment>,
 }
 
 impl PastReader {
+    /// What reads a recording.
+    pub fn new(past: Past, utc: bool) -> Self {
+        let open = OpenPast { past, read: VecDeque::new() };
+        Self { open: Arc::new(Mutex::new(open)), utc }
+    }
+
     /// Opens a recording. Answers its outline, and the ensemble that it is of. Blocks the thread as long as the disk does.
     pub fn open(path: &Path, utc: bool) -> Result<(Self, Outline, String), StoreError> {
         let mut past = Past::open(path)?;
         let outline = outline(&mut past)?;
         let run = past.segments()?.last().map_or(0, |last| last.run);
         let connect = past.connect(run)?;
-        let open = OpenPast { past, segment: None, outlined: outline.until };
-        Ok((Self { open: Arc::new(Mutex::new(open)), utc }, outline, connect))
+        Ok((Self::new(past, utc), outline, connect))
     }
 
-    /// Goes from one moment to another. Blocks the thread for as long as reading takes.
-    pub fn travel(&self, from: Timestamp, travel: &Travel) -> Event {
+    /// Lets go of the segments that were read.
+    pub fn forget(&self) {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner).read = VecDeque::new();
+    }
+
+    /// Goes from one moment to another, and makes the outline anew where the recording became longer than `outlined`. Blocks the thread
+    /// for as long as reading takes.
+    pub fn travel(&self, from: Timestamp, outlined: Timestamp, travel: &Travel) -> Event {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let arrival = open.travel(from, travel, self.utc).unwrap_or_else(|error| Arrival {
+        let arrival = open.travel((from, outlined), travel, self.utc).unwrap_or_else(|error| Arrival {
             at: from,
             what: Arrived::Nowhere(format!("{error}.")),
             outline: None,
@@ -73,8 +77,13 @@ impl PastReader {
 }
 
 impl OpenPast {
-    fn travel(&mut self, from: Timestamp, travel: &Travel, utc: bool) -> Result<Arrival, StoreError> {
-        let outline = self.outline_if_longer()?;
+    fn travel(
+        &mut self,
+        (from, outlined): (Timestamp, Timestamp),
+        travel: &Travel,
+        utc: bool,
+    ) -> Result<Arrival, StoreError> {
+        let outline = self.outline_if_longer(outlined)?;
         let nowhere = |why: &str| (from, Arrived::Nowhere(why.to_owned()));
         let (at, what) = match travel {
             Travel::To(at) => self.world_near(*at, *at >= from, utc)?,
@@ -84,7 +93,8 @@ impl OpenPast {
                 None => nowhere("There is no other finding on that side."),
             },
             Travel::Event { forward, lock } => match self.event_beside(from, *forward, lock.as_ref())? {
-                Some(at) => self.world_near(at, *forward, utc)?,
+                Some(at) if *forward => self.forward_to(from, at, utc)?,
+                Some(at) => self.world_near(at, false, utc)?,
                 None => nowhere("There is no other event near on that side."),
             },
         };
@@ -92,13 +102,25 @@ impl OpenPast {
     }
 
     /// The outline, where the recording has become longer.
-    fn outline_if_longer(&mut self) -> Result<Option<Outline>, StoreError> {
-        let end = self.past.span()?.map_or(self.outlined, |(_, end)| end);
-        if end.since(self.outlined).as_secs() < 5 {
+    fn outline_if_longer(&mut self, outlined: Timestamp) -> Result<Option<Outline>, StoreError> {
+        let end = self.past.span()?.map_or(outlined, |(_, end)| end);
+        if end.since(outlined).as_secs() < 5 {
             return Ok(None);
         }
-        self.outlined = end;
         outline(&mut self.past).map(Some)
+    }
+
+    /// What happened up to a later event. One that is far is gone to.
+    fn forward_to(&mut self, from: Timestamp, at: Timestamp, utc: bool) -> Result<(Timestamp, Arrived), StoreError> {
+        if let Some(info) = self.past.segment_at(from)?.filter(|info| at <= info.until)
+            && let Ok(segment) = self.read(info)?
+        {
+            let entries = segment.entries_between(from, at);
+            if entries.len() <= MIN_TIMELINE_ENTRIES {
+                return Ok((at, Arrived::Entries(entries.to_vec())));
+            }
+        }
+        self.world_near(at, true, utc)
     }
 
     /// What was known at a moment; where nothing was recorded then, at the one next to it, in the direction in which one goes.
@@ -122,27 +144,26 @@ impl OpenPast {
 
     fn world(&mut self, at: Timestamp) -> Result<Result<World, Damage>, StoreError> {
         let Some(info) = self.past.segment_at(at)? else { return Ok(Err(Damage::Keyframe)) };
-        let before = match self.past.segment_before(info.id)? {
-            Some(before) if before.run == info.run && info.entries < MIN_TIMELINE_ENTRIES as u64 => {
-                self.past.keyframe(before.id)?.ok().zip(self.past.entries(&before)?.ok())
-            }
-            _ => None,
-        };
-        let segment = match self.read(info)? {
-            Ok(segment) => segment,
+        let (mut state, mut entries) = match self.read(info)? {
+            Ok(segment) => segment.state_before(at, MIN_TIMELINE_ENTRIES),
             Err(damage) => return Ok(Err(damage)),
         };
-        let shown = segment.entries.iter().take_while(|(then, _)| *then <= at).cloned();
-        Ok(Ok(if let Some((keyframe, mut entries)) = before {
+        let missing = MIN_TIMELINE_ENTRIES.saturating_sub(entries.len());
+        let before = self.past.segment_before(info.id)?.filter(|before| missing > 0 && before.run == info.run);
+        // To read two long ones would take too long.
+        let is_quick = |before: &SegmentInfo| {
+            info.entries < MIN_TIMELINE_ENTRIES as u64 || self.read.iter().any(|read| read.info().id == before.id)
+        };
+        if let Some(before) = before.filter(is_quick)
+            && let Ok(segment) = self.read(before)?
+        {
+            let shown = std::mem::take(&mut entries);
+            (state, entries) = segment.state_before(before.until, missing);
             entries.extend(shown);
-            let mut world = World::replayed(keyframe);
-            world.replay(entries);
-            world
-        } else {
-            let mut world = World::replayed(segment.keyframe.clone());
-            world.replay(shown.collect());
-            world
-        }))
+        }
+        let mut world = World::replayed(state);
+        world.replay(entries);
+        Ok(Ok(world))
     }
 
     /// What happened between two moments; at a gap, what was known behind it.
@@ -167,16 +188,14 @@ impl OpenPast {
         match self.read(info)? {
             Err(damage) => Ok((from, Arrived::Nowhere(format!("What follows cannot be shown: {damage}.")))),
             Ok(segment) => {
-                let begin = segment.entries.partition_point(|(at, _)| *at <= from);
-                let end = segment.entries.partition_point(|(at, _)| *at <= until);
-                let entries = segment.entries[begin..end].to_vec();
+                let entries = segment.entries_between(from, until);
                 match entries.get(MAX_PLAYED) {
                     // All that happened in one millisecond belongs together.
                     Some((at, _)) => {
                         let at = *at;
-                        Ok((at, Arrived::Entries(entries.into_iter().take_while(|(then, _)| *then <= at).collect())))
+                        Ok((at, Arrived::Entries(segment.entries_between(from, at).to_vec())))
                     }
-                    None => Ok((until, Arrived::Entries(entries))),
+                    None => Ok((until, Arrived::Entries(entries.to_vec()))),
                 }
             }
         }
@@ -196,11 +215,7 @@ impl OpenPast {
         for _ in 0..MAX_SEARCHED {
             let Some(searched) = info else { return Ok(None) };
             if let Ok(segment) = self.read(searched)? {
-                let is_it = |of: &Option<LockName>| {
-                    lock.is_none_or(|lock| of.as_ref().is_some_and(|of| of.path == lock.path && of.name == lock.name))
-                };
-                let mut events = segment.events.iter().filter(|(_, of)| is_it(of)).map(|(at, _)| *at);
-                let found = if forward { events.find(|at| *at > from) } else { events.rfind(|at| *at < from) };
+                let found = segment.event_beside(from, forward, lock);
                 if found.is_some() {
                     return Ok(found);
                 }
@@ -213,44 +228,27 @@ impl OpenPast {
 
     /// A segment with all that is in it by now.
     fn read(&mut self, info: SegmentInfo) -> Result<Result<&ReadSegment, Damage>, StoreError> {
-        let is_there = |read: &&ReadSegment| read.info.id == info.id && read.info.entries == info.entries;
-        if self.segment.as_ref().as_ref().is_none_or(|x| !is_there(x)) {
-            let (keyframe, entries) = (self.past.keyframe(info.id)?, self.past.entries(&info)?);
-            match keyframe.and_then(|keyframe| Ok((keyframe, entries?))) {
-                Ok((keyframe, entries)) => self.segment = Some(ReadSegment::new(info, keyframe, entries)),
+        let is_there = |read: &ReadSegment| read.info().id == info.id && read.info().entries == info.entries;
+        let segment = match self.read.iter().position(is_there).and_then(|at| self.read.remove(at)) {
+            Some(segment) => segment,
+            None => match ReadSegment::read(&mut self.past, info)? {
+                Ok(segment) => segment,
                 Err(damage) => return Ok(Err(damage)),
-            }
-        }
-        Ok(self.segment.as_ref().ok_or(Damage::Entries))
-    }
-}
-
-impl ReadSegment {
-    fn new(info: SegmentInfo, keyframe: RecordedState, entries: Vec<TimedEntry>) -> Self {
-        let mut state = keyframe.clone();
-        let mut events = Vec::new();
-        for (at, entry) in &entries {
-            match state.play(*at, entry.clone()) {
-                Played::Happenings(happenings) => {
-                    events.extend(happenings.into_iter().map(|happening| (*at, happening.lock)));
-                }
-                Played::Findings(found) => {
-                    let findings = found.raised.iter().chain(&found.cleared);
-                    events.extend(findings.map(|finding| (*at, Some(finding.lock.clone()))));
-                }
-            }
-        }
-        Self { info, keyframe, entries, events }
+            },
+        };
+        self.read.retain(|read| read.info().id != info.id);
+        self.read.truncate(MAX_READ - 1);
+        self.read.push_front(segment);
+        Ok(self.read.front().ok_or(Damage::Entries))
     }
 }
 
 fn outline(past: &mut Past) -> Result<Outline, StoreError> {
     let Some((from, until)) = past.span()? else { return Ok(Outline::default()) };
-    let gaps = past.gaps()?.into_iter().map(|(from, until, reason)| RecordedGap { from, until, reason });
     let findings = past.last_findings(MAX_OUTLINE_FINDINGS)?.into_iter();
     let findings = findings.map(|(at, severity, code)| RaisedFinding { at, severity, code });
     let density = past.density(from, until, OUTLINE_PARTS)?;
-    Ok(Outline { from, until, density, gaps: gaps.collect(), findings: findings.collect() })
+    Ok(Outline { from, until, density, gaps: past.gaps()?, findings: findings.collect() })
 }
 
 #[cfg(test)]

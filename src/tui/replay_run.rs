@@ -45,7 +45,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
     let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
     let (past, outline, connect) = PastReader::open(&options.store, options.utc)?;
     let name = options.store.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let first = past.travel(outline.until, &Travel::To(options.at.unwrap_or(outline.until)));
+    let first = past.travel(outline.until, outline.until, &Travel::To(options.at.unwrap_or(outline.until)));
     let settings = Settings {
         connect: connect.clone(),
         utc: options.utc,

@@ -15,7 +15,7 @@ use futures::{Stream, StreamExt};
 use ratatui::Terminal;
 use ratatui::backend::Backend;
 use ratatui::layout::Rect;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 
 use super::TuiError;
 use super::app::{App, Effect, Event, FleetSide};
@@ -24,6 +24,7 @@ use super::frames::Frames;
 use super::input::{ProcessSignal, translate};
 use super::node_reader::NodeReader;
 use super::past_reader::PastReader;
+use super::past_writer::PastWriter;
 use super::terminal::TerminalControl;
 use super::theme::Theme;
 use super::view::draw;
@@ -32,6 +33,7 @@ use crate::demo::SceneCommand;
 use crate::files;
 use crate::observe::Observed;
 use crate::queue::LockQueue;
+use crate::record::Batch;
 use crate::time::{now, until};
 use crate::zk::until_unverified_login;
 use crate::znode::ZnodePath;
@@ -111,6 +113,7 @@ pub struct Console<B: Backend, O> {
     deletions: DeletionRunner,
     nodes: NodeReader,
     past: Option<PastReader>,
+    past_writer: Option<PastWriter>,
 }
 
 impl<B: Backend, O: TerminalControl> Console<B, O>
@@ -136,6 +139,7 @@ where
             deletions: DeletionRunner::default(),
             nodes: NodeReader::default(),
             past: None,
+            past_writer: None,
         }
     }
 
@@ -155,6 +159,18 @@ where
     #[must_use]
     pub fn with_past(self, past: PastReader) -> Self {
         Self { past: Some(past), ..self }
+    }
+
+    /// The same with what writes the past of what is live.
+    #[must_use]
+    pub fn with_past_writer(self, writer: Option<PastWriter>) -> Self {
+        Self { past_writer: writer, ..self }
+    }
+
+    /// The last of the past that is to be written, and what writes it.
+    pub fn end_past(&mut self) -> Option<(PastWriter, Vec<Batch>)> {
+        let writer = self.past_writer.take()?;
+        Some((writer, self.app.end_recording()))
     }
 
     /// Gives the terminal back. What was under way goes on in the tasks that come out of it.
@@ -316,9 +332,20 @@ where
             Effect::DismissFleets => fleets.dismiss(),
             Effect::DirectScene(direction) => fleets.direct(direction),
             Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
-            Effect::Travel { from, travel } => {
+            Effect::Travel { from, outlined, travel } => {
                 if let Some(past) = self.past.clone() {
-                    self.tasks.spawn_blocking(move || past.travel(from, &travel));
+                    self.tasks.spawn_blocking(move || past.travel(from, outlined, &travel));
+                }
+            }
+            Effect::ForgetPast => {
+                if let Some(past) = self.past.clone() {
+                    // It may wait for a way that is being gone.
+                    spawn_blocking(move || past.forget());
+                }
+            }
+            Effect::Record(batches) => {
+                if let Some(writer) = self.past_writer.clone() {
+                    self.tasks.spawn_blocking(move || writer.write(batches, now()));
                 }
             }
             Effect::LookAtWatchers(wanted) => changes.look_at_watchers(wanted),

@@ -2,6 +2,7 @@
 
 pub mod deletions;
 pub mod fleets;
+pub mod live_past;
 pub mod recording;
 pub mod servers;
 pub mod stepped;
@@ -46,19 +47,8 @@ pub fn ago(seconds: i64) -> Timestamp {
 pub fn seen(node: &str, owner: i64, created: Timestamp, data: &[u8]) -> Change {
     let number = node.bytes().fold(0_i64, |sum, byte| (sum * 31 + i64::from(byte)) % 1_000_003);
     let czxid = Zxid(8_589_000_000 + (created.0 - ago(100_000).0) + number % 10);
-    let stat = ZnodeStat {
-        czxid,
-        mzxid: czxid,
-        pzxid: czxid,
-        ctime: created,
-        mtime: created,
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: Some(session(owner)),
-        data_length: i32::try_from(data.len()).expect("short"),
-        num_children: 0,
-    };
+    let data_length = i32::try_from(data.len()).expect("short");
+    let stat = ZnodeStat { data_length, ..ZnodeStat::of_new(czxid, created, Some(session(owner))) };
     Change::Seen { path: path(node), node: Node { stat, data: NodeData::keep(data) } }
 }
 

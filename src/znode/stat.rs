@@ -47,7 +47,7 @@ impl ZnodeStat {
 impl ZnodeStat {
     /// The stat of a node without data and children that this transaction created.
     #[cfg(any(test, feature = "console"))]
-    pub(crate) fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
+    pub fn of_new(czxid: Zxid, at: Timestamp, ephemeral_owner: Option<SessionId>) -> Self {
         Self {
             czxid,
             mzxid: czxid,

@@ -1,6 +1,7 @@
 //! What one change costs the table, at three lengths of the queue: it must not follow the length.
 
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
+use lockscope::diagnose::{Diagnosis, Thresholds};
 use lockscope::queue::{Change, ConnectionState, LockTable};
 use lockscope::znode::{SessionId, Timestamp};
 
@@ -86,5 +87,35 @@ fn load(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, hand_over, leave_the_middle, load);
+/// Very many locks that some hundred sessions hold and wait for, each for longer than a lock may be held.
+fn examine(criterion: &mut Criterion) {
+    const LOCKS: i64 = 100_000;
+    const SESSIONS: i64 = 400;
+    let mut table = LockTable::new([]);
+    let now = Timestamp(0);
+    table.apply(Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true }), now);
+    table.apply(Change::Syncing, now);
+    for number in 0..2 * LOCKS {
+        let lock = number * 7_919 % LOCKS;
+        let mut change = nodes::seen(&format!("/locks/orders-{lock}"), "lock-", number);
+        if let Change::Seen { node, .. } = &mut change {
+            node.stat.ephemeral_owner = Some(SessionId((number * 31 + number / LOCKS * 17) % SESSIONS + 1));
+        }
+        table.apply(change, now);
+    }
+    table.apply(Change::Synced, now);
+    let mut diagnosis = Diagnosis::new(Thresholds::default());
+    let mut second = 600;
+    let mut group = criterion.benchmark_group("diagnose: all locks");
+    group.sample_size(10);
+    group.bench_function(BenchmarkId::from_parameter(LOCKS), |bencher| {
+        bencher.iter(|| {
+            second += 1;
+            diagnosis.examine(&table, Timestamp(1_000 * second)).raised.len()
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, hand_over, leave_the_middle, load, examine);
 criterion_main!(benches);

@@ -1,6 +1,7 @@
 //! The program without a server: arguments, settings, exit codes, sentences on stderr, closed pipes.
 
 mod files;
+mod recordings;
 
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader, Read};

@@ -19,20 +19,8 @@ fn second(number: u64) -> Timestamp {
 }
 
 fn stat(number: i64, at: Timestamp, owner: Option<i64>) -> ZnodeStat {
-    let zxid = Zxid(4_294_967_296 + number);
-    ZnodeStat {
-        czxid: zxid,
-        mzxid: zxid,
-        pzxid: zxid,
-        ctime: at,
-        mtime: at,
-        version: 0,
-        cversion: 0,
-        aversion: 0,
-        ephemeral_owner: owner.map(|owner| SessionId(0x1000_0000_0000_0000 + owner)),
-        data_length: 16,
-        num_children: 0,
-    }
+    let owner = owner.map(|owner| SessionId(0x1000_0000_0000_0000 + owner));
+    ZnodeStat { data_length: 16, ..ZnodeStat::of_new(Zxid(4_294_967_296 + number), at, owner) }
 }
 
 fn node(number: i64) -> ZnodePath {
@@ -68,9 +56,9 @@ pub fn incident(path: &Path) {
             changes.push(came(turn + 5, at));
         }
         for change in changes {
-            recorder.apply(change, at, &mut table, &diagnosis);
+            recorder.batches().apply(change, at, &mut table, &diagnosis);
         }
-        recorder.examine(at, &table, &mut diagnosis);
+        recorder.batches().examine(at, &table, &mut diagnosis);
         recorder.flush(at, &table);
     }
     recorder.stop(&table, second(300)).expect("it can be recorded");

@@ -35,10 +35,13 @@ fn goes_through_all(terminal: &mut Terminal) {
     terminal.shows_all(&["3/8 A holder crashes", "/orders", "4 waiting", "╰─▶"]);
     terminal.press("n");
     // One of five is gone, and the servers wait for its session.
-    terminal.shows_all(&["3/8", "2 of 3", "4 test"]);
+    terminal.shows_all(&["3/8", "2 of 4", "4 test"]);
     terminal.shows_all(&["● holds", "expiring", "Diagnosis"]);
     terminal.press("n");
-    terminal.shows_all(&["3 of 3", "Timeline", "orders", "expired"]);
+    terminal.shows_all(&["3 of 4", "Timeline", "orders", "expired"]);
+    terminal.press("n");
+    // Back where the holder was found to be gone, while the clients that are left take turns behind it.
+    terminal.shows_all(&["4 of 4", "REWOUND", "● holds", "F goes back"]);
     terminal.press("n");
     terminal.shows_all(&["4/8 A frozen holder", "chain ── 4 clients", "resource ─", ": taken"]);
     terminal.press("n");

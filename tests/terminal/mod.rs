@@ -9,6 +9,7 @@ mod node_page;
 mod pictures;
 mod questions;
 mod recording;
+mod rewind;
 mod suspend;
 mod trouble;
 mod walk;

@@ -10,7 +10,7 @@ use crate::time::now;
 impl LiveTable {
     /// As [`start_to_watch`](Self::start_to_watch), and records what is seen.
     pub(in crate::cli) fn start_to_record(settings: &ResolvedOptions, recorder: Recorder) -> anyhow::Result<Self> {
-        Ok(Self { recorder: Some(recorder), ..Self::start_to_watch(settings)? })
+        Ok(Self { recorder: Some(Box::new(recorder)), ..Self::start_to_watch(settings)? })
     }
 
     /// Writes what was recorded; answers why nothing is written at the moment. To be called once a second. Blocks the thread as long as the
@@ -24,7 +24,7 @@ impl LiveTable {
     /// Records that somebody deleted a node by hand.
     pub(in crate::cli) fn record_deletion(&mut self, deletion: RecordedDeletion) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.deleted(deletion);
+            recorder.batches().deleted(deletion);
         }
     }
 
@@ -32,6 +32,6 @@ impl LiveTable {
     pub(in crate::cli) async fn stop_recording(mut self) -> Option<(Recorder, LockTable)> {
         let recorder = self.recorder.take()?;
         let (table, ..) = self.stop().await;
-        Some((recorder, table))
+        Some((*recorder, table))
     }
 }

@@ -37,6 +37,9 @@ impl Check for ForeignChild {
 
 /// One finding, about the longest queue.
 fn suspicion(table_at: TableAt<'_>, here: &[&LockQueue]) -> Option<Suspicion> {
+    if here.len() < 2 {
+        return None;
+    }
     let main = here.iter().rev().max_by_key(|lock| (is_known(lock), lock.len()))?;
     let other = here.iter().find(|lock| family(lock) != family(main))?;
     let node = &other.row(0)?.contender.node;

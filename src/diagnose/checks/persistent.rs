@@ -22,9 +22,11 @@ impl Check for PersistentContender {
         if lock.recipe() == Recipe::Hive {
             return;
         }
-        let mut ownerless =
-            lock.rows(0..lock.len()).filter(|row| row.contender.session.is_none() && row.contender.is_read());
-        let Some(first) = ownerless.next() else { return };
+        let is_ownerless = |position: &usize| {
+            lock.contender_at(*position).is_some_and(|contender| contender.session.is_none() && contender.is_read())
+        };
+        let mut ownerless = (0..lock.len()).filter(is_ownerless);
+        let Some(first) = ownerless.next().and_then(|first| lock.row(first)) else { return };
         let finding = describe(lock, &first, 1 + ownerless.count());
         found.push(Suspicion::proved(finding, context.now()).of_state(first.contender.czxid.0));
     }

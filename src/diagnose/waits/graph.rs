@@ -138,7 +138,7 @@ impl<'a> Graph<'a> {
 
     fn contender(&self, claim: Claim) -> Option<&'a Contender> {
         let queue = self.locks[claim.lock as usize].queue;
-        queue.row(claim.position as usize).map(|row| row.contender)
+        queue.contender_at(claim.position as usize)
     }
 }
 

@@ -9,6 +9,7 @@
 //! nearest rank). What is only known by bounds, or still goes on, is counted and not guessed.
 
 mod facts;
+mod halves;
 mod lines;
 mod percentiles;
 mod ranking;
@@ -29,6 +30,11 @@ pub use window::PastWindow;
 
 use crate::record::store::{Store, StoreError};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
+
+/// All gaps, oldest first.
+pub(super) fn gaps(connection: &Connection) -> rusqlite::Result<Vec<PastGap>> {
+    rows::gaps(connection, None, None)
+}
 
 /// What is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,15 +85,28 @@ pub struct History {
 impl History {
     /// Reads it. Blocks the thread as long as the disk does.
     pub fn read(store: &mut Store, query: &HistoryQuery) -> Result<Self, StoreError> {
-        store.sql(|connection| Self::from_tables(connection, query))
+        let second = if scan::is_of_all(query) { Store::open(store.path()).ok() } else { None };
+        store.sql(|connection| Self::with_second_connection(connection, second, query))
     }
 
+    #[cfg(test)]
     pub(in crate::record) fn from_tables(connection: &mut Connection, query: &HistoryQuery) -> rusqlite::Result<Self> {
+        Self::with_second_connection(connection, None, query)
+    }
+
+    fn with_second_connection(
+        connection: &mut Connection,
+        second: Option<Store>,
+        query: &HistoryQuery,
+    ) -> rusqlite::Result<Self> {
         // All of it is of one moment, also while somebody records.
         let transaction = connection.transaction()?;
         let (began, until) = rows::recorded(&transaction)?;
         let (from, to) = (query.from.or(began), query.to.or(until));
-        let found = scan::scan(&transaction, query, until)?;
+        let found = match second {
+            Some(second) => halves::scan(&transaction, second, query, until)?,
+            None => scan::scan(&transaction, query, until)?,
+        };
         let listed = found.newest(query.limit);
         let (mut holds, mut waits) = (Vec::new(), Vec::new());
         for contender in rows::contenders(&transaction, &listed, until)? {

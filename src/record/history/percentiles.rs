@@ -19,10 +19,16 @@ impl Percentiles {
     /// By nearest rank. Linear.
     pub(super) fn of(mut lengths: Vec<u64>) -> Self {
         let count = lengths.len();
+        let mut from = 0;
+        // In rising order: what stands at a rank parts the shorter ones from those that the next rank is looked for in.
         let mut rank = |percent: usize| {
             let at = (count * percent).div_ceil(100).saturating_sub(1);
-            if count == 0 { 0 } else { *lengths.select_nth_unstable(at).1 }
+            let longer = lengths.get_mut(from..).filter(|longer| !longer.is_empty())?;
+            let found = *longer.select_nth_unstable(at - from).1;
+            from = at;
+            Some(found)
         };
+        let mut rank = |percent| rank(percent).unwrap_or(0);
         Self { count, p50: rank(50), p90: rank(90), p99: rank(99), max: rank(100) }
     }
 }

@@ -207,7 +207,7 @@ pub(in crate::record) fn findings(
     connection: &Connection,
     from: Timestamp,
     to: Timestamp,
-    limit: i64,
+    limit: usize,
 ) -> rusqlite::Result<Vec<PastFinding>> {
     let mut statement = connection.prepare(
         "SELECT lock.path, lock.name, node, code, severity, raised_at, cleared_at, summary, remedy
@@ -227,7 +227,7 @@ pub(in crate::record) fn findings(
             remedy: row.get(8)?,
         })
     };
-    statement.query_map(params![from.0, to.0, limit], finding)?.collect()
+    statement.query_map(params![from.0, to.0, limit_of(limit)], finding)?.collect()
 }
 
 /// The deletions of this time: at most so many.
@@ -235,7 +235,7 @@ pub(in crate::record) fn deletions(
     connection: &Connection,
     from: Timestamp,
     to: Timestamp,
-    limit: i64,
+    limit: usize,
 ) -> rusqlite::Result<Vec<PastDeletion>> {
     let mut statement = connection.prepare(
         "SELECT at, lock, path, by, result, reason FROM deletion WHERE at BETWEEN ?1 AND ?2 ORDER BY at, id LIMIT ?3",
@@ -250,7 +250,11 @@ pub(in crate::record) fn deletions(
             reason: row.get(5)?,
         })
     };
-    statement.query_map(params![from.0, to.0, limit], deletion)?.collect()
+    statement.query_map(params![from.0, to.0, limit_of(limit)], deletion)?.collect()
+}
+
+fn limit_of(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
 }
 
 fn window(from: Option<Timestamp>, to: Option<Timestamp>) -> [i64; 2] {

@@ -1,5 +1,7 @@
 //! One pass over the contenders that were asked for: counts, lengths and sums, without their names and data.
 
+use std::ops::RangeInclusive;
+
 use rusqlite::{Connection, Row};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -47,27 +49,44 @@ struct Filter {
     sums: bool,
 }
 
+/// Whether all rows are looked at.
+pub(super) fn is_of_all(query: &HistoryQuery) -> bool {
+    let HistoryQuery { lock, session, client, from, .. } = query;
+    lock.is_none() && session.is_none() && client.is_none() && from.is_none()
+}
+
+/// Looks at all rows with these numbers.
+pub(super) fn scan_range(
+    connection: &Connection,
+    query: &HistoryQuery,
+    until: Option<Timestamp>,
+    ids: RangeInclusive<i64>,
+) -> rusqlite::Result<Found> {
+    let filter = Filter::new(connection, query, until)?;
+    let mut found = Found::default();
+    let mut statement = connection.prepare(&format!("{COLUMNS} id BETWEEN ?1 AND ?2"))?;
+    let mut rows = statement.query([ids.start(), ids.end()])?;
+    while let Some(row) = rows.next()? {
+        found.take(row, &filter)?;
+    }
+    Ok(found)
+}
+
 /// Reads all that was asked for. Linear in the rows of the lock, session or client, else in those that still stood at the beginning.
 pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Found> {
-    let filter = Filter {
-        from: query.from.map_or(i64::MIN, |from| from.0),
-        to: query.to.map_or(i64::MAX, |to| to.0),
-        until: until.map_or(i64::MAX, |until| until.0),
-        locks: query.lock.as_ref().map(|path| locks(connection, path.as_str())).transpose()?,
-        clients: query.client.as_ref().map(|client| clients(connection, client)).transpose()?,
-        session: query.session.map(|session| session.0),
-        sums: query.rank_by.is_some(),
-    };
+    if is_of_all(query) {
+        return scan_range(connection, query, until, i64::MIN..=i64::MAX);
+    }
+    let filter = Filter::new(connection, query, until)?;
     let mut found = Found::default();
     let by = |column: &str| format!("{COLUMNS} {column} = ?2 AND ifnull(ended_before, 9223372036854775807) >= ?1");
     let (statement, values): (String, Vec<i64>) = match (&filter.locks, filter.session, &filter.clients) {
         (_, Some(session), _) => (by("session"), vec![session]),
         (Some(locks), ..) => (by("lock_id"), locks.iter().copied().collect()),
         (_, _, Some(clients)) => (by("client_id"), clients.iter().copied().collect()),
-        (None, None, None) if filter.from > i64::MIN => {
+        (None, None, None) => {
             (format!("{COLUMNS} ?2 = 0 AND ifnull(ended_before, 9223372036854775807) >= ?1"), vec![0])
         }
-        (None, None, None) => (format!("{COLUMNS} ?1 < 0 AND ?2 = 0"), vec![0]),
     };
     let mut statement = connection.prepare(&statement)?;
     for value in values {
@@ -80,7 +99,35 @@ pub(super) fn scan(connection: &Connection, query: &HistoryQuery, until: Option<
     Ok(found)
 }
 
+impl Filter {
+    fn new(connection: &Connection, query: &HistoryQuery, until: Option<Timestamp>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            from: query.from.map_or(i64::MIN, |from| from.0),
+            to: query.to.map_or(i64::MAX, |to| to.0),
+            until: until.map_or(i64::MAX, |until| until.0),
+            locks: query.lock.as_ref().map(|path| locks(connection, path.as_str())).transpose()?,
+            clients: query.client.as_ref().map(|client| clients(connection, client)).transpose()?,
+            session: query.session.map(|session| session.0),
+            sums: query.rank_by.is_some(),
+        })
+    }
+}
+
 impl Found {
+    /// Adds what was found in later rows.
+    pub fn append(&mut self, mut later: Self) {
+        self.ids.append(&mut later.ids);
+        self.hold_ms.append(&mut later.hold_ms);
+        self.wait_ms.append(&mut later.wait_ms);
+        self.holds += later.holds;
+        self.waits += later.waits;
+        for (all, later) in [(&mut self.locks, later.locks), (&mut self.clients, later.clients)] {
+            for (id, sums) in later {
+                all.entry(id).or_default().append(sums);
+            }
+        }
+    }
+
     /// The numbers of the rows that came last, the oldest of them first.
     pub fn newest(&self, limit: usize) -> Vec<i64> {
         self.ids[self.ids.len().saturating_sub(limit)..].to_vec()
@@ -133,6 +180,14 @@ impl Found {
 }
 
 impl Sums {
+    fn append(&mut self, other: Self) {
+        self.handovers += other.handovers;
+        self.held_ms = self.held_ms.saturating_add(other.held_ms);
+        self.waited_ms = self.waited_ms.saturating_add(other.waited_ms);
+        self.longest_hold_ms = self.longest_hold_ms.max(other.longest_hold_ms);
+        self.longest_wait_ms = self.longest_wait_ms.max(other.longest_wait_ms);
+    }
+
     fn add(&mut self, held_ms: Option<u64>, waited_ms: u64) {
         self.handovers += u64::from(held_ms.is_some());
         let held_ms = held_ms.unwrap_or(0);

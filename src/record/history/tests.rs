@@ -1,6 +1,4 @@
-//! What is found of histories that were recorded, and how fast.
-
-use std::time::{Duration, Instant};
+//! What is found of histories that were recorded.
 
 use rusqlite::{Connection, params};
 
@@ -135,27 +133,10 @@ fn lengths_that_are_not_known_are_in_no_percentile() {
     assert_eq!((empty.hold_count, empty.hold_ms), (0, Percentiles::default()));
 }
 
-fn ranks_of(holds: i64) -> Duration {
-    let mut connection = recorded(holds, 500);
+#[test]
+fn many_holds_are_ranked_as_few_are() {
+    let mut connection = recorded(50_000, 500);
     let query = HistoryQuery { rank_by: Some(RankBy::Wait), ..query() };
-    let began = Instant::now();
     let history = read(&mut connection, &query);
-    let took = began.elapsed();
-    assert_eq!((history.hold_count, history.hold_ms.max), (usize::try_from(holds).unwrap(), 100));
-    took
-}
-
-/// A bound for a program that is not optimized, beside others that load the machine.
-#[test]
-fn many_holds_are_ranked_at_once() {
-    let took = ranks_of(50_000);
-    assert!(took < Duration::from_secs(5), "{took:?}");
-}
-
-#[test]
-#[ignore = "measures: run it optimized"]
-fn a_million_holds_are_ranked_in_a_third_of_a_second() {
-    let took = ranks_of(1_000_000);
-    println!("a million holds: {took:?}");
-    assert!(took < Duration::from_millis(300), "{took:?}");
+    assert_eq!((history.hold_count, history.hold_ms.max), (50_000, 100));
 }

@@ -11,7 +11,7 @@ use crate::znode::Timestamp;
 const MAX_CONTENDERS: usize = 200_000;
 
 /// Findings and deletions of a report at most.
-const MAX_OTHERS: i64 = 2_000;
+const MAX_OTHERS: usize = 2_000;
 
 /// What happened within a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +30,8 @@ pub struct PastWindow {
     pub findings: Vec<PastFinding>,
     /// In the order in which they happened.
     pub deletions: Vec<PastDeletion>,
+    /// Whether there are more findings or deletions than these.
+    pub is_cut: bool,
 }
 
 impl PastWindow {
@@ -50,14 +52,22 @@ impl PastWindow {
         let query = HistoryQuery { from: Some(from), to: Some(to), ..HistoryQuery::default() };
         let found = scan::scan(&transaction, &query, Some(until))?;
         let ids = found.newest(MAX_CONTENDERS);
+        let (mut findings, mut deletions) = (
+            rows::findings(&transaction, from, to, MAX_OTHERS + 1)?,
+            rows::deletions(&transaction, from, to, MAX_OTHERS + 1)?,
+        );
+        let is_cut = findings.len().max(deletions.len()) > MAX_OTHERS;
+        findings.truncate(MAX_OTHERS);
+        deletions.truncate(MAX_OTHERS);
         Ok(Some(Self {
             from,
             to,
             contenders: rows::contenders(&transaction, &ids, Some(until))?,
             left_out: (found.holds + found.waits).saturating_sub(ids.len()),
             gaps: rows::gaps(&transaction, Some(from), Some(to))?,
-            findings: rows::findings(&transaction, from, to, MAX_OTHERS)?,
-            deletions: rows::deletions(&transaction, from, to, MAX_OTHERS)?,
+            findings,
+            deletions,
+            is_cut,
         }))
     }
 }

@@ -90,7 +90,7 @@ pub(super) struct RecordedClient {
 }
 
 /// One contender.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ContenderRecord {
     /// Its row; rises in the order in which they were first seen.
     pub id: i64,

@@ -26,7 +26,7 @@ pub struct RecordedDeletion {
 const MAX_REMEMBERED: usize = 1_000;
 
 /// Deletions that are not written yet, and those of which the contender has not ended yet.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Deletions {
     pub unwritten: Vec<RecordedDeletion>,
     recent: Vec<RecordedDeletion>,

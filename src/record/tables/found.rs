@@ -12,7 +12,7 @@ use crate::recipe::{LockKind, Recipe};
 use crate::znode::{SessionId, Timestamp};
 
 /// One finding.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct FindingRecord {
     pub id: i64,
     pub lock: Arc<RecordedLock>,
@@ -32,7 +32,7 @@ pub(super) struct FindingRecord {
 type FindingKey = (LockId, Code, Option<Arc<str>>);
 
 /// The findings that stand, and those that are to be written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StandingFindingRows {
     no_data: bool,
     next_id: i64,
@@ -66,6 +66,15 @@ impl StandingFindingRows {
             let record = self.raised(finding, table, at);
             self.changed.push(record.clone());
             self.standing.insert(key(finding), record);
+        }
+    }
+
+    /// Takes what stood already when the table was first seen, and since when.
+    pub fn stood(&mut self, findings: impl Iterator<Item = (Arc<Finding>, Timestamp)>, table: &LockTable) {
+        for (finding, raised_at) in findings {
+            let record = self.raised(&finding, table, raised_at);
+            self.changed.push(record.clone());
+            self.standing.insert(key(&finding), record);
         }
     }
 

@@ -13,7 +13,7 @@ const NOT_READ: &str = "not everything was read yet";
 const MAX_CHANGED: usize = 10_000;
 
 /// One gap.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct GapRecord {
     pub id: i64,
     pub began_at: Timestamp,
@@ -22,22 +22,38 @@ pub(super) struct GapRecord {
 }
 
 /// Notices when the table of locks stops to be true, and when it is true again.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Gaps {
     next_id: i64,
     open: Option<GapRecord>,
     pub changed: Vec<GapRecord>,
+    /// Whether the gaps come from elsewhere, and are only kept in mind here.
+    are_given: bool,
 }
 
 impl Gaps {
     /// At the start of a run, when nothing was read: `open` lasted already, else the earlier run ended at `until`.
     pub fn new(next_id: i64, open: Option<(i64, Timestamp, String)>, until: Option<Timestamp>) -> Self {
-        let mut gaps = Self { next_id, open: None, changed: Vec::new() };
+        let mut gaps = Self { next_id, open: None, changed: Vec::new(), are_given: false };
         gaps.open = open.map(|(id, began_at, reason)| GapRecord { id, began_at, ended_at: None, reason });
         if let (None, Some(until)) = (&gaps.open, until) {
             gaps.begin(until, NOT_RUNNING.to_owned());
         }
         gaps
+    }
+
+    /// None are written but those that are [given](Self::give). `unseen`: one lasts since then.
+    pub fn will_be_given(&mut self, unseen: Option<(Timestamp, String)>) {
+        self.are_given = true;
+        self.changed.clear();
+        if let Some((began_at, reason)) = unseen {
+            self.begin(began_at, reason);
+        }
+    }
+
+    /// These are the gaps, oldest first.
+    pub fn give(&mut self, gaps: Vec<GapRecord>) {
+        self.changed = gaps;
     }
 
     /// Up to when everything had been seen; `None` while everything is, and before anything was.
@@ -53,7 +69,7 @@ impl Gaps {
     }
 
     fn push(&mut self, gap: GapRecord) {
-        if self.changed.len() < MAX_CHANGED {
+        if self.changed.len() < MAX_CHANGED && !self.are_given {
             self.changed.push(gap);
         }
     }
@@ -80,6 +96,20 @@ impl Gaps {
         if let Some(mut gap) = self.open.take() {
             gap.ended_at = Some(at.max(gap.began_at));
             self.push(gap);
+        }
+    }
+
+    /// The recorder could not write what happened between these times. Where rows were read again from the file, the gap since the last of them
+    /// says so: the recorder was running.
+    pub fn lost(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
+        match &mut self.open {
+            Some(open) if open.reason == NOT_RUNNING => {
+                reason.clone_into(&mut open.reason);
+                let open = open.clone();
+                self.changed.retain(|gap| gap.id != open.id);
+                self.push(open);
+            }
+            _ => self.add(from, to, reason),
         }
     }
 

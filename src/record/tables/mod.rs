@@ -39,6 +39,7 @@
 
 mod contender;
 mod deletion;
+mod excerpt;
 mod found;
 mod gaps;
 mod lookup;
@@ -54,8 +55,9 @@ mod tests;
 
 pub use contender::{ContenderEnd, TimeBounds};
 pub use deletion::RecordedDeletion;
+pub(super) use excerpt::TableExcerpt;
 pub use recorder::TableRecorder;
-pub use retention::{forget_before, oldest};
+pub use retention::forget_before;
 pub use rows::{TableRows, TableWriter};
 pub use schema::TABLES_VERSION;
 

@@ -1,8 +1,11 @@
 //! Takes what is learned, and gives the rows that it comes to.
 
+use std::sync::Arc;
+
 use rusqlite::Connection;
 
 use super::deletion::{Deletions, RecordedDeletion};
+use super::excerpt::TableExcerpt;
 use super::found::StandingFindingRows;
 use super::gaps::Gaps;
 use super::lookup::Moment;
@@ -10,12 +13,12 @@ use super::resume::{self, Unfinished};
 use super::rows::{RunRecord, TableRows};
 use super::sessions::ChangedSessions;
 use super::standing::StandingContenders;
-use crate::diagnose::FindingChanges;
+use crate::diagnose::{Diagnosis, FindingChanges};
 use crate::queue::{Happening, LockTable};
 use crate::znode::Timestamp;
 
 /// Keeps account of what belongs into the tables: see [the module](super) for the order of calls. Memory is bounded by the contenders that stand.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct TableRecorder {
     no_data: bool,
     contenders: StandingContenders,
@@ -60,6 +63,44 @@ impl TableRecorder {
         })
     }
 
+    /// Begins the tables of an excerpt, in a file that has none: who stands then is continued as the tables of its recording have it, and
+    /// the gaps are those that are [given](Self::give_gaps).
+    pub(in crate::record) fn of_excerpt(
+        connection: &Connection,
+        no_data: bool,
+        excerpt: &mut TableExcerpt,
+        (table, diagnosis, at): (&LockTable, &Diagnosis, Timestamp),
+    ) -> rusqlite::Result<Self> {
+        let mut tables = Self::resume(connection, no_data)?;
+        let standing = excerpt.take_standing(table, no_data);
+        let next_id = standing.iter().map(|record| record.id).max().unwrap_or(0).saturating_add(1);
+        tables.contenders = StandingContenders::new(no_data, Unfinished::of(standing), next_id);
+        let unseen = excerpt.unseen.take().filter(|_| !table.is_live());
+        tables.last_true = unseen.as_ref().map(|(since, _)| *since);
+        tables.gaps.will_be_given(unseen);
+        tables.happened(&[], table, at);
+        tables.findings.stood(excerpt.findings(diagnosis, at).into_iter(), table);
+        Ok(tables)
+    }
+
+    /// Goes on with an excerpt after a gap, with what was known then.
+    pub(in crate::record) fn resume_excerpt(
+        connection: &Connection,
+        no_data: bool,
+        (table, diagnosis, at): (&LockTable, &Diagnosis, Timestamp),
+    ) -> rusqlite::Result<Self> {
+        let mut tables = Self::resume(connection, no_data)?;
+        tables.gaps.will_be_given(None);
+        tables.happened(&[], table, at);
+        tables.findings.stood(diagnosis.findings().map(|finding| (Arc::new(finding.clone()), at)), table);
+        Ok(tables)
+    }
+
+    /// The gaps of an excerpt: those of its recording, and others.
+    pub(in crate::record) fn give_gaps(&mut self, excerpt: TableExcerpt, others: Vec<(Timestamp, Timestamp, String)>) {
+        self.gaps.give(excerpt.into_gaps(others));
+    }
+
     /// Takes what one change meant; the table is as it is after the change. To be called after each change, also when nothing
     /// happened. Takes time as the change did, but for the one that makes the table live: that is linear in the contenders.
     pub fn happened(&mut self, happenings: &[Happening], table: &LockTable, at: Timestamp) {
@@ -92,6 +133,11 @@ impl TableRecorder {
     /// The recorder itself missed what happened between these times.
     pub fn gap(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
         self.gaps.add(from, to, reason);
+    }
+
+    /// What happened between these times was lost, for it could not be written.
+    pub fn lost(&mut self, from: Timestamp, to: Timestamp, reason: &str) {
+        self.gaps.lost(from, to, reason);
     }
 
     /// Takes an outcome of the audit log, before or after the end of its contender was seen.

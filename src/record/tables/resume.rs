@@ -14,7 +14,7 @@ use crate::znode::{SessionId, Timestamp, ZnodePath, Zxid};
 type NodeKey = (ZnodePath, String, Zxid);
 
 /// Who stood when the earlier run ended.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Unfinished {
     by_node: FxHashMap<NodeKey, ContenderRecord>,
     /// Of those whose nodes had not been read: they cannot be found again.
@@ -37,16 +37,13 @@ impl Unfinished {
 
     /// Reads them.
     pub fn read(connection: &Connection) -> rusqlite::Result<Self> {
-        let mut statement = connection.prepare(
-            "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, session, first_seen_at,
-                enqueued_at, acquired_after, acquired_before, mode, node, czxid, data
-             FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
-             WHERE ifnull(ended_before, 9223372036854775807) = 9223372036854775807",
-        )?;
+        Ok(Self::of(standing(connection, Timestamp(i64::MAX))?))
+    }
+
+    /// These.
+    pub fn of(records: Vec<ContenderRecord>) -> Self {
         let mut unfinished = Self::default();
-        let mut rows = statement.query([])?;
-        while let Some(row) = rows.next()? {
-            let Some(record) = record(row)? else { continue };
+        for record in records {
             match record.czxid {
                 Some(czxid) => {
                     let key = (record.lock.path.clone(), record.node.to_string(), czxid);
@@ -55,8 +52,25 @@ impl Unfinished {
                 None => unfinished.others.push(record),
             }
         }
-        Ok(unfinished)
+        unfinished
     }
+}
+
+/// Who certainly stood at that time; who has not ended yet stands at the end of time.
+pub(super) fn standing(connection: &Connection, at: Timestamp) -> rusqlite::Result<Vec<ContenderRecord>> {
+    let mut statement = connection.prepare(
+        "SELECT contender.id, lock.path, lock.name, lock.recipe, client.address, client.name, session, first_seen_at,
+            enqueued_at, acquired_after, acquired_before, mode, node, czxid, data
+         FROM contender JOIN lock ON lock.id = lock_id LEFT JOIN client ON client.id = client_id
+         WHERE ifnull(ended_before, 9223372036854775807) >= ?1 AND ifnull(ended_after, 9223372036854775807) >= ?1
+            AND first_seen_at <= ?1",
+    )?;
+    let mut rows = statement.query([at.0])?;
+    let mut records = Vec::new();
+    while let Some(row) = rows.next()? {
+        records.extend(record(row)?);
+    }
+    Ok(records)
 }
 
 /// A row that stands open; `None` when no version of this program wrote its path.

@@ -1,6 +1,6 @@
 //! Rows go with their segments: by age.
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Transaction, params};
 
 use crate::znode::Timestamp;
 
@@ -25,11 +25,4 @@ pub fn forget_before(transaction: &Transaction<'_>, time: Timestamp) -> rusqlite
             AND client.id NOT IN (SELECT client_id FROM finding WHERE client_id IS NOT NULL)
             AND client.id NOT IN (SELECT client_id FROM session WHERE client_id IS NOT NULL);",
     )
-}
-
-/// When the first of the contenders ended that are in the tables; `None` when none did.
-pub fn oldest(connection: &Connection) -> rusqlite::Result<Option<Timestamp>> {
-    let query = "SELECT min(ifnull(ended_before, 9223372036854775807)) FROM contender";
-    let oldest: Option<i64> = connection.query_row(query, [], |row| row.get(0))?;
-    Ok(oldest.filter(|time| *time < i64::MAX).map(Timestamp))
 }

@@ -19,7 +19,7 @@ use crate::znode::{SessionId, Timestamp};
 const MAX_IDS: usize = 20_000;
 
 /// The numbers of locks and of clients that are in the file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct RowIds {
     locks: FxHashMap<Arc<RecordedLock>, i64>,
     clients: FxHashMap<RecordedClient, i64>,
@@ -82,7 +82,7 @@ impl RowIds {
 }
 
 /// Rows that are to be written, in one transaction.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TableRows {
     pub(super) contenders: Vec<ContenderRecord>,
     pub(super) findings: Vec<FindingRecord>,
@@ -93,7 +93,7 @@ pub struct TableRows {
 }
 
 /// A run of the recorder.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct RunRecord {
     pub id: i64,
     pub began_at: Timestamp,
@@ -101,7 +101,7 @@ pub(super) struct RunRecord {
 }
 
 /// Writes rows into a file.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct TableWriter {
     ids: RowIds,
 }

@@ -7,7 +7,7 @@ use crate::queue::{Happening, LockEvent};
 use crate::znode::{SessionId, Timestamp};
 
 /// One session, as far as it changed since the last flush.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SessionRecord {
     pub client: RecordedClient,
     pub first_seen_at: Timestamp,
@@ -19,7 +19,7 @@ pub(super) struct SessionRecord {
 const MAX_CHANGED: usize = 100_000;
 
 /// The sessions that did something since the last flush.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ChangedSessions {
     pub changed: FxHashMap<SessionId, SessionRecord>,
 }

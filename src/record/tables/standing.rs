@@ -20,7 +20,7 @@ const MAX_ENDED: usize = 200_000;
 const MAX_FLUSHES_WRONG: u8 = 3;
 
 /// Contenders of a lock that are remembered.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct LockStanding {
     lock: Arc<RecordedLock>,
     contenders: FxHashMap<ContenderId, ContenderRecord>,
@@ -29,7 +29,7 @@ struct LockStanding {
 }
 
 /// Bookkeeping of contenders: [`Happening`]s go in, rows come out. Memory follows those that stand now.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StandingContenders {
     no_data: bool,
     next_id: i64,

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rusqlite::Connection;
 
 use super::fixture::{ALL, ConsoleFixture};
+use crate::record::bounds::SpaceKeeper;
 use crate::record::segment::SegmentBounds;
 use crate::record::{Bounds, RecordOptions};
 use crate::znode::ZnodePath;
@@ -42,7 +43,7 @@ fn churn(fixture: &mut ConsoleFixture, rounds: u32, data: usize) {
 fn the_file_and_what_lies_beside_it_never_exceed_the_size() {
     let max = Bounds::MIN_BYTES;
     let bounds = Bounds { keep: None, max_bytes: Some(max) };
-    let segments = bounds.segment_bounds();
+    let segments = SpaceKeeper::new(bounds, false).segment_bounds();
     let mut fixture = ConsoleFixture::new(RecordOptions { bounds, ..ALL }, segments);
     let (largest, ended) = (AtomicU64::new(0), AtomicBool::new(false));
     let path = fixture.path.clone();
@@ -88,7 +89,8 @@ fn what_is_older_than_is_kept_is_deleted_from_the_stream_and_the_tables() {
 #[test]
 fn a_program_that_reads_for_long_makes_the_recorder_wait_and_not_the_file_grow() {
     let bounds = Bounds { keep: None, max_bytes: Some(Bounds::MIN_BYTES) };
-    let mut fixture = ConsoleFixture::new(RecordOptions { bounds, ..ALL }, bounds.segment_bounds());
+    let mut fixture =
+        ConsoleFixture::new(RecordOptions { bounds, ..ALL }, SpaceKeeper::new(bounds, false).segment_bounds());
     fixture.flush();
     fixture.recorder.as_mut().unwrap().wait_at_most(Duration::ZERO);
     let reader = Connection::open(&fixture.path).unwrap();

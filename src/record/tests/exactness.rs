@@ -2,14 +2,14 @@
 
 use proptest::prelude::*;
 
-use super::fixture::{ALL, ConsoleFixture, SMALL};
+use super::fixture::{ALL, ConsoleFixture, SMALL, json};
 use crate::queue::tests::property::{self, Step, take};
 use crate::queue::{Change, ConnectionState};
-use crate::record::RecordOptions;
+use crate::record::{ReadSegment, RecordOptions};
 use crate::znode::{SessionId, Timestamp, ZnodePath, ZnodeStat, Zxid};
 
 #[derive(Clone, Debug)]
-enum RecordStep {
+pub(super) enum RecordStep {
     Tree(Step),
     Pass(i64),
     Survey(u32),
@@ -25,7 +25,7 @@ enum RecordStep {
     Kill(Vec<Step>),
 }
 
-fn record_step() -> impl Strategy<Value = RecordStep> {
+pub(super) fn record_step() -> impl Strategy<Value = RecordStep> {
     let missed = || prop::collection::vec(property::step(), 0..6);
     prop_oneof![
         20 => property::step().prop_map(RecordStep::Tree),
@@ -42,7 +42,7 @@ fn record_step() -> impl Strategy<Value = RecordStep> {
     ]
 }
 
-fn act(fixture: &mut ConsoleFixture, step: &RecordStep, serial: u32) {
+pub(super) fn act(fixture: &mut ConsoleFixture, step: &RecordStep, serial: u32) {
     let miss = |fixture: &mut ConsoleFixture, missed: &[Step]| {
         for (more, step) in (0_u32..).zip(missed) {
             take(&mut fixture.ensemble, step, 10_000 + serial * 100 + more);
@@ -98,7 +98,7 @@ fn stat(fixture: &ConsoleFixture) -> ZnodeStat {
     ZnodeStat::of_new(Zxid(50), fixture.ensemble.now, Some(SessionId(3)))
 }
 
-fn assert_same(expected: &str, recorded: &str, at: Timestamp) {
+pub(super) fn assert_same(expected: &str, recorded: &str, at: Timestamp) {
     let differs = expected.bytes().zip(recorded.bytes()).position(|(one, other)| one != other);
     let place = differs.unwrap_or(expected.len().min(recorded.len())).saturating_sub(100);
     let around =
@@ -120,6 +120,13 @@ proptest! {
             let recorded = fixture.recorded(*at);
             prop_assert!(recorded.is_some(), "nothing is recorded at {:?}", at);
             assert_same(expected, &recorded.unwrap_or_default(), *at);
+            let info = fixture.past().segment_at(*at).unwrap().unwrap();
+            let segment = ReadSegment::read(&mut fixture.past(), info).unwrap().unwrap();
+            let (mut state, entries) = segment.state_before(*at, 7);
+            for (at, entry) in entries {
+                drop(state.play(at, entry));
+            }
+            assert_same(expected, &json(&state.table, &state.diagnosis, *at), *at);
         }
         let played = fixture.played();
         prop_assert_eq!(played.len(), fixture.shown.len());

@@ -158,6 +158,10 @@ fn what_is_too_much_for_a_disk_that_takes_nothing_is_given_up_and_told_as_a_gap(
     fixture.flush();
     let gaps = gaps(&fixture);
     assert!(gaps.len() == 1 && gaps[0].0 == from.0, "{gaps:?} since {from:?}");
+    let rows = Connection::open(&fixture.path).unwrap();
+    let mut rows = rows.prepare("SELECT reason FROM gap WHERE ended_at > ?1").unwrap();
+    let reasons: Vec<String> = rows.query_map([from.0], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+    assert!(reasons.len() == 1 && reasons[0].starts_with("what happened could not be written: "), "{reasons:?}");
     let (at, shown) = fixture.shown.last().unwrap().clone();
     assert_eq!(fixture.recorded(at), Some(shown));
 }

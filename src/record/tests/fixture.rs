@@ -71,12 +71,12 @@ impl ConsoleFixture {
     pub fn apply(&mut self, change: Change) {
         self.ensemble.now.0 += 3;
         let (now, table) = (self.ensemble.now, &mut self.ensemble.table);
-        self.recorder.as_mut().unwrap().apply(change, now, table, &self.diagnosis);
+        self.recorder.as_mut().unwrap().batches().apply(change, now, table, &self.diagnosis);
     }
 
     pub fn examine(&mut self) {
         let (now, table) = (self.ensemble.now, &self.ensemble.table);
-        self.recorder.as_mut().unwrap().examine(now, table, &mut self.diagnosis);
+        self.recorder.as_mut().unwrap().batches().examine(now, table, &mut self.diagnosis);
     }
 
     pub fn flush(&mut self) {

@@ -1,7 +1,9 @@
 //! What is recorded, and what is read of it.
 
 mod bounded;
+mod cut;
 mod damaged;
 mod exactness;
 mod failures;
-mod fixture;
+pub mod fixture;
+mod in_memory;

@@ -5,6 +5,10 @@ use super::list::Pressed;
 use super::{App, Effect, Key, Mouse, Prompt, PromptPurpose, ROWS_PER_WHEEL_TURN, Screen, Update};
 use crate::tui::keymap::Command;
 
+/// Why nothing is changed or asked while a file is shown, and while the past of what is live is.
+const NOT_IN_A_RECORDING: &str = "This is a recording: the ensemble is neither changed nor asked.";
+const NOT_IN_THE_PAST: &str = "This is the past: F goes back to what is live, where that can be done.";
+
 impl Update {
     pub(super) fn redraw() -> Self {
         Self { redraw: true, effects: Vec::new() }
@@ -31,9 +35,12 @@ impl App {
         }
         match command(key, self.navigation.screen, self.tour.is_some()) {
             // The tour's keys play and stop a recording, too.
-            Some(Command::TourPlay | Command::TourNext | Command::Tag) if self.replay.is_some() => self.play_or_stop(),
+            Some(Command::TourPlay | Command::TourNext | Command::Tag)
+                if self.replay.is_some() && self.tour.is_none() =>
+            {
+                self.play_or_stop()
+            }
             Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
-            Some(command) if command.is_of_replay() && self.replay.is_none() => Update::default(),
             Some(command) => {
                 self.tour_yields();
                 self.footer.notice = None;
@@ -128,16 +135,14 @@ impl App {
         let leads_to_ensemble = command.changes_ensemble()
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
         if self.replay.is_some() && leads_to_ensemble {
-            self.show_failure("This is a recording: the ensemble is neither changed nor asked.".to_owned());
-            return Update::redraw();
-        }
-        if self.replay.is_none() && command.is_of_replay() {
-            self.show_failure("No recording is shown: `lockscope replay FILE` shows one.".to_owned());
-            return Update::redraw();
+            let is_of_live = self.replay.as_ref().is_some_and(|replay| replay.is_of_live());
+            return self.refuse(if is_of_live { NOT_IN_THE_PAST } else { NOT_IN_A_RECORDING }.to_owned());
         }
         match command {
             Command::PlayFaster => return self.change_speed(true),
             Command::PlaySlower => return self.change_speed(false),
+            Command::ReturnToLive => return self.return_to_live(),
+            Command::Pause if self.replay.is_some() => return self.play_or_stop(),
             Command::Up => self.step(-1),
             Command::Down => self.step(1),
             Command::PageUp => self.step(-self.page()),

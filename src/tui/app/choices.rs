@@ -42,11 +42,18 @@ impl App {
         if let Some(paused) = &mut self.paused {
             with(&mut paused.world);
         }
+        if let Some(world) = self.replay.as_mut().and_then(|replay| replay.world_mut()) {
+            with(world);
+        }
     }
 
     /// What is shown, to make rows of it anew.
     pub(super) fn shown_world_mut(&mut self) -> &mut super::World {
-        self.paused.as_mut().map_or(&mut self.live, |paused| &mut paused.world)
+        match (&mut self.paused, self.replay.as_mut().and_then(|replay| replay.world_mut())) {
+            (Some(paused), _) => &mut paused.world,
+            (None, Some(world)) => world,
+            (None, None) => &mut self.live,
+        }
     }
 
     /// The screen keeps a copy of everything as of now; what comes goes on into the original. So the memory of a pause

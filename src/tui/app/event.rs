@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Arrival, FleetSide, Tour, Travel};
+use super::{Arrival, FleetSide, Recorded, Tour, Travel};
 use crate::admin::audit::AuditHistory;
 use crate::admin::{self, Confirmed, DeletePlan};
 use crate::contend::{FleetCommand, FleetOutcome, FleetStatus, Scenario};
 use crate::demo::SceneCommand;
 use crate::observe::Observed;
+use crate::record::Batch;
 use crate::tui::key::{Key, Mouse};
 use crate::zk::NodeReading;
 use crate::znode::{Timestamp, ZnodePath};
@@ -73,6 +74,8 @@ pub enum Event {
     FleetCompared(Result<Box<FleetOutcome>, String>),
     /// An [`Effect::Travel`] was carried out.
     Arrived(Box<Arrival>),
+    /// An [`Effect::Record`] was carried out.
+    Recorded(Box<Recorded>),
     TourBegins(Box<Tour>),
     /// The scene of the tour cannot be played: why, as a sentence without a full stop.
     SceneFailed(String),
@@ -121,8 +124,14 @@ pub enum Effect {
     /// Go from this moment of the recording that is shown to another.
     Travel {
         from: Timestamp,
+        /// The end of the recording that the screen knows of.
+        outlined: Timestamp,
         travel: Travel,
     },
+    /// Let go of what was read of the past: live is shown again.
+    ForgetPast,
+    /// Write what was taken down; the next one comes when that was [reported](Event::Recorded).
+    Record(Vec<Batch>),
     /// Let these fleets run to their end, one after the other.
     CompareFleets(Vec<Scenario>),
 }

@@ -30,6 +30,8 @@ mod notice;
 mod pages;
 mod prompt;
 mod queue_picture;
+mod recorded;
+mod recording;
 mod replay;
 mod screens;
 mod session_detail;
@@ -37,6 +39,7 @@ mod session_page;
 mod sessions;
 mod shown;
 mod sorted;
+mod ticks;
 mod timeline_entry;
 mod tour;
 mod travel;
@@ -69,23 +72,25 @@ pub use lists::{
 pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
 pub use notice::Notice;
-pub use pages::ShownPage;
+pub use pages::{PAST_BAR_HEIGHT, ShownPage};
 pub use prompt::{Prompt, PromptPurpose};
-pub use replay::{Replay, Speed, replay_sentence};
+pub use recorded::Recorded;
+pub use recording::Recording;
+pub use replay::{Replay, ReplayedFile, Speed, replay_sentence};
 pub use screens::SCREENS;
 pub use session_detail::{SessionDetail, SessionPlace, SessionWatches};
 pub use sessions::{SessionOrder, SessionRows};
 pub use sorted::{LockOrder, SortedLocks};
 pub use timeline_entry::TimelineEntry;
 pub use tour::Tour;
-pub use travel::{Arrival, Arrived, Outline, RaisedFinding, RecordedGap, Travel};
+pub use travel::{Arrival, Arrived, Outline, RaisedFinding, Travel};
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
 use self::way_back::WayBack;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
-use crate::queue::{Change, ConnectionState, LockName};
+use crate::queue::{Change, LockName};
 pub use crate::tui::key::{Key, Mouse};
 use crate::tui::page::Scroll;
 pub use crate::tui::screen::{Pane, Screen};
@@ -186,8 +191,11 @@ pub struct App {
     now: Timestamp,
     /// The time at the last event, by the clock on the wall.
     wall: Timestamp,
+    /// The ensemble; nothing where a file is shown.
     live: World,
-    /// The recording that is shown in place of an ensemble.
+    /// The past of what is live, as far as it is kept.
+    recording: Option<Recording>,
+    /// The recording that is shown in place of what is live.
     replay: Option<Box<Replay>>,
     paused: Option<Box<Paused>>,
     navigation: Navigation,
@@ -214,6 +222,7 @@ impl App {
             layout: None,
             now,
             wall: now,
+            recording: None,
             replay: None,
             paused: None,
             navigation: Navigation {
@@ -285,6 +294,7 @@ impl App {
             Event::FleetBusy(side) => self.fleet_busy(side),
             Event::FleetCompared(outcome) => self.fleet_compared(outcome),
             Event::Arrived(arrival) => self.arrive(*arrival),
+            Event::Recorded(recorded) => self.recorded(*recorded),
             Event::TourBegins(tour) => self.tour_begins(tour),
             Event::SceneFailed(why) => self.scene_failed(why),
         };
@@ -297,7 +307,7 @@ impl App {
             self.arrange();
             self.settle();
         }
-        let looks = self.navigation.screen.entry().shows_watchers && self.paused.is_none();
+        let looks = self.navigation.screen.entry().shows_watchers && self.paused.is_none() && self.replay.is_none();
         if looks != self.looks {
             self.looks = looks;
             update.effects.push(Effect::LookAtWatchers(looks));
@@ -307,7 +317,7 @@ impl App {
 
     fn changes(&mut self, changes: Vec<Observed>) -> Update {
         let count = changes.iter().filter(|seen| !matches!(seen.change, Change::Surveyed { .. })).count() as u64;
-        self.live.apply(changes);
+        self.live.apply(changes, self.recording.as_mut().and_then(Recording::recorder));
         if let Some(open) = &self.navigation.open {
             self.live.reopen(open);
         }
@@ -317,53 +327,11 @@ impl App {
             paused.missed += count;
             return Update::default();
         }
+        if let Some(replay) = &mut self.replay {
+            replay.miss(count);
+            return Update::default();
+        }
         Update { redraw: true, effects: Vec::new() }
-    }
-
-    fn tick(&mut self) -> Update {
-        let redraw = self.counts_seconds();
-        self.live.tick(self.now);
-        if self.is_live() && self.replay.is_none() {
-            self.live.examine(self.now);
-        }
-        self.tick_deletion();
-        if self.footer.notice.as_ref().is_some_and(|notice| notice.until <= self.wall) {
-            self.footer.notice = None;
-        }
-        Update { redraw, effects: Vec::new() }
-    }
-
-    /// Whether an [`Event::Tick`] is due every second: something on the screen changes with time alone, or somebody may have
-    /// waited for too long.
-    pub fn ticks(&self) -> bool {
-        self.counts_seconds() || (self.replay.is_none() && self.is_live() && self.live.table().contender_count() > 0)
-    }
-
-    /// Whether something on the screen changes with time alone.
-    pub fn counts_seconds(&self) -> bool {
-        let playing = self.tour.as_ref().is_some_and(|tour| tour.is_playing());
-        if self.footer.notice.is_some() || self.paused.is_some() || self.deletions.open.is_some() || playing {
-            return true;
-        }
-        if self.navigation.screen == Screen::Contend && self.test_clients.fleets.is_active() {
-            return true;
-        }
-        if self.replay.is_some() {
-            return false;
-        }
-        if !self.is_live() {
-            return matches!(self.link(), ConnectionState::Connecting { next_try: Some(_), .. });
-        }
-        match self.navigation.screen.list() {
-            Some(list) => list.changes_with_time(self),
-            None => self.navigation.screen == Screen::Servers && self.settings.asks_servers,
-        }
-    }
-
-    /// Whether the sparklines of Locks show watch events, which move on with time.
-    fn shows_recent_watch_events(&self) -> bool {
-        let seconds = self.live.table().totals().history.seconds(self.now);
-        seconds.iter().any(|second| second.watch_events.herd + second.watch_events.chain > 0)
     }
 
     /// Fastens the selections again after something moved.

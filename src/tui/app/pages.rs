@@ -42,7 +42,7 @@ impl ShownPage {
 }
 
 /// Lines of the bar below a recording.
-const REPLAY_HEIGHT: u16 = 2;
+pub const PAST_BAR_HEIGHT: u16 = 2;
 
 impl App {
     /// The text pages of the screen, without what lies over them.
@@ -95,9 +95,9 @@ impl App {
         if self.is_live() {
             return Vec::new();
         }
-        let table = self.live.table();
+        let table = self.followed().table();
         let (clock, utc, is_default) = (self.now, self.settings.utc, self.settings.connect_is_default);
-        let of = banner::Connection { table, observing: self.observing, is_default, clock, utc };
+        let of = banner::Connection { table, observing: self.is_observing(), is_default, clock, utc };
         banner::lines(of, self.size.0, self.charset())
     }
 
@@ -115,13 +115,11 @@ impl App {
         self.tour().map(lines).unwrap_or_default()
     }
 
-    /// How many lines the tour takes.
+    /// How many lines the bar of a recording and the tour take.
     pub(super) fn caption_height(&self) -> u16 {
-        if self.replay().is_some() {
-            return REPLAY_HEIGHT;
-        }
+        let bar = if self.replay().is_some() { PAST_BAR_HEIGHT } else { 0 };
         let captions = self.tour().map(|tour| tour.scene().steps.iter().map(|step| &*step.caption));
-        captions.map_or(0, |captions| caption::height(captions, self.size.0))
+        bar + captions.map_or(0, |captions| caption::height(captions, self.size.0))
     }
 
     /// The question before the program leaves clients that run; `None` when it is not open.

@@ -1,10 +1,12 @@
 //! Where in a recording the screen stands, and how it gets from one moment to another.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{App, Arrival, Arrived, Effect, Outline, RaisedFinding, RecordedGap, Travel, Update, World};
+use super::{App, Arrival, Arrived, Effect, Outline, RaisedFinding, Travel, Update, World};
 use crate::queue::LockName;
 use crate::record::PastTime;
+use crate::record::history::PastGap;
 use crate::text::human::{duration, time_of_day};
 use crate::tui::keymap::Command;
 use crate::znode::Timestamp;
@@ -28,6 +30,9 @@ const USUAL_SPEED: usize = 2;
 /// How often a recording that plays goes on.
 const PLAY_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Steps that are remembered while another one is made: whoever holds a key down for long does not want to wait for all of them.
+const MAX_STEPS_AHEAD: usize = 16;
+
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// How fast a recording is played, in tenths of the speed at which it happened.
@@ -50,45 +55,99 @@ impl Speed {
     }
 }
 
-/// A recording that is shown.
+/// A recording that is shown, of a file or of what the console saw itself.
 #[derive(Debug)]
 pub struct Replay {
-    name: String,
-    connect: String,
+    /// The file; `None` where what is live goes on behind it.
+    file: Option<ReplayedFile>,
+    /// What was known at the moment shown; `None` until it was read.
+    world: Option<World>,
+    /// Changes that came since then, where what is live goes on behind it.
+    missed: u64,
     at: Timestamp,
     outline: Outline,
+    /// The end of the recording as of the outline.
+    outlined: Timestamp,
     speed: usize,
     playing: bool,
     /// When the recording was played on the last time, by the clock on the wall.
     played_at: Timestamp,
-    /// Whether a way is being gone, and which one comes after it.
-    travels: bool,
-    then: Option<Travel>,
+    way: Way,
+    /// The ways that come after the one that is being gone.
+    then: VecDeque<Travel>,
+}
+
+/// Whether a way to another moment is being gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    Stands,
+    /// Until what happened up to now is written.
+    Waits,
+    Travels,
+}
+
+/// The file of a recording that is shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReplayedFile {
+    /// Its name.
+    pub name: String,
+    /// The ensemble that it is of.
+    pub connect: String,
 }
 
 impl Replay {
     /// A recording of that name and ensemble, before anything of it was read.
     pub fn new(name: String, connect: String, outline: Outline) -> Self {
-        let at = outline.until;
+        Self::of(Some(ReplayedFile { name, connect }), outline.until, outline)
+    }
+
+    /// The past of what is live, before anything of it was read.
+    pub(super) fn of_live(at: Timestamp) -> Self {
+        Self::of(None, at, Outline { from: at, until: at, ..Outline::default() })
+    }
+
+    fn of(file: Option<ReplayedFile>, at: Timestamp, outline: Outline) -> Self {
         Self {
-            name,
-            connect,
+            file,
+            world: None,
+            missed: 0,
             at,
+            outlined: if outline.density.is_empty() { Timestamp::default() } else { outline.until },
             outline,
             speed: USUAL_SPEED,
             playing: false,
             played_at: Timestamp::default(),
-            travels: false,
-            then: None,
+            way: Way::Stands,
+            then: VecDeque::new(),
         }
     }
 
-    pub fn name(&self) -> &str {
-        &self.name
+    /// The file; `None` where what is live goes on behind it.
+    pub fn file(&self) -> Option<&ReplayedFile> {
+        self.file.as_ref()
     }
 
-    pub fn connect(&self) -> &str {
-        &self.connect
+    /// Whether what is live goes on behind it.
+    pub fn is_of_live(&self) -> bool {
+        self.file.is_none()
+    }
+
+    /// Changes that came since it was gone back, where what is live goes on behind it.
+    pub fn missed(&self) -> u64 {
+        self.missed
+    }
+
+    pub(super) fn miss(&mut self, changes: u64) {
+        self.missed += changes;
+    }
+
+    /// What was known at the moment shown; `None` until it was read.
+    pub(super) fn world(&self) -> Option<&World> {
+        self.world.as_ref()
+    }
+
+    pub(super) fn world_mut(&mut self) -> Option<&mut World> {
+        self.world.as_mut()
     }
 
     /// The moment that is shown, by the recorder's clock.
@@ -109,8 +168,8 @@ impl Replay {
     }
 
     /// The gap that the moment shown lies in.
-    pub fn gap(&self) -> Option<&RecordedGap> {
-        self.outline.gaps.iter().find(|gap| gap.from <= self.at && self.at < gap.until)
+    pub fn gap(&self) -> Option<&PastGap> {
+        self.outline.gaps.iter().find(|gap| gap.from <= self.at && gap.to.is_none_or(|to| self.at < to))
     }
 
     /// The last finding that was raised before the moment shown, or at it.
@@ -118,13 +177,39 @@ impl Replay {
         self.outline.findings.iter().rfind(|finding| finding.at <= self.at)
     }
 
-    /// Wants to go somewhere; at once, or when the way that is being gone ends.
-    fn travel(&mut self, travel: Travel) -> Option<Effect> {
-        if std::mem::replace(&mut self.travels, true) {
-            self.then = Some(travel);
+    /// Wants to go somewhere for the first time; at once, or when what happened up to now is written.
+    pub(super) fn set_out(&mut self, travel: Travel, waits: bool) -> Option<Effect> {
+        if waits {
+            (self.way, self.then) = (Way::Waits, VecDeque::from([travel]));
             return None;
         }
-        Some(Effect::Travel { from: self.at, travel })
+        self.travel(travel)
+    }
+
+    /// What happened up to now is written.
+    pub(super) fn go_where_it_waits_to_go(&mut self) -> Option<Effect> {
+        if self.way != Way::Waits {
+            return None;
+        }
+        let travel = self.then.pop_front()?;
+        self.way = Way::Stands;
+        self.travel(travel)
+    }
+
+    /// Wants to go somewhere; at once, or when the way that is being gone ends.
+    pub(super) fn travel(&mut self, travel: Travel) -> Option<Effect> {
+        if self.way != Way::Stands {
+            // A step goes on from the one before it; a moment comes in place of all that was wanted before.
+            if matches!(travel, Travel::To(_) | Travel::Play { .. }) {
+                self.then.clear();
+            }
+            if self.then.len() < MAX_STEPS_AHEAD {
+                self.then.push_back(travel);
+            }
+            return None;
+        }
+        self.way = Way::Travels;
+        Some(Effect::Travel { from: self.at, outlined: self.outlined, travel })
     }
 }
 
@@ -139,6 +224,7 @@ impl App {
     pub fn with_replay(mut self, replay: Replay) -> Self {
         self.settings.write = false;
         self.now = replay.at;
+        self.observing = false;
         self.replay = Some(Box::new(replay));
         self.arrange();
         self
@@ -146,10 +232,13 @@ impl App {
 
     pub(super) fn travel_by(&mut self, command: Command, argument: Option<&str>) -> Update {
         let lock = self.lock_to_follow();
-        let Some(replay) = &mut self.replay else { return Update::default() };
+        let (at, end) = match &self.replay {
+            Some(replay) => (replay.at, replay.outline.until),
+            None => (self.now(), self.now()),
+        };
         let minute = |forward: bool| {
             let by = i64::try_from(MINUTE.as_millis()).unwrap_or(i64::MAX);
-            Travel::To(Timestamp(replay.at.0.saturating_add(if forward { by } else { -by })))
+            Travel::To(Timestamp(at.0.saturating_add(if forward { by } else { -by })))
         };
         let travel = match command {
             Command::NextEvent => Travel::Event { forward: true, lock },
@@ -158,8 +247,7 @@ impl App {
             Command::PreviousMinute => minute(false),
             Command::NextFinding => Travel::Finding { forward: true },
             Command::PreviousFinding => Travel::Finding { forward: false },
-            Command::GoToTime => match read_time(argument.unwrap_or_default(), replay.outline.until, self.settings.utc)
-            {
+            Command::GoToTime => match read_time(argument.unwrap_or_default(), end, self.settings.utc) {
                 Ok(time) => Travel::To(time),
                 Err(why) => {
                     self.show_failure(why);
@@ -167,6 +255,10 @@ impl App {
                 }
             },
             _ => return Update::default(),
+        };
+        let Some(replay) = &mut self.replay else {
+            let leads_back = !matches!(command, Command::NextEvent | Command::NextMinute | Command::NextFinding);
+            return if leads_back { self.rewind(travel) } else { self.return_to_live() };
         };
         replay.playing = false;
         let effect = replay.travel(travel);
@@ -195,7 +287,7 @@ impl App {
 
     /// When a recording that plays goes on, by the clock on the wall.
     pub(super) fn plays_on_at(&self) -> Option<Timestamp> {
-        let replay = self.replay.as_ref().filter(|replay| replay.playing && !replay.travels)?;
+        let replay = self.replay.as_ref().filter(|replay| replay.playing && replay.way == Way::Stands)?;
         Some(replay.played_at.plus(PLAY_INTERVAL))
     }
 
@@ -214,36 +306,48 @@ impl App {
     /// Shows the moment that one has got to.
     pub(super) fn arrive(&mut self, arrival: Arrival) -> Update {
         let Some(replay) = &mut self.replay else { return Update::default() };
-        replay.travels = false;
+        replay.way = Way::Stands;
         if let Some(outline) = arrival.outline {
+            replay.outlined = outline.until;
             replay.outline = outline;
         }
         if !matches!(arrival.what, Arrived::Nowhere(_)) {
             replay.at = arrival.at;
             self.now = arrival.at;
         }
-        let effect = replay.then.take().and_then(|travel| replay.travel(travel));
+        let mut effects: Vec<Effect> =
+            replay.then.pop_front().and_then(|travel| replay.travel(travel)).into_iter().collect();
         match arrival.what {
             Arrived::World(world) => self.show_world(*world),
-            Arrived::Entries(entries) => self.live.replay(entries),
+            Arrived::Entries(entries) => {
+                if let Some(world) = &mut replay.world {
+                    world.replay(entries);
+                }
+            }
             Arrived::Nowhere(why) => {
                 replay.playing = false;
+                if replay.is_of_live() && replay.world.is_none() {
+                    effects.extend(self.return_to_live().effects);
+                }
                 self.show_failure(why);
             }
         }
-        if let Some(open) = &self.navigation.open {
-            self.live.reopen(open);
+        let world = self.replay.as_mut().and_then(|replay| replay.world.as_mut());
+        if let Some((open, world)) = self.navigation.open.as_ref().zip(world) {
+            world.reopen(open);
         }
-        Update { redraw: true, effects: effect.into_iter().collect() }
+        Update { redraw: true, effects }
     }
 
     /// Shows another world in the orders and with the filters of the one that is shown.
-    fn show_world(&mut self, world: World) {
-        let before = std::mem::replace(&mut self.live, world);
-        self.live.arrange_as(&before, self.now);
+    fn show_world(&mut self, mut world: World) {
+        world.arrange_as(self.world(), self.now);
         if let Some(open) = &self.navigation.open {
-            let lock = self.live.table().find(&open.path, open.name.as_deref());
-            self.live.open(lock);
+            let lock = world.table().find(&open.path, open.name.as_deref());
+            world.open(lock);
+        }
+        if let Some(replay) = &mut self.replay {
+            replay.world = Some(world);
         }
     }
 }
@@ -258,7 +362,8 @@ fn read_time(text: &str, end: Timestamp, utc: bool) -> Result<Timestamp, String>
 pub fn replay_sentence(replay: &Replay, utc: bool) -> String {
     let time = |at| time_of_day(at, utc);
     if let Some(gap) = replay.gap() {
-        return format!("not recorded from {} to {}: {}", time(gap.from), time(gap.until), gap.reason);
+        let to = gap.to.map_or_else(|| "the end".to_owned(), time);
+        return format!("not recorded from {} to {to}: {}", time(gap.from), gap.reason);
     }
     match replay.last_finding() {
         Some(finding) => {

@@ -5,9 +5,17 @@ use crate::queue::{ConnectionState, LockName};
 use crate::znode::{Timestamp, ZnodePath};
 
 impl App {
-    /// What the screen shows: the ensemble now, or as it was when the screen was paused.
+    /// What the screen shows: the ensemble now, or as it was when the screen was paused, or at a moment of a recording.
     pub fn world(&self) -> &World {
-        self.paused.as_ref().map_or(&self.live, |paused| &paused.world)
+        match &self.paused {
+            Some(paused) => &paused.world,
+            None => self.followed(),
+        }
+    }
+
+    /// What goes on while the screen is paused: the ensemble, or a recording.
+    pub(super) fn followed(&self) -> &World {
+        self.replay.as_ref().and_then(|replay| replay.world()).unwrap_or(&self.live)
     }
 
     /// The time as of which everything is shown, and up to which ages are counted: that of the pause, or when what is
@@ -32,22 +40,22 @@ impl App {
 
     /// The way to the ensemble, paused or not.
     pub fn link(&self) -> &ConnectionState {
-        self.live.table().connection()
+        self.followed().table().connection()
     }
 
     /// Whether what is known is true now, paused or not.
     pub fn is_live(&self) -> bool {
-        self.observing && self.live.table().is_live()
+        self.is_observing() && self.followed().table().is_live()
     }
 
     /// Whether the observer still works on it.
     pub fn is_observing(&self) -> bool {
-        self.observing
+        self.observing || self.replay.is_some()
     }
 
     /// When what is known was true the last time, paused or not.
     pub fn last_true(&self) -> Option<Timestamp> {
-        self.live.table().last_true()
+        self.followed().table().last_true()
     }
 
     /// Whether what is shown was true at [`now`](Self::now): states are known and nothing is stale.

@@ -24,6 +24,10 @@ pub struct Tour {
     look: Option<TourScreen>,
     /// What is to be done as soon as it can be.
     act: Option<SceneAction>,
+    /// Whether the screen is to go back as soon as it can.
+    rewinds: bool,
+    /// When the scene began.
+    scene_since: Timestamp,
     /// How many of the step's keys were pressed.
     typed: usize,
     trouble: Option<String>,
@@ -48,6 +52,8 @@ impl Tour {
             playing,
             look: None,
             act: None,
+            rewinds: false,
+            scene_since: Timestamp(0),
             typed: 0,
             trouble: None,
         }

@@ -4,6 +4,7 @@ use super::World;
 use crate::diagnose::Severity;
 use crate::queue::LockName;
 use crate::record::TimedEntry;
+use crate::record::history::PastGap;
 use crate::znode::Timestamp;
 
 /// What a recording has, from its beginning to its end.
@@ -14,17 +15,9 @@ pub struct Outline {
     /// How much happened in each of some equal parts of it.
     pub density: Vec<u32>,
     /// When nothing was recorded, and why.
-    pub gaps: Vec<RecordedGap>,
+    pub gaps: Vec<PastGap>,
     /// When findings were raised.
     pub findings: Vec<RaisedFinding>,
-}
-
-/// A time in which nothing was recorded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordedGap {
-    pub from: Timestamp,
-    pub until: Timestamp,
-    pub reason: String,
 }
 
 /// That something was found to be wrong.

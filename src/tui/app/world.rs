@@ -15,7 +15,7 @@ use crate::admin::Ending;
 use crate::diagnose::{Diagnosis, FindingChanges, Severity, TableAt, Thresholds};
 use crate::observe::Observed;
 use crate::queue::{Change, ContenderId, LockId, LockName, LockQueue, LockTable, Timeline};
-use crate::record::{Entry, RecordedState, TimedEntry};
+use crate::record::{BatchRecorder, Entry, RecordedState, TimedEntry};
 use crate::server_view::WatchEventRates;
 use crate::tui::lock_history::{LockHistories, Stay};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
@@ -87,13 +87,19 @@ impl World {
             match entry {
                 Entry::Change(change) => changes.push(Observed { at, change: change.into_owned() }),
                 Entry::Examined => {
-                    self.apply(std::mem::take(&mut changes));
+                    self.apply(std::mem::take(&mut changes), None);
                     let found = self.diagnosis.examine(&self.table, at);
                     self.take_findings(found, at);
                 }
+                Entry::FindingsForgotten => {
+                    self.apply(std::mem::take(&mut changes), None);
+                    let forgotten = self.diagnosis.start_over();
+                    let moved: Vec<LockId> = forgotten.iter().map(|finding| finding.lock.id).collect();
+                    self.locks.place_anew(&moved, &self.table, &self.diagnosis, at);
+                }
             }
         }
-        self.apply(changes);
+        self.apply(changes, None);
     }
 
     /// Lists everything in the orders and with the filters of another world. Work follows the number of locks.
@@ -165,7 +171,8 @@ impl World {
         self.matches.lock().and_then(|id| self.table.lock(id))
     }
 
-    pub fn apply(&mut self, changes: Vec<Observed>) {
+    /// Takes in changes, and has them taken down, where that is wanted.
+    pub fn apply(&mut self, changes: Vec<Observed>, mut recorder: Option<&mut BatchRecorder>) {
         let mut newest = None;
         let (mut looked, mut surveyed) = (false, false);
         for Observed { at, change } in changes {
@@ -178,7 +185,11 @@ impl World {
             looked |= matches!(change, Change::Synced);
             let moved = Changed::from(&change);
             let (before, unseen) = (self.leaving(&change, at), change == Change::Synced);
-            for happening in self.table.apply(change, at) {
+            let happenings = match &mut recorder {
+                Some(recorder) => recorder.apply(change, at, &mut self.table, &self.diagnosis).1,
+                None => self.table.apply(change, at),
+            };
+            for happening in happenings {
                 self.histories.take(&happening, &before, unseen);
                 self.push(TimelineEntry::Happening(happening));
             }
@@ -192,7 +203,7 @@ impl World {
                 self.filter_timeline(self.timeline_filter().clone());
             }
             if !self.replays && (looked || !self.table.is_live()) {
-                self.examine(now);
+                self.examine(now, recorder);
             }
         }
     }
@@ -233,7 +244,7 @@ impl World {
 
     /// Looks what is wrong with the locks. Cut off from the servers, what was found stays as it was. Work follows the number of
     /// contenders.
-    pub fn examine(&mut self, now: Timestamp) {
+    pub fn examine(&mut self, now: Timestamp, mut recorder: Option<&mut BatchRecorder>) {
         // A survey is from a little before what was seen since: findings stand in the timeline in the order of their times.
         let now = now.max(self.examined_at);
         self.examined_at = now;
@@ -243,10 +254,16 @@ impl World {
         }
         let mut moved: Vec<LockId> = Vec::new();
         if std::mem::take(&mut self.was_cut_off) {
-            moved.extend(self.diagnosis.findings().map(|finding| finding.lock.id));
-            self.diagnosis.start_over();
+            let forgotten = match &mut recorder {
+                Some(recorder) => recorder.forget_findings(now, &self.table, &mut self.diagnosis),
+                None => self.diagnosis.start_over(),
+            };
+            moved.extend(forgotten.iter().map(|finding| finding.lock.id));
         }
-        let found = self.diagnosis.examine(&self.table, now);
+        let found = match &mut recorder {
+            Some(recorder) => recorder.examine(now, &self.table, &mut self.diagnosis).1,
+            None => self.diagnosis.examine(&self.table, now),
+        };
         self.locks.place_anew(&moved, &self.table, &self.diagnosis, now);
         self.take_findings(found, now);
     }

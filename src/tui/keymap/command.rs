@@ -70,6 +70,8 @@ pub enum Command {
     PlaySlower,
     /// To a moment of a recording.
     GoToTime,
+    /// From the past to what is live.
+    ReturnToLive,
     Prompt,
     Redraw,
     Suspend,
@@ -105,7 +107,7 @@ impl Command {
 
     /// Whether it is of use only while a recording is shown.
     pub fn is_of_replay(self) -> bool {
-        self.travels() || matches!(self, Self::PlayFaster | Self::PlaySlower)
+        self.travels() || matches!(self, Self::PlayFaster | Self::PlaySlower | Self::ReturnToLive)
     }
 
     /// Whether it leads to another moment of a recording.

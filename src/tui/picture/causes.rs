@@ -1,5 +1,8 @@
 //! Whose node came or went when a watch fired, as far as the trace tells. Pure.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
@@ -31,6 +34,31 @@ struct PendingChange {
     sent: u64,
     /// Whether its client goes on as after a failure. The answer to a listing that was sent with it may be noticed before its own.
     has_failed: bool,
+    /// Whether it deletes another node than its client's newest: who gets a lease then deletes its node in the queue, and waits for no
+    /// reply.
+    is_of_older_node: bool,
+}
+
+/// A change that fired the watches on a place.
+#[derive(Clone, Copy, Debug)]
+struct FiredChange {
+    /// Watches that were set behind this place in the trace are not among them: the first event of the change that was noted, or where
+    /// the node was made again before that.
+    fired_before: u64,
+    cause: Cause,
+}
+
+/// Whose change it was, and the entry with which its request was sent; what of that the trace tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Cause {
+    client: Option<ClientId>,
+    sent: Option<u64>,
+}
+
+impl Cause {
+    fn by_request(client: ClientId, sent: u64) -> Self {
+        Self { client: Some(client), sent: Some(sent) }
+    }
 }
 
 impl NodeChange {
@@ -57,8 +85,8 @@ pub(super) struct Causes {
     pending: FxHashMap<ClientId, PendingChange>,
     /// Since which entry each client has each watch.
     watches: FxHashMap<ClientId, Vec<(WatchPlace, u64)>>,
-    /// The first event of the last change that fired the watches on a place, as a place in the trace, and whose change that was.
-    last_fired: BTreeMap<WatchPlace, (u64, Option<ClientId>)>,
+    /// The last change that fired the watches on a place.
+    last_fired: BTreeMap<WatchPlace, FiredChange>,
     owners: FxHashMap<ZnodePath, ClientId>,
     /// The newest node of each client.
     nodes: FxHashMap<ClientId, ZnodePath>,
@@ -85,7 +113,10 @@ impl Causes {
         let (client, at) = (entry.client, self.noted);
         match &entry.step {
             TraceStep::Sent(kind @ (RequestKind::Create | RequestKind::Delete)) => {
-                self.pending.insert(client, PendingChange { kind: *kind, sent: at, has_failed: false });
+                self.pending.insert(
+                    client,
+                    PendingChange { kind: *kind, sent: at, has_failed: false, is_of_older_node: false },
+                );
             }
             TraceStep::Created(path) => {
                 self.change(client, path, false);
@@ -99,7 +130,11 @@ impl Causes {
                 self.watches.entry(client).or_default().push((place.clone(), at));
             }
             TraceStep::Unwatches(place) | TraceStep::Woken(place) => self.forget_watch(client, place),
-            TraceStep::Asks(_) | TraceStep::Acquires(_) | TraceStep::Releases => {
+            TraceStep::Acquires(_) => match self.pending.get_mut(&client) {
+                Some(pending) if pending.kind == RequestKind::Delete => pending.is_of_older_node = true,
+                _ => _ = self.pending.remove(&client),
+            },
+            TraceStep::Asks(_) | TraceStep::Releases => {
                 self.pending.remove(&client);
             }
             TraceStep::Freezes | TraceStep::Crashes => {
@@ -146,8 +181,9 @@ impl Causes {
         let watches = self.watches.get(&client);
         let set = watches.and_then(|watches| watches.iter().find(|(set, _)| set == place)).map_or(0, |(_, at)| *at);
         // One change fires all watches that are set on a place, but not the one that its own client sets right after it.
-        if let Some((_, cause)) = self.last_fired.get(place).filter(|(at, cause)| set < *at && *cause != Some(client)) {
-            return *cause;
+        let last = self.last_fired.get(place).copied();
+        if let Some(last) = last.filter(|last| set < last.fired_before && last.cause.client != Some(client)) {
+            return last.cause.client;
         }
         let later: Vec<&TraceEntry> = later.collect();
         // What was sent after the watch was set came after it at the server too. Of the rest that is not known, but that one's own
@@ -156,21 +192,38 @@ impl Causes {
         let before = |other: ClientId, sent: u64| sent <= set && other != client;
         let known = self.answered(place, set, after).or_else(|| self.pending(place, after, &later));
         let known = known.or_else(|| self.answered(place, set, before)).or_else(|| self.pending(place, before, &later));
-        let cause = known.or_else(|| self.silent(place)).or_else(|| match place {
-            WatchPlace::Node(path) => self.owners.get(path).copied(),
-            WatchPlace::Children(_) => None,
+        let behind = self.noted + 1;
+        let cause = known.unwrap_or_else(|| {
+            let client = self.silent(place).or_else(|| match place {
+                WatchPlace::Node(path) => self.owners.get(path).copied(),
+                WatchPlace::Children(_) => None,
+            });
+            Cause { client, sent: None }
         });
-        if self.last_fired.len() >= MAX_CHANGES {
-            self.last_fired.clear();
+        // An event that comes late of a change that has fired already: watches that were set meanwhile were not fired by it.
+        let is_late = cause.sent.is_some() && last.is_some_and(|last| last.cause == cause);
+        if !is_late {
+            let fired_before = self.made_again(place, cause).unwrap_or(behind);
+            if self.last_fired.len() >= MAX_CHANGES {
+                self.last_fired.clear();
+            }
+            self.last_fired.insert(place.clone(), FiredChange { fired_before, cause });
         }
-        self.last_fired.insert(place.clone(), (self.noted + 1, cause));
-        cause
+        cause.client
+    }
+
+    /// Where in the trace the node of a watch was made again after that deletion of it.
+    fn made_again(&self, place: &WatchPlace, deletion: Cause) -> Option<u64> {
+        let (WatchPlace::Node(node), Some(sent)) = (place, deletion.sent) else { return None };
+        let mut made = self.changes.iter().filter(|change| !change.is_deletion && change.path == *node);
+        made.find(|change| change.answered > sent).map(|change| change.answered)
     }
 
     /// By a change that was answered after that: the first of those that count.
-    fn answered(&self, place: &WatchPlace, set: u64, counts: impl Fn(ClientId, u64) -> bool) -> Option<ClientId> {
+    fn answered(&self, place: &WatchPlace, set: u64, counts: impl Fn(ClientId, u64) -> bool) -> Option<Cause> {
         let mut fired = self.changes.iter().filter(|change| change.answered > set && change.fires(place));
-        fired.find(|change| counts(change.client, change.sent)).map(|change| change.client)
+        let first = fired.find(|change| counts(change.client, change.sent));
+        first.map(|change| Cause::by_request(change.client, change.sent))
     }
 
     /// By a request that is not answered yet: the only one of those that count, or of several the one that is answered first.
@@ -179,15 +232,20 @@ impl Causes {
         place: &WatchPlace,
         counts: impl Fn(ClientId, u64) -> bool,
         later: &[&TraceEntry],
-    ) -> Option<ClientId> {
-        let may_fire = |client: &ClientId, kind: RequestKind| match kind {
-            RequestKind::Delete => self.nodes.get(client).is_some_and(|node| fires(node, true, place)),
+    ) -> Option<Cause> {
+        let may_fire = |client: &ClientId, change: &PendingChange| match (change.kind, place) {
+            (RequestKind::Delete, WatchPlace::Node(node)) if change.is_of_older_node => {
+                self.nodes.get(client) != Some(node) && self.owners.get(node).is_none_or(|owner| owner == client)
+            }
+            (RequestKind::Delete, WatchPlace::Children(_)) if change.is_of_older_node => false,
+            (RequestKind::Delete, _) => self.nodes.get(client).is_some_and(|node| fires(node, true, place)),
             _ => matches!(place, WatchPlace::Children(_)),
         };
-        let all = self.pending.iter().filter(|(client, change)| {
-            !change.has_failed && may_fire(client, change.kind) && counts(**client, change.sent)
-        });
-        let pending: Vec<ClientId> = all.map(|(client, _)| *client).collect();
+        let all = self
+            .pending
+            .iter()
+            .filter(|(client, change)| !change.has_failed && may_fire(client, change) && counts(**client, change.sent));
+        let pending: Vec<Cause> = all.map(|(client, change)| Cause::by_request(*client, change.sent)).collect();
         if let [] | [_] = pending[..] {
             return pending.first().copied();
         }
@@ -196,7 +254,7 @@ impl Causes {
             TraceStep::Deleted(path) => fires(path, true, place),
             _ => false,
         });
-        fired.find(|entry| pending.contains(&entry.client)).map(|entry| entry.client)
+        fired.find_map(|entry| pending.iter().find(|pending| pending.client == Some(entry.client)).copied())
     }
 
     /// By the end of a session without a word from its client.
@@ -205,134 +263,5 @@ impl Causes {
         let client = self.silent.iter().rfind(owns).copied()?;
         self.nodes.remove(&client);
         Some(client)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn path(text: &str) -> ZnodePath {
-        ZnodePath::new(text).unwrap()
-    }
-
-    fn noted(steps: impl IntoIterator<Item = (u32, TraceStep)>) -> Causes {
-        let mut causes = Causes::default();
-        for (client, step) in steps {
-            causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
-        }
-        causes
-    }
-
-    fn of(causes: &mut Causes, client: u32, place: &WatchPlace) -> Option<u32> {
-        causes.of(ClientId(client), place, std::iter::empty()).map(|client| client.0)
-    }
-
-    #[test]
-    fn the_event_of_a_single_node_comes_from_who_deleted_it_and_not_from_who_has_it_now() {
-        use TraceStep::{Created, Deleted, Sent, Watches};
-        let node = path("/lock");
-        let place = WatchPlace::Node(node.clone());
-        let mut steps = vec![
-            (1, Created(node.clone())),
-            (2, Watches(place.clone())),
-            (3, Watches(place.clone())),
-            (1, Sent(RequestKind::Delete)),
-            (1, Deleted(node.clone())),
-        ];
-        assert_eq!(of(&mut noted(steps.clone()), 2, &place), Some(1));
-        steps.extend([(2, Sent(RequestKind::Create)), (2, Created(node))]);
-        assert_eq!(of(&mut noted(steps), 3, &place), Some(1), "also where the next has it already");
-    }
-
-    #[test]
-    fn a_create_that_failed_wakes_nobody_and_one_that_is_not_answered_yet_may() {
-        use TraceStep::{Sent, Watches};
-        let place = WatchPlace::Children(path("/l"));
-        let asked = vec![(2, Watches(place.clone())), (1, Sent(RequestKind::Create))];
-        assert_eq!(of(&mut noted(asked.clone()), 2, &place), Some(1));
-        let failed = asked.iter().cloned().chain([(1, Watches(place.clone()))]);
-        assert_eq!(of(&mut noted(failed), 2, &place), None);
-        let both = asked.into_iter().chain([(3, Sent(RequestKind::Create))]);
-        let mut causes = noted(both);
-        assert_eq!(of(&mut causes.clone(), 2, &place), None, "nobody knows which of the two");
-        let step = TraceStep::Created(path("/l/x"));
-        let later = [TraceEntry { at: Duration::ZERO, client: ClientId(3), step }];
-        assert_eq!(
-            causes.of(ClientId(2), &place, later.iter()),
-            Some(ClientId(3)),
-            "unless the answer comes behind it"
-        );
-    }
-
-    #[test]
-    fn a_change_before_the_watch_was_set_that_is_answered_late_is_not_the_cause_of_its_event() {
-        use TraceStep::{Deleted, Sent, Watches};
-        let place = WatchPlace::Children(path("/l"));
-        let steps = [
-            (1, Sent(RequestKind::Delete)),
-            (3, Watches(place.clone())),
-            (1, Deleted(path("/l/1"))),
-            (2, Sent(RequestKind::Delete)),
-            (2, Deleted(path("/l/2"))),
-        ];
-        assert_eq!(of(&mut noted(steps.clone()), 3, &place), Some(2));
-        assert_eq!(of(&mut noted(steps.into_iter().take(3)), 3, &place), Some(1), "where there is no other it is");
-    }
-
-    #[test]
-    fn the_own_create_that_was_sent_with_the_listing_does_not_wake_its_client_and_a_deletion_under_way_does() {
-        use TraceStep::{Created, Sent, Watches};
-        let place = WatchPlace::Children(path("/l"));
-        let mut causes = noted([
-            (1, Created(path("/l/1"))),
-            (2, Sent(RequestKind::Create)),
-            (2, Sent(RequestKind::List)),
-            (2, Watches(place.clone())),
-            (2, Created(path("/l/2"))),
-            (1, Sent(RequestKind::Delete)),
-        ]);
-        assert_eq!(of(&mut causes, 2, &place), Some(1));
-    }
-
-    #[test]
-    fn one_change_wakes_all_who_watch_and_what_the_woken_do_wakes_those_who_watch_again() {
-        use TraceStep::{Crashes, Created, Sent, Watches, Woken};
-        let place = WatchPlace::Children(path("/l"));
-        let mut causes = noted([
-            (1, Created(path("/l/lock"))),
-            (2, Watches(place.clone())),
-            (3, Watches(place.clone())),
-            (1, Crashes),
-        ]);
-        causes.changes.clear();
-        let note = |causes: &mut Causes, client: u32, step: TraceStep| {
-            causes.note(&TraceEntry { at: Duration::ZERO, client: ClientId(client), step });
-        };
-        assert_eq!(of(&mut causes, 2, &place), Some(1));
-        note(&mut causes, 2, Woken(place.clone()));
-        note(&mut causes, 2, Sent(RequestKind::Create));
-        assert_eq!(of(&mut causes, 3, &place), Some(1), "its event was under way");
-        note(&mut causes, 3, Woken(place.clone()));
-        note(&mut causes, 3, Watches(place.clone()));
-        note(&mut causes, 2, Created(path("/l/lock")));
-        assert_eq!(of(&mut causes, 3, &place), Some(2));
-    }
-
-    #[test]
-    fn who_is_silent_may_have_lost_its_session_and_its_node() {
-        use TraceStep::{Crashes, Created, Freezes, Thaws};
-        let place = WatchPlace::Children(path("/l"));
-        let both = [(1, Created(path("/l/1"))), (2, Created(path("/m/2")))];
-        let with = |more: &[(u32, TraceStep)]| {
-            let mut causes = noted(both.iter().cloned().chain(more.iter().cloned()));
-            causes.changes.clear();
-            of(&mut causes, 3, &place)
-        };
-        assert_eq!(with(&[(1, Freezes)]), Some(1));
-        assert_eq!(with(&[(1, Freezes), (1, Thaws)]), None);
-        assert_eq!(with(&[(1, Crashes), (2, Crashes)]), Some(1), "the other's node lies elsewhere");
     }
 }

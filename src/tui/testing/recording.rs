@@ -37,7 +37,7 @@ impl Replayed {
         let end = outline.until;
         let replay = Replay::new("incident.db".to_owned(), connect, outline);
         let mut app = App::new(settings(), size, second(10_000)).with_replay(replay);
-        app.update(past.travel(end, &Travel::To(end)), second(10_000));
+        app.update(past.travel(end, end, &Travel::To(end)), second(10_000));
         Self { app, past, _folder: folder }
     }
 
@@ -59,10 +59,10 @@ impl Replayed {
     }
 
     fn follow(&mut self, mut update: Update) {
-        while let Some(Effect::Travel { from, travel }) =
+        while let Some(Effect::Travel { from, outlined, travel }) =
             update.effects.into_iter().find(|effect| matches!(effect, Effect::Travel { .. }))
         {
-            update = self.app.update(self.past.travel(from, &travel), self.app.clock());
+            update = self.app.update(self.past.travel(from, outlined, &travel), self.app.clock());
         }
     }
 }
@@ -102,9 +102,9 @@ fn run(path: &std::path::Path, seconds: std::ops::Range<u64>, changes: impl Fn(u
     let (mut table, mut diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
     for number in seconds.clone() {
         for change in changes(number) {
-            recorder.apply(change, second(number), &mut table, &diagnosis);
+            recorder.batches().apply(change, second(number), &mut table, &diagnosis);
         }
-        recorder.examine(second(number), &table, &mut diagnosis);
+        recorder.batches().examine(second(number), &table, &mut diagnosis);
         recorder.flush(second(number), &table);
     }
     recorder.stop(&table, second(seconds.end)).expect("it can be written");

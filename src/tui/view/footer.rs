@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::View;
 use crate::text::{Keep, width};
-use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Screen, commands};
+use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Replay, Screen, commands};
 use crate::tui::keymap::{Command, CommandEntry};
 use crate::tui::theme::Theme;
 use crate::tui::widget::write::write_line;
@@ -149,6 +149,9 @@ fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
     match entry.command {
         Command::Back if app.screen() == Screen::Queue && !app.tags().is_empty() => "untag",
         Command::Back if !app.filter().is_empty() => "clear filter",
+        Command::ReturnToLive if app.replay().is_some_and(|replay| !replay.is_of_live()) => "end",
+        Command::Pause if app.replay().is_some_and(Replay::is_playing) => "stop",
+        Command::Pause if app.replay().is_some() => "play",
         Command::Pause if app.paused().is_some() => "go on",
         Command::NextPane if app.screen() == Screen::Contend => "side",
         Command::Start if app.screen() == Screen::Contend => "start",

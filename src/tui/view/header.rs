@@ -11,7 +11,7 @@ use crate::queue::ConnectionState;
 use crate::report::Ensemble;
 use crate::text::human::{date_and_time, plural, time_of_day};
 use crate::text::{Keep, session, width};
-use crate::tui::app::{Replay, SCREENS, Screen};
+use crate::tui::app::{Recording, Replay, ReplayedFile, SCREENS, Screen};
 use crate::tui::widget::write::write_line;
 use crate::znode::escaped;
 
@@ -45,19 +45,23 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         _ => (format!("{} cut off", signs.bad), theme.bad),
     };
     let roomy = area.width >= ROOMY;
+    let past = past(view);
     // The own session says least: it gives way first.
     let own = match app.link() {
         ConnectionState::Connected { session: id, .. } if roomy => {
             format!("session {}", session(*id, 18, signs.charset))
         }
-        ConnectionState::Connected { session: id, .. } if area.width >= WITH_SESSION => {
+        // How far back the past reaches says more.
+        ConnectionState::Connected { session: id, .. } if area.width >= WITH_SESSION && past.is_empty() => {
             session(*id, SESSION, signs.charset)
         }
         _ => String::new(),
     };
     let gap = if roomy { "   " } else { "  " };
     let mode = if app.settings().write { "may write" } else { "read-only" };
-    let used = " lockscope  ".len() + 3 * gap.len() + width(&state) + width(&own) + mode.len() + TIME + 1;
+    let past_columns = if past.is_empty() { 0 } else { gap.len() + width(&past) };
+    let used =
+        " lockscope  ".len() + 3 * gap.len() + width(&state) + width(&own) + mode.len() + past_columns + TIME + 1;
     let room = usize::from(area.width).saturating_sub(used);
     let connect = view.fit(Ensemble::new(&app.settings().connect, None).connect(), room.max(8), Keep::Ends);
     let mut spans = vec![
@@ -69,6 +73,9 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
         spans.push(Span::styled(format!("{gap}{own}"), theme.dim));
     }
     spans.push(Span::styled(format!("{gap}{mode}"), if app.settings().write { theme.wait } else { theme.dim }));
+    if !past.is_empty() {
+        spans.push(Span::styled(format!("{gap}{past}"), theme.dim));
+    }
     write_line(spans, area, buffer);
     // A clock that is not kept would show a wrong time: it is there only while the seconds are counted.
     if app.counts_seconds() && app.paused().is_none() {
@@ -78,22 +85,41 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     }
 }
 
+/// How far one can go back; empty where one cannot. In minutes, because nothing redraws the header for the sake of this.
+fn past(view: View<'_>) -> String {
+    let Some(since) = view.app.recording().and_then(Recording::since) else { return String::new() };
+    let minutes = view.app.clock().since(since).as_secs() / 60;
+    match (minutes, minutes / 60, minutes / 60 / 24) {
+        (0, ..) => "past <1m".to_owned(),
+        (1..60, ..) => format!("past {minutes}m"),
+        (_, hours @ 1..48, _) => format!("past {hours}h{:02}m", minutes % 60),
+        (_, _, days) => format!("past {days}d"),
+    }
+}
+
 /// That it is a recording, of which moment, in which file, and of which ensemble.
 fn draw_replay(view: View<'_>, replay: &Replay, area: Rect, buffer: &mut Buffer) {
-    let (theme, utc) = (view.theme, view.app.settings().utc);
+    let (theme, utc, roomy) = (view.theme, view.app.settings().utc, area.width >= ROOMY);
     let moment = format!("  {} ", date_and_time(replay.at(), utc));
     // What the recorder knew of the ensemble at that time.
     let (state, style) = match view.app.is_live() {
         true => (String::new(), theme.text),
         false if area.width < WITH_SESSION => (format!("  {} cut off", theme.signs.bad), theme.bad),
+        false if replay.is_of_live() => (format!("  {} this console was cut off", theme.signs.bad), theme.bad),
         false => (format!("  {} the recorder was cut off", theme.signs.bad), theme.bad),
     };
-    let used = " lockscope   REPLAY   ".len() + width(&moment) + width(&state);
+    let (badge, of) = if let Some(ReplayedFile { name, connect }) = replay.file() {
+        (" REPLAY ", format!("{} of {}", escaped(name), Ensemble::new(connect, None).connect()))
+    } else {
+        let changes = plural(usize::try_from(replay.missed()).unwrap_or(usize::MAX), "change", "changes");
+        let of = if roomy { format!("{changes} since; F goes back to live") } else { format!("{changes}; F: live") };
+        (" REWOUND ", of)
+    };
+    let used = " lockscope  ".len() + badge.len() + width(&moment) + width(&state);
     let room = usize::from(area.width).saturating_sub(used + 2);
-    let of = format!("{} of {}", escaped(replay.name()), Ensemble::new(replay.connect(), None).connect());
     let mut spans = vec![
         Span::styled(" lockscope  ", theme.accent),
-        Span::styled(" REPLAY ", theme.mark),
+        Span::styled(badge, theme.mark),
         Span::styled(moment, theme.strong),
         Span::styled(state, style),
     ];

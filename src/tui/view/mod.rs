@@ -35,8 +35,8 @@ use ratatui::text::Line;
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::app::{
-    App, Area, AuditEntries, Clients, FleetSide, History, Locks, MIN_TERMINAL, Queue, Screen, SessionPlaces, Sessions,
-    TimelineList, Waits,
+    App, Area, AuditEntries, Clients, FleetSide, History, Locks, MIN_TERMINAL, PAST_BAR_HEIGHT, Queue, Screen,
+    SessionPlaces, Sessions, TimelineList, Waits,
 };
 use super::page::Columns;
 use super::theme::Theme;
@@ -100,10 +100,12 @@ pub fn draw(frame: &mut Frame<'_>, app: &App, theme: &Theme) {
     for shown in pages.into_iter().chain(app.popup()) {
         page::draw(view, &shown, place(shown.area), buffer);
     }
-    match app.replay() {
-        Some(replay) => past_bar::draw(view, replay, place(layout.caption), buffer),
-        None => caption::draw(view, place(layout.caption), buffer),
+    let below = place(layout.caption);
+    let bar = Rect { height: if app.replay().is_some() { PAST_BAR_HEIGHT.min(below.height) } else { 0 }, ..below };
+    if let Some(replay) = app.replay() {
+        past_bar::draw(view, replay, bar, buffer);
     }
+    caption::draw(view, Rect { y: bar.bottom(), height: below.height - bar.height, ..below }, buffer);
     if let Some(cursor) = footer::draw(view, place(layout.footer), buffer) {
         frame.set_cursor_position(cursor);
     }

@@ -65,7 +65,7 @@ fn bar(view: View<'_>, outline: &Outline, at: Timestamp, columns: usize) -> Vec<
     let mut cells: Vec<(String, Style)> = levels.chars().map(cell).collect();
     for gap in &outline.gaps {
         // Where the clock was set back, a gap ends before it begins.
-        let (from, until) = (scale.column(gap.from), scale.column(gap.until));
+        let (from, until) = (scale.column(gap.from), scale.column(gap.to.unwrap_or(outline.until)));
         for cell in &mut cells[from.min(until)..=from.max(until)] {
             *cell = (signs.gap.to_owned(), theme.unsure);
         }

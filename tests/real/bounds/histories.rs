@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use zookeeper_client::{Client, CreateMode};
 
 use crate::failures::fixture::now;
-use crate::harness::wait::PATIENCE;
+use crate::harness::wait::{PATIENCE, eventually};
 use crate::harness::zk;
 
 /// How many locks, each with a history of its own.
@@ -118,6 +118,7 @@ impl History {
                 1..4 if !self.contenders.is_empty() => self.delete(client, random.usize(..self.contenders.len())).await,
                 _ => self.create(client, &mut random).await,
             }
+            // Nothing is awaited: bounds are about time, so histories need steps that are far and near.
             tokio::time::sleep(Duration::from_millis(random.u64(..40))).await;
         }
         if random.u8(..3) == 0 && !self.contenders.is_empty() {
@@ -209,9 +210,14 @@ async fn no_bound_of_two_hundred_random_histories_is_wrong() {
         history.run(client, seed.wrapping_add(number as u64))
     });
     let mut histories = join_all(running).await;
-    for quiet in [0, 1] {
-        // At the second look the locks have stood for a while.
-        tokio::time::sleep(Duration::from_secs(quiet)).await;
+    let ended = now();
+    for quiet in [Duration::ZERO, Duration::from_secs(1)] {
+        // At the second look each lock has stood for a while, by the clock by which the bounds are checked.
+        eventually("quiet locks", async || {
+            let stood = now().since(ended);
+            if stood >= quiet { Ok(()) } else { Err(stood) }
+        })
+        .await;
         let (table, read) = first_look(&at).await;
         let tight: usize = histories.iter().map(|history| history.check(&table, read)).sum();
         println!("{tight} of {HISTORIES} bounds are as tight as the newest contender");

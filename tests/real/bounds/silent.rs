@@ -15,7 +15,7 @@ use crate::harness::{signal, zk};
 use crate::headless::program::{lockscope, run};
 
 /// Of a client that falls silent: half of it must be long enough for some surveys.
-const TIMEOUT: Duration = Duration::from_secs(20);
+pub const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// How many surveys look at healthy clients.
 const SURVEYS: usize = 20;

@@ -6,6 +6,7 @@ pub mod fixture;
 pub mod forgotten;
 mod healthy;
 mod hidden;
+mod many_ways;
 mod members;
 mod returned;
 mod tree;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lockscope::diagnose::{Code, Severity, Thresholds, Waits};
+use tokio::time::interval;
 use zookeeper_client::CreateMode;
 
 use super::fixture::{ConsoleFixture, hasty, now};
@@ -94,11 +95,12 @@ async fn a_single_node_is_stuck_when_somebody_watches_it() {
     assert_eq!(fixture.raised_at_least(Severity::Info), [""; 0], "nobody waits");
     let waiter = zk::connect_within(&server.connect_string(), TIMEOUT).await;
     let watching = watch(&waiter, "/lock").await;
-    // It works on: else it would be found to send heartbeats only.
+    // It works on, at a steady pace: else it would be found to send heartbeats only.
     let work = async {
+        let mut pace = interval(Duration::from_millis(200));
         loop {
+            pace.tick().await;
             holder.get_data("/lock").await.expect("it is there");
-            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     };
     tokio::select! {

@@ -24,12 +24,16 @@ fn now() -> i64 {
     chrono::Utc::now().timestamp_millis()
 }
 
-/// What the test knows of a hold: it began and ended between these times.
+/// How long a lock stands still at least: what is checked is how long it was.
+const STANDSTILL_MS: u64 = 1_500;
+
+/// What the test knows of a hold: it began and ended between these times, and somebody began to wait for it between those.
 #[derive(Debug)]
 struct Done {
     lock: &'static str,
     end: &'static str,
     began: (i64, i64),
+    waited: (i64, i64),
     ended: (i64, i64),
 }
 
@@ -40,15 +44,33 @@ async fn recording(connect: &str, store: &Path) -> Running {
     let first: Value = serde_json::from_str(&recorder.line().await.expect("a line")).expect("JSON");
     assert_eq!(first["recording"], store.to_str().expect("a path"));
     eventually("the first reading", async || {
-        let history = run(lockscope(&["history", "--store", store.to_str().expect("a path")])).await.json();
-        history["recorded_until"].as_str().map(|_| ()).ok_or("nothing is recorded yet")
+        let asked = run(lockscope(&["history", "--store", store.to_str().expect("a path")])).await;
+        // Before anything was written it says so, and fails.
+        if asked.code == Some(2) {
+            return Err(asked.stderr);
+        }
+        asked.json()["recorded_until"].as_str().map(|_| ()).ok_or_else(|| "nothing is recorded yet".to_owned())
     })
     .await;
     recorder
 }
 
+/// Waits until the recording shows that somebody holds a lock, and, with a time, that somebody else has waited for it for so long.
+async fn until_recorded(store: &Path, lock: &str, waited_ms: Option<u64>) {
+    let store = store.to_str().expect("a path");
+    eventually("a hold and a wait in the recording", async || {
+        let history = run(lockscope(&["history", lock, "--store", store])).await.json();
+        let mut holds = history["holds"].as_array().expect("holds").iter();
+        let mut waits = history["waits"].as_array().expect("waits").iter();
+        let is_held = holds.any(|hold| hold["end"] == "open");
+        let waits_long = |least| waits.any(|wait| wait["waited_ms"].as_u64().is_some_and(|waited| waited >= least));
+        if is_held && waited_ms.is_none_or(waits_long) { Ok(()) } else { Err(history) }
+    })
+    .await;
+}
+
 /// One client of a library holds and is killed, another one of it waits and acquires.
-async fn killed(mut holder: Foreign, mut waiter: Foreign, recipe: &str, lock: &'static str) -> Done {
+async fn killed(mut holder: Foreign, mut waiter: Foreign, recipe: &str, (lock, store): (&'static str, &Path)) -> Done {
     holder.connect_within("a", TIMEOUT).await;
     waiter.connect_within("b", Duration::from_secs(30)).await;
     let before = now();
@@ -56,19 +78,52 @@ async fn killed(mut holder: Foreign, mut waiter: Foreign, recipe: &str, lock: &'
     holder.held("first").await;
     let held = now();
     waiter.start("b", "second", recipe, lock).await;
-    // What is checked is how long it was held: that takes time.
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    until_recorded(store, lock, Some(STANDSTILL_MS)).await;
     let killed = now();
     signal::send(holder.pid(), "KILL");
     waiter.held("second").await;
-    let done = Done { lock, end: "expired", began: (before, held), ended: (killed, now()) };
+    let done = Done { lock, end: "expired", began: (before, held), waited: (held, killed), ended: (killed, now()) };
     waiter.release("second").await;
     waiter.quit().await;
     done
 }
 
+/// A program with a built-in lock holds and is killed, another one waits and acquires.
+async fn killed_program(connect: &str, (lock, store): (&'static str, &Path)) -> Done {
+    let contend = || {
+        let mut command =
+            lockscope(&["contend", "--path", lock, "--clients", "1", "--hold", "1h", "--connect", connect]);
+        command.args(["--session-timeout", "6s"]);
+        Running::start(command)
+    };
+    let before = now();
+    let holder = contend();
+    until_recorded(store, lock, None).await;
+    let held = now();
+    let waiter = contend();
+    until_recorded(store, lock, Some(STANDSTILL_MS)).await;
+    let killed = now();
+    holder.signal("KILL");
+    drop(holder);
+    until_recorded_holds(store, lock, 2).await;
+    let done = Done { lock, end: "expired", began: (before, held), waited: (held, killed), ended: (killed, now()) };
+    waiter.signal("TERM");
+    waiter.ended().await;
+    done
+}
+
+/// Waits until the recording has so many holds of a lock.
+async fn until_recorded_holds(store: &Path, lock: &str, count: u64) {
+    let store = store.to_str().expect("a path");
+    eventually("the holds in the recording", async || {
+        let history = run(lockscope(&["history", lock, "--store", store])).await.json();
+        (history["hold_count"] == count).then_some(()).ok_or(history)
+    })
+    .await;
+}
+
 /// A holder that takes its time, by a queue of this program's own naming, and a waiter.
-async fn slow(client: &Client, lock: &'static str) -> Done {
+async fn slow(client: &Client, (lock, store): (&'static str, &Path)) -> Done {
     let prefix = format!("{lock}/_c_00000000-0000-4000-8000-000000000000-lock-");
     zk::make(client, [lock.to_owned()]).await;
     let options = zk::open(CreateMode::EphemeralSequential);
@@ -76,13 +131,13 @@ async fn slow(client: &Client, lock: &'static str) -> Done {
     let (_, holder) = client.create(&prefix, b"slow", &options).await.expect("created");
     let held = now();
     let (_, waiter) = client.create(&prefix, b"patient", &options).await.expect("created");
-    // What is checked is how long it was held: that takes time.
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
+    let asked = now();
+    until_recorded(store, lock, Some(STANDSTILL_MS)).await;
     let before_release = now();
     client.delete(&format!("{prefix}{holder}"), None).await.expect("deleted");
     let released = now();
     client.delete(&format!("{prefix}{waiter}"), None).await.expect("deleted");
-    Done { lock, end: "released", began: (before, held), ended: (before_release, released) }
+    Done { lock, end: "released", began: (before, held), waited: (held, asked), ended: (before_release, released) }
 }
 
 fn time(value: &Value) -> i64 {
@@ -122,11 +177,13 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
     let recorder = recording(&connect, &store).await;
     let client = zk::connect(&connect).await;
     let done = tokio::join!(
-        killed(Foreign::kazoo(&connect), Foreign::kazoo(&connect), "lock", "/kazoo"),
-        killed(Foreign::java(&connect), Foreign::java(&connect), "mutex", "/curator"),
-        slow(&client, "/own"),
+        killed(Foreign::kazoo(&connect), Foreign::kazoo(&connect), "lock", ("/kazoo", &store)),
+        killed(Foreign::java(&connect), Foreign::java(&connect), "mutex", ("/curator", &store)),
+        killed(Foreign::java(&connect), Foreign::java(&connect), "write-lock", ("/writelock", &store)),
+        killed_program(&connect, ("/builtin", &store)),
+        slow(&client, ("/own", &store)),
     );
-    let done = [done.0, done.1, done.2];
+    let done = [done.0, done.1, done.2, done.3, done.4];
     stop(recorder).await;
 
     let store = store.to_str().expect("a path");
@@ -139,8 +196,8 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         is_what_was_done(hold_of(done.lock), done);
     }
     let top = run(lockscope(&["history", "--store", store, "--top", "hold"])).await.json();
-    assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), 3, "{top}");
-    assert_eq!(top["hold_ms"]["count"], 6, "{top}");
+    assert_eq!(top["top"]["locks"].as_array().expect("locks").len(), done.len(), "{top}");
+    assert_eq!(top["hold_ms"]["count"], 2 * done.len(), "{top}");
 
     for file in [&page, &trace] {
         run(lockscope(&["report", "--store", store, "--utc", "-o", file.to_str().expect("a path")])).await.done();
@@ -149,12 +206,18 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
     let table = element(&text, "<table class=\"standstills\"", "</table>");
     let table = Document::parse(table).unwrap_or_else(|error| panic!("{error} in {table}"));
     let traced: Value = serde_json::from_str(&fs::read_to_string(&trace).expect("a trace")).expect("JSON");
+    let mut sentences = 0;
     for done in &done {
         let hold = hold_of(done.lock);
         let row = table.descendants().find(|row| row.attribute("data-lock") == Some(done.lock)).expect("a row");
         assert_eq!(row.attribute("data-node"), hold["node"].as_str());
         assert_eq!(row.attribute("data-end"), Some(done.end));
         assert_eq!(row.attribute("data-held-at-least-ms"), Some(&*hold["held_at_least_ms"].to_string()));
+        // It stood still from when the other one came until the holder was gone.
+        let length: i64 = row.attribute("data-standstill-ms").and_then(|ms| ms.parse().ok()).expect("milliseconds");
+        let (least, most) = (done.ended.0 - done.waited.1, done.ended.1 - done.waited.0 + DELAY_MS);
+        assert!(length >= least.max(1_500) - DELAY_MS && length <= most, "{length}: {done:?}");
+        assert_eq!(row.attribute("data-waiters"), Some("1"));
         let slice = traced["traceEvents"]
             .as_array()
             .expect("events")
@@ -164,12 +227,19 @@ async fn a_report_names_holder_cause_and_length_of_each_standstill_as_they_were(
         assert_eq!(slice["dur"].as_i64(), hold["held_at_least_ms"].as_i64().map(|ms| ms * 1_000));
         assert_eq!(slice["ts"].as_i64(), Some(time(&hold["acquired_at"]) * 1_000));
         // Who held stands in the sentence by the address that the server listed, or by the session.
-        let sentence = element(&text, &format!("<p class=\"standstill\">{} stood still for", done.lock), "</p>");
+        let begins = format!("<p class=\"standstill\">{} stood still for", done.lock);
+        // The longest have a sentence.
+        if !text.contains(&begins) {
+            continue;
+        }
+        sentences += 1;
+        let sentence = element(&text, &begins, "</p>");
         let names = ["client", "client_name", "session"].map(|name| hold[name].as_str().unwrap_or("none of these"));
         assert!(names.iter().any(|name| sentence.contains(name)), "{names:?} is not in {sentence}");
         let why = if done.end == "expired" { "until its session expired at " } else { "until it released it at " };
         assert!(sentence.contains(why), "{sentence}");
     }
+    assert_eq!(sentences, 3, "{text}");
     let (light, dark) = tokio::join!(browser::open(&page, false), browser::open(&page, true));
     for opened in [&light, &dark] {
         assert_eq!(opened.messages, [""; 0]);

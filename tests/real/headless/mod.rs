@@ -9,6 +9,7 @@ mod login;
 mod plot;
 pub mod program;
 mod record;
+mod record_disk;
 mod record_exact;
 mod semaphores;
 mod server_view;

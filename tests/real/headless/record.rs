@@ -88,6 +88,12 @@ impl RecordFixture {
         nodes.collect()
     }
 
+    /// Up to when everything that happened is in the file, in milliseconds since 1970.
+    fn recorded_until(&self) -> i64 {
+        let connection = Connection::open(self.store()).expect("a recording");
+        connection.query_row("SELECT max(until_ms) FROM segment", [], |row| row.get(0)).expect("an answer")
+    }
+
     /// What happened, as the recording has it.
     async fn events(&self) -> Vec<Value> {
         let store = word(&self.store());
@@ -111,9 +117,12 @@ async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_ha
     fixture.until_recorded(&[&first]).await;
     let before = text_now();
 
+    let seen = fixture.recorded_until();
     fixture.running.signal("KILL");
     let (arguments, missed) = (fixture.arguments.clone(), fixture.contender("/locks/billing", b"").await);
     eventually("its end", async || if fixture.running.has_ended() { Ok(()) } else { Err("it runs") }).await;
+    let left = fixture.recorded_until();
+    assert!(left >= seen, "what anybody could read before it was killed is still there: {left} after {seen}");
     fixture.running = record(&arguments).await;
     fixture.until_recorded(&[&first, &missed]).await;
     let last = text_now();
@@ -128,7 +137,8 @@ async fn a_recorder_that_is_killed_goes_on_with_a_gap_and_one_that_is_stopped_ha
     assert_eq!(gaps.len(), 1, "{events:?}");
     let (from, until) = (gaps[0]["at"].as_str().expect("a time"), gaps[0]["until"].as_str().expect("a time"));
     let milliseconds = |time: &str| chrono::DateTime::parse_from_rfc3339(time).expect("a time").timestamp_millis();
-    // A second, and what a busy machine takes to write.
+    assert_eq!(milliseconds(from), left, "the gap begins with the first moment that is lost");
+    // It writes once a second; a busy machine may come to it later.
     assert!(milliseconds(&before) - milliseconds(from) < 3_000, "{from}, killed after {before}");
     assert!(milliseconds(until) > milliseconds(from) && milliseconds(until) <= milliseconds(&last));
     let of =

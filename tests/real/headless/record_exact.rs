@@ -97,7 +97,7 @@ async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: us
     while kept.len() < until {
         let mut took = |changes: Vec<Change>, recorder: &mut Recorder, table: &mut LockTable, diagnosis: &Diagnosis| {
             for change in changes {
-                let (at, _) = recorder.apply(change, now(), table, diagnosis);
+                let (at, _) = recorder.batches().apply(change, now(), table, diagnosis);
                 // What was kept holds for the whole millisecond only when nothing else came in it.
                 kept.extend(pending.take_if(|(before, _)| *before < at));
                 pending = fastrand::u32(..4).eq(&0).then(|| (at, shown("zk1:2181", table, diagnosis, at)));
@@ -110,7 +110,7 @@ async fn console(server: &Server, store: &Path, kept: &mut Vec<Shown>, until: us
             }
             Some(view) = surveyor.next() => took(vec![Change::Surveyed { view }], &mut recorder, &mut table, &diagnosis),
             _ = looks.tick() => {
-                let (at, _) = recorder.examine(now(), &table, &mut diagnosis);
+                let (at, _) = recorder.batches().examine(now(), &table, &mut diagnosis);
                 kept.extend(pending.take_if(|(before, _)| *before < at));
                 pending = Some((at, shown("zk1:2181", &table, &diagnosis, at)));
             }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Cost, CostCounter, Lock, LockError, LockOptions, Naming};
+use lockscope::lock::{Access, Algorithm, Cost, CostCounter, Guard, Lock, LockError, LockOptions, Naming};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
-use super::fixture::{LEASES, LockFixture, Relayed, SHORT_WAIT, got, held, lock, wait_for};
+use super::fixture::{LEASES, LockFixture, Relayed, SHORT_WAIT, Waiting, got, held, lock, wait_for};
 use crate::harness::relay::{Relay, op};
 use crate::harness::wait::eventually;
 use crate::harness::zk;
@@ -36,8 +36,36 @@ impl Counted {
         Self { relay, fixture, lock: lock(&client, algorithm) }
     }
 
+    /// As [`new`](Self::new), where another client holds and one waits already.
+    async fn behind_two(algorithm: Algorithm) -> (Self, Guard, Waiting) {
+        let counted = Self::new(algorithm).await;
+        let [head, middle] = counted.fixture.locks(algorithm).await;
+        let head = held(&head).await;
+        let middle = wait_for(&middle);
+        counted.fixture.until_nodes(2).await;
+        (counted, head, middle)
+    }
+
+    /// Waits until it has set a watch by reading a node, the first since it was made.
+    async fn watches(&self) {
+        eventually("the watch", async || match self.sent().get(&GET_DATA) {
+            Some(1) => Ok(()),
+            seen => Err(seen.copied()),
+        })
+        .await;
+    }
+
+    /// Waits until exactly these operations have been sent since `before`.
+    async fn sends(&self, before: &BTreeMap<i32, u64>, cost: Cost, expected: &[(i32, u64)]) {
+        eventually("its requests", async || match self.since(before, cost).await {
+            seen if seen == expected => Ok(()),
+            seen => Err(seen),
+        })
+        .await;
+    }
+
     fn sent(&self) -> BTreeMap<i32, u64> {
-        self.relay.requests().into_iter().filter(|(code, _)| *code != op::PING).collect()
+        self.relay.requests().into_iter().filter(|(code, _)| !op::is_housekeeping(*code)).collect()
     }
 
     /// What has been sent since `before`, in operations; the lock's own count must say the same.
@@ -76,11 +104,7 @@ async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
     let other = held(&counted.fixture.lock(Algorithm::Chain).await).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
-    eventually("the watch", async || match counted.sent().get(&GET_DATA) {
-        Some(1) => Ok(()),
-        seen => Err(seen.copied()),
-    })
-    .await;
+    counted.watches().await;
     other.release().await.expect("it was held");
     let guard = got(waiting).await;
     assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
@@ -91,18 +115,10 @@ async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_chain_waiter_further_back_lists_once_more() {
-    let counted = Counted::new(Algorithm::Chain).await;
-    let [head, middle] = counted.fixture.locks(Algorithm::Chain).await;
-    let head = held(&head).await;
-    let middle = wait_for(&middle);
-    counted.fixture.until_nodes(2).await;
+    let (counted, head, middle) = Counted::behind_two(Algorithm::Chain).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
-    eventually("the watch", async || match counted.sent().get(&GET_DATA) {
-        Some(1) => Ok(()),
-        seen => Err(seen.copied()),
-    })
-    .await;
+    counted.watches().await;
     head.release().await.expect("it was held");
     got(middle).await.release().await.expect("it was held");
     let guard = got(waiting).await;
@@ -112,20 +128,10 @@ async fn a_chain_waiter_further_back_lists_once_more() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_look_ahead_waiter_further_back_adds_two_watches_two_events_and_one_listing_while_its_predecessor_holds() {
-    let counted = Counted::new(Algorithm::ChainAhead).await;
-    let [head, middle] = counted.fixture.locks(Algorithm::ChainAhead).await;
-    let head = held(&head).await;
-    let middle = wait_for(&middle);
-    counted.fixture.until_nodes(2).await;
+    let (counted, head, middle) = Counted::behind_two(Algorithm::ChainAhead).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
-    let sends = async |expected: &[(i32, u64)]| {
-        eventually("its requests", async || match counted.since(&sent, cost).await {
-            seen if seen == expected => Ok(()),
-            seen => Err(seen),
-        })
-        .await;
-    };
+    let sends = async |expected: &[(i32, u64)]| counted.sends(&sent, cost, expected).await;
     sends(&[(GET_DATA, 2), (LIST, 1), (CREATE, 1)]).await;
     head.release().await.expect("it was held");
     let middle = got(middle).await;
@@ -139,19 +145,10 @@ async fn a_look_ahead_waiter_further_back_adds_two_watches_two_events_and_one_li
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_look_ahead_waiter_that_gives_up_removes_both_watches() {
-    let counted = Counted::new(Algorithm::ChainAhead).await;
-    let [head, middle] = counted.fixture.locks(Algorithm::ChainAhead).await;
-    let head = held(&head).await;
-    let middle = wait_for(&middle);
-    counted.fixture.until_nodes(2).await;
+    let (counted, head, middle) = Counted::behind_two(Algorithm::ChainAhead).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     assert!(matches!(counted.lock.acquire_within(SHORT_WAIT).await, Err(LockError::TimedOut { .. })));
-    let expected = [(DELETE, 1), (GET_DATA, 2), (LIST, 1), (CREATE, 1), (REMOVE_WATCHES, 2)];
-    eventually("its requests", async || match counted.since(&sent, cost).await {
-        seen if seen == expected => Ok(()),
-        seen => Err(seen),
-    })
-    .await;
+    counted.sends(&sent, cost, &[(DELETE, 1), (GET_DATA, 2), (LIST, 1), (CREATE, 1), (REMOVE_WATCHES, 2)]).await;
     head.release().await.expect("it was held");
     got(middle).await.release().await.expect("it was held");
     assert_eq!((counted.lock.cost() - cost).events, 0);
@@ -264,13 +261,7 @@ async fn asking_for_the_loss_adds_one_watch_and_one_event() {
     let lost = async {
         tokio::select! {
             loss = guard.lost() => panic!("{loss}"),
-            () = async {
-                eventually("the watch", async || match counted.sent().get(&GET_DATA) {
-                    Some(1) => Ok(()),
-                    seen => Err(seen.copied()),
-                })
-                .await;
-            } => {}
+            () = counted.watches() => {}
         }
     };
     lost.await;

@@ -10,7 +10,7 @@ impl App {
     pub(in crate::tui::app) fn fleet_reported(&mut self, side: FleetSide, status: Arc<FleetStatus>) -> Update {
         let before = self.test_clients.fleets.living();
         if let Some(fleet) = self.test_clients.fleets.fleet_mut(side).filter(|fleet| fleet.is_active()) {
-            fleet.take(status, self.now);
+            fleet.take(status, self.wall);
         }
         let mut effects: Vec<Effect> = self.correct_speed(side).into_iter().collect();
         effects.extend(self.play_due_step());

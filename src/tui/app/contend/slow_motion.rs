@@ -147,7 +147,7 @@ impl App {
     }
 
     fn hold_or_let_go(&mut self) -> Update {
-        let (now, holds) = (self.now, self.test_clients.slow_motion.holds());
+        let (now, holds) = (self.wall, self.test_clients.slow_motion.holds());
         let flight = self.test_clients.slow_motion.flight();
         let mut effects = Vec::new();
         for side in FleetSide::BOTH {
@@ -163,14 +163,14 @@ impl App {
     }
 
     fn step_both(&mut self) -> Vec<Effect> {
-        self.test_clients.slow_motion.last_step = self.now;
+        self.test_clients.slow_motion.last_step = self.wall;
         let running = self.test_clients.fleets.each().filter(|(_, fleet)| *fleet.phase() == Phase::Running);
         running.map(|(side, _)| Effect::Order { side, order: FleetCommand::Step }).collect()
     }
 
     /// A side has said how it is: where it does not go as it should, it is told again.
     pub(in crate::tui::app) fn correct_speed(&mut self, side: FleetSide) -> Option<Effect> {
-        let (now, holds) = (self.now, self.test_clients.slow_motion.holds());
+        let (now, holds) = (self.wall, self.test_clients.slow_motion.holds());
         let fleet = self.test_clients.fleets.fleet_mut(side).filter(|fleet| *fleet.phase() == Phase::Running)?;
         fleet.replay.set_flight(self.test_clients.slow_motion.flight());
         if fleet.status()?.stepped == holds {
@@ -186,7 +186,7 @@ impl App {
 
     /// The step that is due, for both sides at once; nothing as long as one of them is not ready for it, for a while.
     pub(in crate::tui::app) fn play_due_step(&mut self) -> Vec<Effect> {
-        let now = self.now;
+        let now = self.wall;
         let Some(due) = self.test_clients.slow_motion.next_step().filter(|due| *due <= now) else { return Vec::new() };
         let is_ready = self.test_clients.fleets.each().all(|(_, fleet)| {
             let waits = fleet.status().is_some_and(|status| status.stepped && status.next_step.is_some());
@@ -197,37 +197,33 @@ impl App {
 
     /// The time came that [`next_due`](Self::next_due) named.
     pub(in crate::tui::app) fn due(&mut self) -> Update {
-        if self.replay().is_some() {
-            return self.play_on();
-        }
-        let now = self.now;
+        let mut played = self.play_on();
+        let now = self.wall;
         let mut moved = false;
         for side in FleetSide::BOTH {
             if let Some(fleet) = self.test_clients.fleets.fleet_mut(side) {
                 moved |= fleet.replay.advance(now) | fleet.replay.moves();
             }
         }
-        let effects = self.play_due_step();
-        Update { redraw: moved && self.shows_picture() && self.paused.is_none(), effects }
+        played.effects.extend(self.play_due_step());
+        played.redraw |= moved && self.shows_picture() && self.paused.is_none();
+        played
     }
 
     /// When an [`Event::Due`](crate::tui::app::Event::Due) is wanted: for the next step, or for the next frame of what moves; `None`
     /// while nothing does.
     pub fn next_due(&self) -> Option<Timestamp> {
-        if self.replay().is_some() {
-            return self.plays_on_at();
-        }
         let motion = &self.test_clients.slow_motion;
         let fleets = &self.test_clients.fleets;
         let runs = fleets.each().any(|(_, fleet)| *fleet.phase() == Phase::Running);
         // A side that was not ready says so itself when it is.
         let step = motion.next_step().filter(|_| runs);
-        let step = step.map(|due| if due > self.now { due } else { due.plus(MAX_WAIT_FOR_OTHER_SIDE) });
+        let step = step.map(|due| if due > self.wall { due } else { due.plus(MAX_WAIT_FOR_OTHER_SIDE) });
         let shows = self.shows_picture() && self.paused.is_none();
         let moves = fleets.each().filter(|_| shows).filter_map(|(_, fleet)| {
-            let frame = fleet.replay.moves().then(|| self.now.plus(FRAME_INTERVAL));
+            let frame = fleet.replay.moves().then(|| self.wall.plus(FRAME_INTERVAL));
             [frame, fleet.replay.next()].into_iter().flatten().min()
         });
-        moves.chain(step).min()
+        moves.chain(step).chain(self.plays_on_at()).min()
     }
 }

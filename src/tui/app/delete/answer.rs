@@ -99,7 +99,7 @@ impl App {
     }
 
     fn confirm(&mut self, answer: &str) -> Update {
-        let (now, table) = (self.now, self.live.table());
+        let (now, table) = (self.wall, self.live.table());
         let Some(deletion) = &mut self.deletions.open else { return Update::default() };
         deletion.look_again(table, now);
         if !deletion.is_open() {

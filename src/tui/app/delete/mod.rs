@@ -185,7 +185,7 @@ impl App {
             return self.refuse(why);
         }
         let targets = self.targets();
-        match DeletePlan::of(&TableAt::new(self.live.table(), self.now), &targets) {
+        match DeletePlan::of(&TableAt::new(self.live.table(), self.wall), &targets) {
             Ok(plan) => {
                 self.deletions.open = Some(Deletion::new(plan.clone()));
                 Update::effect(Effect::FindGuards(Box::new(plan)))
@@ -236,13 +236,13 @@ impl App {
             && deletion.obstacle.is_none()
             && !(table.is_live() && deletion.is_still_there(table))
         {
-            deletion.look_again(table, self.now);
+            deletion.look_again(table, self.wall);
         }
     }
 
     pub(super) fn tick_deletion(&mut self) {
         if let Some(deletion) = &mut self.deletions.open {
-            deletion.look_again(self.live.table(), self.now);
+            deletion.look_again(self.live.table(), self.wall);
         }
     }
 }

@@ -71,7 +71,7 @@ impl App {
                     self.live.push(entry);
                 }
                 let failed = outcomes.iter().any(|outcome| !outcome.ending.is_done() || outcome.unaudited.is_some());
-                let text = summary(&outcomes, working.as_ref(), self.now);
+                let text = summary(&outcomes, working.as_ref(), self.wall);
                 if failed {
                     self.show_failure(text);
                 } else {
@@ -98,7 +98,7 @@ impl App {
                     ClientIdentity { session: None, name: None, .. } => {
                         format!("It is now held by {}.", lock.path_of(holder))
                     }
-                    client => format!("It is now held by {}.", client.in_sentence(self.now)),
+                    client => format!("It is now held by {}.", client.in_sentence(self.wall)),
                 },
             )
         });
@@ -113,7 +113,7 @@ impl App {
         let known = working.and_then(|working| working.node(outcome));
         let (lock, client) = known.map(|node| (node.lock.clone(), node.client.clone())).unwrap_or_default();
         let (node, ending) = (outcome.path.name().into(), Box::new(outcome.ending.clone()));
-        TimelineEntry::Deletion { at: self.now, lock, node, client, ending }
+        TimelineEntry::Deletion { at: self.wall, lock, node, client, ending }
     }
 }
 

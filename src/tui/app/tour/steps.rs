@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::Tour;
 use crate::contend::{ClientId, ClientState, ClientStatus, FleetCommand};
 use crate::demo::{SceneAction, SceneCommand, TourScreen};
-use crate::tui::app::{App, Cursor, Effect, FleetSide, FleetView, Fleets, Key, Screen, Update};
+use crate::tui::app::{App, Cursor, Effect, FleetSide, FleetView, Fleets, Key, Screen, TimelineEntry, Travel, Update};
+use crate::znode::Timestamp;
 
 /// How long a step waits until what it does can be done.
 const MAX_WAIT_FOR_ACT: Duration = Duration::from_secs(10);
@@ -85,7 +86,7 @@ impl App {
     }
 
     pub(in crate::tui::app) fn tour_plays(&mut self) -> Update {
-        let now = self.now;
+        let now = self.wall;
         let Some(tour) = &mut self.tour else { return self.no_tour() };
         tour.playing = !tour.playing;
         (tour.since, tour.typed) = (now, 0);
@@ -105,8 +106,9 @@ impl App {
 
     /// The scene before is taken down and this one set up.
     fn set_scene(&mut self, scene: usize) -> Update {
+        let now = self.wall;
         let Some(tour) = &mut self.tour else { return Update::default() };
-        (tour.scene, tour.step, tour.trouble) = (scene, 0, None);
+        (tour.scene, tour.step, tour.trouble, tour.scene_since) = (scene, 0, None, now);
         tour.times_set[scene] += 1;
         let mut effects = vec![Effect::DismissFleets, Effect::DirectScene(tour.direction())];
         let mut scenarios = tour.scenarios().into_iter();
@@ -133,13 +135,17 @@ impl App {
     fn begin_step(&mut self) -> Update {
         // While the tour plays, a question may still be open that nobody has answered.
         (self.paused, self.deletions.open, self.footer.prompt) = (None, None, None);
-        let now = self.now;
+        let was_rewound = self.replay.take().is_some();
+        self.now = self.wall;
+        let now = self.wall;
         let Some(tour) = &mut self.tour else { return Update::default() };
         (tour.since, tour.typed) = (now, 0);
         tour.look = Some(tour.step().screen);
         tour.act = tour.step().action;
+        tour.rewinds = tour.step().rewind;
         let act = tour.act.take_if(|act| !act.is_of_clients());
         let mut effects: Vec<Effect> = act.map(|act| Effect::DirectScene(SceneCommand::Act(act))).into_iter().collect();
+        effects.extend(was_rewound.then_some(Effect::ForgetPast));
         effects.extend(self.show_clients_as_the_step_says());
         Update { redraw: true, effects }
     }
@@ -165,6 +171,11 @@ impl App {
         if let Some(orders) = self.act_when_possible() {
             update.redraw = true;
             update.effects.extend(orders);
+        }
+        if let Some(began) = self.rewinds_to() {
+            let rewound = self.rewind(Travel::To(began));
+            update.redraw = true;
+            update.effects.extend(rewound.effects);
         }
         if second {
             let played = self.step_on();
@@ -200,9 +211,25 @@ impl App {
         true
     }
 
+    /// When something was first found to be wrong in this scene, if the step goes back there, and did not yet.
+    fn rewinds_to(&mut self) -> Option<Timestamp> {
+        let now = self.wall;
+        let tour = self.tour.as_mut().filter(|tour| tour.rewinds && tour.look.is_none())?;
+        if now.since(tour.since) > MAX_WAIT_FOR_ACT {
+            tour.rewinds = false;
+        }
+        let since = tour.scene_since;
+        let found = self.live.timeline().iter().find_map(|entry| match entry {
+            TimelineEntry::Finding { at, raised: true, .. } if *at >= since => Some(*at),
+            _ => None,
+        })?;
+        tour.rewinds = false;
+        Some(found)
+    }
+
     /// What is done to the test clients for this step; `None` as long as it cannot be done.
     fn act_when_possible(&mut self) -> Option<Vec<Effect>> {
-        let now = self.now;
+        let now = self.wall;
         let tour = self.tour.as_mut()?;
         if now.since(tour.since) > MAX_WAIT_FOR_ACT {
             tour.act = None;
@@ -233,7 +260,7 @@ impl App {
 
     /// The keys and the step that time brings.
     fn step_on(&mut self) -> Update {
-        let now = self.now;
+        let now = self.wall;
         let Some(tour) = self.tour.as_mut().filter(|tour| tour.playing) else { return Update::default() };
         let passed = now.since(tour.since);
         if passed >= tour.step().lasts {

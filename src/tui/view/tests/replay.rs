@@ -1,6 +1,9 @@
 //! A recording as it looks.
 
 use super::show;
+use crate::tui::past_writer::PastPlace;
+use crate::tui::testing::gone;
+use crate::tui::testing::live_past::LiveConsole;
 use crate::tui::testing::recording::Replayed;
 
 fn after(size: (u16, u16), keys: &str) -> crate::tui::app::App {
@@ -16,4 +19,20 @@ fn a_recording_looks() {
     show("replay-timeline", |size| after(size, "6:at 14:42:02\n"));
     show("replay-cut", |size| after(size, ":at 14:42:42\n"));
     show("replay-gap", |size| after(size, ":at 14:43:15\n{"));
+}
+
+#[test]
+fn a_live_console_that_went_back_looks() {
+    let console = |size, keys: &str| {
+        let mut console = LiveConsole::new(size, &PastPlace::Memory(64 << 20));
+        console.pass(70);
+        console.feed(vec![gone("/locks/billing", 4711, 0x1b)]);
+        console.pass(5);
+        console.press(keys);
+        console.feed(vec![gone("/locks/billing", 4712, 0x1c)]);
+        console.pass(1);
+        console.app
+    };
+    show("rewound-not-yet", |size| console(size, ""));
+    show("rewound", |size| console(size, ":lock /locks/billing\n{"));
 }

@@ -1,0 +1,46 @@
+//! The live console goes back to what it saw, on a real ensemble.
+
+use std::process::Command;
+
+use zookeeper_client::CreateMode;
+
+use crate::harness::terminal::Terminal;
+use crate::harness::zk;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_console_goes_back_to_who_held_and_returns_and_its_file_tells_the_same() {
+    let at = zk::own_root("rewind").await;
+    let client = zk::connect(&at).await;
+    zk::make(&client, ["/billing".to_owned()]).await;
+    let wishes = ["first", "second", "third"].map(|data| ("/billing/lock-".to_owned(), data.into()));
+    zk::create_all(&client, CreateMode::EphemeralSequential, wishes).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("locks.db").display().to_string();
+    let mut terminal = Terminal::lockscope(&["--connect", &at, "--store", &file, "--write"], 120, 35);
+    terminal.shows_all(&["● live", "3 contenders", "past <1m"]);
+    terminal.press(":lock /billing\r");
+    terminal.shows_all(&["2 waiting", "lock-0000000000"]);
+    client.delete("/billing/lock-0000000000", None).await.expect("it is deleted");
+    terminal.shows_all(&["1 waiting", "lock-0000000001"]);
+
+    // The last event is that the second acquired; before it the first held.
+    terminal.press("[[");
+    terminal.shows_all(&["REWOUND", "2 waiting", "first"]);
+    terminal.press("x");
+    terminal.shows("F goes back to what is live");
+    client.delete("/billing/lock-0000000001", None).await.expect("it is deleted");
+    terminal.shows_all(&["REWOUND", "2 waiting"]);
+    terminal.press("F");
+    terminal.shows_all(&["● live", "third", "0 waiting"]);
+    terminal.press("[[");
+    terminal.shows_all(&["REWOUND", "1 waiting", "second"]);
+    terminal.press("q");
+    assert!(terminal.ends().success());
+
+    let history = Command::new(env!("CARGO_BIN_EXE_lockscope"))
+        .args(["history", "--store", &file, "--format", "json"])
+        .output()
+        .expect("it runs");
+    let history: serde_json::Value = serde_json::from_slice(&history.stdout).expect("JSON");
+    assert_eq!(history["holds"].as_array().map(Vec::len), Some(3), "{history}");
+}
