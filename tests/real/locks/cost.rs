@@ -10,6 +10,7 @@ use tokio::task::JoinSet;
 
 use super::fixture::{LEASES, LockFixture, Relayed, SHORT_WAIT, Waiting, got, held, lock, wait_for};
 use crate::harness::relay::{Relay, op};
+use crate::harness::server::Server;
 use crate::harness::wait::eventually;
 use crate::harness::zk;
 
@@ -24,16 +25,17 @@ struct Counted {
     relay: Relay,
     fixture: LockFixture,
     lock: Lock,
+    session: String,
 }
 
 impl Counted {
     async fn new(algorithm: Algorithm) -> Self {
         let fixture = LockFixture::new().await;
         let Relayed { relay, client } = Relayed::new(&fixture, Duration::from_secs(30)).await;
-        // Parents are there.
-        held(&fixture.lock(algorithm).await).await.release().await.expect("it was held");
-        fixture.until_nodes(0).await;
-        Self { relay, fixture, lock: lock(&client, algorithm) }
+        let session = format!("0x{:x}", client.session_id().0);
+        let lock = lock(&client, algorithm);
+        fixture.make_parents(algorithm).await;
+        Self { relay, fixture, lock, session }
     }
 
     /// As [`new`](Self::new), where another client holds and one waits already.
@@ -46,11 +48,13 @@ impl Counted {
         (counted, head, middle)
     }
 
-    /// Waits until it has set a watch by reading a node, the first since it was made.
-    async fn watches(&self) {
-        eventually("the watch", async || match self.sent().get(&GET_DATA) {
-            Some(1) => Ok(()),
-            seen => Err(seen.copied()),
+    /// Waits until the server has so many watches of its session. A request that is under way sets none where the node goes first.
+    async fn watches(&self, count: usize) {
+        eventually("its watches", async || {
+            let words = Server::shared().words("wchc");
+            let own = words.lines().skip_while(|line| *line != self.session).skip(1);
+            let watched = own.take_while(|line| line.starts_with('\t')).count();
+            if watched == count { Ok(()) } else { Err(words) }
         })
         .await;
     }
@@ -104,7 +108,7 @@ async fn a_chain_waiter_behind_the_head_adds_one_watch_and_one_event() {
     let other = held(&counted.fixture.lock(Algorithm::Chain).await).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
-    counted.watches().await;
+    counted.watches(1).await;
     other.release().await.expect("it was held");
     let guard = got(waiting).await;
     assert_eq!(counted.since(&sent, cost).await, [(GET_DATA, 1), (LIST, 1), (CREATE, 1)]);
@@ -118,7 +122,7 @@ async fn a_chain_waiter_further_back_lists_once_more() {
     let (counted, head, middle) = Counted::behind_two(Algorithm::Chain).await;
     let (sent, cost) = (counted.sent(), counted.lock.cost());
     let waiting = wait_for(&counted.lock);
-    counted.watches().await;
+    counted.watches(1).await;
     head.release().await.expect("it was held");
     got(middle).await.release().await.expect("it was held");
     let guard = got(waiting).await;
@@ -133,6 +137,7 @@ async fn a_look_ahead_waiter_further_back_adds_two_watches_two_events_and_one_li
     let waiting = wait_for(&counted.lock);
     let sends = async |expected: &[(i32, u64)]| counted.sends(&sent, cost, expected).await;
     sends(&[(GET_DATA, 2), (LIST, 1), (CREATE, 1)]).await;
+    counted.watches(2).await;
     head.release().await.expect("it was held");
     let middle = got(middle).await;
     sends(&[(GET_DATA, 2), (LIST, 2), (CREATE, 1)]).await;
@@ -261,7 +266,7 @@ async fn asking_for_the_loss_adds_one_watch_and_one_event() {
     let lost = async {
         tokio::select! {
             loss = guard.lost() => panic!("{loss}"),
-            () = counted.watches() => {}
+            () = counted.watches(1) => {}
         }
     };
     lost.await;

@@ -3,7 +3,7 @@
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError};
+use lockscope::lock::{Access, Algorithm, Guard, Lock, LockError, LockOptions, Parents};
 use tokio::task::JoinHandle;
 use zookeeper_client::{Client, Error};
 
@@ -66,7 +66,15 @@ impl LockFixture {
         locks.try_into().expect("as many")
     }
 
-    /// All ephemeral nodes of this ground.
+    /// Makes the parents that the nodes of a lock have. They stay: an empty container may be removed by the server at any time.
+    pub async fn make_parents(&self, algorithm: Algorithm) {
+        let options = LockOptions::default().parents(Parents::Persistent);
+        let lock = Lock::with(&self.client().await, &path(algorithm), algorithm, options).expect("a good path");
+        held(&lock).await.release().await.expect("it was held");
+        self.until_nodes(0).await;
+    }
+
+    /// All ephemeral nodes below its chroot.
     pub async fn nodes(&self) -> Vec<String> {
         let nodes = zk::tree(&self.client().await, "/").await;
         nodes.into_iter().filter(|node| node.stat.ephemeral_owner != 0).map(|node| node.path).collect()
@@ -99,7 +107,11 @@ impl LockFixture {
 pub type Waiting = JoinHandle<Result<Guard, LockError>>;
 
 pub fn lock(client: &Client, algorithm: Algorithm) -> Lock {
-    Lock::new(client, &format!("/{}", algorithm.name()), algorithm).expect("a good path")
+    Lock::new(client, &path(algorithm), algorithm).expect("a good path")
+}
+
+fn path(algorithm: Algorithm) -> String {
+    format!("/{}", algorithm.name())
 }
 
 /// Acquires in the background.
