@@ -72,10 +72,12 @@ waits for whom, since when, and how many watch events every change costs *herd-s
 | [`queue`] | The state: a [`Change`](queue::Change) goes in, [`Happening`](queue::Happening)s come out. Pure. | `recipe`, `server_view`, `text`, `znode` |
 | [`diagnose`] | Who is alive, who watches what, and why a lock is stuck: one finding a file. Pure. | `queue`, `recipe`, `server_view`, `text`, `znode` |
 | [`report`] | The facts as JSON, and text that is safe to show. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `text`, `znode` |
+| [`metrics`] | The same facts for Prometheus: what is counted of the locks, and the figures of a moment as text. Pure. | `diagnose`, `queue`, `recipe`, `server_view`, `znode` |
 | [`plot`] | Figures over the number of clients as a picture to keep: charts, a table and their conditions, as SVG and HTML. Pure. | `text`, `znode` |
 | [`files`] | Opening files that hold secrets, settings or evidence: who owns them, and who may change them. | nothing |
 | [`record`] | The stream of changes in a file: written, bounded, and played back as the same stream. | `files`, `report`, `diagnose`, `queue`, `recipe`, `server_view`, `text`, `time`, `znode` |
 | [`incident`] | What a recording says of a time as a page to hand over, and as trace events: who held, who waited for whom, and why. Pure. | `record`, `report`, `text`, `znode` |
+| [`exporter`] | Serves metrics over HTTP: who may ask, and what is answered. | `files`, `metrics`, `znode` |
 | [`zk`] | Connecting: session, authentication, TLS, and why it did not work; asking the servers about themselves. | `files`, `server_view`, `time`, `znode` |
 | [`observe`] | Keeps a [`LockTable`](queue::LockTable) true to the ensemble: one recursive watch a root, reads, resync. | `zk`, `queue`, `recipe`, `time`, `znode` |
 | [`lock`] | The built-in locks, for test clients and for applications: mutex, herd, chain, shared, semaphore, multi, reentrant. | `recipe`, `time`, `znode` |
@@ -175,10 +177,14 @@ pub mod diagnose;
 #[cfg(feature = "console")]
 pub mod examine;
 #[cfg(feature = "console")]
+pub mod exporter;
+#[cfg(feature = "console")]
 pub mod files;
 #[cfg(feature = "console")]
 pub mod incident;
 pub mod lock;
+#[cfg(feature = "console")]
+pub mod metrics;
 #[cfg(feature = "console")]
 pub mod observe;
 #[cfg(feature = "console")]

@@ -98,12 +98,13 @@ pub(super) enum CliCommand {
     /// differ from a normal hand-over. Then prints the findings, the worst first. Exits with 1 when a finding is at least as severe as
     /// --fail-on or a part of the tree could not be read, and with 2 when a whole root could not be read.
     Check(CheckOptions),
-    /// Write down what happens to the locks, for those who come after the fact
+    /// Write down what happens to the locks, for those who come after the fact, and serve metrics
     ///
-    /// Records every change and what the servers say about themselves, until it is interrupted; a recording that is there is
-    /// continued. What it could not see is recorded as a gap. snapshot, watch and check read the file with --store, also
-    /// while it is recorded. SIGHUP has it read the config file again. The first line of output is a JSON object with the name of the
-    /// file. Exits with 2 when another program records into the file.
+    /// With --store, records every change and what the servers say about themselves, until it is interrupted; a recording that is
+    /// there is continued. What it could not see is recorded as a gap. snapshot, watch and check read the file with --store, also
+    /// while it is recorded. With --metrics, with or without a file, serves metrics for Prometheus. SIGHUP has it read the config
+    /// files again. The first line of output is a JSON object with the name of the file and the address of the metrics. Exits with
+    /// 2 when another program records into the file.
     Record(RecordCommand),
     /// Show a recording on the screen, at any moment of it
     ///

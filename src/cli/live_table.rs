@@ -12,10 +12,11 @@ use super::examination::{ExaminationPace, UnreportedFindings};
 use super::output;
 use super::resolved::ResolvedOptions;
 use super::table_event::TableEvent;
+pub(super) use recording::Recording;
+
 use crate::diagnose::Diagnosis;
 use crate::observe::{ObserveOptions, Observed, Observer};
 use crate::queue::{Change, ConnectionState, Happening, LockEvent, LockId, LockQueue, LockTable};
-use crate::record::Recorder;
 use crate::report::{Ensemble, Initial};
 use crate::server_view::ServerView;
 use crate::time::{self, now};
@@ -66,8 +67,8 @@ pub(super) struct LiveTable {
     examination: ExaminationPace,
     /// What the last examination changed and is not reported yet.
     unreported: UnreportedFindings,
-    /// Writes down what the table takes in.
-    recorder: Option<Box<Recorder>>,
+    /// What becomes of what the table takes in.
+    recording: Option<Box<Recording>>,
 }
 
 impl LiveTable {
@@ -106,7 +107,7 @@ impl LiveTable {
             diagnosis: Diagnosis::new(settings.thresholds),
             examination: ExaminationPace::default(),
             unreported: UnreportedFindings::default(),
-            recorder: None,
+            recording: None,
         })
     }
 
@@ -224,8 +225,8 @@ impl LiveTable {
     /// Looks for findings; those that are new, and those that are gone, are reported next.
     fn examine(&mut self) {
         let began = Instant::now();
-        let (at, changes) = if let Some(recorder) = &mut self.recorder {
-            recorder.batches().examine(now(), &self.table, &mut self.diagnosis)
+        let (at, changes) = if let Some(recording) = &mut self.recording {
+            recording.examine(&self.table, &mut self.diagnosis)
         } else {
             let at = now();
             (at, self.diagnosis.examine(&self.table, at))
@@ -236,8 +237,8 @@ impl LiveTable {
 
     /// Has the table take in a change; answers when that was, and what it means.
     fn apply(&mut self, change: Change, at: Timestamp) -> (Timestamp, Vec<Happening>) {
-        match &mut self.recorder {
-            Some(recorder) => recorder.batches().apply(change, at, &mut self.table, &self.diagnosis),
+        match &mut self.recording {
+            Some(recording) => recording.apply(change, at, &mut self.table, &self.diagnosis),
             None => (at, self.table.apply_without_found_locks(change, at)),
         }
     }

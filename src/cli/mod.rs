@@ -28,6 +28,7 @@ mod output;
 mod past;
 mod past_options;
 mod record;
+mod record_metrics;
 mod recorded;
 mod replay;
 mod report;

@@ -13,12 +13,14 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::duration;
 use super::followed_deletions::FollowedDeletions;
-use super::live_table::LiveTable;
+use super::live_table::{LiveTable, Recording};
 use super::options::{ChangeOptions, EnsembleOptions, SharedOptions, WhichLocks};
 use super::output::{json, note, send};
+use super::record_metrics::{MetricsOptions, next_question};
 use super::resolved::ResolvedOptions;
 use super::unreadable::UnreadableNotices;
 use super::verdict::Verdict;
+use crate::exporter::{Exporter, Question};
 use crate::record::{Bounds, RecordOptions, Recorder};
 use crate::report::rfc3339;
 use crate::time::now;
@@ -33,20 +35,22 @@ const PATIENCE: Duration = Duration::from_secs(366 * 24 * 3600);
 #[derive(Args, Clone, Debug, PartialEq)]
 pub(super) struct RecordCommand {
     /// The file of the recording; made, for its owner only, where it is missing, and else continued
-    #[arg(long, value_name = "FILE")]
-    pub store: PathBuf,
+    #[arg(long, value_name = "FILE", required_unless_present = "metrics")]
+    pub store: Option<PathBuf>,
     /// Delete what is older, as in 12h or 30d
-    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = duration::parse)]
+    #[arg(long, value_name = "DURATION", default_value = "7d", requires = "store", value_parser = duration::parse)]
     pub keep: Duration,
     /// Delete the oldest when the file and what lies beside it would become larger, as in 500MB or 2GiB; at least 16MiB
-    #[arg(long, value_name = "SIZE", default_value = "2GiB", value_parser = size)]
+    #[arg(long, value_name = "SIZE", default_value = "2GiB", requires = "store", value_parser = size)]
     pub max_size: ByteSize,
     /// Leave out the data of the nodes, which may hold secrets; who a contender is then shows by its address only
-    #[arg(long)]
+    #[arg(long, requires = "store")]
     pub no_data: bool,
     /// Record, too, what this audit log says of deletions by hand [default: $XDG_STATE_HOME/lockscope/audit.jsonl]
     #[arg(long, value_name = "FILE")]
     pub audit_log: Option<PathBuf>,
+    #[command(flatten)]
+    pub metrics: MetricsOptions,
     #[command(flatten)]
     pub locks: WhichLocks,
     #[command(flatten)]
@@ -76,9 +80,13 @@ fn size(text: &str) -> Result<ByteSize, String> {
 
 /// The first line.
 #[derive(Serialize)]
-struct Started<'a> {
-    recording: &'a str,
+struct Started {
+    /// `null` when nothing is written into a file.
+    recording: Option<String>,
     since: Option<String>,
+    /// Where metrics are served.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metrics: Option<String>,
 }
 
 /// Why a run ended.
@@ -124,24 +132,41 @@ pub(super) async fn run(
     let mut signals = Signals::listen()?;
     let settle = || usable(settle()?);
     let mut settings = settle()?;
-    let mut recorder = Recorder::start(&command.store, &settings.ensemble_name(), command.options())?;
-    let path = command.store.to_string_lossy();
-    send(out, &json(&Started { recording: &path, since: rfc3339(now()) })?).await?;
-    let mut deletions = FollowedDeletions::start(&settings);
+    let start = |store: &PathBuf| Recorder::start(store, &settings.ensemble_name(), command.options());
+    let recorder = command.store.as_ref().map(start).transpose()?;
+    let mut exporter = command.metrics.start().await?;
+    let started = Started {
+        recording: command.store.as_ref().map(|store| store.to_string_lossy().into_owned()),
+        since: rfc3339(now()),
+        metrics: exporter.as_ref().map(|exporter| exporter.address().to_string()),
+    };
+    send(out, &json(&started)?).await?;
+    let mut deletions = recorder.as_ref().map(|_| FollowedDeletions::start(&settings));
+    let mut recording = Recording { recorder, counters: command.metrics.counters() };
     loop {
-        let mut live = LiveTable::start_to_record(&settings, recorder)?;
-        let end = record(&mut live, &settings, &mut deletions, (&settle, &mut signals)).await;
+        let mut live = LiveTable::start_to_record(&settings, recording)?;
+        let end = record(&mut live, &settings, (&mut deletions, &mut exporter), (&settle, &mut signals)).await;
         let Some((ended, table)) = live.stop_recording().await else { return end.map(|_| Verdict::Yes) };
-        recorder = ended;
+        recording = ended;
         match end {
             Ok(End::Reload(new)) => settings = *new,
             end => {
-                block_in_place(|| recorder.stop(&table, now()))?;
+                if let Some(recorder) = recording.recorder {
+                    block_in_place(|| recorder.stop(&table, now()))?;
+                }
                 return end.map(|_| Verdict::Yes);
             }
         }
-        deletions.go_on_with(&settings);
-        block_in_place(|| recorder.start_over(&settings.ensemble_name(), &table, now()))?;
+        if let Some(deletions) = &mut deletions {
+            deletions.go_on_with(&settings);
+        }
+        command.metrics.reload(exporter.as_ref());
+        if let Some(recorder) = &mut recording.recorder {
+            block_in_place(|| recorder.start_over(&settings.ensemble_name(), &table, now()))?;
+        }
+        if let Some(counters) = &mut recording.counters {
+            counters.start_over();
+        }
     }
 }
 
@@ -156,14 +181,14 @@ fn usable(settings: ResolvedOptions) -> anyhow::Result<ResolvedOptions> {
 async fn record(
     live: &mut LiveTable,
     settings: &ResolvedOptions,
-    deletions: &mut FollowedDeletions,
+    (deletions, exporter): (&mut Option<FollowedDeletions>, &mut Option<Exporter>),
     (settle, signals): (&impl Fn() -> anyhow::Result<ResolvedOptions>, &mut Signals),
 ) -> anyhow::Result<End> {
     let mut flush = interval(FLUSH_INTERVAL);
     flush.set_missed_tick_behavior(MissedTickBehavior::Delay);
     live.survey(settings, true, Duration::MAX)?;
     let mut notices = UnreadableNotices::default();
-    let mut trouble = None;
+    let (mut trouble, ensemble) = (None, settings.ensemble_name());
     loop {
         tokio::select! {
             biased;
@@ -174,7 +199,8 @@ async fn record(
             },
             _ = flush.tick() => {
                 let now = block_in_place(|| {
-                    deletions.next().into_iter().for_each(|deletion| live.record_deletion(deletion));
+                    let deleted = deletions.iter_mut().flat_map(FollowedDeletions::next);
+                    deleted.for_each(|deletion| live.record_deletion(deletion));
                     live.flush_recording().map(str::to_owned)
                 });
                 match (&now, &trouble) {
@@ -186,8 +212,11 @@ async fn record(
                 }
                 trouble = now;
             }
-            events = live.next() => {
-                events?;
+            step = next_step(live, exporter) => {
+                match step? {
+                    Step::Asked(question) => live.answer(question, &ensemble),
+                    Step::Changed => {}
+                }
                 let unreadable = notices.next(live.table());
                 if !unreadable.is_empty() {
                     // Lines that end by themselves; who has closed stderr does not want to know.
@@ -195,6 +224,20 @@ async fn record(
                 }
             }
         }
+    }
+}
+
+/// What is next while nothing else is to be done.
+enum Step {
+    Changed,
+    Asked(Question),
+}
+
+/// The next changes, or the next question. Neither keeps the other waiting, however many there are. Cancel safe.
+async fn next_step(live: &mut LiveTable, exporter: &mut Option<Exporter>) -> anyhow::Result<Step> {
+    tokio::select! {
+        question = next_question(exporter) => Ok(Step::Asked(question)),
+        events = live.next() => events.map(|_| Step::Changed),
     }
 }
 

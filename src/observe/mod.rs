@@ -34,6 +34,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
+use self::outbox::UntakenChanges;
 use self::run::ObserverTask;
 use crate::queue::Change;
 use crate::zk::ConnectOptions;
@@ -84,6 +85,7 @@ pub struct Observed {
 #[derive(Debug)]
 pub struct Observer {
     changes: mpsc::Receiver<Vec<Observed>>,
+    untaken: UntakenChanges,
     open_queue: watch::Sender<Option<ZnodePath>>,
     task: JoinHandle<()>,
     cancel: DropGuard,
@@ -123,15 +125,16 @@ impl Observer {
     fn run(options: ObserveOptions, waits: RetryPolicy) -> Self {
         let (sender, changes) = outbox::channel();
         let (open_queue, opened) = watch::channel(None);
+        let untaken = UntakenChanges::default();
         let cancel = CancellationToken::new();
-        let stopped = cancel.clone();
+        let (stopped, counted) = (cancel.clone(), untaken.clone());
         let task = tokio::spawn(async move {
-            let mut runner = ObserverTask::new(options, waits, sender, opened);
+            let mut runner = ObserverTask::new(options, waits, (sender, counted), opened);
             // Cancelled or ended: the runner holds the session either way.
             let _ = stopped.run_until_cancelled(Box::pin(runner.run())).await;
             runner.close().await;
         });
-        Self { changes, open_queue, task, cancel: cancel.drop_guard() }
+        Self { changes, untaken, open_queue, task, cancel: cancel.drop_guard() }
     }
 
     /// The next changes, in order: at least one, at most a few thousand. `None` when it ended (it was refused, or stopped).
@@ -139,7 +142,14 @@ impl Observer {
     ///
     /// Who takes them too slowly gets a [`Change::Syncing`] in place of what could not be held, and everything anew.
     pub async fn next(&mut self) -> Option<Vec<Observed>> {
-        self.changes.recv().await
+        let changes = self.changes.recv().await?;
+        self.untaken.remove(changes.len());
+        Some(changes)
+    }
+
+    /// How many changes were seen and not taken yet.
+    pub fn changes_behind(&self) -> usize {
+        self.untaken.get()
     }
 
     /// Somebody looks at the queue below this node, or at none: while more contenders come than can be read at once, those of that

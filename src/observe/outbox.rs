@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::mpsc;
 
@@ -24,6 +26,21 @@ pub(super) fn channel() -> (mpsc::Sender<Vec<Observed>>, mpsc::Receiver<Vec<Obse
     mpsc::channel(MAX_QUEUED_BATCHES)
 }
 
+/// How many changes the consumer has not taken yet. Only to be shown: it is a moment behind.
+#[derive(Clone, Debug, Default)]
+pub(super) struct UntakenChanges(Arc<AtomicUsize>);
+
+impl UntakenChanges {
+    pub(super) fn get(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The consumer took so many, or so many were dropped.
+    pub(super) fn remove(&self, count: usize) {
+        self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
 /// The consumer has gone.
 #[derive(Debug)]
 pub(super) struct Gone;
@@ -36,11 +53,12 @@ pub(super) struct Outbox {
     /// Changes that are held for a slow consumer before they are dropped for a fresh start.
     max_held: usize,
     overflown: bool,
+    untaken: UntakenChanges,
 }
 
 impl Outbox {
-    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize) -> Self {
-        Self { sender, held: VecDeque::new(), max_held, overflown: false }
+    pub(super) fn new(sender: mpsc::Sender<Vec<Observed>>, max_held: usize, untaken: UntakenChanges) -> Self {
+        Self { sender, held: VecDeque::new(), max_held, overflown: false, untaken }
     }
 
     /// Takes a change. When there are too many, all but those of the connection are dropped, and so are the following ones until
@@ -52,11 +70,14 @@ impl Outbox {
         }
         if self.held.len() >= self.max_held {
             self.overflown = true;
+            let before = self.held.len();
             self.held.retain(|observed| is_connection(&observed.change));
+            self.untaken.remove(before - self.held.len());
             if !is_connection(&change) {
                 return;
             }
         }
+        self.untaken.0.fetch_add(1, Ordering::Relaxed);
         self.held.push_back(Observed { at: now(), change });
     }
 
@@ -136,13 +157,14 @@ mod tests {
     #[tokio::test]
     async fn a_slow_consumer_costs_a_bounded_memory_and_gets_a_fresh_start() {
         let (sender, mut receiver) = channel();
-        let mut outbox = Outbox::new(sender, 1_000);
+        let untaken = UntakenChanges::default();
+        let mut outbox = Outbox::new(sender, 1_000, untaken.clone());
         outbox.push(Change::Connection(ConnectionState::Lost { reason: "cut".to_owned() }));
         for _ in 0..1_010 {
             outbox.push(deleted());
         }
         assert!(outbox.is_overflown() && !outbox.has_room());
-        assert_eq!(outbox.held.len(), 1, "changes of the connection are kept");
+        assert_eq!((outbox.held.len(), untaken.get()), (1, 1), "changes of the connection are kept");
 
         let first = async {
             outbox.caught_up().await.expect("a consumer");

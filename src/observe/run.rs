@@ -9,7 +9,7 @@ use zookeeper_client::{Client, Error, SessionState};
 use super::connection_end::ConnectionEnd;
 use super::connection_run::{ConnectionParts, ConnectionRun};
 use super::follow::{Follower, WatchStyle};
-use super::outbox::{Gone, Outbox};
+use super::outbox::{Gone, Outbox, UntakenChanges};
 use super::schedule::ReadScheduler;
 use super::{ObserveOptions, Observed, RetryPolicy};
 use crate::queue::{Change, ConnectionState};
@@ -59,14 +59,14 @@ impl ObserverTask {
     pub(super) fn new(
         options: ObserveOptions,
         retry: RetryPolicy,
-        sender: mpsc::Sender<Vec<Observed>>,
+        (sender, untaken): (mpsc::Sender<Vec<Observed>>, UntakenChanges),
         open_queue: watch::Receiver<Option<ZnodePath>>,
     ) -> Self {
         let roots = if options.roots.is_empty() { vec![ZnodePath::root()] } else { options.roots };
         Self {
             connection: options.connection,
             follower: Follower::new(&roots, &options.named),
-            outbox: Outbox::new(sender, options.max_backlog),
+            outbox: Outbox::new(sender, options.max_backlog, untaken),
             open_queue,
             client: None,
             retry,

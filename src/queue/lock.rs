@@ -127,7 +127,8 @@ impl LockQueue {
         self.own_name.as_deref().unwrap_or(self.family.id())
     }
 
-    pub(super) fn own_name(&self) -> Option<&Arc<str>> {
+    /// What the names of its nodes call it, where a parent can hold several queues; unlike [`name`](Self::name) also when it holds one.
+    pub fn own_name(&self) -> Option<&Arc<str>> {
         self.own_name.as_ref()
     }
 

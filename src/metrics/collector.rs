@@ -1,0 +1,44 @@
+//! Writes the figures of a moment as text.
+
+use std::fmt;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+
+use super::plain_text::plain_text;
+use super::{Scrape, families};
+
+/// How many bytes a lock with histograms takes, about.
+const BYTES_PER_LOCK: usize = 5_000;
+
+impl Collector for Scrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        families::of_ensemble(self, &mut encoder)?;
+        families::of_locks(self, &mut encoder)?;
+        families::of_histograms(self, &mut encoder)
+    }
+}
+
+/// The figures in the text format of `OpenMetrics` 1.0.
+///
+/// # Errors
+///
+/// None: a text takes all that is written into it.
+pub fn to_open_metrics(scrape: Scrape) -> Result<String, fmt::Error> {
+    let mut text = String::with_capacity((scrape.named.len() + 2) * BYTES_PER_LOCK);
+    let mut registry = Registry::with_labels([("ensemble".into(), scrape.ensemble.clone().into())].into_iter());
+    registry.register_collector(Box::new(scrape));
+    encode(&mut text, &registry)?;
+    Ok(text)
+}
+
+/// The figures in Prometheus' own text format, for whoever does not take `OpenMetrics`.
+///
+/// # Errors
+///
+/// None, as of [`to_open_metrics`].
+pub fn to_plain_text(scrape: Scrape) -> Result<String, fmt::Error> {
+    Ok(plain_text(&to_open_metrics(scrape)?))
+}

@@ -1,0 +1,218 @@
+//! The families of series: their names, which stay, and what they say.
+
+use std::fmt;
+
+use prometheus_client::encoding::{
+    DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, EncodeLabel, EncodeLabelSet, LabelSetEncoder, NoLabelSet,
+};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::exemplar::Exemplar;
+use prometheus_client::registry::Unit;
+
+use super::histogram::seconds;
+use super::scrape::{LockFigures, LockState};
+use super::{Histogram, LockCounts, LockLabels, Scrape};
+
+/// The label `lock` of the series of all locks without one of their own. No path is like it.
+const OTHERS: &str = "other";
+
+/// The labels of a series of the ensemble, beside the ensemble itself.
+const NO_LABELS: [(&str, &str); 0] = [];
+
+impl EncodeLabelSet for LockLabels {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
+        let mut label = |key, value| EncodeLabel::encode(&(key, value), encoder.encode_label());
+        match self {
+            Self::One { path, name, recipe } => {
+                label("lock", path.as_str())?;
+                if let Some(name) = name {
+                    label("name", name)?;
+                }
+                label("recipe", recipe.id())
+            }
+            Self::Others => {
+                label("lock", OTHERS)?;
+                label("recipe", OTHERS)
+            }
+        }
+    }
+}
+
+type Encoded = Result<(), fmt::Error>;
+
+/// What a family is called and says.
+#[derive(Clone, Copy)]
+struct Family {
+    name: &'static str,
+    unit: Option<&'static Unit>,
+    help: &'static str,
+}
+
+const fn family(name: &'static str, help: &'static str) -> Family {
+    Family { name, unit: None, help }
+}
+
+impl Family {
+    const fn seconds(self) -> Self {
+        Self { unit: Some(&Unit::Seconds), ..self }
+    }
+
+    const fn bytes(self) -> Self {
+        Self { unit: Some(&Unit::Bytes), ..self }
+    }
+
+    fn gauges<L: EncodeLabelSet, V: EncodeGaugeValue>(
+        self,
+        encoder: &mut DescriptorEncoder<'_>,
+        rows: impl Iterator<Item = (L, V)>,
+    ) -> Encoded {
+        let mut metric = encoder.encode_descriptor(self.name, self.help, self.unit, MetricType::Gauge)?;
+        for (labels, value) in rows {
+            metric.encode_family(&labels)?.encode_gauge(&value)?;
+        }
+        Ok(())
+    }
+
+    /// The one series of the ensemble; none where it is not known.
+    fn gauge(self, encoder: &mut DescriptorEncoder<'_>, value: Option<u64>) -> Encoded {
+        self.gauges(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
+    }
+
+    fn counters<L: EncodeLabelSet, V: EncodeCounterValue>(
+        self,
+        encoder: &mut DescriptorEncoder<'_>,
+        rows: impl Iterator<Item = (L, V)>,
+    ) -> Encoded {
+        let mut metric = encoder.encode_descriptor(self.name, self.help, self.unit, MetricType::Counter)?;
+        for (labels, value) in rows {
+            metric.encode_family(&labels)?.encode_counter::<NoLabelSet, V, f64>(&value, None::<&Exemplar<_, _>>)?;
+        }
+        Ok(())
+    }
+
+    /// The one series of the ensemble; none where it is not known.
+    fn counter(self, encoder: &mut DescriptorEncoder<'_>, value: Option<u64>) -> Encoded {
+        self.counters(encoder, value.into_iter().map(|value| (NO_LABELS, value)))
+    }
+
+    fn histograms<'a>(
+        self,
+        encoder: &mut DescriptorEncoder<'_>,
+        rows: impl Iterator<Item = (&'a LockLabels, &'a Histogram)>,
+    ) -> Encoded {
+        let mut metric = encoder.encode_descriptor(self.name, self.help, self.unit, MetricType::Histogram)?;
+        for (labels, histogram) in rows.filter(|(_, histogram)| histogram.count() > 0) {
+            let (sum, count, buckets) = (histogram.sum_seconds(), histogram.count(), histogram.buckets());
+            metric.encode_family(labels)?.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
+        }
+        Ok(())
+    }
+}
+
+/// What has one series for the ensemble.
+pub(super) fn of_ensemble(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+    let Scrape { servers, process, .. } = scrape;
+    encoder
+        .encode_descriptor("lockscope_build", "The version of lockscope.", None, MetricType::Info)?
+        .encode_info(&[("version", env!("CARGO_PKG_VERSION"))])?;
+    family("lockscope_up", "Whether the locks are known as they are now: 1, or 0 while they are not.")
+        .gauge(encoder, Some(scrape.is_live.into()))?;
+    family("lockscope_locks", "Locks that were found.").gauge(encoder, scrape.locks)?;
+    family("lockscope_other_locks", "Locks without series of their own: those that lock=\"other\" stands for.")
+        .gauge(encoder, scrape.other_locks)?;
+    family("lockscope_contenders", "Contenders of all locks, holders among them.").gauge(encoder, scrape.contenders)?;
+    family("lockscope_servers", "Servers of the ensemble that are known.")
+        .gauge(encoder, servers.map(|servers| servers.known))?;
+    family("lockscope_servers_answering", "Servers that answer when they are asked about themselves.")
+        .gauge(encoder, servers.map(|servers| servers.answering))?;
+    family("lockscope_client_connections", "Connections of clients, as the servers list them.")
+        .gauge(encoder, servers.and_then(|servers| servers.connections))?;
+    family("lockscope_gaps", "How often the locks were lost from sight.").counter(encoder, Some(scrape.gaps))?;
+    family("lockscope_survey_requests", "Questions to the servers about themselves.")
+        .counter(encoder, servers.map(|servers| servers.asked.requests))?;
+    family("lockscope_survey", "Bytes of the servers' answers about themselves.")
+        .bytes()
+        .counter(encoder, servers.map(|servers| servers.asked.bytes))?;
+    family("lockscope_changes", "Changes of the ensemble that were taken in.")
+        .counter(encoder, Some(scrape.changes))?;
+    family("lockscope_changes_behind", "Changes that were seen and are not taken in yet.")
+        .gauge(encoder, Some(process.changes_behind))?;
+    family("lockscope_store_up", "Whether what happens is written into the recording: 1, or 0 while that fails.")
+        .gauge(encoder, process.is_stored.map(u64::from))?;
+    family("process_resident_memory", "Memory of lockscope that is resident.")
+        .bytes()
+        .gauge(encoder, process.resident_bytes)
+}
+
+/// The locks, and those without series of their own where there are any.
+fn rows(scrape: &Scrape) -> impl Iterator<Item = &LockFigures> {
+    let others = Some(&scrape.others).filter(|others| others.state.is_some() || others.counts != LockCounts::default());
+    scrape.named.iter().chain(others)
+}
+
+/// What a lock has one series of, or one for each kind.
+pub(super) fn of_locks(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+    let states = |value: fn(LockState) -> Option<u64>| {
+        rows(scrape).filter_map(move |lock| Some((LockSeries::of(lock), value(lock.state?)?)))
+    };
+    let times = |value: fn(LockState) -> Option<u64>| states(value).map(|(labels, ms)| (labels, seconds(ms)));
+    family("lockscope_lock_waiters", "Contenders that wait.").gauges(encoder, states(|state| state.waiters))?;
+    family("lockscope_lock_holders", "Contenders that hold.").gauges(encoder, states(|state| Some(state.holders)))?;
+    family("lockscope_lock_held", "How long the first holder has held it, at least; 0 when nobody holds it.")
+        .seconds()
+        .gauges(encoder, times(|state| state.held_ms))?;
+    family("lockscope_lock_waited", "How long the first waiter has waited for it; 0 when nobody waits.")
+        .seconds()
+        .gauges(encoder, times(|state| state.waited_ms))?;
+    let findings = rows(scrape).flat_map(|lock| {
+        let of_lock = lock.findings.iter();
+        of_lock.map(move |((code, severity), count)| {
+            let kind = [("code", code.id()), ("severity", severity.id())];
+            (LockSeries { labels: &lock.labels, kind }, *count)
+        })
+    });
+    family("lockscope_findings", "What is wrong with it now.").gauges(encoder, findings)?;
+    family("lockscope_acquisitions", "Contenders that became holders.")
+        .counters(encoder, rows(scrape).map(|lock| (LockSeries::of(lock), lock.counts.acquisitions)))?;
+    family("lockscope_expiries", "Contenders that went when their sessions expired.")
+        .counters(encoder, rows(scrape).map(|lock| (LockSeries::of(lock), lock.counts.expiries)))?;
+    let watch_events = rows(scrape).flat_map(|lock| {
+        let events = lock.counts.watch_events;
+        [("herd", events.herd), ("chain", events.chain)]
+            .map(|(style, count)| (LockSeries { labels: &lock.labels, kind: [("style", style)] }, count))
+    });
+    family(
+        "lockscope_watch_events",
+        "Watch events that its changes cost, if every waiter watched the parent (herd) or its predecessor (chain).",
+    )
+    .counters(encoder, watch_events)
+}
+
+/// How long the past waits and holds of a lock took.
+pub(super) fn of_histograms(scrape: &Scrape, encoder: &mut DescriptorEncoder<'_>) -> Encoded {
+    family("lockscope_wait", "How long those had waited who acquired it.")
+        .seconds()
+        .histograms(encoder, rows(scrape).map(|lock| (&lock.labels, &lock.counts.waits)))?;
+    family("lockscope_hold", "How long those had held it who no longer do.")
+        .seconds()
+        .histograms(encoder, rows(scrape).map(|lock| (&lock.labels, &lock.counts.holds)))
+}
+
+/// The labels of a lock, and of what about it.
+struct LockSeries<'a, const N: usize> {
+    labels: &'a LockLabels,
+    kind: [(&'static str, &'static str); N],
+}
+
+impl<'a> LockSeries<'a, 0> {
+    fn of(lock: &'a LockFigures) -> Self {
+        Self { labels: &lock.labels, kind: NO_LABELS }
+    }
+}
+
+impl<const N: usize> EncodeLabelSet for LockSeries<'_, N> {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), fmt::Error> {
+        self.labels.encode(encoder)?;
+        EncodeLabelSet::encode(&self.kind, encoder)
+    }
+}
