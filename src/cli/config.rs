@@ -109,7 +109,7 @@ mod tests {
             ("\n\nroot = ['locks']", 3, "slash"),
             ("session-timeout = 'soon'", 1, "number and its unit"),
             ("timeout = 5", 1, "string"),
-            ("theme = 'pink'", 1, "terminal"),
+            ("server-view = 'all'", 1, "words"),
             ("utc = true\nmouse = yes", 2, ""),
         ] {
             let message = parsed(text).unwrap_err();

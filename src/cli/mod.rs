@@ -36,6 +36,7 @@ mod resolved;
 mod sandbox;
 mod snapshot;
 mod table_event;
+mod themes;
 mod unreadable;
 mod verdict;
 mod watch;
@@ -158,7 +159,14 @@ fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
         etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
     let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
     let config = options.ensemble.config.clone().or(usual);
-    let settings = ResolvedOptions::resolve(options, &environment, file)?;
+    let theme_is_given = options.display.theme.is_some();
+    let mut settings = ResolvedOptions::resolve(options, &environment, file)?;
+    match themes::find(&settings.theme, config.as_deref()) {
+        Ok(palette) => settings.palette = palette,
+        Err(error) if theme_is_given => return Err(error.into()),
+        // What a file says of colours keeps nobody from looking at locks.
+        Err(error) => output::note(&format!("{error}; the colours are the terminal's own")),
+    }
     for sentence in exposed_folders(config.as_deref(), &settings) {
         output::note(&sentence);
     }

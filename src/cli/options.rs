@@ -15,7 +15,6 @@ use serde::{Deserialize, Deserializer};
 use super::duration;
 use super::merge::Merge;
 use super::past_options::PastOptions;
-use crate::tui::ThemeName;
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::ViewBy;
 use crate::znode::ZnodePath;
@@ -77,10 +76,10 @@ pub(super) struct DisplayOptions {
     /// Draw with ASCII characters only [default: where the locale has no UTF-8]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub ascii: Option<bool>,
-    /// Colours of the screen [default: terminal]
+    /// Colours of the screen: terminal, dark, light, colour-blind, contrast, mono, or the name of a file in the folder themes beside the
+    /// config file [default: terminal]
     #[arg(long, value_name = "NAME")]
-    #[serde(deserialize_with = "choice")]
-    pub theme: Option<ThemeName>,
+    pub theme: Option<String>,
     /// Use the mouse; selecting text in the terminal then needs its modifier key
     #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true", hide_possible_values = true)]
     pub mouse: Option<bool>,

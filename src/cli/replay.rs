@@ -44,7 +44,7 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> 
         store: command.store.clone(),
         at,
         ascii: settings.ascii,
-        theme: settings.theme,
+        theme: settings.palette,
         mouse: settings.mouse,
         utc: settings.utc,
     };

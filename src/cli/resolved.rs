@@ -13,7 +13,7 @@ use crate::admin::audit;
 use crate::diagnose::Thresholds;
 use crate::observe::{MAX_BACKLOG, ObserveOptions};
 use crate::report::Ensemble;
-use crate::tui::{PastPlace, ThemeName, TuiOptions};
+use crate::tui::{Bindings, Palette, PastPlace, ScreensChosen, ThemeName, TuiOptions};
 use crate::zk::admin::AdminUrl;
 use crate::zk::survey::{SurveyOptions, ViewBy};
 use crate::zk::{self, BadConnectString, ConnectOptions, TlsFiles};
@@ -98,7 +98,9 @@ pub(super) struct ResolvedOptions {
     pub log_filter: Option<String>,
     pub utc: bool,
     pub ascii: bool,
-    pub theme: ThemeName,
+    /// The name of the theme; its styles are [`palette`](Self::palette).
+    pub theme: String,
+    pub palette: Palette,
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
@@ -155,7 +157,8 @@ impl ResolvedOptions {
             log_filter: environment.log_filter.clone(),
             utc: ensemble.utc.unwrap_or(false),
             ascii: display.ascii.unwrap_or(!environment.has_utf8),
-            theme: display.theme.unwrap_or_default(),
+            theme: display.theme.unwrap_or_else(|| ThemeName::default().id().to_owned()),
+            palette: ThemeName::default().palette(),
             mouse: display.mouse.unwrap_or(false),
             write: changes.write.unwrap_or(false),
             audit_log: changes.audit_log.or_else(audit::usual_path),
@@ -200,7 +203,7 @@ impl ResolvedOptions {
             survey,
             thresholds: self.thresholds,
             ascii: self.ascii,
-            theme: self.theme,
+            theme: self.palette,
             mouse: self.mouse,
             utc: self.utc,
             write: self.write,
@@ -208,6 +211,8 @@ impl ResolvedOptions {
             connect_is_given: self.connect_is_given,
             past: self.past.clone(),
             tour: None,
+            bindings: Bindings::default(),
+            screens: ScreensChosen::default(),
         }
     }
 }
@@ -280,11 +285,7 @@ mod tests {
                 lock: Some(paths(&[&format!("/{text}/lock")])),
                 stuck_after: Some(Duration::from_secs(text.len() as u64)),
             },
-            display: DisplayOptions {
-                ascii: Some(yes),
-                theme: Some(if yes { ThemeName::Mono } else { ThemeName::Contrast }),
-                mouse: Some(yes),
-            },
+            display: DisplayOptions { ascii: Some(yes), theme: Some(text.into()), mouse: Some(yes) },
             changes: ChangeOptions { write: Some(yes), audit_log: Some(text.into()) },
             past: PastOptions { past_memory: Some(ByteSize::mib(4)), store: Some(text.into()) },
             output: OutputOptions {

@@ -41,6 +41,7 @@ fn translate_key(key: &KeyEvent) -> Option<Key> {
         KeyCode::PageDown => Key::PageDown,
         KeyCode::Home => Key::Home,
         KeyCode::End => Key::End,
+        KeyCode::F(number) => Key::F(number),
         _ => return None,
     })
 }

@@ -22,14 +22,54 @@ pub enum Key {
     PageDown,
     Home,
     End,
+    /// A function key, from 1.
+    F(u8),
 }
 
 impl Key {
+    /// The key of that name, as the config file has it: `x`, `X`, `ctrl-d`, `space`, `page-down`, `f5`.
+    pub fn read(name: &str) -> Option<Self> {
+        let mut letters = name.chars();
+        if let (Some(letter), None) = (letters.next(), letters.next()) {
+            return (!letter.is_control()).then_some(Self::Char(letter));
+        }
+        let lower = name.to_lowercase();
+        if let Some(rest) = lower.strip_prefix("ctrl-") {
+            let mut letters = rest.chars();
+            return letters
+                .next()
+                .filter(|letter| letter.is_ascii_alphabetic() && letters.next().is_none())
+                .map(Self::Ctrl);
+        }
+        if let Some(number) = lower.strip_prefix('f').and_then(|number| number.parse().ok()) {
+            return (1..=24).contains(&number).then_some(Self::F(number));
+        }
+        Some(match lower.as_str() {
+            "space" => Self::Char(' '),
+            "enter" => Self::Enter,
+            "esc" => Self::Esc,
+            "tab" => Self::Tab,
+            "shift-tab" => Self::BackTab,
+            "backspace" => Self::Backspace,
+            "delete" => Self::Delete,
+            "up" => Self::Up,
+            "down" => Self::Down,
+            "left" => Self::Left,
+            "right" => Self::Right,
+            "page-up" => Self::PageUp,
+            "page-down" => Self::PageDown,
+            "home" => Self::Home,
+            "end" => Self::End,
+            _ => return None,
+        })
+    }
+
     /// How the key is called in the footer and in Help.
     pub fn label(self, ascii: bool) -> String {
         let (plain, drawn) = match self {
             Self::Char(' ') => return "Space".to_owned(),
             Self::Char(letter) => return letter.to_string(),
+            Self::F(number) => return format!("F{number}"),
             Self::Ctrl(letter) => return format!("Ctrl-{}", letter.to_ascii_uppercase()),
             Self::Enter => ("Enter", "⏎"),
             Self::Esc => ("Esc", "Esc"),

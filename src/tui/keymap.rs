@@ -3,9 +3,15 @@
 //! Architecture invariant: nothing else in the crate says which key does what, but that the table of screens
 //! (`app::screens`) has the keys that lead to them.
 
+mod argument;
+mod bindings;
 mod command;
+mod habits;
 
+pub use argument::{Argument, ArgumentKind};
+pub use bindings::Bindings;
 pub use command::Command;
+pub use habits::habit;
 
 use super::key::Key;
 use super::screen::Screen;
@@ -22,10 +28,14 @@ pub struct CommandEntry {
     pub command: Command,
     /// Its name on the command line.
     pub name: &'static str,
-    /// What the command line may give it, as Help writes it; `None` when it takes nothing.
-    pub argument: Option<&'static str>,
-    /// Its keys; the first is the one that the footer names.
+    /// Other names that it goes by there: those of vim, k9s and less.
+    pub synonyms: &'static [&'static str],
+    /// What the command line may give it; `None` when it takes nothing.
+    pub argument: Option<Argument>,
+    /// Its usual keys; the first is the one that the footer names. [`Bindings`] says which keys it has.
     pub keys: &'static [Key],
+    /// More keys, where a text is read: those of less.
+    pub pager_keys: &'static [Key],
     /// Its word in the footer; `None` keeps it out.
     pub hint: Option<&'static str>,
     /// One sentence without a full stop.
@@ -33,7 +43,7 @@ pub struct CommandEntry {
 }
 
 const fn entry(command: Command, name: &'static str, keys: &'static [Key], help: &'static str) -> CommandEntry {
-    CommandEntry { command, name, argument: None, keys, hint: None, help }
+    CommandEntry { command, name, synonyms: &[], argument: None, keys, pager_keys: &[], hint: None, help }
 }
 
 impl CommandEntry {
@@ -44,10 +54,24 @@ impl CommandEntry {
         self
     }
 
-    /// What the command line may give it.
+    /// What the command line may give it; in brackets when it may be left out.
     #[must_use]
-    pub const fn takes(mut self, argument: &'static str) -> Self {
-        self.argument = Some(argument);
+    pub const fn takes(mut self, shown: &'static str, kind: ArgumentKind) -> Self {
+        self.argument = Some(Argument { shown, kind });
+        self
+    }
+
+    /// Other names of it.
+    #[must_use]
+    pub const fn also(mut self, synonyms: &'static [&'static str]) -> Self {
+        self.synonyms = synonyms;
+        self
+    }
+
+    /// More keys, where a text is read.
+    #[must_use]
+    pub const fn pages(mut self, keys: &'static [Key]) -> Self {
+        self.pager_keys = keys;
         self
     }
 }
@@ -67,36 +91,71 @@ pub const GROUPS: &[HelpGroup] = &[
         commands: &[
             entry(Command::Up, "up", &[Key::Up, Key::Char('k')], "One row up"),
             entry(Command::Down, "down", &[Key::Down, Key::Char('j')], "One row down"),
-            entry(Command::PageUp, "page-up", &[Key::PageUp, Key::Ctrl('b')], "One page up"),
-            entry(Command::PageDown, "page-down", &[Key::PageDown, Key::Ctrl('f')], "One page down"),
-            entry(Command::First, "first", &[Key::Home, Key::Char('g')], "To the first row, and stay with it"),
-            entry(Command::Last, "last", &[Key::End, Key::Char('G')], "To the last row, and stay with it"),
+            entry(
+                Command::PageUp,
+                "page-up",
+                &[Key::PageUp, Key::Ctrl('b'), Key::Char(',')],
+                "One page up; b in a text",
+            )
+            .pages(&[Key::Char('b')]),
+            entry(
+                Command::PageDown,
+                "page-down",
+                &[Key::PageDown, Key::Ctrl('f'), Key::Char('.')],
+                "One page down; Space or f in a text",
+            )
+            .pages(&[Key::Char(' '), Key::Char('f')]),
+            entry(Command::HalfPageUp, "half-page-up", &[Key::Ctrl('u')], "Half a page up; u in a text")
+                .pages(&[Key::Char('u')]),
+            entry(Command::HalfPageDown, "half-page-down", &[Key::Ctrl('d')], "Half a page down; d in a text")
+                .pages(&[Key::Char('d')]),
+            entry(
+                Command::First,
+                "first",
+                &[Key::Home, Key::Char('g'), Key::Char('<')],
+                "To the first row, and stay with it",
+            ),
+            entry(
+                Command::Last,
+                "last",
+                &[Key::End, Key::Char('G'), Key::Char('>')],
+                "To the last row, and stay with it",
+            ),
             entry(Command::Left, "left", &[Key::Left, Key::Char('h')], "To the pane on the left, or back"),
             entry(Command::Right, "right", &[Key::Right, Key::Char('l')], "To the pane on the right, or inside"),
             entry(Command::Open, "open", &[Key::Enter], "Open the lock, or a contender's details").hint("open"),
             entry(Command::Back, "back", &[Key::Esc], "Clear tags, then the filter; else go back").hint("back"),
             entry(Command::NextPane, "pane", &[Key::Tab, Key::BackTab], "To the other pane, or the other side")
                 .hint("details"),
-            entry(Command::Lock, "lock", &[], "Open the lock with that path").takes("PATH"),
+            entry(Command::Lock, "lock", &[], "Open the lock with that path")
+                .takes("PATH", ArgumentKind::Lock)
+                .also(&["edit"]),
         ],
     },
     HelpGroup {
         title: "Delete (with --write)",
         commands: &[
-            entry(Command::Delete, "delete", &[Key::Char('x')], "Show the plan to delete it, and ask").hint("delete"),
+            entry(Command::Delete, "delete", &[Key::Char('x')], "Show the plan to delete it, and ask")
+                .also(&["rm", "kill"])
+                .hint("delete"),
             entry(Command::Tag, "tag", &[Key::Char(' ')], "Tag a contender: x takes all tagged ones").hint("tag"),
         ],
     },
     HelpGroup {
         title: "Filter and sort",
         commands: &[
-            entry(Command::Filter, "filter", &[Key::Char('/')], "Only rows that contain a text")
-                .takes("[TEXT]")
+            entry(Command::Filter, "filter", &[Key::Char('/')], "Rows with all words; !without; /pattern/")
+                .takes("[TEXT]", ArgumentKind::Text)
+                .also(&["search", "grep"])
                 .hint("filter"),
-            entry(Command::Sort, "sort", &[Key::Char('s')], "Sort by the next column, or a named one")
-                .takes("[COLUMN]")
+            entry(Command::NextMatch, "next-match", &[Key::Char('n')], "To the next place that matches"),
+            entry(Command::PreviousMatch, "previous-match", &[Key::Char('N')], "To the match before"),
+            entry(Command::Sort, "sort", &[Key::Char('s')], "By the next column, or by one and another")
+                .takes("[COLUMNS]", ArgumentKind::Columns)
                 .hint("sort"),
-            entry(Command::Reverse, "reverse", &[Key::Char('S')], "Turn the order around"),
+            entry(Command::ThenBy, "then-by", &[Key::Char('S')], "What is equal: by the next column")
+                .takes("[COLUMN]", ArgumentKind::Columns),
+            entry(Command::Reverse, "reverse", &[Key::Char('R')], "Turn the order around"),
             entry(Command::Pause, "pause", &[Key::Char('p')], "Freeze what is shown, or go on").hint("pause"),
             entry(Command::Times, "times", &[Key::Char('t')], "Times in UTC, or in local time"),
         ],
@@ -104,8 +163,11 @@ pub const GROUPS: &[HelpGroup] = &[
     HelpGroup {
         title: "Copy and export",
         commands: &[
-            entry(Command::Copy, "copy", &[Key::Char('y')], "Copy the path (or session) selected").hint("copy"),
+            entry(Command::Copy, "copy", &[Key::Char('y')], "Copy the path (or session) selected")
+                .also(&["yank"])
+                .hint("copy"),
             entry(Command::Export, "export", &[Key::Char('e')], "Write what is shown to a JSON file here")
+                .also(&["write", "save"])
                 .hint("export"),
         ],
     },
@@ -127,23 +189,29 @@ pub const GROUPS: &[HelpGroup] = &[
         title: "Test clients",
         commands: &[
             entry(Command::Start, "start", &[Key::Char('c')], "A herd beside a chain; Queue: join it")
-                .takes("[N HOLD]")
+                .takes("[N HOLD]", ArgumentKind::Text)
                 .hint("contend"),
             entry(Command::Crash, "crash", &[Key::Char('K')], "Kill the process: its session lives on")
-                .takes(CLIENT)
+                .takes(CLIENT, ArgumentKind::Client)
                 .hint("crash"),
             entry(Command::Freeze, "freeze", &[Key::Char('z')], "Stop the process, or let it go on")
-                .takes(CLIENT)
+                .takes(CLIENT, ArgumentKind::Client)
                 .hint("freeze"),
-            entry(Command::Cut, "cut", &[Key::Char('-')], "Cut the link to the servers").takes(CLIENT).hint("cut"),
-            entry(Command::Heal, "heal", &[Key::Char('+')], "Make the link whole again").takes(CLIENT).hint("heal"),
+            entry(Command::Cut, "cut", &[Key::Char('-')], "Cut the link to the servers")
+                .takes(CLIENT, ArgumentKind::Client)
+                .hint("cut"),
+            entry(Command::Heal, "heal", &[Key::Char('+')], "Make the link whole again")
+                .takes(CLIENT, ArgumentKind::Client)
+                .hint("heal"),
             entry(Command::Delay, "delay", &[Key::Char('d')], "Delay the link: 50 ms, 250 ms, no more")
-                .takes("[WHO TIME]")
+                .takes("[WHO TIME]", ArgumentKind::Client)
                 .hint("delay"),
             entry(Command::Stop, "stop", &[Key::Char('X')], "Stop all test clients").hint("stop"),
-            entry(Command::Join, "join", &[Key::Char('a')], "One client more, or so many").takes("[N]").hint("add"),
+            entry(Command::Join, "join", &[Key::Char('a')], "One client more, or so many")
+                .takes("[N]", ArgumentKind::Text)
+                .hint("add"),
             entry(Command::Leave, "remove", &[Key::Char('r')], "Release or give up, and leave")
-                .takes(CLIENT)
+                .takes(CLIENT, ArgumentKind::Client)
                 .hint("remove"),
             entry(Command::Holder, "holder", &[Key::Char('H')], "Select whoever holds the lock").hint("holder"),
         ],
@@ -160,7 +228,7 @@ pub const GROUPS: &[HelpGroup] = &[
             entry(Command::PreviousFinding, "previous-finding", &[Key::Char('(')], "The finding before"),
             entry(Command::PlayFaster, "play-faster", &[Key::Char('>')], "Play it faster (P plays and stops)"),
             entry(Command::PlaySlower, "play-slower", &[Key::Char('<')], "Play it slower"),
-            entry(Command::GoToTime, "at", &[], "To that time").takes("TIME"),
+            entry(Command::GoToTime, "at", &[], "To that time").takes("TIME", ArgumentKind::Text),
             entry(Command::ReturnToLive, "live", &[Key::Char('F')], "Back to what is live, or to the end").hint("live"),
         ],
     },
@@ -171,7 +239,7 @@ pub const GROUPS: &[HelpGroup] = &[
             entry(Command::TourBack, "previous", &[Key::Char('b')], "The step before, or the scene anew"),
             entry(Command::TourNextScene, "next-scene", &[Key::Char('N')], "The next scene"),
             entry(Command::TourPreviousScene, "previous-scene", &[Key::Char('B')], "The scene before"),
-            entry(Command::TourScene, "scene", &[], "The scene with that number").takes("N"),
+            entry(Command::TourScene, "scene", &[], "The scene with that number").takes("N", ArgumentKind::Scene),
             entry(Command::TourPlay, "play", &[Key::Char('P')], "Step on by itself, or not any more"),
         ],
     },
@@ -181,10 +249,13 @@ pub const GROUPS: &[HelpGroup] = &[
             entry(Command::Prompt, "command", &[Key::Char(':')], "Type a command by its name"),
             entry(Command::Redraw, "redraw", &[Key::Ctrl('l')], "Draw everything anew"),
             entry(Command::Suspend, "suspend", &[Key::Ctrl('z')], "Stop until the shell continues it"),
-            entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], "End the program").hint("quit"),
+            entry(Command::Quit, "quit", &[Key::Char('q'), Key::Ctrl('c')], "End the program")
+                .also(&["q!", "qa", "qa!", "exit"])
+                .hint("quit"),
         ],
     },
 ];
 
-/// What this key does where it does nothing else: it is the largest one, and a presenter looks at the audience.
-pub const SPARE_KEY: (Key, Command) = (Key::Char(' '), Command::TourNext);
+/// During the tour this key shows the next step where it does nothing else: it is the largest one, and a presenter looks at the
+/// audience. A recording it plays and stops, and elsewhere it pages.
+pub const SPARE_KEY: Key = Key::Char(' ');

@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - `key`, `screen`, `keymap`: keys, screens, and what keys do, as data; pure.
+//! - `columns`: which columns of a list fit, and where; pure.
 //! - `lock_history`: what happened to each lock, within bounds; pure.
 //! - `page`: what text pages say, as data; pure.
 //! - `picture`: a queue as a picture, and the watch events that travel in it, as data; pure.
@@ -23,6 +24,8 @@
 // Hidden, not private: benchmarks and tests of the whole program drive these. They are no interface.
 #[doc(hidden)]
 pub mod app;
+#[doc(hidden)]
+mod columns;
 mod deletion_runner;
 #[doc(hidden)]
 pub mod fleet_tasks;
@@ -65,6 +68,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use self::app::{App, Event, Settings, Tour};
+pub use self::app::{Bindings, ScreenChoices, ScreensChosen, WantedKeys};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;
@@ -76,7 +80,7 @@ use self::run::Console;
 use self::sources::Sources;
 use self::terminal::TerminalGuard;
 use self::theme::Theme;
-pub use self::theme::ThemeName;
+pub use self::theme::{BadTheme, Palette, ThemeName};
 use crate::diagnose::Thresholds;
 use crate::observe::{ObserveOptions, Observer};
 use crate::record::{Batch, StoreError};
@@ -103,8 +107,8 @@ pub struct TuiOptions {
     pub thresholds: Thresholds,
     /// Draw with ASCII only: for terminals without UTF-8.
     pub ascii: bool,
-    /// Which colours. `NO_COLOR` in the environment makes it [`ThemeName::Mono`].
-    pub theme: ThemeName,
+    /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`].
+    pub theme: Palette,
     /// Take the mouse; it can no longer select text then.
     pub mouse: bool,
     /// Show times in UTC at first.
@@ -119,6 +123,10 @@ pub struct TuiOptions {
     pub past: PastPlace,
     /// A guided tour.
     pub tour: Option<Tour>,
+    /// Keys that are others than the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
 }
 
 /// Why there is no screen.
@@ -162,8 +170,7 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
     // With NO_COLOR crossterm would drop bold and reverse too, and with them the selection: the theme leaves the
     // colours out instead.
     crossterm::style::force_color_output(true);
-    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
+    let theme = Theme::of(terminal::colours(options.theme), options.ascii);
     let settings = Settings {
         connect: options.observe.connection.connect.clone(),
         connect_is_default: !options.connect_is_given,
@@ -175,6 +182,8 @@ pub async fn run(options: TuiOptions) -> Result<(), TuiError> {
         ascii: options.ascii,
         asks_servers: options.survey.by != ViewBy::Off,
         thresholds: options.thresholds,
+        bindings: options.bindings,
+        screens: options.screens,
     };
     let connect = Ensemble::new(&options.observe.connection.connect, None).connect().to_owned();
     let (past, recording) = match LivePast::start(&options.past, &connect, options.utc)? {

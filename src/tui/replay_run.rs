@@ -11,7 +11,7 @@ use super::input::ProcessSignals;
 use super::past_reader::PastReader;
 use super::run::{ChangeSource, Console, FleetControl};
 use super::terminal::{self, TerminalGuard};
-use super::theme::{Theme, ThemeName};
+use super::theme::{Palette, Theme};
 use crate::contend::{FleetCommand, Scenario};
 use crate::observe::Observed;
 use crate::time::now;
@@ -26,8 +26,8 @@ pub struct ReplayOptions {
     pub at: Option<Timestamp>,
     /// Draw with ASCII only: for terminals without UTF-8.
     pub ascii: bool,
-    /// Which colours. `NO_COLOR` in the environment makes it [`ThemeName::Mono`].
-    pub theme: ThemeName,
+    /// Which colours. `NO_COLOR` in the environment makes them those of [`ThemeName::Mono`](super::ThemeName::Mono).
+    pub theme: Palette,
     /// Take the mouse; it can no longer select text then.
     pub mouse: bool,
     /// Show times in UTC at first.
@@ -41,8 +41,7 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         return Err(TuiError::NoTerminal);
     }
     crossterm::style::force_color_output(true);
-    let colourless = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let theme = Theme::new(if colourless { ThemeName::Mono } else { options.theme }, options.ascii);
+    let theme = Theme::of(terminal::colours(options.theme), options.ascii);
     let (past, outline, connect) = PastReader::open(&options.store, options.utc)?;
     let name = options.store.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let first = past.travel(outline.until, outline.until, &Travel::To(options.at.unwrap_or(outline.until)));

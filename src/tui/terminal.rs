@@ -16,6 +16,8 @@ use ratatui::backend::CrosstermBackend;
 use rustix::process::{Signal, kill_current_process_group};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::theme::{Palette, ThemeName};
+
 /// How long the program waits for being continued before it concludes that nothing stopped it: a shell without job
 /// control, or a terminal without a shell.
 const STOPS_WITHIN: Duration = Duration::from_millis(300);
@@ -96,6 +98,17 @@ impl TerminalControl for TerminalGuard {
 /// Whether there is a terminal to show anything on: one that was closed is none any more.
 pub fn is_there() -> bool {
     io::stdout().is_terminal()
+}
+
+/// The colours of a theme that this terminal can show, or none where `NO_COLOR` is set.
+pub fn colours(palette: Palette) -> Palette {
+    let is_set = |name: &str, is_such: fn(&str) -> bool| std::env::var(name).is_ok_and(|value| is_such(&value));
+    if is_set("NO_COLOR", |value| !value.is_empty()) {
+        return ThemeName::Mono.palette();
+    }
+    let all = is_set("COLORTERM", |value| ["truecolor", "24bit"].contains(&value))
+        || is_set("TERM", |value| value.contains("direct"));
+    if all { palette } else { palette.in_256_colours() }
 }
 
 fn enter() -> io::Result<()> {

@@ -1,211 +1,105 @@
 //! Colours and signs. Nothing is said by colour alone: whatever has a colour has a sign or a word too.
 
-use ratatui::style::{Color, Modifier, Style};
-use ratatui::symbols::border;
+mod palette;
+mod signs;
 
+use std::ops::Deref;
+
+use ratatui::style::Style;
+
+pub use self::palette::{BadTheme, Palette};
+pub use self::signs::Signs;
+use self::signs::{ASCII, UNICODE};
 use crate::diagnose::Severity;
-use crate::text::Charset;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, clap::ValueEnum)]
+/// The themes that are built in. Each is a file of the same form as a user's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ThemeName {
     /// The terminal's own sixteen colours, whether it is light or dark.
     #[default]
     Terminal,
-    /// No colours: bold, dim and reverse only. Also chosen by `NO_COLOR`.
+    /// No colours: bold, dim, underlined and reversed only. Also chosen by `NO_COLOR`.
     Mono,
     /// Bright colours on black, nothing dim.
     Contrast,
-    /// Soft colours for a dark terminal that knows all of them (`COLORTERM=truecolor`).
-    Night,
+    /// Soft colours on a dark ground.
+    Dark,
+    /// Dark colours on a light ground.
+    Light,
+    /// The colours of Okabe and Ito, which everybody tells apart.
+    ColourBlind,
 }
 
-/// The styles of what means something.
-#[derive(Clone, Copy, Debug)]
-pub struct Theme {
-    pub text: Style,
-    /// What matters most on the screen.
-    pub strong: Style,
-    /// What may be overlooked.
-    pub dim: Style,
-    pub title: Style,
-    pub border: Style,
-    /// The border of the pane that has the keys.
-    pub focus: Style,
-    /// The name of the program, and keys in the footer.
-    pub accent: Style,
-    /// A holder; a live connection.
-    pub good: Style,
-    /// A waiter; what costs.
-    pub wait: Style,
-    /// What is wrong.
-    pub bad: Style,
-    /// What is not known, or not true any more.
-    pub unsure: Style,
-    /// The selected row.
-    pub selected: Style,
-    /// A mark that must be seen: PAUSED.
-    pub mark: Style,
-    pub signs: Signs,
-}
+impl ThemeName {
+    pub const ALL: [Self; 6] = [Self::Terminal, Self::Mono, Self::Contrast, Self::Dark, Self::Light, Self::ColourBlind];
 
-/// The signs, with or without Unicode.
-#[derive(Clone, Copy, Debug)]
-pub struct Signs {
-    /// Which characters text may have.
-    pub charset: Charset,
-    /// Holds; live.
-    pub holds: &'static str,
-    pub waits: &'static str,
-    pub unknown: &'static str,
-    pub bad: &'static str,
-    /// Right again; as it should be.
-    pub good: &'static str,
-    /// Watches nothing.
-    pub nothing: &'static str,
-    /// Watches the parent.
-    pub herd: &'static str,
-    pub info: &'static str,
-    pub busy: &'static str,
-    pub warning: &'static str,
-    /// Before the selected row.
-    pub cursor: &'static str,
-    /// Beside a tagged row.
-    pub tag: &'static str,
-    /// From a waiter to the row right above it.
-    pub next: &'static str,
-    /// From a waiter to a row further up.
-    pub far: &'static str,
-    /// Beside what stands below a branch that is followed by another.
-    pub trunk: &'static str,
-    /// To one that is followed by another.
-    pub branch: &'static str,
-    /// To the last.
-    pub last_branch: &'static str,
-    /// Back to the first of a cycle.
-    pub back: &'static str,
-    /// A cell of a bar: full, and drained.
-    pub bar: [&'static str; 2],
-    /// Between two words of a line.
-    pub dot: &'static str,
-    /// Sorted with small ones first, and with large ones first.
-    pub order: [&'static str; 2],
-    /// More above, more below.
-    pub more: [&'static str; 2],
-    /// Levels of a sparkline, from nothing to full.
-    pub levels: [&'static str; 9],
-    /// A recording that plays, and one that stands still.
-    pub play: [&'static str; 2],
-    /// A time of which nothing is known.
-    pub gap: &'static str,
-    /// The moment that is shown.
-    pub here: &'static str,
-    pub border: border::Set<'static>,
-}
+    /// The name on the command line and in the config file.
+    pub fn id(self) -> &'static str {
+        match self {
+            Self::Terminal => "terminal",
+            Self::Mono => "mono",
+            Self::Contrast => "contrast",
+            Self::Dark => "dark",
+            Self::Light => "light",
+            Self::ColourBlind => "colour-blind",
+        }
+    }
 
-const UNICODE: Signs = Signs {
-    charset: Charset::Unicode,
-    holds: "●",
-    waits: "○",
-    unknown: "?",
-    bad: "✖",
-    good: "✓",
-    nothing: "✗",
-    herd: "~",
-    info: "i",
-    busy: "◌",
-    warning: "!",
-    cursor: "▸",
-    tag: "◆",
-    next: "╰─▶",
-    far: "╰──▶",
-    trunk: "│  ",
-    branch: "├─ ",
-    last_branch: "╰─ ",
-    back: "╭▶ ",
-    bar: ["█", "░"],
-    dot: "·",
-    order: ["▲", "▼"],
-    more: ["↑", "↓"],
-    levels: [" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"],
-    play: ["▶", "■"],
-    gap: "░",
-    here: "┃",
-    border: border::PLAIN,
-};
+    /// The built-in theme of that name; `night` is what `dark` was called.
+    pub fn named(name: &str) -> Option<Self> {
+        match name {
+            "night" => Some(Self::Dark),
+            name => Self::ALL.into_iter().find(|theme| theme.id() == name),
+        }
+    }
 
-const ASCII: Signs = Signs {
-    charset: Charset::Ascii,
-    holds: "*",
-    waits: "o",
-    unknown: "?",
-    bad: "x",
-    good: "+",
-    nothing: "x",
-    herd: "~",
-    info: "i",
-    busy: "~",
-    warning: "!",
-    cursor: ">",
-    tag: "+",
-    next: "`->",
-    far: "`-->",
-    trunk: "|  ",
-    branch: "|- ",
-    last_branch: "`- ",
-    back: ",> ",
-    bar: ["#", "-"],
-    dot: "-",
-    order: ["^", "v"],
-    more: ["^", "v"],
-    levels: [" ", ".", ":", "-", "=", "+", "*", "%", "#"],
-    play: [">", "="],
-    gap: "/",
-    here: "|",
-    border: border::Set {
-        top_left: "+",
-        top_right: "+",
-        bottom_left: "+",
-        bottom_right: "+",
-        vertical_left: "|",
-        vertical_right: "|",
-        horizontal_top: "-",
-        horizontal_bottom: "-",
-    },
-};
+    /// Its file.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Terminal => include_str!("../../assets/themes/terminal.toml"),
+            Self::Mono => include_str!("../../assets/themes/mono.toml"),
+            Self::Contrast => include_str!("../../assets/themes/contrast.toml"),
+            Self::Dark => include_str!("../../assets/themes/dark.toml"),
+            Self::Light => include_str!("../../assets/themes/light.toml"),
+            Self::ColourBlind => include_str!("../../assets/themes/colour-blind.toml"),
+        }
+    }
 
-/// On the terminal's own background, which is dark.
-fn night(base: &Theme) -> Theme {
-    let colour = |red, green, blue| Style::new().fg(Color::Rgb(red, green, blue));
-    let faint = colour(120, 132, 170);
-    Theme {
-        text: colour(200, 208, 232),
-        strong: colour(232, 236, 255).add_modifier(Modifier::BOLD),
-        dim: faint,
-        title: colour(130, 170, 255),
-        border: colour(62, 72, 110),
-        focus: colour(130, 170, 255),
-        accent: colour(134, 225, 252).add_modifier(Modifier::BOLD),
-        good: colour(140, 215, 140),
-        wait: colour(255, 199, 119),
-        bad: colour(255, 110, 120).add_modifier(Modifier::BOLD),
-        unsure: colour(192, 153, 255),
-        selected: Style::new().bg(Color::Rgb(44, 54, 92)),
-        mark: Style::new().fg(Color::Rgb(24, 28, 48)).bg(Color::Rgb(255, 199, 119)).add_modifier(Modifier::BOLD),
-        ..*base
+    /// Its styles.
+    ///
+    /// # Panics
+    ///
+    /// Never: a test reads every built-in theme.
+    pub fn palette(self) -> Palette {
+        Palette::read(self.text()).expect("a built-in theme is well-formed: a test holds it")
     }
 }
 
-impl Signs {
-    pub fn severity(&self, severity: Severity) -> &'static str {
-        match severity {
-            Severity::Critical => self.bad,
-            Severity::Warning => self.warning,
-            Severity::Info => self.info,
-        }
+/// Styles and signs, as a screen is drawn with them. The styles are those of the [`Palette`].
+#[derive(Clone, Copy, Debug)]
+pub struct Theme {
+    palette: Palette,
+    pub signs: Signs,
+}
+
+impl Deref for Theme {
+    type Target = Palette;
+
+    fn deref(&self) -> &Palette {
+        &self.palette
     }
 }
 
 impl Theme {
+    /// A built-in theme in true colours.
+    pub fn new(name: ThemeName, ascii: bool) -> Self {
+        Self::of(name.palette(), ascii)
+    }
+
+    pub fn of(palette: Palette, ascii: bool) -> Self {
+        Self { palette, signs: if ascii { ASCII } else { UNICODE } }
+    }
+
     pub fn severity(&self, severity: Severity) -> Style {
         match severity {
             Severity::Critical => self.bad,
@@ -213,61 +107,80 @@ impl Theme {
             Severity::Info => self.dim,
         }
     }
+}
 
-    pub fn new(name: ThemeName, ascii: bool) -> Self {
-        let signs = if ascii { ASCII } else { UNICODE };
-        let plain = Style::new();
-        let mono = Self {
-            text: plain,
-            strong: plain.add_modifier(Modifier::BOLD),
-            dim: plain.add_modifier(Modifier::DIM),
-            title: plain.add_modifier(Modifier::DIM),
-            border: plain.add_modifier(Modifier::DIM),
-            focus: plain,
-            accent: plain.add_modifier(Modifier::BOLD),
-            good: plain,
-            wait: plain,
-            bad: plain.add_modifier(Modifier::BOLD),
-            unsure: plain.add_modifier(Modifier::DIM),
-            selected: plain.add_modifier(Modifier::REVERSED),
-            mark: plain.add_modifier(Modifier::REVERSED | Modifier::BOLD),
-            signs,
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Color;
+
+    use super::palette::of_index;
+    use super::*;
+
+    /// How light a colour is, as WCAG 2 has it.
+    fn luminance(colour: Color) -> f64 {
+        let (red, green, blue) = match colour {
+            Color::Rgb(red, green, blue) => (red, green, blue),
+            Color::Indexed(index) => of_index(index),
+            other => panic!("{other:?} looks different in each terminal"),
         };
-        match name {
-            ThemeName::Mono => mono,
-            ThemeName::Terminal => Self {
-                focus: plain.fg(Color::Cyan),
-                accent: plain.fg(Color::Cyan).add_modifier(Modifier::BOLD),
-                good: plain.fg(Color::Green),
-                wait: plain.fg(Color::Yellow),
-                bad: plain.fg(Color::Red).add_modifier(Modifier::BOLD),
-                unsure: plain.fg(Color::Magenta),
-                // The colours of the row stay. White, since the text's own colour may be near to that of the tint.
-                selected: plain.fg(Color::White).bg(Color::DarkGray),
-                mark: plain.fg(Color::Yellow).add_modifier(Modifier::REVERSED | Modifier::BOLD),
-                ..mono
-            },
-            ThemeName::Night => night(&mono),
-            ThemeName::Contrast => {
-                let on_black = |colour| plain.fg(colour).bg(Color::Black);
-                let white = on_black(Color::White);
-                Self {
-                    text: white,
-                    strong: white.add_modifier(Modifier::BOLD),
-                    dim: white,
-                    title: white.add_modifier(Modifier::BOLD),
-                    border: white,
-                    focus: on_black(Color::LightCyan).add_modifier(Modifier::BOLD),
-                    accent: on_black(Color::LightCyan).add_modifier(Modifier::BOLD),
-                    good: on_black(Color::LightGreen),
-                    wait: on_black(Color::LightYellow),
-                    bad: on_black(Color::LightRed).add_modifier(Modifier::BOLD),
-                    unsure: on_black(Color::LightMagenta).add_modifier(Modifier::BOLD),
-                    selected: plain.fg(Color::White).bg(Color::Blue),
-                    mark: plain.fg(Color::Black).bg(Color::LightYellow).add_modifier(Modifier::BOLD),
-                    signs,
+        let linear = |part: u8| {
+            let part = f64::from(part) / 255.0;
+            if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue)
+    }
+
+    fn contrast(one: Option<Color>, other: Option<Color>) -> f64 {
+        let (one, other) = (luminance(one.expect("a colour")), luminance(other.expect("a colour")));
+        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+    }
+
+    #[test]
+    fn every_built_in_theme_is_well_formed_and_known_by_its_name() {
+        for name in ThemeName::ALL {
+            assert_ne!(name.palette(), Palette::default());
+            assert_eq!(ThemeName::named(name.id()), Some(name));
+        }
+        assert_eq!(ThemeName::named("night"), Some(ThemeName::Dark));
+        assert_eq!(ThemeName::named("pink"), None);
+    }
+
+    #[test]
+    fn text_and_marks_stand_out_from_their_ground() {
+        let mut faults = Vec::new();
+        for name in [ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
+            for (depth, palette) in [("true", name.palette()), ("256", name.palette().in_256_colours())] {
+                let Palette { text, strong, dim, title, accent, good, wait, bad, unsure, .. } = palette;
+                let mut must = |what: &str, ratio: f64, least: f64| {
+                    if ratio < least {
+                        faults.push(format!("{} in {depth} colours: {what} {ratio:.2} < {least}", name.id()));
+                    }
+                };
+                let ground = text.bg;
+                let words = [
+                    ("text", text),
+                    ("strong", strong),
+                    ("dim", dim),
+                    ("title", title),
+                    ("accent", accent),
+                    ("good", good),
+                    ("wait", wait),
+                    ("bad", bad),
+                    ("unsure", unsure),
+                ];
+                for (what, style) in words {
+                    must(what, contrast(style.fg, ground), 4.5);
+                    must(&format!("selected {what}"), contrast(style.fg, palette.selected.bg), 3.0);
                 }
+                must("border", contrast(palette.border.fg, ground), 3.0);
+                must("focus", contrast(palette.focus.fg, ground), 3.0);
+                for (what, style) in [("selected", palette.selected), ("mark", palette.mark), ("found", palette.found)]
+                {
+                    must(what, contrast(style.fg, style.bg), 4.5);
+                }
+                must("the mark itself", contrast(palette.mark.bg, ground), 3.0);
             }
         }
+        assert!(faults.is_empty(), "{}", faults.join("\n"));
     }
 }

@@ -1,8 +1,8 @@
 //! Keys and the mouse become commands, and each command finds who carries it out.
 
-use super::commands::{command, named};
-use super::list::Pressed;
-use super::{App, Effect, Key, Mouse, Prompt, PromptPurpose, ROWS_PER_WHEEL_TURN, Screen, Update};
+use super::commands::{command, strange};
+use super::list::Find;
+use super::{App, Effect, Key, Prompt, PromptPurpose, Screen, Update};
 use crate::tui::keymap::Command;
 
 /// Why nothing is changed or asked while a file is shown, and while the past of what is live is.
@@ -33,105 +33,20 @@ impl App {
         if self.footer.prompt.is_some() && self.layout().is_some() {
             return self.type_key(key);
         }
-        match command(key, self.navigation.screen, self.tour.is_some()) {
-            // The tour's keys play and stop a recording, too.
-            Some(Command::TourPlay | Command::TourNext | Command::Tag)
-                if self.replay.is_some() && self.tour.is_none() =>
-            {
-                self.play_or_stop()
-            }
-            Some(command) if command.is_of_tour() && self.tour.is_none() => Update::default(),
+        let place = self.key_place();
+        match command(key, place, &self.settings.bindings) {
             Some(command) => {
                 self.tour_yields();
                 self.footer.notice = None;
                 self.run(command, None)
             }
-            None => Update::default(),
+            // Whoever types in a hurry into a terminal that is too small sees nothing of it anyway.
+            None if self.layout().is_none() => Update::default(),
+            None => self.refuse(strange(key, place, &self.settings.bindings, self.settings.ascii)),
         }
     }
 
-    pub(super) fn mouse(&mut self, mouse: Mouse) -> Update {
-        if self.deletions.open.is_some() {
-            return Update::default();
-        }
-        match mouse {
-            Mouse::WheelUp => self.step(-ROWS_PER_WHEEL_TURN),
-            Mouse::WheelDown => self.step(ROWS_PER_WHEEL_TURN),
-            Mouse::Press(_, line) => return self.press(line),
-        }
-        Update::redraw()
-    }
-
-    /// Selects the row on that line; opens it when it is selected already.
-    fn press(&mut self, line: u16) -> Update {
-        let Some(layout) = self.layout() else { return Update::default() };
-        if self.shows_picture() || self.shows_queue_picture() {
-            return Update::default();
-        }
-        let (first, height) = layout.rows();
-        let Some(row) = line.checked_sub(first).map(usize::from).filter(|row| *row < height) else {
-            return Update::default();
-        };
-        match self.navigation.screen.list().map_or(Pressed::Nothing, |list| list.press(self, row)) {
-            Pressed::Nothing => Update::default(),
-            Pressed::Row => Update::redraw(),
-            Pressed::SelectedRow => self.run(Command::Open, None),
-        }
-    }
-
-    fn type_key(&mut self, key: Key) -> Update {
-        let Some(mut prompt) = self.footer.prompt.take() else { return Update::default() };
-        match (key, prompt.purpose) {
-            (Key::Esc, PromptPurpose::Filter) => self.set_filter(""),
-            // A plan takes its keys itself.
-            (Key::Esc, _) | (Key::Enter, PromptPurpose::Filter | PromptPurpose::Confirmation) => {}
-            (Key::Enter, PromptPurpose::Clients) => return self.start_pair(prompt.text()),
-            (Key::Enter, PromptPurpose::ClientsIntoQueue) => return self.start_in_queue(prompt.text()),
-            (Key::Enter, PromptPurpose::Command) => return self.obey(prompt.text()),
-            (Key::Up, PromptPurpose::Filter) => {
-                self.footer.prompt = Some(prompt);
-                self.step(-1);
-            }
-            (Key::Down, PromptPurpose::Filter) => {
-                self.footer.prompt = Some(prompt);
-                self.step(1);
-            }
-            _ => {
-                let leaves = key == Key::Backspace && prompt.text().is_empty();
-                if prompt.edit(key) && prompt.purpose == PromptPurpose::Filter && prompt.text() != self.filter().text()
-                {
-                    self.set_filter(prompt.text());
-                }
-                if !leaves {
-                    self.footer.prompt = Some(prompt);
-                }
-            }
-        }
-        Update::redraw()
-    }
-
-    /// Carries out a typed command.
-    fn obey(&mut self, line: &str) -> Update {
-        let line = line.trim();
-        let (name, argument) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        if name.is_empty() {
-            return Update::redraw();
-        }
-        let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
-        match named(name, self.navigation.screen) {
-            Ok(entry) if argument.is_some() && entry.argument.is_none() => {
-                self.show_failure(format!("`{}` takes nothing after it.", entry.name));
-            }
-            Ok(entry) if !self.navigation.screen.has(entry.command) => {
-                self.show_failure(format!("`{}` does nothing on this screen.", entry.name));
-            }
-            Ok(entry) => return self.run(entry.command, argument),
-            Err(error) => self.show_failure(error.to_string()),
-        }
-        Update::redraw()
-    }
-
-    fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
+    pub(super) fn run(&mut self, command: Command, argument: Option<&str>) -> Update {
         let leads_to_ensemble = command.changes_ensemble()
             || matches!(command, Command::Go(Screen::Node | Screen::Audit | Screen::Contend | Screen::Comparison));
         if self.replay.is_some() && leads_to_ensemble {
@@ -147,6 +62,10 @@ impl App {
             Command::Down => self.step(1),
             Command::PageUp => self.step(-self.page()),
             Command::PageDown => self.step(self.page()),
+            Command::HalfPageUp => self.step(-self.half_page()),
+            Command::HalfPageDown => self.step(self.half_page()),
+            Command::NextMatch => self.go_to_match(Find::Next),
+            Command::PreviousMatch => self.go_to_match(Find::Previous),
             Command::First => self.go_to_end(false),
             Command::Last => self.go_to_end(true),
             Command::Left => self.left(),
@@ -166,6 +85,7 @@ impl App {
             Command::Lock => self.open_path(argument),
             Command::Filter => self.filter_by(argument),
             Command::Sort => self.sort_by(argument),
+            Command::ThenBy => self.then_by(argument),
             Command::Reverse => self.reverse(),
             Command::Pause => self.turn_pause(),
             Command::Times => self.settings.utc = !self.settings.utc,

@@ -1,6 +1,7 @@
 //! Choosing what is shown and in which order, and taking it along.
 
 use super::{App, Effect, Filter, Paused, Prompt, PromptPurpose, Update};
+use crate::tui::page::BORDER;
 use crate::znode::{escaped, must_be_escaped};
 
 impl App {
@@ -12,8 +13,11 @@ impl App {
 
     pub(super) fn filter_by(&mut self, text: Option<&str>) {
         match text {
-            Some(text) => self.set_filter(text),
-            None => self.footer.prompt = Some(Prompt::new(PromptPurpose::Filter, self.filter().text())),
+            Some(text) => {
+                self.look_for(text);
+                self.looked_for(text);
+            }
+            None => self.footer.prompt = Some(Prompt::new(PromptPurpose::Filter, self.highlighted().text())),
         }
     }
 
@@ -24,10 +28,28 @@ impl App {
     }
 
     pub(super) fn sort_by(&mut self, column: Option<&str>) {
-        let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.sort_by(self, column));
-        if let Err(names) = sorted {
-            self.show_failure(format!("{} can be sorted by {names}.", self.navigation.screen.entry().title));
+        let width = self.list_width();
+        let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.sort_by(self, column, width));
+        self.say_what_sorts(sorted);
+    }
+
+    /// Chooses what decides between rows that are equal.
+    pub(super) fn then_by(&mut self, column: Option<&str>) {
+        let width = self.list_width();
+        let sorted = self.navigation.screen.list().map_or(Ok(()), |list| list.then_by(self, column, width));
+        self.say_what_sorts(sorted);
+    }
+
+    fn say_what_sorts(&mut self, sorted: Result<(), String>) {
+        if let (Err(word), Some(list)) = (sorted, self.navigation.screen.list()) {
+            let (title, names) = (self.navigation.screen.entry().title, list.sort_names().join(", "));
+            self.show_failure(format!("`{word}` is no column: {title} can be sorted by {names}, or two of them."));
         }
+    }
+
+    /// Columns of the terminal inside the box of the list.
+    pub(super) fn list_width(&self) -> u16 {
+        self.layout().map_or(self.size.0, |layout| layout.main.width).saturating_sub(BORDER)
     }
 
     pub(super) fn reverse(&mut self) {

@@ -2,8 +2,11 @@
 
 use super::screens::SCREENS;
 use crate::tui::key::Key;
-use crate::tui::keymap::{Command, CommandEntry, GROUPS, SPARE_KEY};
+use crate::tui::keymap::{Bindings, Command, CommandEntry, GROUPS, SPARE_KEY, habit};
 use crate::tui::screen::Screen;
+
+/// Letters that may be wrong in a name that is still understood.
+const MAX_TYPOS: usize = 2;
 
 /// Every command under its heading, in the order of Help.
 pub fn command_groups() -> impl Iterator<Item = (&'static str, Vec<&'static CommandEntry>)> {
@@ -16,45 +19,102 @@ pub fn commands() -> impl Iterator<Item = &'static CommandEntry> {
     command_groups().flat_map(|(_, commands)| commands)
 }
 
-/// The command of a key on a screen: one that works only there comes before one that works everywhere.
-pub(super) fn command(key: Key, screen: Screen, in_tour: bool) -> Option<Command> {
-    let of_key = || commands().filter(|entry| screen.has(entry.command) && entry.keys.contains(&key));
-    let own = of_key().find(|entry| screen.entry().commands.contains(&entry.command));
-    let bound = own.or_else(|| of_key().next()).map(|entry| entry.command);
-    let bound = bound.filter(|bound| !(in_tour && key == SPARE_KEY.0 && bound.yields_to_tour()));
-    bound.or((key == SPARE_KEY.0).then_some(SPARE_KEY.1))
+/// Where a key is pressed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KeyPlace {
+    pub screen: Screen,
+    /// Whether the keys go to a text.
+    pub reads_text: bool,
+    pub in_tour: bool,
+    /// Whether a recording is shown.
+    pub in_past: bool,
 }
 
-/// The command of a key: on this screen, else on any other.
-fn of_key(key: Key, screen: Screen) -> Option<&'static CommandEntry> {
-    let of_key = || commands().filter(|entry| entry.keys.contains(&key));
-    of_key().find(|entry| screen.has(entry.command)).or_else(|| of_key().next())
+/// The command of a key: during the tour its own keys come first, then what works only on this screen, then what pages in a text,
+/// then what works everywhere.
+pub(super) fn command(key: Key, place: KeyPlace, bindings: &Bindings) -> Option<Command> {
+    let KeyPlace { screen, reads_text, in_tour, in_past } = place;
+    let has_key = |entry: &&CommandEntry| bindings.keys(entry).contains(&key);
+    let of_key = || commands().filter(|entry| screen.has(entry.command)).filter(has_key);
+    if let Some(entry) = of_key().find(|entry| in_past && entry.command.is_of_playing()) {
+        return Some(entry.command);
+    }
+    let mut of_tour = of_key().filter(|entry| entry.command.is_of_tour());
+    if in_tour && let Some(entry) = of_tour.next() {
+        return Some(entry.command);
+    }
+    let is_usual = |entry: &&CommandEntry| !entry.command.is_of_tour() && !entry.command.is_of_playing();
+    let mut usual = of_key().filter(is_usual);
+    let own = usual.find(|entry| screen.entry().commands.contains(&entry.command)).map(|entry| entry.command);
+    if in_tour && key == SPARE_KEY {
+        return own.filter(|own| !own.yields_to_tour()).or(Some(Command::TourNext));
+    }
+    let plays = commands().any(|entry| entry.command == Command::TourPlay && has_key(&entry));
+    if in_past && (plays || (key == SPARE_KEY && !reads_text)) {
+        return Some(Command::Pause);
+    }
+    let pager = || commands().find(|entry| bindings.pager_keys(entry).contains(&key)).map(|entry| entry.command);
+    let everywhere = || of_key().find(is_usual).map(|entry| entry.command);
+    let paging = pager().filter(|_| reads_text);
+    own.or(paging).or_else(everywhere).or_else(|| pager().filter(|_| key == SPARE_KEY))
+}
+
+/// Why a key does nothing, as a sentence that says what to press instead.
+pub(super) fn strange(key: Key, place: KeyPlace, bindings: &Bindings, ascii: bool) -> String {
+    if let Some(sentence) = habit(key) {
+        return sentence.to_owned();
+    }
+    let label = key.label(ascii);
+    let elsewhere = commands().find(|entry| bindings.keys(entry).contains(&key));
+    match elsewhere.filter(|entry| place.in_tour || !entry.command.is_of_tour()) {
+        Some(entry) => {
+            let screens = SCREENS.iter().filter(|screen| screen.commands.contains(&entry.command));
+            let titles: Vec<_> = screens.map(|screen| screen.title).collect();
+            format!("{label} ({}) does nothing here; it works in {}.", entry.name, titles.join(", "))
+        }
+        None => format!("{label} does nothing here; ? lists the keys."),
+    }
 }
 
 /// The entry with that name, or the only one whose name begins so. A single letter means what its key means.
-pub(super) fn named(name: &str, screen: Screen) -> Result<&'static CommandEntry, NoSuchCommand> {
-    if let (Some(letter), None) = (name.chars().next(), name.chars().nth(1))
-        && let Some(entry) = of_key(Key::Char(letter), screen)
-    {
+pub(super) fn named(name: &str, screen: Screen, bindings: &Bindings) -> Result<&'static CommandEntry, NoSuchCommand> {
+    if let Some(entry) = commands().find(|entry| entry.name == name || entry.synonyms.contains(&name)) {
         return Ok(entry);
     }
-    if let Some(entry) = commands().find(|entry| entry.name == name) {
-        return Ok(entry);
+    if let (Some(letter), None) = (name.chars().next(), name.chars().nth(1)) {
+        let of_key = || commands().filter(|entry| bindings.keys(entry).contains(&Key::Char(letter)));
+        if let Some(entry) = of_key().find(|entry| screen.has(entry.command)).or_else(|| of_key().next()) {
+            return Ok(entry);
+        }
     }
     let mut begins = commands().filter(|entry| !name.is_empty() && entry.name.starts_with(name));
     match (begins.next(), begins.next()) {
         (Some(entry), None) => Ok(entry),
-        (None, _) => Err(NoSuchCommand::Unknown(name.to_owned())),
+        (None, _) => Err(nearest_name(name).map_or_else(
+            || NoSuchCommand::Unknown(name.to_owned()),
+            |meant| NoSuchCommand::Misspelt(name.to_owned(), meant),
+        )),
         (Some(first), Some(second)) => Err(NoSuchCommand::Ambiguous(name.to_owned(), first.name, second.name)),
     }
+}
+
+/// The name that was probably meant by one that is none.
+pub(super) fn nearest_name(name: &str) -> Option<&'static str> {
+    let names = commands().flat_map(|entry| [entry.name].into_iter().chain(entry.synonyms.iter().copied()));
+    let distances = names.map(|other| (strsim::osa_distance(name, other), other));
+    let nearest = distances.min().filter(|(distance, other)| *distance <= MAX_TYPOS && *distance < other.len());
+    nearest.map(|(_, meant)| meant)
 }
 
 /// Why a typed name is no command.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchCommand {
     /// Nothing is called so.
-    #[error("There is no command `{0}`: `?` lists them all.")]
+    #[error("There is no command `{0}`: Tab offers those that there are, and ? lists them.")]
     Unknown(String),
+    /// Something is called nearly so.
+    #[error("There is no command `{0}`: `{1}` is one, and ? lists them all.")]
+    Misspelt(String, &'static str),
     /// More than one name begins so.
     #[error("`{0}` may be `{1}` or `{2}`: type one letter more.")]
     Ambiguous(String, &'static str, &'static str),
@@ -64,11 +124,16 @@ pub enum NoSuchCommand {
 mod tests {
     use super::*;
 
+    /// Whether its keys are its own at any time.
+    fn is_always_bound(entry: &CommandEntry) -> bool {
+        !entry.command.is_of_tour() && !entry.command.is_of_playing()
+    }
+
     #[test]
     fn no_key_means_two_things_on_one_screen() {
         for screen in SCREENS.iter().map(|entry| entry.screen) {
             let mut bound = Vec::new();
-            for entry in commands().filter(|entry| screen.has(entry.command)) {
+            for entry in commands().filter(|entry| screen.has(entry.command) && is_always_bound(entry)) {
                 let is_own = screen.entry().commands.contains(&entry.command);
                 for key in entry.keys {
                     assert!(!bound.contains(&(*key, is_own)), "{key:?} is bound twice on {screen:?}");
@@ -82,7 +147,10 @@ mod tests {
     fn every_command_has_a_name_of_its_own_and_a_sentence() {
         for (at, entry) in commands().enumerate() {
             assert!(entry.help.len() > 5 && !entry.help.ends_with('.'), "{:?}", entry.command);
-            assert!(commands().take(at).all(|other| other.name != entry.name && other.command != entry.command));
+            assert!(commands().take(at).all(|other| other.command != entry.command));
+            let named =
+                |name: &str| commands().filter(|other| other.name == name || other.synonyms.contains(&name)).count();
+            assert!([entry.name].iter().chain(entry.synonyms).all(|name| named(name) == 1), "{:?}", entry.command);
             assert!(!entry.keys.is_empty() || entry.argument.is_some(), "{:?} cannot be reached", entry.command);
         }
     }
@@ -98,31 +166,77 @@ mod tests {
     #[test]
     fn help_and_quit_are_within_reach_everywhere() {
         for screen in SCREENS.iter().map(|entry| entry.screen) {
-            assert_eq!(command(Key::Char('?'), screen, false), Some(Command::Go(Screen::Help)));
-            assert_eq!(command(Key::Char('q'), screen, false), Some(Command::Quit));
-            assert_eq!(command(Key::Ctrl('c'), screen, false), Some(Command::Quit));
-            assert_eq!(command(Key::Esc, screen, false), Some(Command::Back));
+            assert_eq!(pressed(Key::Char('?'), screen, false), Some(Command::Go(Screen::Help)));
+            assert_eq!(pressed(Key::Char('q'), screen, false), Some(Command::Quit));
+            assert_eq!(pressed(Key::Ctrl('c'), screen, false), Some(Command::Quit));
+            assert_eq!(pressed(Key::Esc, screen, false), Some(Command::Back));
         }
     }
 
     #[test]
     fn on_contend_space_stops_the_clients_and_during_the_tour_it_is_the_tours() {
-        assert_eq!(command(Key::Char(' '), Screen::Contend, false), Some(Command::StopOrGo));
-        assert_eq!(command(Key::Char(' '), Screen::Contend, true), Some(Command::TourNext));
-        assert_eq!(command(Key::Char('s'), Screen::Contend, true), Some(Command::StopOrGo));
-        assert_eq!(command(Key::Right, Screen::Contend, true), Some(Command::PlayStep));
-        assert_eq!(command(Key::Char('l'), Screen::Contend, false), Some(Command::Right));
-        assert_eq!(command(Key::Right, Screen::Queue, false), Some(Command::Right));
+        assert_eq!(pressed(Key::Char(' '), Screen::Contend, false), Some(Command::StopOrGo));
+        assert_eq!(pressed(Key::Char(' '), Screen::Contend, true), Some(Command::TourNext));
+        assert_eq!(pressed(Key::Char('s'), Screen::Contend, true), Some(Command::StopOrGo));
+        assert_eq!(pressed(Key::Right, Screen::Contend, true), Some(Command::PlayStep));
+        assert_eq!(pressed(Key::Char('l'), Screen::Contend, false), Some(Command::Right));
+        assert_eq!(pressed(Key::Right, Screen::Queue, false), Some(Command::Right));
+    }
+
+    #[test]
+    fn the_tour_has_its_keys_while_it_runs_and_gives_them_back() {
+        for (key, during, otherwise) in [
+            ('n', Command::TourNext, Some(Command::NextMatch)),
+            ('N', Command::TourNextScene, Some(Command::PreviousMatch)),
+            ('b', Command::TourBack, None),
+            ('P', Command::TourPlay, None),
+            (' ', Command::TourNext, Some(Command::PageDown)),
+        ] {
+            assert_eq!(pressed(Key::Char(key), Screen::Locks, true), Some(during));
+            assert_eq!(pressed(Key::Char(key), Screen::Locks, false), otherwise);
+        }
+    }
+
+    #[test]
+    fn a_text_pages_by_the_keys_of_less() {
+        let place = KeyPlace { reads_text: true, ..place(Screen::Unreadable, false) };
+        for (key, does) in [
+            (' ', Command::PageDown),
+            ('f', Command::PageDown),
+            ('b', Command::PageUp),
+            ('d', Command::HalfPageDown),
+            ('u', Command::HalfPageUp),
+            ('j', Command::Down),
+            ('N', Command::PreviousMatch),
+        ] {
+            assert_eq!(command(Key::Char(key), place, &Bindings::default()), Some(does), "{key}");
+        }
+    }
+
+    #[test]
+    fn a_key_that_does_nothing_says_what_to_press() {
+        let said = |key| strange(Key::Char(key), place(Screen::Timeline, false), &Bindings::default(), false);
+        assert_eq!(said('@'), "7 shows what this console has changed, and 6 what happened.");
+        assert_eq!(said('x'), "x (delete) does nothing here; it works in Locks, Queue.");
+        assert_eq!(said('%'), "% does nothing here; ? lists the keys.");
+    }
+
+    fn place(screen: Screen, in_tour: bool) -> KeyPlace {
+        KeyPlace { screen, reads_text: false, in_tour, in_past: false }
+    }
+
+    fn pressed(key: Key, screen: Screen, in_tour: bool) -> Option<Command> {
+        command(key, place(screen, in_tour), &Bindings::default())
     }
 
     fn named_on_locks(name: &str) -> Result<&'static CommandEntry, NoSuchCommand> {
-        named(name, Screen::Locks)
+        named(name, Screen::Locks, &Bindings::default())
     }
 
     #[test]
     fn a_key_that_means_something_else_elsewhere_means_what_it_does_here() {
-        assert_eq!(named("d", Screen::Contend).unwrap().command, Command::Delay);
-        assert_eq!(named("d", Screen::Queue).unwrap().command, Command::Go(Screen::Node));
+        assert_eq!(named("d", Screen::Contend, &Bindings::default()).unwrap().command, Command::Delay);
+        assert_eq!(named("d", Screen::Queue, &Bindings::default()).unwrap().command, Command::Go(Screen::Node));
     }
 
     #[test]
@@ -132,5 +246,7 @@ mod tests {
         assert_eq!(named_on_locks("qui").unwrap().command, Command::Quit);
         assert_eq!(named_on_locks("lock").unwrap().command, Command::Lock, "an exact name wins over `locks`");
         assert!(matches!(named_on_locks(""), Err(NoSuchCommand::Unknown(_))));
+        assert_eq!(named_on_locks("describe").unwrap().command, Command::Go(Screen::Node), "as in k9s");
+        assert_eq!(named_on_locks("sesions").unwrap_err(), NoSuchCommand::Misspelt("sesions".into(), "sessions"));
     }
 }

@@ -1,140 +1,93 @@
-//! The text that rows must contain to be listed.
+//! What rows must show to be listed, and lines to be found: words, words that must not be there, and patterns.
+//!
+//! ```text
+//! billing !kazoo /lock-00\d+/     all of these must be so, in any column
+//! ```
 
-use super::TimelineEntry;
-use crate::admin::audit::AuditEntry;
-use crate::queue::{ClientIdentity, Contender, LockQueue, LockTable};
-use crate::tui::page::audit_entry::NO_OUTCOME;
-use crate::znode::SessionId;
+mod matching;
+mod rows;
+mod word;
 
-/// Holders of a lock that are looked at, at most: only a semaphore has many, or a lock that is read.
-const MAX_HOLDERS: usize = 100;
+pub use self::matching::Matching;
+use self::word::{Word, read};
 
-/// A text that a row must contain, whatever the case of its letters. Empty: every row passes.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// What a row must show: all of its words, each in any column, whatever the case of its letters. Empty: every row passes.
+#[derive(Clone, Debug, Default)]
 pub struct Filter {
     typed: String,
-    folded: String,
+    words: Vec<Word>,
+    wrong: Option<String>,
 }
+
+/// Two filters that were typed alike are the same.
+impl PartialEq for Filter {
+    fn eq(&self, other: &Self) -> bool {
+        self.typed == other.typed
+    }
+}
+
+impl Eq for Filter {}
 
 impl Filter {
     /// A filter that every row passes.
     pub const fn none() -> Self {
-        Self { typed: String::new(), folded: String::new() }
+        Self { typed: String::new(), words: Vec::new(), wrong: None }
     }
 
+    /// Reads what was typed. What cannot be read as a whole filters nothing: [`wrong`](Self::wrong) says why.
     pub fn new(typed: &str) -> Self {
-        Self { typed: typed.to_owned(), folded: typed.to_lowercase() }
+        let (words, wrong) = match read(typed) {
+            Ok(words) => (words, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        Self { typed: typed.to_owned(), words, wrong }
     }
 
+    /// What was typed.
     pub fn text(&self) -> &str {
         &self.typed
     }
 
+    /// Why it filters nothing though something was typed, as a sentence.
+    pub fn wrong(&self) -> Option<&str> {
+        self.wrong.as_deref()
+    }
+
+    /// Whether every row passes.
     pub fn is_empty(&self) -> bool {
-        self.folded.is_empty()
+        self.words.is_empty()
     }
 
     /// Whether every row that passes this passes `other` too, and that is not all of them.
     pub fn narrows(&self, other: &Filter) -> bool {
-        !other.is_empty() && self.folded.contains(&other.folded)
+        !other.is_empty() && other.words.iter().all(|known| self.words.iter().any(|word| word.implies(known)))
     }
 
-    pub(super) fn is_in(&self, text: &str) -> bool {
-        if self.folded.is_empty() {
-            return true;
+    /// Whether it may be about a figure, which may change with time alone.
+    pub fn may_be_of_figures(&self) -> bool {
+        self.words.iter().any(Word::may_be_of_figures)
+    }
+
+    /// Starts to look at the texts of a row.
+    pub fn matching(&self) -> Matching<'_> {
+        Matching::new(&self.words)
+    }
+
+    /// Whether a text passes that stands alone.
+    pub fn takes(&self, text: &str) -> bool {
+        let mut matching = self.matching();
+        matching.text(text);
+        matching.passes()
+    }
+
+    /// Where in a text the words are that must be there, as ranges of bytes, from left to right; they may overlap. At most so many.
+    pub fn places(&self, text: &str, most: usize) -> Vec<std::ops::Range<usize>> {
+        let mut places = Vec::new();
+        for word in self.words.iter().filter(|word| !word.inverse) {
+            places.extend(word.places(text, most));
         }
-        if text.is_ascii() {
-            let needle = self.folded.as_bytes();
-            text.len() >= needle.len()
-                && text.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle))
-        } else {
-            text.to_lowercase().contains(&self.folded)
-        }
-    }
-
-    /// Whether it is part of what a client is called, or of its address.
-    pub(super) fn is_in_client(&self, client: &ClientIdentity) -> bool {
-        client.name.iter().chain(&client.address).any(|text| self.is_in(text))
-    }
-
-    /// Whether it is part of the address or the last address of a session, as it is known now.
-    fn is_in_address_of(&self, session: Option<SessionId>, table: &LockTable) -> bool {
-        session.and_then(|session| table.address_of(session)).is_some_and(|address| self.is_in(address))
-    }
-
-    fn is_in_session(&self, session: Option<SessionId>) -> bool {
-        // Most texts are no part of any session's id, and need not be compared with each.
-        session
-            .filter(|_| self.folded.bytes().all(|byte| byte == b'x' || byte.is_ascii_hexdigit()))
-            .is_some_and(|session| self.is_in(&session.to_string()))
-    }
-
-    fn is_in_bytes(&self, bytes: &[u8]) -> bool {
-        match std::str::from_utf8(bytes) {
-            Ok(text) => self.is_in(text),
-            Err(_) => self.is_in(&String::from_utf8_lossy(bytes)),
-        }
-    }
-
-    /// Whether a lock passes: by its path, its name, its recipe, or one of its holders.
-    pub fn takes_lock(&self, lock: &LockQueue, table: &LockTable) -> bool {
-        let mut holders = lock.rows(0..lock.holding().min(MAX_HOLDERS));
-        self.is_empty()
-            || self.is_in(lock.path().as_str())
-            || lock.name().is_some_and(|name| self.is_in(name))
-            || self.is_in(lock.recipe().title())
-            || self.is_in(lock.recipe().id())
-            || holders.any(|holder| self.takes_contender(holder.contender, table))
-    }
-
-    pub fn takes_session(&self, session: SessionId) -> bool {
-        self.is_empty() || self.is_in_session(Some(session))
-    }
-
-    /// Whether a contender passes: by its node, its session, its data with the name in it, or its client's address.
-    pub fn takes_contender(&self, contender: &Contender, table: &LockTable) -> bool {
-        self.is_empty()
-            || self.is_in(&contender.node)
-            || self.is_in_session(contender.session)
-            || self.is_in_bytes(contender.data.bytes())
-            || self.is_in_address_of(contender.session, table)
-    }
-
-    /// Whether an entry of the audit log passes: by what was done, to which node of which lock, by whom, and what came of it.
-    pub fn takes_audit_entry(&self, entry: &AuditEntry) -> bool {
-        let (subject, who) = (&entry.subject, &entry.who);
-        let texts =
-            [&entry.action, &subject.path, &subject.lock, &subject.life, &subject.evidence, &who.user, &who.host];
-        self.is_empty()
-            || texts.into_iter().chain(&subject.owner).chain(&who.identities).any(|text| self.is_in(text))
-            || entry.outcome.as_ref().is_some_and(|outcome| self.is_in(&outcome.result) || self.is_in(&outcome.reason))
-            || (entry.outcome.is_none() && self.is_in(NO_OUTCOME))
-    }
-
-    /// Whether a line of the timeline passes: by its kind, its lock, its node, its client or its finding.
-    pub fn takes_timeline_entry(&self, entry: &TimelineEntry, table: &LockTable) -> bool {
-        self.is_empty()
-            || self.is_in(entry.event())
-            || entry.node().is_some_and(|node| self.is_in(node))
-            || entry.lock().is_some_and(|lock| {
-                self.is_in(lock.path.as_str()) || lock.name.as_deref().is_some_and(|name| self.is_in(name))
-            })
-            || match entry {
-                // Who came a moment ago was not listed by any server then.
-                TimelineEntry::Happening(happening) => {
-                    self.is_in_session(happening.session)
-                        || self.is_in_client(&happening.client)
-                        || happening.client.address.is_none() && self.is_in_address_of(happening.session, table)
-                }
-                TimelineEntry::Deletion { client, ending, .. } => {
-                    self.is_in_session(client.session) || self.is_in_client(client) || self.is_in(ending.id())
-                }
-                TimelineEntry::Finding { finding, .. } => {
-                    self.is_in(finding.code.id())
-                        || self.is_in(&finding.summary)
-                        || finding.client.as_ref().is_some_and(|client| self.is_in_client(client))
-                }
-            }
+        places.sort_unstable_by_key(|range| range.start);
+        places
     }
 }
 
@@ -144,14 +97,91 @@ mod tests {
 
     #[test]
     fn letters_match_in_either_case_also_beyond_ascii() {
-        assert!(Filter::new("BILL").is_in("/locks/billing"));
-        assert!(Filter::new("größe").is_in("/GRÖSSE/Größe"));
-        assert!(!Filter::new("orders").is_in("/locks/billing"));
-        assert!(Filter::new("").is_in("anything"));
+        assert!(Filter::new("BILL").takes("/locks/billing"));
+        assert!(Filter::new("größe").takes("/GRÖSSE/Größe"));
+        assert!(!Filter::new("orders").takes("/locks/billing"));
+        assert!(Filter::new("").takes("anything"));
     }
 
     #[test]
     fn data_that_is_no_text_does_not_stop_the_search() {
-        assert!(Filter::new("host").is_in_bytes(b"\xff\xfeHOST-1\xff"));
+        let filter = Filter::new("host");
+        let mut matching = filter.matching();
+        assert!(matching.bytes(b"\xff\xfeHOST-1\xff").passes());
+    }
+
+    fn passes(filter: &str, row: &[&str]) -> bool {
+        let filter = Filter::new(filter);
+        let mut matching = filter.matching();
+        matching.texts(row.iter().copied());
+        matching.passes()
+    }
+
+    #[test]
+    fn all_words_must_be_in_the_row_and_none_of_the_inverse_ones() {
+        let row = ["/locks/billing", "Curator mutex", "14m02s"];
+        for (filter, expected) in [
+            ("bill", true),
+            ("bill curator", true),
+            ("curator bill", true),
+            ("bill kazoo", false),
+            ("!kazoo", true),
+            ("!bill", false),
+            ("bill !kazoo", true),
+            ("bill !curator", false),
+            ("! bill", false),
+            ("!", true),
+            ("   ", true),
+            (r"/m\d\ds$/", true),
+            (r"/^curator MUTEX$/", true),
+            (r"/^mutex/", false),
+            (r"!/^mutex/ 14m", true),
+            (r"!/o.*r/", false),
+            (r"/locks\/b/", true),
+            ("/locks/bill", true),
+            ("/locks/", true),
+            ("/", true),
+            ("//", false),
+        ] {
+            assert_eq!(passes(filter, &row), expected, "{filter}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_that_is_not_finished_filters_nothing_and_says_why() {
+        for pattern in ["/lock(/", "/a{99999999}/", "!/[/", "ok /*/"] {
+            let filter = Filter::new(pattern);
+            assert!(filter.is_empty() && filter.takes("anything"), "{pattern}");
+            let why = filter.wrong().unwrap();
+            assert!(why.ends_with('.') && !why.contains('\n'), "{why}");
+        }
+        assert_eq!(Filter::new("/lock(/").wrong(), Some("/lock(/ is no pattern yet: unclosed group."));
+        let (long, many) = (format!("/{}/", "a".repeat(2000)), "a ".repeat(40));
+        assert!(Filter::new(&long).wrong().is_some() && Filter::new(&many).wrong().is_some());
+    }
+
+    #[test]
+    fn typing_on_narrows_and_an_inverse_word_narrows_when_it_gets_shorter() {
+        for (now, before, expected) in [
+            ("bill", "bil", true),
+            ("bil", "bill", false),
+            ("bill cur", "bill", true),
+            ("!bi", "!bil", true),
+            ("!bil", "!bi", false),
+            ("/a/ b", "/a/", true),
+            ("a", "", false),
+            ("/a/", "a", false),
+        ] {
+            assert_eq!(Filter::new(now).narrows(&Filter::new(before)), expected, "{now} after {before}");
+        }
+    }
+
+    #[test]
+    fn the_places_of_a_match_are_those_of_its_letters() {
+        let places = |filter: &str, text: &str| Filter::new(filter).places(text, 9);
+        assert_eq!(places("LO !x", "lock in /lo"), [0..2, 9..11]);
+        assert_eq!(places("ö", "Größe Ö"), [2..4, 8..10]);
+        assert_eq!(places(r"/o+/", "foo bo"), [1..3, 5..6]);
+        assert!(places("x*", "none").is_empty() && places("longer than", "it").is_empty());
     }
 }

@@ -8,9 +8,10 @@ use rustc_hash::FxHashMap;
 use super::TimelineEntry;
 use super::cursor::Rows;
 use super::filter::Filter;
+use crate::diagnose::TableAt;
 use crate::queue::{Change, Contender, ContenderRow, LockId, LockQueue, LockTable, Timeline};
 use crate::recipe::{Classifier, Role};
-use crate::znode::{ZnodePath, Zxid};
+use crate::znode::{Timestamp, ZnodePath, Zxid};
 
 /// A contender's place among those that pass the filter: the order of the queue.
 type Place = (bool, i64, Zxid, ZnodePath);
@@ -35,9 +36,9 @@ impl QueueMatches {
     }
 
     /// Starts anew for a lock and a filter. Work follows the length of that queue, unless the filter is empty.
-    pub fn build(&mut self, filter: Filter, lock: Option<LockId>, table: &LockTable) {
+    pub fn build(&mut self, filter: Filter, lock: Option<LockId>, table: &LockTable, now: Timestamp) {
         if lock == self.lock && filter.narrows(&self.filter) {
-            return self.narrow(filter, table);
+            return self.narrow(filter, table, now);
         }
         (self.filter, self.lock) = (filter, lock);
         self.order.clear();
@@ -47,20 +48,20 @@ impl QueueMatches {
         }
         let Some(queue) = lock.and_then(|id| table.lock(id)) else { return };
         for row in queue.rows(0..queue.len()) {
-            if self.filter.takes_contender(row.contender, table) {
+            if self.filter.takes_contender(queue, &row, TableAt::new(table, now), now) {
                 self.add(queue.path_of(row.contender), row.contender);
             }
         }
     }
 
     /// Looks only at those that passed before: a filter that is being typed passes fewer and fewer.
-    fn narrow(&mut self, filter: Filter, table: &LockTable) {
+    fn narrow(&mut self, filter: Filter, table: &LockTable, now: Timestamp) {
         self.filter = filter;
         let Some(queue) = self.lock.and_then(|id| table.lock(id)) else { return };
         let (filter, order) = (&self.filter, &mut self.order);
         self.places.retain(|path, place| {
             let row = table.position(path).and_then(|(_, position)| queue.row(position));
-            let stays = row.is_some_and(|row| filter.takes_contender(row.contender, table));
+            let stays = row.is_some_and(|row| filter.takes_contender(queue, &row, TableAt::new(table, now), now));
             if !stays {
                 order.remove(place);
             }
@@ -69,20 +70,20 @@ impl QueueMatches {
     }
 
     /// Takes one change of the table in, after it was applied.
-    pub fn follow(&mut self, changed: &Changed, table: &LockTable) {
+    pub fn follow(&mut self, changed: &Changed, table: &LockTable, now: Timestamp) {
         let Some(queue) = self.lock.filter(|_| !self.filter.is_empty()).and_then(|id| table.lock(id)) else { return };
         match changed {
             Changed::Everything => {
                 let filter = std::mem::take(&mut self.filter);
-                self.build(filter, self.lock, table);
+                self.build(filter, self.lock, table, now);
             }
             Changed::Node(path) if path.is_within(queue.path()) || self.places.contains_key(path) => {
-                self.recheck(path, queue, table);
+                self.recheck(path, queue, table, now);
                 // Where a semaphore's leases end and its queue begins, a contender can come into sight or leave it
                 // when another node does.
                 for position in queue.holding().saturating_sub(1)..=queue.holding() + 1 {
                     if let Some(row) = queue.row(position) {
-                        self.recheck(&queue.path_of(row.contender), queue, table);
+                        self.recheck(&queue.path_of(row.contender), queue, table, now);
                     }
                 }
             }
@@ -90,14 +91,14 @@ impl QueueMatches {
         }
     }
 
-    fn recheck(&mut self, path: &ZnodePath, queue: &LockQueue, table: &LockTable) {
+    fn recheck(&mut self, path: &ZnodePath, queue: &LockQueue, table: &LockTable, now: Timestamp) {
         if let Some(old) = self.places.remove(path) {
             self.order.remove(&old);
         }
         if let Some((id, position)) = table.position(path)
             && id == queue.id()
             && let Some(row) = queue.row(position)
-            && self.filter.takes_contender(row.contender, table)
+            && self.filter.takes_contender(queue, &row, TableAt::new(table, now), now)
         {
             self.add(path.clone(), row.contender);
         }

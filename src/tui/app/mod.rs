@@ -11,8 +11,10 @@ mod actions;
 mod arrange;
 mod audit;
 mod choices;
+mod command_line;
 mod commands;
 mod comparison;
+mod completion;
 mod contend;
 mod cursor;
 mod cursors;
@@ -20,25 +22,32 @@ mod delete;
 mod event;
 mod export;
 mod filter;
+mod footer_keys;
+mod input_history;
 mod layout;
 mod list;
 mod lists;
 mod matches;
+mod mouse;
 mod moves;
 mod node_page;
 mod notice;
+mod own_keys;
 mod pages;
 mod prompt;
 mod queue_picture;
 mod recorded;
 mod recording;
 mod replay;
+mod screen_choices;
 mod screens;
+mod search;
 mod session_detail;
 mod session_page;
 mod sessions;
 mod shown;
 mod sorted;
+mod tabs;
 mod ticks;
 mod timeline_entry;
 mod tour;
@@ -63,20 +72,24 @@ pub use cursors::Cursors;
 pub use delete::{Deletion, Tags, Working};
 pub use event::{AuditReading, Effect, Event, NodeRead, Update};
 pub use filter::Filter;
+pub use footer_keys::Hint;
 pub use layout::{Area, Layout, MIN_TERMINAL};
-pub use list::{FixedOrder, ListOrder, ListScreen};
+pub use list::{Directed, FixedOrder, ListOrder, ListScreen, Sorting};
 pub use lists::{
-    AuditEntries, Clients, History, HistoryId, HistoryRow, Locks, Queue, QueueRow, SessionPlaceRow, SessionPlaces,
-    Sessions, TimelineList, Waits,
+    AuditColumn, AuditEntries, ClientColumn, Clients, History, HistoryColumn, HistoryId, HistoryRow, LockColumn, Locks,
+    PlaceColumn, Queue, QueueColumn, QueueRow, SessionColumn, SessionPlaceRow, SessionPlaces, Sessions, TimelineColumn,
+    TimelineList, Waits,
 };
 pub use matches::{QueueRows, TimelineRows};
 pub use node_page::OpenNode;
 pub use notice::Notice;
+pub use own_keys::WantedKeys;
 pub use pages::{PAST_BAR_HEIGHT, ShownPage};
 pub use prompt::{Prompt, PromptPurpose};
 pub use recorded::Recorded;
 pub use recording::Recording;
 pub use replay::{Replay, ReplayedFile, Speed, replay_sentence};
+pub use screen_choices::{ScreenChoices, ScreensChosen};
 pub use screens::SCREENS;
 pub use session_detail::{SessionDetail, SessionPlace, SessionWatches};
 pub use sessions::{SessionOrder, SessionRows};
@@ -87,11 +100,14 @@ pub use travel::{Arrival, Arrived, Outline, RaisedFinding, Travel};
 pub use waits::{WaitId, WaitKind, WaitRow, WaitRows};
 pub use world::World;
 
+use self::input_history::InputHistory;
+use self::search::Search;
 use self::way_back::WayBack;
 use crate::diagnose::Thresholds;
 use crate::observe::Observed;
 use crate::queue::{Change, LockName};
 pub use crate::tui::key::{Key, Mouse};
+pub use crate::tui::keymap::Bindings;
 use crate::tui::page::Scroll;
 pub use crate::tui::screen::{Pane, Screen};
 use crate::znode::{Timestamp, ZnodePath};
@@ -123,6 +139,10 @@ pub struct Settings {
     pub asks_servers: bool,
     /// From when on something is called a finding.
     pub thresholds: Thresholds,
+    /// Keys that are others than the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
 }
 
 /// A screen that stands still.
@@ -148,6 +168,7 @@ struct Navigation {
     pane: Pane,
     /// How far the text page that has the keys is scrolled.
     scroll: Scroll,
+    search: Search,
     /// How high the box below the list was, and what that holds for.
     side: Option<(arrange::SideOf, u16)>,
 }
@@ -178,6 +199,9 @@ struct Footer {
     prompt: Option<Prompt>,
     notice: Option<Notice>,
     asks_to_quit: bool,
+    /// Commands that were typed, and filters.
+    commands: InputHistory,
+    filters: InputHistory,
 }
 
 /// The state of the screen.
@@ -232,6 +256,7 @@ impl App {
                 node: None,
                 pane,
                 scroll,
+                search: Search::default(),
                 side: None,
             },
             cursors: Cursors::default(),
@@ -245,6 +270,7 @@ impl App {
             looks: false,
         };
         app.arrange();
+        app.arrange_lists();
         app
     }
 

@@ -20,6 +20,10 @@ impl App {
         isize::try_from(rows.saturating_sub(1).max(1)).unwrap_or(1)
     }
 
+    pub(super) fn half_page(&self) -> isize {
+        ((self.page() + 1) / 2).max(1)
+    }
+
     pub(super) fn step(&mut self, by: isize) {
         match self.focused_list() {
             Some(list) => {
@@ -78,6 +82,7 @@ impl App {
 
     pub(super) fn go_to_pane(&mut self, pane: Pane) {
         self.navigation.scroll = Scroll::default();
+        self.end_search();
         self.navigation.pane = pane;
     }
 
@@ -133,7 +138,7 @@ impl App {
 
     pub(super) fn open_path(&mut self, path: Option<&str>) {
         let Some(text) = path else {
-            self.show_failure("Name the lock: `:lock /path`.".to_owned());
+            self.show_failure("Name the lock: `:lock PATH`; Tab offers those that there are.".to_owned());
             return;
         };
         let (text, name) = text.split_once(' ').map_or((text, None), |(path, name)| (path, Some(name.trim())));
@@ -149,11 +154,12 @@ impl App {
     pub(super) fn open_lock(&mut self, id: LockId) {
         let Some(name) = self.world().table().lock(id).map(LockQueue::lock_name) else { return };
         let left = self.place();
+        let usual = self.usual_filter(Screen::Queue);
         if self.navigation.open.as_ref() != Some(&name) {
             self.cursors.contenders = Cursor::first();
             self.deletions.tags.clear();
             self.each_world(|world| {
-                world.filter_queue(Filter::default());
+                world.filter_queue(usual.clone());
                 world.open(Some(id));
             });
         }
@@ -174,12 +180,12 @@ impl App {
     }
 
     pub(super) fn back(&mut self) {
-        if self.navigation.pane != Pane::List {
+        if self.navigation.pane != Pane::List && !self.is_narrowed() {
             self.go_to_pane(Pane::List);
         } else if self.navigation.screen == Screen::Queue && !self.deletions.tags.is_empty() {
             self.deletions.tags.clear();
-        } else if !self.filter().is_empty() {
-            self.set_filter("");
+        } else if self.is_narrowed() {
+            self.look_for("");
         } else {
             self.leave();
         }

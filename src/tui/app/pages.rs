@@ -297,9 +297,16 @@ impl App {
         let mut page = self.writer(help::COLUMNS, area);
         let groups = command_groups().map(|(title, commands)| {
             let commands = commands.into_iter().map(|entry| help::CommandHelp {
-                keys: entry.keys.iter().map(|key| key.label(self.settings.ascii)).collect::<Vec<_>>().join(" "),
+                keys: self
+                    .settings
+                    .bindings
+                    .keys(entry)
+                    .iter()
+                    .map(|key| key.label(self.settings.ascii))
+                    .collect::<Vec<_>>()
+                    .join(" "),
                 name: match entry.argument {
-                    Some(argument) => format!(":{} {argument}", entry.name),
+                    Some(argument) => format!(":{} {}", entry.name, argument.shown),
                     None => format!(":{}", entry.name),
                 },
                 help: entry.help,

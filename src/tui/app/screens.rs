@@ -4,7 +4,7 @@ use super::list::List;
 use super::lists::{AuditEntries, Clients, History, Locks, Queue, SessionPlaces, Sessions, TimelineList, Waits};
 use super::{App, Area};
 use crate::tui::key::Key;
-use crate::tui::keymap::{Command, CommandEntry, go};
+use crate::tui::keymap::{ArgumentKind, Command, CommandEntry, go};
 use crate::tui::page::Page;
 use crate::tui::screen::{Pane, Screen};
 
@@ -42,7 +42,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Locks,
         title: "Locks",
-        go: go(Screen::Locks, "locks", &[Key::Char('1')], "All locks"),
+        go: go(Screen::Locks, "locks", &[Key::Char('1')], "All locks").also(&["lk", "ls"]),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&Locks),
@@ -52,6 +52,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
             Command::Go(Screen::History),
             Command::Filter,
             Command::Sort,
+            Command::ThenBy,
             Command::Reverse,
             Command::Copy,
             Command::Export,
@@ -64,7 +65,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Queue,
         title: "Queue",
-        go: go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock"),
+        go: go(Screen::Queue, "queue", &[Key::Char('2')], "The queue of the selected lock").also(&["contenders"]),
         has_tab: true,
         shows_watchers: true,
         content: Content::List(&Queue),
@@ -97,6 +98,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
             Command::Open,
             Command::Filter,
             Command::Sort,
+            Command::ThenBy,
             Command::Reverse,
             Command::Copy,
             Command::Export,
@@ -107,7 +109,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
         screen: Screen::Session,
         title: "Session",
         go: go(Screen::Session, "session", &[Key::Char('o')], "All about the session that owns the row")
-            .takes("[ID]")
+            .takes("[ID]", ArgumentKind::Session)
             .hint("session"),
         has_tab: false,
         shows_watchers: true,
@@ -116,6 +118,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
         commands: &[
             Command::Open,
             Command::NextPane,
+            Command::Filter,
             Command::Copy,
             Command::Export,
             Command::Go(Screen::Session),
@@ -125,12 +128,12 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Waits,
         title: "Waits",
-        go: go(Screen::Waits, "waits", &[Key::Char('4')], "Who waits for whom, across locks"),
+        go: go(Screen::Waits, "waits", &[Key::Char('4')], "Who waits for whom, across locks").also(&["graph"]),
         has_tab: true,
         shows_watchers: true,
         content: Content::List(&Waits),
         panes: &[],
-        commands: &[Command::Open, Command::Copy, Command::Export, Command::Go(Screen::Session)],
+        commands: &[Command::Open, Command::Filter, Command::Copy, Command::Export, Command::Go(Screen::Session)],
     },
     ScreenEntry {
         screen: Screen::Contend,
@@ -142,6 +145,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
         panes: &[],
         commands: &[
             Command::NextPane,
+            Command::Filter,
             Command::Copy,
             Command::Export,
             Command::Start,
@@ -165,7 +169,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Timeline,
         title: "Timeline",
-        go: go(Screen::Timeline, "timeline", &[Key::Char('6')], "What happened, newest last"),
+        go: go(Screen::Timeline, "timeline", &[Key::Char('6')], "What happened, newest last").also(&["events"]),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&TimelineList),
@@ -183,7 +187,7 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Audit,
         title: "Audit",
-        go: go(Screen::Audit, "audit", &[Key::Char('7')], "What was deleted, by whom, and why"),
+        go: go(Screen::Audit, "audit", &[Key::Char('7')], "What was deleted, by whom, and why").also(&["log"]),
         has_tab: true,
         shows_watchers: false,
         content: Content::List(&AuditEntries),
@@ -194,13 +198,14 @@ pub static SCREENS: [ScreenEntry; 14] = [
         screen: Screen::Node,
         title: "Node",
         go: go(Screen::Node, "node", &[Key::Char('d')], "The node as it is: stat, ACL, data")
-            .takes("[PATH]")
+            .takes("[PATH]", ArgumentKind::Node)
+            .also(&["describe", "yaml", "stat"])
             .hint("node"),
         has_tab: false,
         shows_watchers: false,
         content: Content::Text(App::node_page),
         panes: &[],
-        commands: &[Command::Go(Screen::Node)],
+        commands: &[Command::Go(Screen::Node), Command::Filter],
     },
     ScreenEntry {
         screen: Screen::History,
@@ -233,12 +238,13 @@ pub static SCREENS: [ScreenEntry; 14] = [
     ScreenEntry {
         screen: Screen::Servers,
         title: "Servers",
-        go: go(Screen::Servers, "servers", &[Key::Char('v')], "What each server reports about itself"),
+        go: go(Screen::Servers, "servers", &[Key::Char('v')], "What each server reports about itself")
+            .also(&["members"]),
         has_tab: false,
         shows_watchers: false,
         content: Content::Text(App::servers_page),
         panes: &[],
-        commands: &[],
+        commands: &[Command::Filter],
     },
     ScreenEntry {
         screen: Screen::Unreadable,
@@ -248,17 +254,19 @@ pub static SCREENS: [ScreenEntry; 14] = [
         shows_watchers: false,
         content: Content::Text(App::unreadable_page),
         panes: &[],
-        commands: &[],
+        commands: &[Command::Filter],
     },
     ScreenEntry {
         screen: Screen::Help,
         title: "Help",
-        go: go(Screen::Help, "help", &[Key::Char('?')], "This page").hint("help"),
+        go: go(Screen::Help, "help", &[Key::Char('?'), Key::F(1), Key::Ctrl('a')], "This page")
+            .also(&["h", "man", "keys"])
+            .hint("help"),
         has_tab: true,
         shows_watchers: false,
         content: Content::Text(App::help_page),
         panes: &[],
-        commands: &[],
+        commands: &[Command::Filter],
     },
 ];
 

@@ -6,8 +6,10 @@ use rustc_hash::FxHashMap;
 
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::diagnose::{OwnerState, SessionLocks, TableAt, session_locks};
+use super::list::{Directed, Sorting};
+use crate::diagnose::{OwnerState, SessionLocks, TableAt, WaitStyle, session_locks};
 use crate::queue::ClientIdentity;
+use crate::text::human::{countdown, duration};
 use crate::znode::SessionId;
 
 /// A column of Sessions that it can be sorted by.
@@ -28,8 +30,7 @@ pub enum SessionOrder {
 /// The sessions that hold or wait, as of the last second in which they were looked at.
 #[derive(Clone, Debug, Default)]
 pub struct SessionRows {
-    by: SessionOrder,
-    reversed: bool,
+    sorting: Sorting<SessionOrder>,
     filter: Filter,
     all: usize,
     rows: Vec<SessionLocks>,
@@ -37,12 +38,8 @@ pub struct SessionRows {
 }
 
 impl SessionRows {
-    pub fn by(&self) -> SessionOrder {
-        self.by
-    }
-
-    pub fn reversed(&self) -> bool {
-        self.reversed
+    pub fn sorting(&self) -> Sorting<SessionOrder> {
+        self.sorting
     }
 
     pub fn filter(&self) -> &Filter {
@@ -64,8 +61,8 @@ impl SessionRows {
     }
 
     /// Chooses another order; [`list`](Self::list) makes it.
-    pub fn sort(&mut self, by: SessionOrder, reversed: bool) {
-        (self.by, self.reversed) = (by, reversed);
+    pub fn sort(&mut self, sorting: Sorting<SessionOrder>) {
+        self.sorting = sorting;
     }
 
     /// Chooses another filter; [`list`](Self::list) applies it.
@@ -78,11 +75,16 @@ impl SessionRows {
         let found = session_locks(table_at);
         self.all = found.len();
         self.rows = found.into_values().filter(|row| self.takes(row, table_at)).collect();
-        let by = self.by;
-        self.rows.sort_by_cached_key(|row| (key(by, row, table_at), row.session.0.cast_unsigned()));
-        if self.reversed {
-            self.rows.reverse();
-        }
+        let Sorting { first, then } = self.sorting;
+        let of = |order: Directed<SessionOrder>, row: &SessionLocks| {
+            let key = key(order.by, row, table_at);
+            if order.reversed { Turned::Down(Reverse(key)) } else { Turned::Up(key) }
+        };
+        let last = |row: &SessionLocks| {
+            let id = row.session.0.cast_unsigned();
+            if first.reversed { u64::MAX - id } else { id }
+        };
+        self.rows.sort_by_cached_key(|row| (of(first, row), then.map(|then| of(then, row)), last(row)));
         self.ranks = self.rows.iter().enumerate().map(|(rank, row)| (row.session, rank)).collect();
     }
 
@@ -90,11 +92,26 @@ impl SessionRows {
         if self.filter.is_empty() {
             return true;
         }
-        let locks = row.holds.iter().chain(row.awaits.iter().map(|(lock, _)| lock));
-        let mut paths = locks.filter_map(|id| table_at.table().lock(*id)).map(|lock| lock.path().as_str());
-        self.filter.takes_session(row.session)
-            || self.filter.is_in_client(&table_at.table().identity(row.session))
-            || paths.any(|path| self.filter.is_in(path))
+        let (table, view) = (table_at.table(), table_at.view());
+        let mut matching = self.filter.matching();
+        matching.session(Some(row.session)).client(&table.identity(row.session));
+        for lock in row.holds.iter().chain(row.awaits.iter().map(|(lock, _)| lock)) {
+            if let Some(lock) = table.lock(*lock).filter(|_| !matching.is_decided()) {
+                matching.lock(&lock.lock_name());
+            }
+        }
+        let (life, expires_in) = table_at.owner_state(row.session, row.since);
+        matching.text(life.id()).texts(row.style(table_at).map(WaitStyle::id));
+        if let Some(left) = expires_in {
+            matching.figure(|| countdown(left));
+        }
+        if let Some((server, connection)) = view.connection_of(row.session) {
+            matching.text(&server.address).texts(connection.last_operation.as_deref());
+            if let Some(timeout) = connection.timeout() {
+                matching.figure(|| duration(timeout));
+            }
+        }
+        matching.passes()
     }
 }
 
@@ -110,6 +127,13 @@ impl Rows<SessionId> for SessionRows {
     fn id(&self, rank: usize) -> Option<SessionId> {
         self.rows.get(rank).map(|row| row.session)
     }
+}
+
+/// A key in one direction or the other. All keys of a place have the same.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Turned {
+    Up(SessionSortKey),
+    Down(Reverse<SessionSortKey>),
 }
 
 /// Small ones come first.

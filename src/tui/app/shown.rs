@@ -1,7 +1,8 @@
 //! What the views read.
 
-use super::{App, Cursor, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
+use super::{App, Cursor, Filter, Layout, Notice, Pane, Paused, Prompt, Screen, Settings, World};
 use crate::queue::{ConnectionState, LockName};
+use crate::tui::keymap::Bindings;
 use crate::znode::{Timestamp, ZnodePath};
 
 impl App {
@@ -75,6 +76,22 @@ impl App {
     /// What the console was started with; `utc` as it is now.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The names of the columns that were chosen for a screen; `None`: all of them.
+    pub(super) fn chosen_columns(&self, screen: Screen) -> Option<&[String]> {
+        self.settings.screens.of(screen)?.columns.as_deref()
+    }
+
+    /// The filter that a screen has as long as nobody chooses another.
+    pub(super) fn usual_filter(&self, screen: Screen) -> Filter {
+        let text = self.settings.screens.of(screen).and_then(|chosen| chosen.filter.as_deref());
+        text.map(Filter::new).unwrap_or_default()
+    }
+
+    /// Which keys do what.
+    pub fn bindings(&self) -> &Bindings {
+        &self.settings.bindings
     }
 
     pub fn screen(&self) -> Screen {

@@ -8,7 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::cursor::Rows;
 use super::filter::Filter;
-use crate::diagnose::{Diagnosis, Severity};
+use super::list::{Directed, Sorting};
+use crate::diagnose::{Diagnosis, Severity, TableAt};
 use crate::queue::{HeldSince, LockId, LockQueue, LockTable};
 use crate::znode::{SessionId, Timestamp, ZnodePath};
 
@@ -56,6 +57,7 @@ enum Primary {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct LockSortKey {
     primary: Primary,
+    second: Option<Primary>,
     path: ZnodePath,
     name: Option<Arc<str>>,
     id: LockId,
@@ -64,8 +66,7 @@ struct LockSortKey {
 /// The locks that pass the filter, in order. Kept up change by change: work is logarithmic in the number of locks.
 #[derive(Clone, Debug, Default)]
 pub struct SortedLocks {
-    by: LockOrder,
-    reversed: bool,
+    sorting: Sorting<LockOrder>,
     filter: Filter,
     order: BTreeSet<LockSortKey>,
     keys: FxHashMap<LockId, LockSortKey>,
@@ -74,12 +75,13 @@ pub struct SortedLocks {
 }
 
 impl SortedLocks {
-    pub fn by(&self) -> LockOrder {
-        self.by
+    pub fn sorting(&self) -> Sorting<LockOrder> {
+        self.sorting
     }
 
-    pub fn reversed(&self) -> bool {
-        self.reversed
+    /// Whether one of the columns that it is sorted by is such.
+    fn sorts_by(&self, is_such: impl Fn(LockOrder) -> bool) -> bool {
+        is_such(self.sorting.first.by) || self.sorting.then.is_some_and(|then| is_such(then.by))
     }
 
     pub fn filter(&self) -> &Filter {
@@ -87,8 +89,8 @@ impl SortedLocks {
     }
 
     /// Sorts anew. Work follows the number of locks.
-    pub fn sort(&mut self, by: LockOrder, reversed: bool, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        (self.by, self.reversed) = (by, reversed);
+    pub fn sort(&mut self, sorting: Sorting<LockOrder>, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
+        self.sorting = sorting;
         self.rebuild(table, diagnosis, now);
     }
 
@@ -98,14 +100,14 @@ impl SortedLocks {
         self.rebuild(table, diagnosis, now);
     }
 
-    /// The servers answered anew: other locks may pass, by the addresses of their holders. Work follows the number of locks, unless the
+    /// The servers answered anew, or a second went by: other locks may pass, by the addresses of their holders or by figures. Work follows the number of locks, unless the
     /// filter is empty.
     pub fn surveyed(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         if self.filter.is_empty() {
             return;
         }
         for lock in table.locks() {
-            if self.filter.takes_lock(lock, table) != self.keys.contains_key(&lock.id()) {
+            if self.takes(lock, table, diagnosis, now) != self.keys.contains_key(&lock.id()) {
                 self.place(lock.id(), table, diagnosis, now);
             }
         }
@@ -114,7 +116,10 @@ impl SortedLocks {
     fn rebuild(&mut self, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
         self.order.clear();
         self.keys.clear();
-        for lock in table.locks().filter(|lock| self.filter.takes_lock(lock, table)) {
+        for lock in table.locks() {
+            if !self.takes(lock, table, diagnosis, now) {
+                continue;
+            }
             let key = self.key(lock, diagnosis, now);
             self.order.insert(key.clone());
             self.keys.insert(lock.id(), key);
@@ -131,7 +136,7 @@ impl SortedLocks {
 
     /// Puts the locks with other findings than before into their places.
     pub fn place_anew(&mut self, locks: &[LockId], table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        if self.by == LockOrder::Severity {
+        if !self.filter.is_empty() || self.sorts_by(|order| order == LockOrder::Severity) {
             for id in locks {
                 self.place(*id, table, diagnosis, now);
             }
@@ -150,14 +155,17 @@ impl SortedLocks {
             if quiet {
                 self.active.remove(&id);
             }
-            if self.by.fades() {
+            if self.sorts_by(LockOrder::fades) {
                 self.place(id, table, diagnosis, now);
             }
+        }
+        if self.filter.may_be_of_figures() {
+            self.surveyed(table, diagnosis, now);
         }
     }
 
     fn place(&mut self, id: LockId, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) {
-        let lock = table.lock(id).filter(|lock| self.filter.takes_lock(lock, table));
+        let lock = table.lock(id).filter(|lock| self.takes(lock, table, diagnosis, now));
         let key = lock.map(|lock| self.key(lock, diagnosis, now));
         if self.keys.get(&id) == key.as_ref() {
             return;
@@ -171,49 +179,20 @@ impl SortedLocks {
         }
     }
 
+    fn takes(&self, lock: &LockQueue, table: &LockTable, diagnosis: &Diagnosis, now: Timestamp) -> bool {
+        self.filter.takes_lock(lock, TableAt::new(table, now), diagnosis, now)
+    }
+
     fn key(&self, lock: &LockQueue, diagnosis: &Diagnosis, now: Timestamp) -> LockSortKey {
-        let primary = match self.by {
-            LockOrder::Lock if self.reversed => Primary::PathDown(Reverse(lock.path().clone())),
+        let part = |Directed { by, reversed }| match by {
+            LockOrder::Lock if reversed => Primary::PathDown(Reverse(lock.path().clone())),
             LockOrder::Lock => Primary::Path(lock.path().clone()),
-            LockOrder::Severity => self.worst(lock, diagnosis),
-            _ => self.number(lock, now),
+            LockOrder::Severity => worst(lock, diagnosis, reversed),
+            _ => figure(lock, by, reversed, now),
         };
         let name = lock.lock_name();
-        LockSortKey { primary, path: name.path, name: name.name, id: name.id }
-    }
-
-    fn worst(&self, lock: &LockQueue, diagnosis: &Diagnosis) -> Primary {
-        let severity = match diagnosis.worst(lock.id()).map(|finding| finding.severity) {
-            Some(Severity::Critical) => -3,
-            Some(Severity::Warning) => -2,
-            Some(Severity::Info) => -1,
-            None => 0,
-        };
-        let waiting = -i64::try_from(lock.waiting()).unwrap_or(i64::MAX);
-        if self.reversed { Primary::Worst(-severity, -waiting) } else { Primary::Worst(severity, waiting) }
-    }
-
-    /// A number by which small ones come first; what does not apply comes last in either direction.
-    fn number(&self, lock: &LockQueue, now: Timestamp) -> Primary {
-        let number = match self.by {
-            LockOrder::Lock | LockOrder::Severity => Some(0),
-            LockOrder::Recipe => Some(lock.recipe() as i64),
-            LockOrder::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
-            LockOrder::Held => match lock.held() {
-                HeldSince::Free => None,
-                HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),
-            },
-            LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
-            LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
-            LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
-            LockOrder::Herd => Some(most_first(lock.rates(now).herd)),
-            LockOrder::Chain => Some(most_first(lock.rates(now).chain)),
-        };
-        Primary::Number(match number {
-            Some(number) if self.reversed => number.saturating_neg(),
-            Some(number) => number,
-            None => i64::MAX,
-        })
+        let Sorting { first, then } = self.sorting;
+        LockSortKey { primary: part(first), second: then.map(part), path: name.path, name: name.name, id: name.id }
     }
 
     /// The ids of the rows of a window, in order.
@@ -221,6 +200,40 @@ impl SortedLocks {
         let end = window.end.min(self.order.len());
         (window.start.min(end)..end).filter_map(|rank| self.order.get_index(rank)).map(|key| key.id)
     }
+}
+
+fn worst(lock: &LockQueue, diagnosis: &Diagnosis, reversed: bool) -> Primary {
+    let severity = match diagnosis.worst(lock.id()).map(|finding| finding.severity) {
+        Some(Severity::Critical) => -3,
+        Some(Severity::Warning) => -2,
+        Some(Severity::Info) => -1,
+        None => 0,
+    };
+    let waiting = -i64::try_from(lock.waiting()).unwrap_or(i64::MAX);
+    if reversed { Primary::Worst(-severity, -waiting) } else { Primary::Worst(severity, waiting) }
+}
+
+/// A number by which small ones come first; what does not apply comes last in either direction.
+fn figure(lock: &LockQueue, by: LockOrder, reversed: bool, now: Timestamp) -> Primary {
+    let number = match by {
+        LockOrder::Lock | LockOrder::Severity => Some(0),
+        LockOrder::Recipe => Some(lock.recipe() as i64),
+        LockOrder::Holder => lock.first_holder().and_then(|holder| holder.session).map(|SessionId(bits)| bits),
+        LockOrder::Held => match lock.held() {
+            HeldSince::Free => None,
+            HeldSince::Since(Timestamp(time)) | HeldSince::AtMostSince(Timestamp(time)) => Some(time),
+        },
+        LockOrder::Waiting => Some(-i64::try_from(lock.waiting()).unwrap_or(i64::MAX)),
+        LockOrder::Oldest => lock.first_waiter().map(|waiter| waiter.created_at.0),
+        LockOrder::Acquisitions => Some(most_first(lock.rates(now).acquisitions)),
+        LockOrder::Herd => Some(most_first(lock.rates(now).herd)),
+        LockOrder::Chain => Some(most_first(lock.rates(now).chain)),
+    };
+    Primary::Number(match number {
+        Some(number) if reversed => number.saturating_neg(),
+        Some(number) => number,
+        None => i64::MAX,
+    })
 }
 
 /// Rates in thousandths, the highest first.

@@ -84,6 +84,7 @@ impl App {
     fn show(&mut self, screen: Screen) {
         self.navigation.pane = Pane::List;
         self.navigation.scroll = Scroll::default();
+        self.end_search();
         self.navigation.screen = screen;
     }
 

@@ -44,6 +44,8 @@ pub struct World {
     was_cut_off: bool,
     /// When findings were looked for the last time.
     examined_at: Timestamp,
+    /// The time of the last change or second.
+    now: Timestamp,
     /// Whether it is that of a recording, which says when findings were looked for.
     replays: bool,
 }
@@ -65,6 +67,7 @@ impl World {
             troubled: (0, 0),
             was_cut_off: false,
             examined_at: Timestamp::default(),
+            now: Timestamp::default(),
             replays: false,
         }
     }
@@ -104,13 +107,14 @@ impl World {
 
     /// Lists everything in the orders and with the filters of another world. Work follows the number of locks.
     pub fn arrange_as(&mut self, other: &Self, now: Timestamp) {
-        let (by, reversed, filter) = (other.locks.by(), other.locks.reversed(), other.locks.filter().clone());
-        self.locks.sort(by, reversed, &self.table, &self.diagnosis, now);
+        let (sorting, filter) = (other.locks.sorting(), other.locks.filter().clone());
+        self.locks.sort(sorting, &self.table, &self.diagnosis, now);
         self.locks.set_filter(filter, &self.table, &self.diagnosis, now);
         self.sessions = other.sessions.clone();
         self.session_detail = other.session_detail.clone();
         self.waits = other.waits.clone();
-        self.matches.build(other.queue_filter().clone(), None, &self.table);
+        self.now = now;
+        self.matches.build(other.queue_filter().clone(), None, &self.table, now);
         self.filter_timeline(other.timeline_filter().clone());
     }
 
@@ -193,9 +197,10 @@ impl World {
                 self.histories.take(&happening, &before, unseen);
                 self.push(TimelineEntry::Happening(happening));
             }
-            self.matches.follow(&moved, &self.table);
+            self.matches.follow(&moved, &self.table, at);
         }
         if let Some(now) = newest {
+            self.now = self.now.max(now);
             let touched = self.table.take_touched();
             self.locks.touch(&touched, &self.table, &self.diagnosis, now);
             if surveyed {
@@ -239,6 +244,10 @@ impl World {
     }
 
     pub fn tick(&mut self, now: Timestamp) {
+        self.now = now;
+        if self.matches.filter().may_be_of_figures() {
+            self.matches.follow(&Changed::Everything, &self.table, now);
+        }
         self.locks.fade(&self.table, &self.diagnosis, now);
     }
 
@@ -316,7 +325,7 @@ impl World {
 
     pub fn open(&mut self, lock: Option<LockId>) {
         let filter = self.matches.filter().clone();
-        self.matches.build(filter, lock, &self.table);
+        self.matches.build(filter, lock, &self.table, self.now);
     }
 
     /// Opens the lock anew when it vanished and one of its name came back.
@@ -330,7 +339,7 @@ impl World {
 
     pub fn filter_queue(&mut self, filter: Filter) {
         let lock = self.matches.lock();
-        self.matches.build(filter, lock, &self.table);
+        self.matches.build(filter, lock, &self.table, self.now);
     }
 
     /// The sessions that hold or wait, as they were last listed.

@@ -13,6 +13,8 @@ pub enum Command {
     Right,
     PageUp,
     PageDown,
+    HalfPageUp,
+    HalfPageDown,
     /// To the first row, and stay with it.
     First,
     /// To the last row, and stay with it.
@@ -25,7 +27,12 @@ pub enum Command {
     Go(Screen),
     Lock,
     Filter,
+    /// To the next row or line that matches what was searched for.
+    NextMatch,
+    PreviousMatch,
     Sort,
+    /// Chooses by what rows are sorted that are equal.
+    ThenBy,
     Reverse,
     Pause,
     Times,
@@ -108,6 +115,11 @@ impl Command {
     /// Whether it is of use only while a recording is shown.
     pub fn is_of_replay(self) -> bool {
         self.travels() || matches!(self, Self::PlayFaster | Self::PlaySlower | Self::ReturnToLive)
+    }
+
+    /// Whether it says how fast a recording plays: its keys mean something else where none is shown.
+    pub fn is_of_playing(self) -> bool {
+        matches!(self, Self::PlayFaster | Self::PlaySlower)
     }
 
     /// Whether it leads to another moment of a recording.

@@ -223,6 +223,11 @@ impl Scroll {
         self.0 = self.0.saturating_add_signed(by).min(end);
     }
 
+    /// Goes to a line, as far as `end`.
+    pub fn go(&mut self, line: usize, end: usize) {
+        self.0 = line.min(end);
+    }
+
     /// The first line that shows. The page may have become shorter since.
     pub fn top(self, end: usize) -> usize {
         self.0.min(end)

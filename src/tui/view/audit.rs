@@ -10,39 +10,15 @@ use super::list::{ListTitle, ListView};
 use crate::admin::audit::AuditEntry;
 use crate::text::human::{date_and_time, plural};
 use crate::text::{Keep, wrap_words};
-use crate::tui::app::{AuditEntries, ListScreen, Rows};
+use crate::tui::app::{AuditColumn, AuditEntries, ListScreen, Rows};
+use crate::tui::columns::Placed;
 use crate::tui::page::audit_entry::{self, is_done, result};
-use crate::tui::widget::table::{Cell, Column, Placed};
+use crate::tui::widget::table::Cell;
 
 /// Columns of day and time without the zone.
 const TIME_WIDTH: usize = 19;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AuditColumn {
-    Time,
-    Action,
-    Result,
-    Owner,
-    Who,
-    Node,
-}
-
-const COLUMNS: &[Column<AuditColumn>] = &[
-    Column::text(AuditColumn::Time, "TIME", 19, 19, 1),
-    Column::text(AuditColumn::Action, "WHAT", 6, 6, 3),
-    Column::text(AuditColumn::Result, "RESULT", 15, 15, 0),
-    Column::text(AuditColumn::Owner, "OWNER", 9, 9, 4),
-    Column::text(AuditColumn::Who, "WHO", 9, 24, 2),
-    Column::text(AuditColumn::Node, "NODE", 16, 70, 0),
-];
-
 impl ListView for AuditEntries {
-    type Column = AuditColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<AuditColumn>] {
-        COLUMNS
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         let (app, theme) = (view.app, view.theme);
         let (audit, history) = (app.audit(), app.audit().history());

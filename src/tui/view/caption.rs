@@ -10,7 +10,7 @@ use ratatui::text::{Line, Span};
 use super::{View, page};
 use crate::text::human::countdown;
 use crate::text::{Keep, width};
-use crate::tui::app::{App, Tour, commands};
+use crate::tui::app::{App, Tour};
 use crate::tui::keymap::Command;
 use crate::tui::page::Columns;
 use crate::tui::widget::write::{clear, write_line};
@@ -70,11 +70,7 @@ fn title(tour: &Tour, columns: u16) -> [String; 3] {
 
 /// What stands there on the right: the keys, and when the next step comes by itself.
 fn keys(app: &App, tour: &Tour) -> String {
-    let key = |command: Command, word: &str| {
-        let entry = commands().find(|entry| entry.command == command);
-        let key = entry.and_then(|entry| entry.keys.first()).map(|key| key.label(app.settings().ascii));
-        format!("{} {word}", key.unwrap_or_default())
-    };
+    let key = |command: Command, word: &str| format!("{} {word}", app.key_label(command));
     let plays = match tour.next_in(app.clock()) {
         Some(left) => format!("{} {}", key(Command::TourPlay, "stop"), countdown(left)),
         None => key(Command::TourPlay, "play"),

@@ -9,54 +9,12 @@ use super::list::{ListTitle, ListView};
 use crate::contend::{ClientState, ClientStatus, LinkState};
 use crate::text::human::{count, duration, latency, plural};
 use crate::text::{Keep, session};
-use crate::tui::app::{Clients, FleetView, Phase};
+use crate::tui::app::{ClientColumn, Clients, FleetView, Phase};
+use crate::tui::columns::Placed;
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClientColumn {
-    Id,
-    State,
-    Since,
-    Session,
-    Expired,
-    Link,
-    Token,
-    Events,
-    Requests,
-    Acquired,
-    Held,
-    Longest,
-    Median,
-    Slowest,
-    Trouble,
-}
-
-const COLUMNS: &[Column<ClientColumn>] = &[
-    Column::number(ClientColumn::Id, "ID", 4, 0),
-    Column::text(ClientColumn::State, "STATE", 15, 15, 0),
-    Column::number(ClientColumn::Since, "SINCE", 6, 6),
-    Column::text(ClientColumn::Session, "SESSION", 9, 18, 1),
-    Column::number(ClientColumn::Expired, "EXPIRED", 7, 7),
-    Column::text(ClientColumn::Link, "LINK", 10, 12, 0),
-    Column::number(ClientColumn::Token, "TOKEN", 12, 9),
-    Column::number(ClientColumn::Events, "EVENTS", 7, 0),
-    Column::number(ClientColumn::Acquired, "ACQ", 6, 0),
-    Column::number(ClientColumn::Held, "HELD", 6, 3),
-    Column::number(ClientColumn::Median, "WAIT p50", 8, 5),
-    Column::number(ClientColumn::Slowest, "p99", 6, 4),
-    Column::number(ClientColumn::Longest, "LONGEST", 7, 2),
-    Column::number(ClientColumn::Requests, "REQUESTS", 8, 8),
-    Column::text(ClientColumn::Trouble, "TROUBLE", 16, 60, 10),
-];
+use crate::tui::widget::table::Cell;
 
 impl ListView for Clients {
-    type Column = ClientColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<ClientColumn>] {
-        COLUMNS
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         title(view)
     }

@@ -6,8 +6,7 @@ use ratatui::text::{Line, Span};
 
 use super::View;
 use crate::text::{Keep, width};
-use crate::tui::app::{DEFAULT_CLIENTS, Pane, Prompt, PromptPurpose, Replay, Screen, commands};
-use crate::tui::keymap::{Command, CommandEntry};
+use crate::tui::app::{DEFAULT_CLIENTS, Filter, Hint, Prompt, PromptPurpose};
 use crate::tui::theme::Theme;
 use crate::tui::widget::write::write_line;
 
@@ -49,8 +48,9 @@ pub fn draw(view: View<'_>, area: Rect, buffer: &mut Buffer) -> Option<Position>
 
 fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer) -> Position {
     let (label, help) = match prompt.purpose {
-        PromptPurpose::Filter => (" /", "  Enter keeps it, Esc clears it"),
-        PromptPurpose::Command => (" :", "  Enter runs it, Esc leaves"),
+        PromptPurpose::Filter if view.app.is_searched() => (" /", "  Enter goes there, n to the next, Esc clears it"),
+        PromptPurpose::Filter => (" /", "  words, !without, /pattern/; Enter keeps it, Esc clears it"),
+        PromptPurpose::Command => (" :", "  Tab completes, Up repeats, Enter runs it, Esc leaves"),
         PromptPurpose::Clients => (" clients of each, and hold: ", "  Enter starts them, Esc leaves"),
         PromptPurpose::ClientsIntoQueue => (" clients, and hold: ", "  Enter sends them, Esc leaves"),
         PromptPurpose::Confirmation => (" to delete, type it: ", "  Enter deletes, Esc leaves"),
@@ -63,109 +63,51 @@ fn draw_prompt(view: View<'_>, prompt: &Prompt, area: Rect, buffer: &mut Buffer)
     let at = width(label) + width(&before);
     let after = view.fit(after, room.saturating_sub(width(&before)), Keep::Start);
     let used = at + width(&after);
+    let mut spans =
+        vec![Span::styled(label, view.theme.accent), Span::styled(format!("{before}{after}"), view.theme.text)];
     let usual = match prompt.purpose {
         PromptPurpose::Clients | PromptPurpose::ClientsIntoQueue if prompt.text().is_empty() => {
             DEFAULT_CLIENTS.to_string()
         }
+        PromptPurpose::Command => view.app.ghost().unwrap_or_default(),
         _ => String::new(),
     };
     let used = used + width(&usual);
-    let mut spans =
-        vec![Span::styled(label, view.theme.accent), Span::styled(format!("{before}{after}"), view.theme.text)];
+    let room = usize::from(area.width).saturating_sub(used + 1);
     spans.push(Span::styled(usual, view.theme.dim));
-    if used + help.len() < usize::from(area.width) {
-        spans.push(Span::styled(help, view.theme.dim));
-    }
+    spans.extend(behind_prompt(view, prompt, help, room));
     write_line(spans, area, buffer);
     Position::new(area.x + u16::try_from(at).unwrap_or(0).min(area.width.saturating_sub(1)), area.y)
 }
 
+/// What stands behind what is typed: why it is wrong, what else it could be, what the command takes, or the keys.
+fn behind_prompt(view: View<'_>, prompt: &Prompt, help: &'static str, room: usize) -> Option<Span<'static>> {
+    let theme = view.theme;
+    let (text, style) = match prompt.purpose {
+        PromptPurpose::Filter => match Filter::new(prompt.text()).wrong() {
+            Some(wrong) => (format!("  {wrong}"), theme.bad),
+            None => (help.to_owned(), theme.dim),
+        },
+        PromptPurpose::Command => match (view.app.other_completions(), view.app.typed_command()) {
+            (others, _) if !others.is_empty() => (format!("   {}", others.join("  ")), theme.dim),
+            (_, Some(entry)) => {
+                let argument = entry.argument.map(|argument| format!("{} ", argument.shown)).unwrap_or_default();
+                (format!("   {argument}{}", entry.help), theme.dim)
+            }
+            _ => (help.to_owned(), theme.dim),
+        },
+        _ => (help.to_owned(), theme.dim),
+    };
+    if text == help && width(help) > room {
+        return None;
+    }
+    (room > 8).then(|| Span::styled(view.fit(&text, room, Keep::Start), style))
+}
+
 /// The keys of this screen, as many as fit; help and quit always.
 fn hints(view: View<'_>, columns: usize) -> Line<'static> {
-    let app = view.app;
-    let mut entries: Vec<_> = commands().filter(|entry| applies(view, entry)).collect();
-    // What moves through a recording comes first, and what leads away comes behind what works here.
-    entries.sort_by_key(|entry| match entry.command {
-        command if command.is_of_replay() => 0,
-        Command::Go(screen) if screen != Screen::Help => 2,
-        _ => 1,
-    });
-    let text = |entry: &CommandEntry| {
-        // During the tour the first of these is the tour's own.
-        let taken = usize::from(app.tour().is_some() && entry.command.yields_to_tour());
-        let key = entry.keys.get(taken).map_or(String::new(), |key| key.label(app.settings().ascii));
-        (key, word(view, entry))
-    };
-    let length = |entry: &&CommandEntry| {
-        let (key, word) = text(entry);
-        width(&key) + word.len() + 3
-    };
-    let (last, first): (Vec<&CommandEntry>, Vec<&CommandEntry>) =
-        entries.into_iter().partition(|entry| matches!(entry.command, Command::Go(Screen::Help) | Command::Quit));
-    let mut room = columns.saturating_sub(1 + last.iter().map(length).sum::<usize>());
-    let mut spans = vec![Span::raw(" ")];
-    let fitting = first.into_iter().filter(|entry| {
-        let needs = length(entry);
-        let fits = needs <= room;
-        room = if fits { room - needs } else { 0 };
-        fits
-    });
-    let shown: Vec<_> = fitting.collect();
-    for entry in shown.into_iter().chain(last) {
-        let (key, word) = text(entry);
-        spans.extend(hint(view.theme, key, word));
-    }
-    Line::from(spans)
-}
-
-fn applies(view: View<'_>, entry: &CommandEntry) -> bool {
-    let app = view.app;
-    let somewhere_to_go = app.screen() != Screen::Locks || !app.filter().is_empty();
-    // Keys that would only be refused now would take the room of those that work.
-    let useful = match entry.command {
-        command if command.is_of_replay() => app.replay().is_some(),
-        command if app.replay().is_some() && command.changes_ensemble() => false,
-        Command::Go(Screen::Contend | Screen::Audit | Screen::Node | Screen::Comparison) if app.replay().is_some() => {
-            false
-        }
-        Command::Delete | Command::Tag => app.settings().write,
-        Command::Back => somewhere_to_go && !(app.screen() == Screen::Contend && app.has_fleets()),
-        Command::Start if app.screen() == Screen::Contend => app.settings().write && !app.has_fleets(),
-        Command::Picture if app.screen() == Screen::Contend => app.has_fleets(),
-        command if command.is_of_slow_motion() => app.has_fleets() && app.shows_picture(),
-        Command::NextPane if app.screen() == Screen::Contend => app.fleets().is_pair(),
-        Command::Copy | Command::Pause if app.screen() == Screen::Contend => false,
-        Command::Export if app.screen() == Screen::Contend => !app.has_fleets() && app.fleets().each().next().is_some(),
-        Command::Go(screen) => screen != app.screen() || screen == Screen::Help,
-        command if command.is_for_fleets() => app.has_fleets(),
-        _ => true,
-    };
-    entry.hint.is_some() && app.screen().has(entry.command) && useful
-}
-
-/// The word of a hint; some say what the key would do now.
-fn word(view: View<'_>, entry: &CommandEntry) -> &'static str {
-    let app = view.app;
-    match entry.command {
-        Command::Back if app.screen() == Screen::Queue && !app.tags().is_empty() => "untag",
-        Command::Back if !app.filter().is_empty() => "clear filter",
-        Command::ReturnToLive if app.replay().is_some_and(|replay| !replay.is_of_live()) => "end",
-        Command::Pause if app.replay().is_some_and(Replay::is_playing) => "stop",
-        Command::Pause if app.replay().is_some() => "play",
-        Command::Pause if app.paused().is_some() => "go on",
-        Command::NextPane if app.screen() == Screen::Contend => "side",
-        Command::Start if app.screen() == Screen::Contend => "start",
-        Command::Picture if app.shows_picture() || app.shows_queue_picture() => "list",
-        Command::StopOrGo if app.slow_motion().is_stopped() => "go on",
-        Command::NextPane => match app.next_pane() {
-            Pane::List if app.screen() == Screen::Queue => "queue",
-            Pane::List => "list",
-            Pane::Details => "details",
-            Pane::Findings => "diagnosis",
-            Pane::Events => "events",
-        },
-        _ => entry.hint.unwrap_or_default(),
-    }
+    let shown = view.app.hints(columns).into_iter().flat_map(|Hint { key, word, .. }| hint(view.theme, key, word));
+    Line::from([Span::raw(" ")].into_iter().chain(shown).collect::<Vec<_>>())
 }
 
 fn hint(theme: &Theme, key: String, word: &'static str) -> [Span<'static>; 3] {

@@ -6,12 +6,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::View;
-use crate::admin::Action;
 use crate::queue::ConnectionState;
 use crate::report::Ensemble;
 use crate::text::human::{date_and_time, plural, time_of_day};
 use crate::text::{Keep, session, width};
-use crate::tui::app::{Recording, Replay, ReplayedFile, SCREENS, Screen};
+use crate::tui::app::{Recording, Replay, ReplayedFile};
+use crate::tui::page::Sign;
 use crate::tui::widget::write::write_line;
 use crate::znode::escaped;
 
@@ -154,72 +154,22 @@ fn live(view: View<'_>, roomy: bool) -> (String, Style) {
 /// The screens, and on the right whether the screen stands still.
 pub fn draw_tabs(view: View<'_>, area: Rect, buffer: &mut Buffer) {
     let theme = view.theme;
-    let badges = badges(view);
-    let pause = pause(view);
-    let taken = badges.iter().map(Span::width).sum::<usize>() + pause.first().map_or(0, |text| width(text));
-    let room = usize::from(area.width).saturating_sub(taken);
-    // What is under way, and since when the screen stands still, must be seen: the names of the screens give way to it.
-    let forms = [Form::Full, Form::WithoutHelp, Form::Numbers].map(|form| tabs_as(view, form));
-    let fits = forms.iter().position(|tabs| tabs.iter().map(Span::width).sum::<usize>() <= room);
-    let mut spans = forms.into_iter().nth(fits.unwrap_or(2)).unwrap_or_default();
-    spans.extend(badges);
+    let tabs = view.app.tabs().into_iter().map(|(screen, text)| {
+        let style = if view.app.screen() == screen { theme.selected } else { theme.dim };
+        Span::styled(text, style)
+    });
+    let mut spans: Vec<_> = tabs.collect();
+    spans.extend(view.app.badges().into_iter().map(|(sign, text)| match sign {
+        Sign::Busy => Span::styled(format!("  {} {text}", theme.signs.busy), theme.wait),
+        _ => Span::styled(format!("  {} {text}", theme.signs.warning), theme.wait),
+    }));
     let used: usize = spans.iter().map(Span::width).sum();
     write_line(spans, area, buffer);
     let room = usize::from(area.width).saturating_sub(used);
-    if let Some(text) = pause.into_iter().find(|text| width(text) <= room) {
+    if let Some(text) = view.app.pause_texts().into_iter().find(|text| width(text) <= room) {
         let area = right(area, width(&text));
         write_line(Line::styled(text, theme.mark).right_aligned(), area, buffer);
     }
-}
-
-/// What marks a screen that stands still, from the longest to the shortest; nothing when it goes on.
-fn pause(view: View<'_>) -> Vec<String> {
-    let app = view.app;
-    let Some(paused) = app.paused() else { return Vec::new() };
-    let missed = usize::try_from(paused.missed).unwrap_or(usize::MAX);
-    let as_of = format!(" PAUSED  as of {}", time_of_day(paused.at, app.settings().utc));
-    let since = format!("{as_of}, {} since ", plural(missed, "change", "changes"));
-    vec![since, format!("{as_of} "), " PAUSED ".to_owned()]
-}
-
-/// How much the tabs say.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
-    Full,
-    WithoutHelp,
-    /// Only the screen that shows is named.
-    Numbers,
-}
-
-fn tabs_as(view: View<'_>, form: Form) -> Vec<Span<'static>> {
-    let tabs = SCREENS.iter().filter(|entry| entry.has_tab && (form == Form::Full || entry.screen != Screen::Help));
-    tabs.filter_map(|entry| {
-        let key = entry.go.keys.first()?.label(true);
-        let shows = view.app.screen() == entry.screen;
-        let style = if shows { view.theme.selected } else { view.theme.dim };
-        let text = if shows || form != Form::Numbers { format!(" {key} {} ", entry.title) } else { format!(" {key} ") };
-        Some(Span::styled(text, style))
-    })
-    .collect()
-}
-
-/// What is under way.
-fn badges(view: View<'_>) -> Vec<Span<'static>> {
-    let (app, theme) = (view.app, view.theme);
-    let mut badges = Vec::new();
-    if app.has_fleets() {
-        let clients = plural(app.living_clients(), "test client", "test clients");
-        badges.push(Span::styled(format!("  {} {clients}", theme.signs.warning), theme.wait));
-    }
-    if let Some(working) = app.working() {
-        let nodes = plural(working.count(), "node", "nodes");
-        let doing = match working.action() {
-            Action::Delete => format!("deleting {nodes}"),
-            Action::Revoke => format!("asking for {nodes}"),
-        };
-        badges.push(Span::styled(format!("  {} {doing}", theme.signs.busy), theme.wait));
-    }
-    badges
 }
 
 fn right(area: Rect, columns: usize) -> Rect {

@@ -17,39 +17,13 @@ use super::View;
 use super::list::{ListTitle, ListView};
 use crate::text::human::{bounded, count, duration, exact_time, plural};
 use crate::text::{Charset, Keep};
-use crate::tui::app::{History, HistoryRow, ListScreen};
+use crate::tui::app::{History, HistoryColumn, HistoryRow, ListScreen};
+use crate::tui::columns::Placed;
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
-use crate::tui::widget::table::{Cell, Column, Placed, row};
+use crate::tui::widget::table::{Cell, row};
 use crate::tui::widget::write::write_text;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HistoryColumn {
-    Since,
-    What,
-    Who,
-    Waited,
-    Held,
-    Until,
-    Node,
-}
-
-const COLUMNS: &[Column<HistoryColumn>] = &[
-    Column::text(HistoryColumn::Since, "SINCE", 14, 14, 2),
-    Column::text(HistoryColumn::What, "WHAT", 11, 20, 0),
-    Column::text(HistoryColumn::Who, "WHO", 15, 48, 0),
-    Column::number(HistoryColumn::Waited, "WAITED", 6, 1),
-    Column::number(HistoryColumn::Held, "HELD", 8, 0),
-    Column::text(HistoryColumn::Until, "UNTIL", 12, 12, 0),
-    Column::text(HistoryColumn::Node, "NODE", 26, 54, 3),
-];
-
 impl ListView for History {
-    type Column = HistoryColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<HistoryColumn>] {
-        COLUMNS
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         let (app, theme) = (view.app, view.theme);
         let (all, forgotten) = app.history_size();

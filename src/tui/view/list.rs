@@ -8,16 +8,14 @@ use ratatui::text::Span;
 use super::View;
 use crate::text::human::count;
 use crate::text::{Keep, wrap_words};
-use crate::tui::app::{App, Cursor, ListOrder, ListScreen, Pane, Rows};
+use crate::tui::app::{App, Cursor, Directed, ListOrder, ListScreen, Pane, Rows};
+use crate::tui::columns::{MARK_WIDTH, Placed};
 use crate::tui::widget::panel::Panel;
-use crate::tui::widget::table::{Cell, Column, Placed, place, row, titles};
+use crate::tui::widget::table::{Cell, Title, row, titles};
 use crate::tui::widget::write::write_line;
 
 /// Lines around the rows: the border and the titles of columns.
 const FRAME: u16 = 3;
-
-/// Columns at the left end, for the sign of the selected row.
-pub const MARK_WIDTH: u16 = 1;
 
 /// What stands in the borders of a list, besides its filter and its order.
 #[derive(Default)]
@@ -38,10 +36,6 @@ pub struct ListTitle {
 
 /// How one list looks.
 pub trait ListView: ListScreen<App> {
-    type Column: Copy + 'static;
-
-    /// The columns that it can have; none when its rows are lines of text.
-    fn columns(&self, view: View<'_>) -> &'static [Column<Self::Column>];
     /// What stands in its borders.
     fn title(&self, view: View<'_>) -> ListTitle;
     /// What stands there instead of rows, in lines of at most so many columns where it may be long.
@@ -49,14 +43,6 @@ pub trait ListView: ListScreen<App> {
     /// What stands in a column of a row.
     fn cell(&self, view: View<'_>, row: &Self::Row<'_>, column: Placed<Self::Column>) -> Cell;
 
-    /// The order that sorts by a column.
-    fn order_by(&self, _: Self::Column) -> Option<Self::Order> {
-        None
-    }
-    /// Gives the columns that fit their places.
-    fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<Self::Column>> {
-        place(self.columns(view), MARK_WIDTH, width)
-    }
     /// A sentence in the place of the titles of columns.
     fn heading(&self) -> Option<&'static str> {
         None
@@ -102,7 +88,7 @@ pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buff
         view.placeholder(&list.why_empty(view, usize::from(inner.width).saturating_sub(4)), inner, buffer);
         return;
     }
-    let placed = list.place(view, inner.width);
+    let placed = list.place(app, inner.width);
     draw_titles(list, view, inner, &placed, buffer);
     let body = Rect { y: inner.y + 1, height: inner.height - 1, ..inner };
     let cursor = list.cursor(app);
@@ -113,6 +99,10 @@ pub fn draw<L: ListView>(list: &L, view: View<'_>, area: Rect, buffer: &mut Buff
         }
         if rank == cursor.rank() {
             view.select(line, buffer, app.pane() == Pane::List);
+        }
+        // Where a text beside the list has the keys, that is searched.
+        if app.pane() == Pane::List {
+            view.highlight(line, buffer);
         }
         if let Some((sign, style)) = shown.and_then(|shown| list.mark(view, &shown)) {
             // Between the sign of the selection and the first column there is always room.
@@ -131,10 +121,22 @@ fn draw_titles<L: ListView>(list: &L, view: View<'_>, area: Rect, placed: &[Plac
         let heading = view.fit(heading, usize::from(area.width).saturating_sub(3), Keep::Start);
         return write_line(Span::styled(format!("  {heading}"), theme.title), Rect { height: 1, ..area }, buffer);
     }
-    let order = list.order(view.app).map(|(order, _)| order);
+    let sorting = list.order(view.app);
     titles(buffer, area, placed, |column| {
-        let sorts = order.is_some() && list.order_by(column) == order;
-        if sorts { theme.strong } else { theme.title }
+        let sorts = sorting.zip(list.order_by(column)).and_then(|(sorting, order)| sorting.place_of(order));
+        match sorts {
+            None => Title { style: theme.title, sign: None },
+            Some((at, reversed)) => {
+                let sign = theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)];
+                let sign = if at == 0 {
+                    sign.to_owned()
+                } else {
+                    theme.signs.then_by[usize::from(reversed != L::Order::POINTS_DOWN)].to_owned()
+                };
+                let style = if at == 0 { theme.strong } else { theme.title };
+                Title { style, sign: Some((sign, style)) }
+            }
+        }
     });
 }
 
@@ -146,11 +148,16 @@ pub fn panel<L: ListView>(list: &L, view: View<'_>, shown: usize) -> Panel {
     if !app.filter().is_empty() {
         let text = view.fit(app.filter().text(), 24, Keep::Start);
         left.push((format!("filter: {text} ({shown} of {})", title.all), theme.wait));
+    } else if app.is_narrowed() && app.pane() == Pane::List {
+        left.push((format!("search: {}", view.fit(app.highlighted().text(), 24, Keep::Start)), theme.wait));
     }
     left.extend(title.after_filter);
-    if let Some((order, reversed)) = list.order(app) {
-        let sign = theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)];
-        left.push((format!("sort: {} {sign}", order.id()), theme.dim));
+    if let Some(sorting) = list.order(app) {
+        let named = |Directed { by, reversed }: Directed<L::Order>| {
+            format!("{} {}", by.id(), theme.signs.order[usize::from(reversed != L::Order::POINTS_DOWN)])
+        };
+        let then = sorting.then.map(|then| format!(", {}", named(then))).unwrap_or_default();
+        left.push((format!("sort: {}{then}", named(sorting.first)), theme.dim));
     }
     let focused = app.screen().panes().count() > 1 && app.pane() == Pane::List;
     Panel { left, right: title.right, bottom: title.bottom, focused, bottom_right: None }
@@ -195,7 +202,12 @@ impl View<'_> {
     /// What an empty list says while a filter hides its rows; `what` cannot be found.
     pub fn nothing_contains(self, what: &str) -> Vec<String> {
         let text = self.fit(self.app.filter().text(), 30, Keep::Start);
-        vec![format!("{what} contains \"{text}\"."), "Esc clears the filter.".to_owned()]
+        let mut lines = vec![format!("{what} contains \"{text}\".")];
+        if text.contains(['|', '*', '^', '$', '[', '(']) && !text.contains('/') {
+            lines.push("A pattern stands between slashes, as in /a|b/.".to_owned());
+        }
+        lines.push("Esc clears the filter.".to_owned());
+        lines
     }
 
     /// Whether a list stays with its last row.

@@ -15,63 +15,11 @@ use crate::queue::{HoldBounds, LockQueue};
 use crate::recipe::LockKind;
 use crate::text::human::{bounded, count, count_within, duration, plural, rate};
 use crate::text::{Keep, fit_bytes, width as columns_of};
-use crate::tui::app::{LockOrder, Locks};
-use crate::tui::widget::table::{Cell, Column, Placed};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LockColumn {
-    Lock,
-    Recipe,
-    Holder,
-    Data,
-    Held,
-    Waiting,
-    Oldest,
-    Acquisitions,
-    Herd,
-    Chain,
-    Holding,
-    Finding,
-}
-
-const COLUMNS: &[Column<LockColumn>] = &[
-    Column::text(LockColumn::Lock, "LOCK", 14, 48, 0),
-    Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
-    Column::text(LockColumn::Holder, "HOLDER", 13, 33, 1),
-    Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
-    Column::number(LockColumn::Held, "HELD", 7, 1),
-    Column::number(LockColumn::Holding, "HOLD", 5, 10),
-    Column::number(LockColumn::Waiting, "WAIT", 5, 0),
-    Column::number(LockColumn::Oldest, "OLDEST", 6, 3),
-    Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
-    Column::number(LockColumn::Herd, "HERD/s", 7, 6),
-    Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
-    Column::text(LockColumn::Finding, "FINDING", 12, 24, 0),
-];
+use crate::tui::app::{LockColumn, Locks};
+use crate::tui::columns::Placed;
+use crate::tui::widget::table::Cell;
 
 impl ListView for Locks {
-    type Column = LockColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<LockColumn>] {
-        COLUMNS
-    }
-
-    fn order_by(&self, column: LockColumn) -> Option<LockOrder> {
-        Some(match column {
-            LockColumn::Lock => LockOrder::Lock,
-            LockColumn::Recipe => LockOrder::Recipe,
-            LockColumn::Holder => LockOrder::Holder,
-            LockColumn::Held => LockOrder::Held,
-            LockColumn::Waiting => LockOrder::Waiting,
-            LockColumn::Oldest => LockOrder::Oldest,
-            LockColumn::Acquisitions => LockOrder::Acquisitions,
-            LockColumn::Herd => LockOrder::Herd,
-            LockColumn::Chain => LockOrder::Chain,
-            LockColumn::Finding => LockOrder::Severity,
-            LockColumn::Data | LockColumn::Holding => return None,
-        })
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         let (theme, table) = (view.theme, view.app.world().table());
         let contenders = plural(table.contender_count(), "contender", "contenders");

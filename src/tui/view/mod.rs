@@ -136,6 +136,30 @@ impl View<'_> {
         cut(&format!("{line} {}", charset.ellipsis()), columns, Keep::Start, charset)
     }
 
+    /// Marks in a line where it matches what is looked for.
+    fn highlight(self, line: Rect, buffer: &mut Buffer) {
+        let filter = self.app.highlighted();
+        let line = line.intersection(buffer.area);
+        if filter.is_empty() || line.is_empty() {
+            return;
+        }
+        let mut text = String::new();
+        let mut starts = Vec::new();
+        for x in line.left()..line.right() {
+            starts.push((text.len(), x));
+            text.push_str(buffer[(x, line.y)].symbol());
+        }
+        for place in filter.places(&text, usize::from(line.width)) {
+            // What reaches over the gap between two columns is no match of either.
+            if text[place.clone()].contains("  ") {
+                continue;
+            }
+            for (_, x) in starts.iter().filter(|(start, _)| place.contains(start)) {
+                buffer[(*x, line.y)].set_style(self.theme.found);
+            }
+        }
+    }
+
     /// The selected row: tinted, and marked by a sign. What has a colour keeps it; without colours the row is reversed.
     fn select(self, line: Rect, buffer: &mut Buffer, focused: bool) {
         let line = line.intersection(buffer.area);

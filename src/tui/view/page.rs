@@ -25,6 +25,9 @@ pub fn draw(view: View<'_>, shown: &ShownPage, area: Rect, buffer: &mut Buffer) 
     let below = Rect { y: inner.bottom() - answers, height: answers, ..inner };
     let above = Rect { height: inner.height - answers, ..inner };
     draw_page_lines(view, page, &page.lines[(*top).min(page.lines.len())..], above, buffer);
+    if *focus != Focus::Elsewhere && view.app.is_searched() {
+        (above.top()..above.bottom()).for_each(|y| view.highlight(Rect { y, height: 1, ..above }, buffer));
+    }
     draw_page_lines(view, page, &page.answers, below, buffer);
 }
 

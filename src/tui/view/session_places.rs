@@ -6,43 +6,17 @@
 //! ```
 
 use super::View;
-use super::list::{ListTitle, ListView, MARK_WIDTH};
+use super::list::{ListTitle, ListView};
 use super::queue::{number, waits_for, watches};
 use super::who::who_is;
 use crate::queue::ContenderState;
 use crate::text::human::{bounded, count, duration};
 use crate::text::{Keep, session};
-use crate::tui::app::{SessionPlaceRow, SessionPlaces};
-use crate::tui::widget::table::{Cell, Column, Placed};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlaceColumn {
-    State,
-    Lock,
-    For,
-    Number,
-    WaitsFor,
-    Watches,
-    Node,
-}
-
-const COLUMNS: &[Column<PlaceColumn>] = &[
-    Column::text(PlaceColumn::State, "STATE", 9, 9, 0),
-    Column::text(PlaceColumn::Lock, "LOCK", 20, 44, 0),
-    Column::number(PlaceColumn::For, "FOR", 8, 0),
-    Column::number(PlaceColumn::Number, "SEQ", 8, 2),
-    Column::text(PlaceColumn::WaitsFor, "WAITS FOR", 16, 20, 1),
-    Column::text(PlaceColumn::Watches, "WATCHES", 17, 24, 3),
-    Column::text(PlaceColumn::Node, "NODE", 26, 54, 4),
-];
+use crate::tui::app::{PlaceColumn, SessionPlaceRow, SessionPlaces};
+use crate::tui::columns::{MARK_WIDTH, Placed};
+use crate::tui::widget::table::Cell;
 
 impl ListView for SessionPlaces {
-    type Column = PlaceColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<PlaceColumn>] {
-        COLUMNS
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         let detail = view.app.world().session_detail();
         let room =

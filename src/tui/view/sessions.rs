@@ -5,76 +5,17 @@
 //! ```
 
 use super::View;
-use super::list::{ListTitle, ListView, MARK_WIDTH};
+use super::list::{ListTitle, ListView};
 use super::who::{client, client_style, life, who};
 use crate::diagnose::{SessionLocks, WaitStyle};
 use crate::queue::LockId;
 use crate::text::human::{countdown, duration, plural};
 use crate::text::{Keep, session, width};
-use crate::tui::app::{SessionOrder, Sessions};
-use crate::tui::widget::table::{Cell, Column, Placed, place};
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SessionColumn {
-    Session,
-    Client,
-    /// The session where nothing more is known of the client.
-    ClientOrSession,
-    Liveness,
-    Heard,
-    Timeout,
-    Expires,
-    Holds,
-    Waits,
-    Style,
-    Server,
-    Last,
-}
-
-const COLUMNS: &[Column<SessionColumn>] = &[
-    Column::text(SessionColumn::Session, "SESSION", 9, 18, 2),
-    Column::text(SessionColumn::Client, "CLIENT", 15, 30, 0),
-    Column::text(SessionColumn::Liveness, "LIVENESS", 12, 12, 0),
-    Column::number(SessionColumn::Heard, "HEARD", 6, 3),
-    Column::number(SessionColumn::Timeout, "TIMEOUT", 7, 5),
-    Column::number(SessionColumn::Expires, "EXPIRES", 7, 6),
-    Column::text(SessionColumn::Holds, "HOLDS", 13, 36, 0),
-    Column::text(SessionColumn::Waits, "WAITS FOR", 12, 36, 0),
-    Column::text(SessionColumn::Style, "STYLE", 7, 7, 4),
-    Column::text(SessionColumn::Server, "SERVER", 15, 24, 7),
-    Column::text(SessionColumn::Last, "LAST", 4, 4, 8),
-];
+use crate::tui::app::{SessionColumn, Sessions};
+use crate::tui::columns::Placed;
+use crate::tui::widget::table::Cell;
 
 impl ListView for Sessions {
-    type Column = SessionColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<SessionColumn>] {
-        COLUMNS
-    }
-
-    fn order_by(&self, column: SessionColumn) -> Option<SessionOrder> {
-        Some(match column {
-            SessionColumn::Session => SessionOrder::Session,
-            SessionColumn::Client | SessionColumn::ClientOrSession => SessionOrder::Client,
-            SessionColumn::Liveness => SessionOrder::Liveness,
-            SessionColumn::Heard => SessionOrder::Heard,
-            SessionColumn::Holds => SessionOrder::Holds,
-            SessionColumn::Waits => SessionOrder::Waits,
-            _ => return None,
-        })
-    }
-
-    /// Without room for the sessions' ids, they stand in for clients of whom nothing more is known.
-    fn place(&self, view: View<'_>, width: u16) -> Vec<Placed<SessionColumn>> {
-        let mut placed = place(self.columns(view), MARK_WIDTH, width);
-        if placed.iter().all(|column| column.key != SessionColumn::Session) {
-            for column in placed.iter_mut().filter(|column| column.key == SessionColumn::Client) {
-                column.key = SessionColumn::ClientOrSession;
-            }
-        }
-        placed
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         let all = view.app.world().sessions().all();
         let count = plural(all, "session holds or waits", "sessions hold or wait");

@@ -308,7 +308,7 @@ fn a_small_terminal_is_told_what_is_needed() {
 
 #[test]
 fn the_selection_is_tinted_or_without_colours_reversed_and_has_a_sign() {
-    for name in [ThemeName::Mono, ThemeName::Terminal, ThemeName::Contrast, ThemeName::Night] {
+    for name in ThemeName::ALL {
         let app = live((80, 24));
         let buffer = drawn(&app, (80, 24), &Theme::new(name, false));
         let row = app.layout().unwrap().rows().0;
@@ -324,7 +324,7 @@ fn the_selection_is_tinted_or_without_colours_reversed_and_has_a_sign() {
 
 #[test]
 fn how_bad_it_is_shows_in_the_selected_row_too() {
-    for name in [ThemeName::Terminal, ThemeName::Night] {
+    for name in [ThemeName::Terminal, ThemeName::Dark, ThemeName::Light, ThemeName::ColourBlind] {
         let app = testing::servers::trouble((80, 24));
         let theme = Theme::new(name, false);
         let buffer = drawn(&app, (80, 24), &theme);

@@ -12,47 +12,13 @@ use crate::diagnose::Finding;
 use crate::queue::{ClientIdentity, Happening, LockEvent, LockName};
 use crate::text::Keep;
 use crate::text::human::{count, duration, exact_time, plural};
-use crate::tui::app::{ListScreen, TimelineEntry, TimelineList};
-use crate::tui::widget::table::{Cell, Column, Placed, row};
+use crate::tui::app::{ListScreen, TimelineColumn, TimelineEntry, TimelineList};
+use crate::tui::columns::Placed;
+use crate::tui::widget::table::{Cell, row};
 use crate::tui::widget::write::write_text;
 use crate::znode::{Sequence, Timestamp};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TimelineColumn {
-    Time,
-    Event,
-    Lock,
-    Sequence,
-    Client,
-    Waited,
-    Held,
-    Queue,
-    Herd,
-    Chain,
-    Node,
-}
-
-const COLUMNS: &[Column<TimelineColumn>] = &[
-    Column::text(TimelineColumn::Time, "TIME", 12, 12, 0),
-    Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
-    Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
-    Column::number(TimelineColumn::Sequence, "SEQ", 7, 4),
-    Column::text(TimelineColumn::Client, "CLIENT", 15, 36, 3),
-    Column::number(TimelineColumn::Waited, "WAITED", 6, 1),
-    Column::number(TimelineColumn::Held, "HELD", 6, 1),
-    Column::number(TimelineColumn::Queue, "QUEUE", 6, 5),
-    Column::number(TimelineColumn::Herd, "HERD", 7, 6),
-    Column::number(TimelineColumn::Chain, "CHAIN", 6, 7),
-    Column::text(TimelineColumn::Node, "NODE", 26, 54, 8),
-];
-
 impl ListView for TimelineList {
-    type Column = TimelineColumn;
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<TimelineColumn>] {
-        COLUMNS
-    }
-
     fn title(&self, view: View<'_>) -> ListTitle {
         let (timeline, theme) = (view.app.world().timeline(), view.theme);
         let mut before_filter = vec![(plural(timeline.len(), "event", "events"), theme.text)];

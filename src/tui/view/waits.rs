@@ -19,7 +19,8 @@ use crate::queue::LockId;
 use crate::text::human::{count, plural};
 use crate::text::{Keep, width};
 use crate::tui::app::{WaitKind, WaitRow, Waits};
-use crate::tui::widget::table::{Cell, Column, Placed};
+use crate::tui::columns::Placed;
+use crate::tui::widget::table::Cell;
 use crate::tui::widget::write::write_line;
 use crate::znode::{SessionId, Timestamp};
 
@@ -39,13 +40,6 @@ const HOLDER_WIDTH: usize = 16;
 const MIN_WIDTH_WITH_HOLDER: usize = 90;
 
 impl ListView for Waits {
-    /// Its rows are lines of text.
-    type Column = ();
-
-    fn columns(&self, _: View<'_>) -> &'static [Column<()>] {
-        &[]
-    }
-
     fn heading(&self) -> Option<&'static str> {
         Some("Who holds up others, the worst first: locks and waiters")
     }

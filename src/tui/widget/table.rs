@@ -6,90 +6,7 @@ use ratatui::style::Style;
 
 use super::write::write_text;
 use crate::text::width;
-
-/// A column of a table, known by a key of its own.
-#[derive(Clone, Copy, Debug)]
-pub struct Column<K> {
-    pub key: K,
-    pub title: &'static str,
-    /// Columns of the terminal that it needs.
-    pub least: u16,
-    /// Columns of the terminal that it can make use of.
-    pub most: u16,
-    /// Whether it stands at its right end, as numbers do.
-    pub right: bool,
-    /// Which column goes first when there is no room: the highest number. 0 stays.
-    pub rank: u8,
-}
-
-impl<K> Column<K> {
-    pub const fn text(key: K, title: &'static str, least: u16, most: u16, rank: u8) -> Self {
-        Self { key, title, least, most, right: false, rank }
-    }
-
-    pub const fn number(key: K, title: &'static str, width: u16, rank: u8) -> Self {
-        Self { key, title, least: width, most: width, right: true, rank }
-    }
-}
-
-/// A column that has its place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed<K> {
-    pub key: K,
-    pub title: &'static str,
-    /// Its first column in the terminal, from the left end of the table.
-    pub x: u16,
-    pub width: u16,
-    /// Whether it stands at its right end.
-    pub right: bool,
-}
-
-/// Columns between two columns.
-fn gap(width: u16) -> u16 {
-    if width >= 118 { 2 } else { 1 }
-}
-
-/// Chooses the columns that fit into `width` but its last column, which stays free, and gives each the room that it can
-/// use. `mark` columns at the left end stay free too.
-pub fn place<K: Copy>(columns: &[Column<K>], mark: u16, width: u16) -> Vec<Placed<K>> {
-    let gap = gap(width);
-    let lead = if mark > 0 { mark + gap } else { 0 };
-    let width = width.saturating_sub(1 + lead);
-    let needs = |kept: &[&Column<K>]| {
-        kept.iter().map(|column| column.least).sum::<u16>()
-            + gap * u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0)
-    };
-    let mut kept: Vec<_> = columns.iter().collect();
-    while needs(&kept) > width {
-        let Some(worst) = (0..kept.len()).rev().max_by_key(|at| kept[*at].rank).filter(|at| kept[*at].rank > 0) else {
-            break;
-        };
-        kept.remove(worst);
-    }
-    let mut widths: Vec<_> = kept.iter().map(|column| column.least).collect();
-    let mut left = width.saturating_sub(needs(&kept));
-    // What matters most grows first.
-    for ranks in [0..=1, 0..=u8::MAX] {
-        let mut grown = true;
-        while grown {
-            grown = false;
-            for (width, column) in widths.iter_mut().zip(&kept) {
-                if left > 0 && *width < column.most && ranks.contains(&column.rank) {
-                    *width += 1;
-                    left -= 1;
-                    grown = true;
-                }
-            }
-        }
-    }
-    let mut x = lead;
-    let mut placed = Vec::with_capacity(kept.len());
-    for (column, width) in kept.into_iter().zip(widths) {
-        placed.push(Placed { key: column.key, title: column.title, x, width, right: column.right });
-        x += width + gap;
-    }
-    placed
-}
+use crate::tui::columns::Placed;
 
 /// What stands in one cell: text that is harmless and fits.
 #[derive(Clone, Debug)]
@@ -104,10 +21,27 @@ impl Cell {
     }
 }
 
+/// How a title looks, and the sign beside it of a column that it is sorted by.
+pub struct Title {
+    pub style: Style,
+    pub sign: Option<(String, Style)>,
+}
+
 /// Writes the titles into the first line of `area`.
-pub fn titles<K: Copy>(buffer: &mut Buffer, area: Rect, placed: &[Placed<K>], style: impl Fn(K) -> Style) {
+pub fn titles<K: Copy>(buffer: &mut Buffer, area: Rect, placed: &[Placed<K>], look: impl Fn(K) -> Title) {
     for column in placed {
-        write(buffer, area, column, &Cell::new(column.title, style(column.key)));
+        let Title { style, sign } = look(column.key);
+        write(buffer, area, column, &Cell::new(column.title, style));
+        let Some((sign, style)) = sign else { continue };
+        let (title, needs) = (width(column.title), width(&sign));
+        let [title, needs] = [title, needs].map(|columns| u16::try_from(columns).unwrap_or(u16::MAX));
+        // Before a title at the right end, behind another: where it has no room, in the gap between two columns.
+        let x = if column.right {
+            (column.x + column.width.saturating_sub(title)).saturating_sub(needs)
+        } else {
+            column.x + title.min(column.width)
+        };
+        write_text(buffer, (area.x + x, area.y), needs.min(area.width.saturating_sub(x)), &sign, style);
     }
 }
 
@@ -133,43 +67,5 @@ fn write<K>(buffer: &mut Buffer, area: Rect, column: &Placed<K>, cell: &Cell) {
     } else {
         // A number without some of its digits would be another number.
         write_text(buffer, (x, area.y), room, &"#".repeat(usize::from(needs)), cell.style);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const COLUMNS: &[Column<u8>] = &[
-        Column::text(0, "LOCK", 10, 30, 0),
-        Column::number(1, "HELD", 6, 0),
-        Column::number(2, "RATE", 6, 2),
-        Column::text(3, "DATA", 5, 20, 1),
-    ];
-
-    fn keys(width: u16) -> Vec<u8> {
-        place(COLUMNS, 0, width).iter().map(|column| column.key).collect()
-    }
-
-    #[test]
-    fn columns_leave_in_their_order_of_importance() {
-        assert_eq!(keys(80), [0, 1, 2, 3]);
-        assert_eq!(keys(30), [0, 1, 3]);
-        assert_eq!(keys(20), [0, 1]);
-        assert_eq!(keys(3), [0, 1], "those that matter stay, cut off");
-    }
-
-    #[test]
-    fn columns_take_the_room_that_they_can_use_and_no_more() {
-        for width in 0..200 {
-            let placed = place(COLUMNS, 0, width);
-            for (column, next) in placed.iter().zip(&placed[1..]) {
-                assert!(column.x + column.width < next.x, "{width}");
-            }
-            if let Some(last) = placed.last().filter(|_| width > 18) {
-                assert!(last.x + last.width <= width, "{width}");
-            }
-        }
-        assert_eq!(place(COLUMNS, 0, 200)[0].width, 30);
     }
 }

@@ -82,8 +82,9 @@ impl App {
             _ => match key {
                 Key::Up => self.scroll_plan(-1),
                 Key::Down => self.scroll_plan(1),
-                Key::PageUp => self.scroll_plan(-self.page()),
-                Key::PageDown => self.scroll_plan(self.page()),
+                Key::PageUp | Key::Ctrl('b') => self.scroll_plan(-self.page()),
+                Key::PageDown | Key::Ctrl('f') => self.scroll_plan(self.page()),
+                Key::Ctrl('d') => self.scroll_plan(self.half_page()),
                 key if deletion.type_key(key) => deletion.refused = None,
                 _ => return Update::default(),
             },

@@ -1,14 +1,16 @@
 //! Lists of fruit: what every list does, whatever its rows are.
 
-use super::{List, ListOrder, ListScreen, Pressed};
+use super::{Directed, Find, List, ListOrder, ListScreen, Pressed, Sorting};
+use crate::tui::app::filter::Matching;
 use crate::tui::app::{Cursor, Filter, Rows};
+use crate::tui::columns::Column;
 
 /// A basket: its fruit in the order and through the filter that were chosen.
 struct Basket {
     fruit: Vec<&'static str>,
     listed: Vec<&'static str>,
     filter: Filter,
-    order: (FruitOrder, bool),
+    order: Sorting<FruitOrder>,
     cursor: Cursor<&'static str>,
     eaten: Vec<&'static str>,
 }
@@ -17,16 +19,18 @@ struct Basket {
 enum FruitOrder {
     Name,
     Length,
+    Colour,
 }
 
 impl ListOrder for FruitOrder {
-    const ALL: &'static [Self] = &[Self::Name, Self::Length];
+    const ALL: &'static [Self] = &[Self::Name, Self::Length, Self::Colour];
     const POINTS_DOWN: bool = false;
 
     fn id(self) -> &'static str {
         match self {
             Self::Name => "name",
             Self::Length => "length",
+            Self::Colour => "colour",
         }
     }
 }
@@ -37,7 +41,7 @@ impl Basket {
             fruit: fruit.to_vec(),
             listed: Vec::new(),
             filter: Filter::none(),
-            order: (FruitOrder::Name, false),
+            order: Sorting::by(FruitOrder::Name),
             cursor: Cursor::first(),
             eaten: Vec::new(),
         };
@@ -47,11 +51,12 @@ impl Basket {
 
     fn list(&mut self) {
         self.listed = self.fruit.iter().copied().filter(|fruit| fruit.contains(self.filter.text())).collect();
-        match self.order.0 {
+        match self.order.first.by {
             FruitOrder::Name => self.listed.sort_unstable(),
+            FruitOrder::Colour => {}
             FruitOrder::Length => self.listed.sort_by_key(|fruit| (fruit.len(), *fruit)),
         }
-        if self.order.1 {
+        if self.order.first.reversed {
             self.listed.reverse();
         }
     }
@@ -84,10 +89,28 @@ impl Rows<&'static str> for Vec<&'static str> {
 
 struct FruitList;
 
+const COLUMNS: &[Column<FruitOrder>] = &[
+    Column::text(FruitOrder::Name, "FRUIT", 10, 20, 0),
+    Column::number(FruitOrder::Length, "LENGTH", 6, 1),
+    Column::number(FruitOrder::Colour, "COLOUR", 6, 2),
+];
+
+/// Columns of a terminal in which all titles show.
+const WIDE: u16 = 80;
+
 impl ListScreen<Basket> for FruitList {
     type Id = &'static str;
     type Row<'a> = &'a str;
     type Order = FruitOrder;
+    type Column = FruitOrder;
+
+    fn columns(&self) -> &'static [Column<FruitOrder>] {
+        COLUMNS
+    }
+
+    fn order_by(&self, column: FruitOrder) -> Option<FruitOrder> {
+        Some(column)
+    }
 
     fn rows<'a>(&self, basket: &'a Basket) -> impl Rows<&'static str> + 'a {
         &basket.listed
@@ -103,6 +126,10 @@ impl ListScreen<Basket> for FruitList {
 
     fn cursor_mut<'a>(&self, basket: &'a mut Basket) -> &'a mut Cursor<&'static str> {
         &mut basket.cursor
+    }
+
+    fn search(&self, _: &Basket, fruit: &&str, matching: &mut Matching<'_>) {
+        matching.text(fruit);
     }
 
     fn copied(&self, _: &Basket, fruit: &str) -> Option<String> {
@@ -122,12 +149,12 @@ impl ListScreen<Basket> for FruitList {
         basket.list();
     }
 
-    fn order(&self, basket: &Basket) -> Option<(FruitOrder, bool)> {
+    fn order(&self, basket: &Basket) -> Option<Sorting<FruitOrder>> {
         Some(basket.order)
     }
 
-    fn sort(&self, basket: &mut Basket, order: FruitOrder, reversed: bool) {
-        basket.order = (order, reversed);
+    fn sort(&self, basket: &mut Basket, sorting: Sorting<FruitOrder>) {
+        basket.order = sorting;
         basket.list();
     }
 }
@@ -194,19 +221,59 @@ fn a_filter_keeps_the_selection_when_its_row_passes() {
 }
 
 #[test]
-fn sorting_goes_through_the_orders_or_to_a_named_one_and_back_to_the_first_row() {
+fn sorting_goes_through_the_columns_that_show_or_to_a_named_one_and_back_to_the_first_row() {
     let mut basket = Basket::of(FRUIT);
     FruitList.step(&mut basket, 2, 4);
-    assert_eq!(FruitList.sort_by(&mut basket, None), Ok(()));
+    assert_eq!(FruitList.sort_by(&mut basket, None, WIDE), Ok(()));
     FruitList.settle(&mut basket, 4);
     assert_eq!(basket.selected().as_deref(), Some("fig"), "the shortest");
     FruitList.reverse(&mut basket);
     FruitList.settle(&mut basket, 4);
     assert_eq!(basket.selected().as_deref(), Some("elderberry"));
-    assert_eq!(FruitList.sort_by(&mut basket, Some("Na")), Ok(()));
-    assert_eq!(basket.order, (FruitOrder::Name, false), "a new order is not reversed");
-    assert_eq!(FruitList.sort_by(&mut basket, Some("colour")), Err("name, length".to_owned()));
-    assert_eq!(FruitList.sort_by(&mut basket, None), Ok(()));
-    assert_eq!(FruitList.sort_by(&mut basket, None), Ok(()));
-    assert_eq!(basket.order.0, FruitOrder::Name, "after the last comes the first");
+    assert_eq!(FruitList.sort_by(&mut basket, Some("Na"), WIDE), Ok(()));
+    assert_eq!(basket.order, Sorting::by(FruitOrder::Name), "a new order is not reversed");
+    assert_eq!(FruitList.sort_by(&mut basket, Some("fruit"), WIDE), Ok(()), "by its title");
+    assert_eq!(FruitList.sort_by(&mut basket, Some("taste"), WIDE), Err("taste".to_owned()));
+    let mut seen = Vec::new();
+    for width in [WIDE, WIDE, WIDE, 22, 22] {
+        FruitList.sort_by(&mut basket, None, width).unwrap();
+        seen.push(basket.order.first.by);
+    }
+    let (name, length, colour) = (FruitOrder::Name, FruitOrder::Length, FruitOrder::Colour);
+    assert_eq!(
+        seen,
+        [length, colour, name, length, name],
+        "after the last comes the first, and what is hidden is skipped"
+    );
+}
+
+#[test]
+fn a_second_column_decides_between_equals_until_it_has_gone_through_all() {
+    let mut basket = Basket::of(FRUIT);
+    let mut seen = Vec::new();
+    for width in [WIDE, WIDE, WIDE, 22, 22] {
+        FruitList.then_by(&mut basket, None, width).unwrap();
+        seen.push(basket.order.then.map(|then| then.by));
+    }
+    let (length, colour) = (Some(FruitOrder::Length), Some(FruitOrder::Colour));
+    assert_eq!(seen, [length, colour, None, length, None]);
+    FruitList.sort_by(&mut basket, Some("colour,-name"), WIDE).unwrap();
+    let then = Some(Directed { by: FruitOrder::Name, reversed: true });
+    assert_eq!(basket.order, Sorting { then, ..Sorting::by(FruitOrder::Colour) });
+    FruitList.reverse(&mut basket);
+    assert!(basket.order.first.reversed && !basket.order.then.unwrap().reversed, "all of it turns around");
+    FruitList.then_by(&mut basket, Some("colour"), WIDE).unwrap();
+    assert_eq!(basket.order.then, None, "what is equal in a column is so a second time");
+}
+
+#[test]
+fn a_search_goes_around_the_end_and_says_so() {
+    let mut basket = Basket::of(FRUIT);
+    let filter = Filter::new("an");
+    assert_eq!(FruitList.find(&mut basket, &filter, Find::Next, 4), Some(false));
+    assert_eq!(basket.selected().as_deref(), Some("banana"));
+    assert_eq!(FruitList.find(&mut basket, &Filter::new("rr"), Find::Previous, 4), Some(true));
+    assert_eq!(basket.selected().as_deref(), Some("elderberry"));
+    assert_eq!(FruitList.find(&mut basket, &Filter::new("rr"), Find::Here, 4), Some(false));
+    assert_eq!(FruitList.find(&mut basket, &Filter::new("melon"), Find::Next, 4), None);
 }

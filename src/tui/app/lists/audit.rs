@@ -2,15 +2,44 @@
 
 use crate::admin::audit::AuditEntry;
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Filter, Pane, Rows};
+use crate::tui::app::{App, Filter, Pane, Rows, Screen};
+use crate::tui::columns::Column;
 use crate::znode::ZnodePath;
 
 pub struct AuditEntries;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AuditColumn {
+    Time,
+    Action,
+    Result,
+    Owner,
+    Who,
+    Node,
+}
+
+const COLUMNS: &[Column<AuditColumn>] = &[
+    Column::text(AuditColumn::Time, "TIME", 19, 19, 1),
+    Column::text(AuditColumn::Action, "WHAT", 6, 6, 3),
+    Column::text(AuditColumn::Result, "RESULT", 15, 15, 0),
+    Column::text(AuditColumn::Owner, "OWNER", 9, 9, 4),
+    Column::text(AuditColumn::Who, "WHO", 9, 24, 2),
+    Column::text(AuditColumn::Node, "NODE", 16, 70, 0),
+];
 
 impl ListScreen<App> for AuditEntries {
     type Id = String;
     type Row<'a> = &'a AuditEntry;
     type Order = FixedOrder;
+    type Column = AuditColumn;
+
+    fn columns(&self) -> &'static [Column<AuditColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Audit)
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<String> + 'a {
         app.audit()

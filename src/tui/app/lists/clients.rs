@@ -3,8 +3,10 @@
 use serde::Serialize;
 
 use crate::contend::{ClientId, ClientStatus, FleetOutcome};
+use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Cursor, FleetSide, Rows};
+use crate::tui::app::{App, Cursor, FleetSide, Rows, Screen};
+use crate::tui::columns::Column;
 
 pub struct Clients;
 
@@ -14,10 +16,56 @@ struct FleetsExport {
     fleets: Vec<FleetOutcome>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClientColumn {
+    Id,
+    State,
+    Since,
+    Session,
+    Expired,
+    Link,
+    Token,
+    Events,
+    Requests,
+    Acquired,
+    Held,
+    Longest,
+    Median,
+    Slowest,
+    Trouble,
+}
+
+const COLUMNS: &[Column<ClientColumn>] = &[
+    Column::number(ClientColumn::Id, "ID", 4, 0),
+    Column::text(ClientColumn::State, "STATE", 15, 15, 0),
+    Column::number(ClientColumn::Since, "SINCE", 6, 6),
+    Column::text(ClientColumn::Session, "SESSION", 9, 18, 1),
+    Column::number(ClientColumn::Expired, "EXPIRED", 7, 7),
+    Column::text(ClientColumn::Link, "LINK", 10, 12, 0),
+    Column::number(ClientColumn::Token, "TOKEN", 12, 9),
+    Column::number(ClientColumn::Events, "EVENTS", 7, 0),
+    Column::number(ClientColumn::Acquired, "ACQ", 6, 0),
+    Column::number(ClientColumn::Held, "HELD", 6, 3),
+    Column::number(ClientColumn::Median, "WAIT p50", 8, 5),
+    Column::number(ClientColumn::Slowest, "p99", 6, 4),
+    Column::number(ClientColumn::Longest, "LONGEST", 7, 2),
+    Column::number(ClientColumn::Requests, "REQUESTS", 8, 8),
+    Column::text(ClientColumn::Trouble, "TROUBLE", 16, 60, 10),
+];
+
 impl ListScreen<App> for Clients {
     type Id = ClientId;
     type Row<'a> = &'a ClientStatus;
     type Order = FixedOrder;
+    type Column = ClientColumn;
+
+    fn columns(&self) -> &'static [Column<ClientColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Contend)
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<ClientId> + 'a {
         app.fleets().clients(app.side())
@@ -25,6 +73,15 @@ impl ListScreen<App> for Clients {
 
     fn row<'a>(&self, app: &'a App, rank: usize) -> Option<&'a ClientStatus> {
         app.fleets().clients(app.side()).get(rank)
+    }
+
+    fn search(&self, _: &App, client: &&ClientStatus, matching: &mut Matching<'_>) {
+        matching
+            .made(|| client.id.to_string())
+            .session(client.session)
+            .made(|| format!("{:?}", client.state).to_lowercase());
+        matching.texts(client.trouble.as_deref()).texts(client.frozen.then_some("frozen"));
+        matching.texts(client.token.map(|token| token.to_string()).as_deref());
     }
 
     fn cursor<'a>(&self, app: &'a App) -> &'a Cursor<ClientId> {

@@ -8,8 +8,10 @@ use crate::diagnose::{Code, Severity};
 use crate::queue::{ContenderId, LockName};
 use crate::recipe::{LockKind, RequestMode};
 use crate::report::{ClientFacts, rfc3339};
+use crate::text::human::{duration, exact_time};
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Cursor, Filter, Pane, Rows, Screen};
+use crate::tui::columns::Column;
 use crate::tui::lock_history::{HistoryEntry, Stay, StayEnd};
 use crate::znode::{SessionId, ZnodePath};
 
@@ -95,27 +97,61 @@ impl App {
 }
 
 fn takes(filter: &Filter, entry: &HistoryEntry) -> bool {
-    if filter.is_empty() {
-        return true;
-    }
+    let mut matching = filter.matching();
     match entry {
         HistoryEntry::Stay(stay) => {
-            let session = stay.session.map(|session| session.to_string());
-            let texts = [Some(&*stay.node), stay.data(), session.as_deref(), Some(stay.end.id())];
-            texts.into_iter().flatten().any(|text| filter.is_in(text)) || filter.is_in_client(&stay.client)
+            matching.texts([&*stay.node, stay.end.id()]).texts(stay.data());
+            matching.session(stay.session).client(&stay.client);
+            for time in stay.waited.iter().chain(stay.held.as_ref().map(|held| &held.at_least)) {
+                matching.figure(|| duration(*time));
+            }
+            matching.figure(|| exact_time(stay.until, true)).figure(|| exact_time(stay.until, false));
         }
         HistoryEntry::Finding { finding, .. } => {
-            let texts = [finding.code.id(), &finding.summary, &finding.remedy];
-            texts.into_iter().chain(finding.node.as_deref()).any(|text| filter.is_in(text))
-                || finding.client.as_ref().is_some_and(|client| filter.is_in_client(client))
+            matching.texts([finding.code.id(), finding.severity.id(), &finding.summary, &finding.remedy]);
+            matching.texts(finding.node.as_deref());
+            if let Some(client) = &finding.client {
+                matching.client(client);
+            }
         }
     }
+    matching.passes()
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HistoryColumn {
+    Since,
+    What,
+    Who,
+    Waited,
+    Held,
+    Until,
+    Node,
+}
+
+const COLUMNS: &[Column<HistoryColumn>] = &[
+    Column::text(HistoryColumn::Since, "SINCE", 14, 14, 2),
+    Column::text(HistoryColumn::What, "WHAT", 11, 20, 0),
+    Column::text(HistoryColumn::Who, "WHO", 15, 48, 0),
+    Column::number(HistoryColumn::Waited, "WAITED", 6, 1),
+    Column::number(HistoryColumn::Held, "HELD", 8, 0),
+    Column::text(HistoryColumn::Until, "UNTIL", 12, 12, 0),
+    Column::text(HistoryColumn::Node, "NODE", 26, 54, 3),
+];
 
 impl ListScreen<App> for History {
     type Id = HistoryId;
     type Row<'a> = HistoryRow<'a>;
     type Order = FixedOrder;
+    type Column = HistoryColumn;
+
+    fn columns(&self) -> &'static [Column<HistoryColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::History)
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<HistoryId> + 'a {
         HistoryRows(app.history().collect())

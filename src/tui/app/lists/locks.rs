@@ -1,8 +1,9 @@
 //! Locks: every lock, in the chosen order.
 
 use crate::queue::{LockId, LockQueue};
-use crate::tui::app::list::{ListOrder, ListScreen};
-use crate::tui::app::{App, Filter, LockOrder, Rows};
+use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
+use crate::tui::app::{App, Filter, LockOrder, Rows, Screen};
+use crate::tui::columns::Column;
 use crate::znode::{SessionId, ZnodePath};
 
 pub struct Locks;
@@ -38,10 +39,66 @@ impl ListOrder for LockOrder {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockColumn {
+    Lock,
+    Recipe,
+    Holder,
+    Data,
+    Held,
+    Waiting,
+    Oldest,
+    Acquisitions,
+    Herd,
+    Chain,
+    Holding,
+    Finding,
+}
+
+const COLUMNS: &[Column<LockColumn>] = &[
+    Column::text(LockColumn::Lock, "LOCK", 14, 48, 0),
+    Column::text(LockColumn::Recipe, "RECIPE", 15, 16, 5),
+    Column::text(LockColumn::Holder, "HOLDER", 13, 33, 1),
+    Column::text(LockColumn::Data, "HOLDER'S DATA", 14, 24, 8),
+    Column::number(LockColumn::Held, "HELD", 7, 1),
+    Column::number(LockColumn::Holding, "HOLD", 5, 10),
+    Column::number(LockColumn::Waiting, "WAIT", 5, 0),
+    Column::number(LockColumn::Oldest, "OLDEST", 6, 3),
+    Column::number(LockColumn::Acquisitions, "ACQ/s", 6, 4),
+    Column::number(LockColumn::Herd, "HERD/s", 7, 6),
+    Column::number(LockColumn::Chain, "CHAIN/s", 7, 7),
+    Column::text(LockColumn::Finding, "FINDING", 12, 24, 0),
+];
+
 impl ListScreen<App> for Locks {
     type Id = LockId;
     type Row<'a> = &'a LockQueue;
     type Order = LockOrder;
+    type Column = LockColumn;
+
+    fn columns(&self) -> &'static [Column<LockColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Locks)
+    }
+
+    fn order_by(&self, column: LockColumn) -> Option<LockOrder> {
+        Some(match column {
+            LockColumn::Lock => LockOrder::Lock,
+            LockColumn::Recipe => LockOrder::Recipe,
+            LockColumn::Holder => LockOrder::Holder,
+            LockColumn::Held => LockOrder::Held,
+            LockColumn::Waiting => LockOrder::Waiting,
+            LockColumn::Oldest => LockOrder::Oldest,
+            LockColumn::Acquisitions => LockOrder::Acquisitions,
+            LockColumn::Herd => LockOrder::Herd,
+            LockColumn::Chain => LockOrder::Chain,
+            LockColumn::Finding => LockOrder::Severity,
+            LockColumn::Data | LockColumn::Holding => return None,
+        })
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<LockId> + 'a {
         app.world().locks()
@@ -87,14 +144,14 @@ impl ListScreen<App> for Locks {
         });
     }
 
-    fn order(&self, app: &App) -> Option<(LockOrder, bool)> {
-        Some((app.world().locks().by(), app.world().locks().reversed()))
+    fn order(&self, app: &App) -> Option<Sorting<LockOrder>> {
+        Some(app.world().locks().sorting())
     }
 
-    fn sort(&self, app: &mut App, order: LockOrder, reversed: bool) {
+    fn sort(&self, app: &mut App, sorting: Sorting<LockOrder>) {
         let now = app.now;
         app.each_world(|world| {
-            world.arrange(|locks, table, diagnosis| locks.sort(order, reversed, table, diagnosis, now));
+            world.arrange(|locks, table, diagnosis| locks.sort(sorting, table, diagnosis, now));
         });
     }
 

@@ -3,8 +3,9 @@
 use crate::diagnose::{Facts, WatchTarget};
 use crate::queue::{ContenderRow, LockQueue};
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Filter, Pane, Rows};
-use crate::znode::{SessionId, ZnodePath};
+use crate::tui::app::{App, Filter, Pane, Rows, Screen};
+use crate::tui::columns::{Column, MARK_WIDTH, Placed, choose, place};
+use crate::znode::{Sequence, SessionId, ZnodePath};
 
 pub struct Queue;
 
@@ -28,10 +29,110 @@ impl Queue {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QueueColumn {
+    Position,
+    Sequence,
+    Mode,
+    State,
+    /// With a sign for what it watches.
+    StateAndWatches,
+    Session,
+    Client,
+    Liveness,
+    Watches,
+    Data,
+    Age,
+    WaitsFor,
+    /// With a sign for what it watches.
+    WaitsForAndWatches,
+    Node,
+    Czxid,
+    Created,
+}
+
+const COLUMNS: &[Column<QueueColumn>] = &[
+    Column::number(QueueColumn::Position, "#", 6, 3),
+    Column::number(QueueColumn::Sequence, "SEQ", 10, 0),
+    Column::text(QueueColumn::Mode, "", 1, 1, 0).named("mode"),
+    Column::text(QueueColumn::State, "STATE", 9, 9, 0),
+    Column::text(QueueColumn::Session, "SESSION", 9, 18, 5),
+    Column::text(QueueColumn::Client, "CLIENT", 15, 30, 1),
+    Column::text(QueueColumn::Liveness, "LIVENESS", 15, 24, 0),
+    Column::number(QueueColumn::Age, "AGE", 6, 0),
+    Column::text(QueueColumn::WaitsFor, "WAITS FOR", 15, 18, 2),
+    Column::text(QueueColumn::Watches, "WATCHES", 18, 24, 4),
+    Column::text(QueueColumn::Data, "DATA", 12, 28, 6),
+    Column::text(QueueColumn::Node, "NODE", 36, 54, 7),
+    Column::number(QueueColumn::Czxid, "CZXID", 14, 8),
+    Column::text(QueueColumn::Created, "CREATED", 26, 26, 9),
+];
+
+impl QueueColumn {
+    /// Whether it shows what only servers report that list their connections.
+    fn is_of_connections(self) -> bool {
+        matches!(self, Self::Client | Self::Liveness | Self::Watches)
+    }
+}
+
+/// Columns of a sequence number at the least.
+const MIN_SEQUENCE_WIDTH: u16 = 4;
+
+/// The columns that have something to show: where the servers list their connections, the client's address says more than the
+/// session's id.
+fn columns(app: &App) -> Vec<Column<QueueColumn>> {
+    if app.world().table().has_listed_clients() {
+        return choose(COLUMNS, app.chosen_columns(Screen::Queue));
+    }
+    let without = choose(COLUMNS, app.chosen_columns(Screen::Queue))
+        .into_iter()
+        .filter(|column: &Column<QueueColumn>| !column.key.is_of_connections());
+    let first = |column: Column<QueueColumn>| match column.key {
+        QueueColumn::Session => Column { rank: 1, ..column },
+        _ => column,
+    };
+    without.map(first).collect()
+}
+
 impl ListScreen<App> for Queue {
     type Id = ZnodePath;
     type Row<'a> = QueueRow<'a>;
     type Order = FixedOrder;
+    type Column = QueueColumn;
+
+    fn columns(&self) -> &'static [Column<QueueColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Queue)
+    }
+
+    /// The numbers take the room that they need. Without room for what each watches, a sign behind whom it waits for says so, and
+    /// without that a sign behind its state.
+    fn place(&self, app: &App, width: u16) -> Vec<Placed<QueueColumn>> {
+        let mut columns = columns(app);
+        let lock = app.world().open_lock();
+        let digits = lock
+            .and_then(|lock| lock.row(lock.len().checked_sub(1)?))
+            .map_or(0, |last| last.contender.sequence.map_or(1, |Sequence(number)| number.to_string().len()));
+        for column in columns.iter_mut().filter(|column| column.key == QueueColumn::Sequence) {
+            let room = u16::try_from(digits).unwrap_or(u16::MAX).clamp(MIN_SEQUENCE_WIDTH, column.most);
+            (column.least, column.most) = (room, room);
+        }
+        let mut placed = place(&columns, MARK_WIDTH, width);
+        let is_placed = |key| placed.iter().any(|column: &Placed<_>| column.key == key);
+        if columns.iter().all(|column| column.key != QueueColumn::Watches) || is_placed(QueueColumn::Watches) {
+            return placed;
+        }
+        let (from, to) = if is_placed(QueueColumn::WaitsFor) {
+            (QueueColumn::WaitsFor, QueueColumn::WaitsForAndWatches)
+        } else {
+            (QueueColumn::State, QueueColumn::StateAndWatches)
+        };
+        placed.iter_mut().filter(|column| column.key == from).for_each(|column| column.key = to);
+        placed
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<ZnodePath> + 'a {
         app.world().queue_rows()

@@ -6,8 +6,10 @@ use super::timeline::TimelineLine;
 use crate::diagnose::{Facts, session_locks};
 use crate::queue::{ContenderRow, LockQueue};
 use crate::report::SessionFacts;
+use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Rows, SessionPlace};
+use crate::tui::app::{App, Rows, Screen, SessionPlace};
+use crate::tui::columns::Column;
 use crate::znode::{SessionId, ZnodePath};
 
 pub struct SessionPlaces;
@@ -28,10 +30,40 @@ struct SessionExport<'a> {
     happenings: Vec<TimelineLine<'a>>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PlaceColumn {
+    State,
+    Lock,
+    For,
+    Number,
+    WaitsFor,
+    Watches,
+    Node,
+}
+
+const COLUMNS: &[Column<PlaceColumn>] = &[
+    Column::text(PlaceColumn::State, "STATE", 9, 9, 0),
+    Column::text(PlaceColumn::Lock, "LOCK", 20, 44, 0),
+    Column::number(PlaceColumn::For, "FOR", 8, 0),
+    Column::number(PlaceColumn::Number, "SEQ", 8, 2),
+    Column::text(PlaceColumn::WaitsFor, "WAITS FOR", 16, 20, 1),
+    Column::text(PlaceColumn::Watches, "WATCHES", 17, 24, 3),
+    Column::text(PlaceColumn::Node, "NODE", 26, 54, 4),
+];
+
 impl ListScreen<App> for SessionPlaces {
     type Id = SessionPlace;
     type Row<'a> = SessionPlaceRow<'a>;
     type Order = FixedOrder;
+    type Column = PlaceColumn;
+
+    fn columns(&self) -> &'static [Column<PlaceColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Session)
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<SessionPlace> + 'a {
         app.world().session_detail()
@@ -49,6 +81,14 @@ impl ListScreen<App> for SessionPlaces {
             (row, facts)
         });
         Some(SessionPlaceRow { place, lock, contender })
+    }
+
+    fn search(&self, _: &App, row: &SessionPlaceRow<'_>, matching: &mut Matching<'_>) {
+        if let Some(lock) = row.lock {
+            matching.lock(&lock.lock_name());
+        }
+        matching.texts(row.place.node.as_ref().map(ZnodePath::as_str));
+        matching.texts(row.contender.as_ref().map(|(contender, _)| contender.state.id()));
     }
 
     cursor_in!(session_places: SessionPlace);

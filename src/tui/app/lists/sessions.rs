@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use crate::diagnose::SessionLocks;
 use crate::report::SessionFacts;
-use crate::tui::app::list::{ListOrder, ListScreen};
-use crate::tui::app::{App, Filter, Rows, SessionOrder};
+use crate::tui::app::list::{ListOrder, ListScreen, Sorting};
+use crate::tui::app::{App, Filter, Rows, Screen, SessionOrder};
+use crate::tui::columns::{Column, MARK_WIDTH, Placed, choose, place};
 use crate::znode::SessionId;
 
 pub struct Sessions;
@@ -31,10 +32,73 @@ struct SessionsExport<'a> {
     sessions: Vec<SessionFacts<'a>>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionColumn {
+    Session,
+    Client,
+    /// The session where nothing more is known of the client.
+    ClientOrSession,
+    Liveness,
+    Heard,
+    Timeout,
+    Expires,
+    Holds,
+    Waits,
+    Style,
+    Server,
+    Last,
+}
+
+const COLUMNS: &[Column<SessionColumn>] = &[
+    Column::text(SessionColumn::Session, "SESSION", 9, 18, 2),
+    Column::text(SessionColumn::Client, "CLIENT", 15, 30, 0),
+    Column::text(SessionColumn::Liveness, "LIVENESS", 12, 12, 0),
+    Column::number(SessionColumn::Heard, "HEARD", 6, 3),
+    Column::number(SessionColumn::Timeout, "TIMEOUT", 7, 5),
+    Column::number(SessionColumn::Expires, "EXPIRES", 7, 6),
+    Column::text(SessionColumn::Holds, "HOLDS", 13, 36, 0),
+    Column::text(SessionColumn::Waits, "WAITS FOR", 12, 36, 0),
+    Column::text(SessionColumn::Style, "STYLE", 7, 7, 4),
+    Column::text(SessionColumn::Server, "SERVER", 15, 24, 7),
+    Column::text(SessionColumn::Last, "LAST", 4, 4, 8),
+];
+
 impl ListScreen<App> for Sessions {
     type Id = SessionId;
     type Row<'a> = &'a SessionLocks;
     type Order = SessionOrder;
+    type Column = SessionColumn;
+
+    fn columns(&self) -> &'static [Column<SessionColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Sessions)
+    }
+
+    fn order_by(&self, column: SessionColumn) -> Option<SessionOrder> {
+        Some(match column {
+            SessionColumn::Session => SessionOrder::Session,
+            SessionColumn::Client | SessionColumn::ClientOrSession => SessionOrder::Client,
+            SessionColumn::Liveness => SessionOrder::Liveness,
+            SessionColumn::Heard => SessionOrder::Heard,
+            SessionColumn::Holds => SessionOrder::Holds,
+            SessionColumn::Waits => SessionOrder::Waits,
+            _ => return None,
+        })
+    }
+
+    /// Without room for the sessions' ids, they stand in for clients of whom nothing more is known.
+    fn place(&self, app: &App, width: u16) -> Vec<Placed<SessionColumn>> {
+        let mut placed = place(&choose(self.columns(), self.chosen(app)), MARK_WIDTH, width);
+        if placed.iter().all(|column| column.key != SessionColumn::Session) {
+            for column in placed.iter_mut().filter(|column| column.key == SessionColumn::Client) {
+                column.key = SessionColumn::ClientOrSession;
+            }
+        }
+        placed
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<SessionId> + 'a {
         app.world().sessions()
@@ -71,13 +135,13 @@ impl ListScreen<App> for Sessions {
         app.each_world(|world| world.arrange_sessions(|sessions| sessions.set_filter(filter.clone()), now));
     }
 
-    fn order(&self, app: &App) -> Option<(SessionOrder, bool)> {
-        Some((app.world().sessions().by(), app.world().sessions().reversed()))
+    fn order(&self, app: &App) -> Option<Sorting<SessionOrder>> {
+        Some(app.world().sessions().sorting())
     }
 
-    fn sort(&self, app: &mut App, order: SessionOrder, reversed: bool) {
+    fn sort(&self, app: &mut App, sorting: Sorting<SessionOrder>) {
         let now = app.now();
-        app.each_world(|world| world.arrange_sessions(|sessions| sessions.sort(order, reversed), now));
+        app.each_world(|world| world.arrange_sessions(|sessions| sessions.sort(sorting), now));
     }
 
     fn exported(&self, app: &App) -> Result<String, String> {

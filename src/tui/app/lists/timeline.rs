@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::recipe::LockKind;
 use crate::report::{ClientFacts, FindingLine, HappeningLine, rfc3339};
 use crate::tui::app::list::{FixedOrder, ListScreen};
-use crate::tui::app::{App, Filter, Rows, TimelineEntry};
+use crate::tui::app::{App, Filter, Rows, Screen, TimelineEntry};
+use crate::tui::columns::Column;
 use crate::znode::{SessionId, ZnodePath};
 
 pub struct TimelineList;
@@ -65,10 +66,48 @@ impl App {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimelineColumn {
+    Time,
+    Event,
+    Lock,
+    Sequence,
+    Client,
+    Waited,
+    Held,
+    Queue,
+    Herd,
+    Chain,
+    Node,
+}
+
+const COLUMNS: &[Column<TimelineColumn>] = &[
+    Column::text(TimelineColumn::Time, "TIME", 12, 12, 0),
+    Column::text(TimelineColumn::Event, "EVENT", 14, 14, 0),
+    Column::text(TimelineColumn::Lock, "LOCK", 13, 48, 0),
+    Column::number(TimelineColumn::Sequence, "SEQ", 7, 4),
+    Column::text(TimelineColumn::Client, "CLIENT", 15, 36, 3),
+    Column::number(TimelineColumn::Waited, "WAITED", 6, 1),
+    Column::number(TimelineColumn::Held, "HELD", 6, 1),
+    Column::number(TimelineColumn::Queue, "QUEUE", 6, 5),
+    Column::number(TimelineColumn::Herd, "HERD", 7, 6),
+    Column::number(TimelineColumn::Chain, "CHAIN", 6, 7),
+    Column::text(TimelineColumn::Node, "NODE", 26, 54, 8),
+];
+
 impl ListScreen<App> for TimelineList {
     type Id = u64;
     type Row<'a> = &'a TimelineEntry;
     type Order = FixedOrder;
+    type Column = TimelineColumn;
+
+    fn columns(&self) -> &'static [Column<TimelineColumn>] {
+        COLUMNS
+    }
+
+    fn chosen<'a>(&self, app: &'a App) -> Option<&'a [String]> {
+        app.chosen_columns(Screen::Timeline)
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<u64> + 'a {
         app.world().timeline_rows()

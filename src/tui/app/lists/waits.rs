@@ -1,8 +1,10 @@
 //! Waits: who waits for whom, across locks.
 
 use crate::report::WaitFacts;
+use crate::tui::app::filter::Matching;
 use crate::tui::app::list::{FixedOrder, ListScreen};
 use crate::tui::app::{App, Rows, WaitId, WaitKind, WaitRow};
+use crate::tui::columns::Column;
 use crate::znode::SessionId;
 
 pub struct Waits;
@@ -11,6 +13,31 @@ impl ListScreen<App> for Waits {
     type Id = WaitId;
     type Row<'a> = &'a WaitRow;
     type Order = FixedOrder;
+    /// Its rows are lines of text.
+    type Column = ();
+
+    fn columns(&self) -> &'static [Column<()>] {
+        &[]
+    }
+
+    fn search(&self, app: &App, row: &&WaitRow, matching: &mut Matching<'_>) {
+        let table = app.world().table();
+        if let Some(session) = row.session {
+            matching.session(Some(session)).client(&table.identity(session));
+        }
+        if let Some(lock) = row.lock.and_then(|lock| table.lock(lock)) {
+            matching.lock(&lock.lock_name());
+            if let Some(finding) = app.world().diagnosis().worst(lock.id()) {
+                matching.text(finding.code.id());
+            }
+        }
+        matching.text(match row.kind {
+            WaitKind::Cycle(_) | WaitKind::InCircle { .. } => "cycle",
+            WaitKind::SelfBlocked => "which it holds itself",
+            WaitKind::Blocker(..) | WaitKind::Through(_) => "holds up",
+            WaitKind::Lock(_) | WaitKind::Waiter | WaitKind::More(_) | WaitKind::Cut => "waits",
+        });
+    }
 
     fn rows<'a>(&self, app: &'a App) -> impl Rows<WaitId> + 'a {
         app.world().waits()

@@ -25,7 +25,7 @@ fn a_pause_shows_one_moment_however_much_happens() {
 fn order_and_filter_chosen_during_a_pause_stay_afterwards() {
     let mut app = live(SIZE);
     press(&mut app, "p:sort lock\n/locks\np");
-    assert_eq!(app.world().locks().by(), LockOrder::Lock);
+    assert_eq!(app.world().locks().sorting().first.by, LockOrder::Lock);
     assert_eq!(lock_paths(&app), ["/locks/billing", "/locks/orders"]);
 }
 

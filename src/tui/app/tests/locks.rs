@@ -7,16 +7,16 @@ use crate::tui::testing::{NOW, at, curator, gone, live, path, press, seen};
 
 #[test]
 fn where_nothing_is_wrong_the_longest_queue_comes_first_and_s_goes_through_the_columns() {
-    let mut app = live(SIZE);
+    let mut app = live((240, 24));
     assert_eq!(lock_paths(&app)[0], "/locks/billing");
-    let mut seen = vec![app.world().locks().by()];
+    let mut seen = vec![app.world().locks().sorting().first.by];
     for _ in 1..LockOrder::ALL.len() {
         press(&mut app, "s");
-        seen.push(app.world().locks().by());
+        seen.push(app.world().locks().sorting().first.by);
     }
     assert_eq!(seen, LockOrder::ALL);
     press(&mut app, "s");
-    assert_eq!(app.world().locks().by(), LockOrder::Severity);
+    assert_eq!(app.world().locks().sorting().first.by, LockOrder::Severity);
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn each_column_sorts_and_turns_around() {
         press(&mut app, &format!(":sort {column}\n"));
         let paths = lock_paths(&app);
         assert_eq!((paths[0].as_str(), paths[3].as_str()), (first, last), "{column}");
-        press(&mut app, "S");
+        press(&mut app, "R");
         let turned = lock_paths(&app);
         assert_eq!((turned[0].as_str(), turned[3].as_str()), (last, first), "{column} reversed");
     }
@@ -44,7 +44,7 @@ fn locks_without_a_waiter_come_last_in_either_direction() {
     let mut app = live(SIZE);
     press(&mut app, ":sort oldest\n");
     assert_eq!(lock_paths(&app)[3], "/controller");
-    press(&mut app, "S");
+    press(&mut app, "R");
     assert_eq!(lock_paths(&app)[3], "/controller");
 }
 

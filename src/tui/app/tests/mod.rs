@@ -6,6 +6,7 @@ mod delete;
 mod history;
 mod live;
 mod locks;
+mod mouse;
 mod node;
 mod property;
 mod queue;
@@ -13,6 +14,7 @@ mod screens;
 mod servers;
 mod session;
 mod tour;
+mod typing;
 
 use std::time::Duration;
 

@@ -41,7 +41,7 @@ fn a_filtered_timeline_takes_in_what_matches_later() {
 fn an_event_opens_its_node_also_where_a_filter_hid_it() {
     let mut app = live(SIZE);
     app.update(at(later(1), vec![gone("/locks/billing", 4711, 0x1b)]), later(1));
-    press(&mut app, ":lock /locks/billing\n/4800\n");
+    press(&mut app, ":lock /locks/billing\n/0000004800\n");
     assert_eq!(app.world().queue_rows().len(), 1);
     press(&mut app, "6/acquired\n\n");
     assert_eq!(number(selected_contender(&app)), 4712);

@@ -189,10 +189,13 @@ fn a_scene_that_cannot_be_played_says_why_until_the_next_one() {
 }
 
 #[test]
-fn without_a_tour_its_keys_do_nothing_and_its_names_say_where_it_is() {
+fn without_a_tour_its_keys_say_what_to_press_and_its_names_where_it_is() {
     let mut app = writing(SIZE);
-    for key in ["n", "b", "P", " "] {
-        assert_eq!(press(&mut app, key), Update::default(), "{key:?}");
+    for (key, said) in
+        [("n", "Nothing is looked for"), ("b", "Ctrl-B"), ("P", "P does nothing here"), ("B", "B does nothing here")]
+    {
+        press(&mut app, key);
+        assert!(app.notice().is_some_and(|notice| notice.text.contains(said)), "{key}: {:?}", app.notice());
     }
     press(&mut app, ":play\n");
     assert!(app.notice().is_some_and(|notice| notice.text.contains("lockscope demo")));

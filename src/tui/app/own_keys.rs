@@ -1,0 +1,135 @@
+//! Keys of the user's own choice: which are taken, and why others are not.
+
+use super::commands::{commands, nearest_name};
+use super::screens::SCREENS;
+use crate::tui::key::Key;
+use crate::tui::keymap::{Bindings, CommandEntry};
+
+/// Keys that a command is to have.
+#[derive(Clone, Debug)]
+pub struct WantedKeys<P> {
+    /// Where that was said; it comes back with a refusal.
+    pub place: P,
+    /// The name of the command.
+    pub command: String,
+    /// The names of its keys, such as `x`, `ctrl-d`, `space` or `f5`.
+    pub keys: Vec<String>,
+}
+
+impl Bindings {
+    /// Gives commands the keys that they are to have, as far as no key means two things on one screen then. A command that is refused keeps
+    /// its usual keys: what comes back says why, with the place.
+    pub fn read<P>(wanted: Vec<WantedKeys<P>>) -> (Self, Vec<(P, String)>) {
+        let (mut bindings, mut refused, mut taken) = (Self::default(), Vec::new(), Vec::new());
+        for WantedKeys { place, command, keys } in wanted {
+            match understood(&command, &keys) {
+                Ok((entry, keys)) => {
+                    bindings.bind(entry.command, keys);
+                    taken.push((place, entry));
+                }
+                Err(why) => refused.push((place, why)),
+            }
+        }
+        // All of them first, so that two commands may change their keys; the later one of two that clash gives way.
+        while let Some(at) = (0..taken.len()).rev().find(|at| bindings.clash(taken[*at].1).is_some()) {
+            let (place, entry) = taken.remove(at);
+            if let Some(why) = bindings.clash(entry) {
+                refused.push((place, why));
+            }
+            bindings.unbind(entry.command);
+        }
+        (bindings, refused)
+    }
+
+    /// Why a command cannot have its keys.
+    fn clash(&self, entry: &CommandEntry) -> Option<String> {
+        let own = |screen: &super::screens::ScreenEntry, of: &CommandEntry| screen.commands.contains(&of.command);
+        SCREENS.iter().filter(|screen| screen.screen.has(entry.command)).find_map(|screen| {
+            let mut others = commands().filter(|other| {
+                other.command != entry.command
+                    && screen.screen.has(other.command)
+                    && own(screen, other) == own(screen, entry)
+                    && other.command.is_of_tour() == entry.command.is_of_tour()
+                    && other.command.is_of_playing() == entry.command.is_of_playing()
+            });
+            let keys = self.keys(entry);
+            let (other, key) =
+                others.find_map(|other| Some((other, self.keys(other).iter().find(|key| keys.contains(key))?)))?;
+            let (label, title) = (key.label(true), screen.title);
+            Some(format!(
+                "`{label}` means `{}` in {title} already, so `{}` keeps its usual keys",
+                other.name, entry.name
+            ))
+        })
+    }
+}
+
+fn understood(command: &str, keys: &[String]) -> Result<(&'static CommandEntry, Vec<Key>), String> {
+    let entry = commands().find(|entry| entry.name == command).ok_or_else(|| match nearest_name(command) {
+        Some(meant) => format!("there is no command `{command}`; perhaps {meant} is meant"),
+        None => format!("there is no command `{command}`; Help lists them all"),
+    })?;
+    let read = |name: &String| {
+        let key = Key::read(name).filter(|key| *key != Key::Ctrl('c'));
+        key.ok_or_else(|| {
+            format!("`{name}` is no key to choose: a letter, ctrl-d, space, tab, f5 or page-down would be")
+        })
+    };
+    Ok((entry, keys.iter().map(read).collect::<Result<_, _>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tui::keymap::Command;
+
+    fn read(wanted: &[(&str, &[&str])]) -> (Bindings, Vec<(usize, String)>) {
+        let wanted = wanted.iter().enumerate().map(|(place, (command, keys))| WantedKeys {
+            place,
+            command: (*command).to_owned(),
+            keys: keys.iter().map(|key| (*key).to_owned()).collect(),
+        });
+        Bindings::read(wanted.collect())
+    }
+
+    fn keys(bindings: &Bindings, command: Command) -> &[Key] {
+        bindings.keys(commands().find(|entry| entry.command == command).unwrap())
+    }
+
+    #[test]
+    fn two_commands_may_change_their_keys() {
+        let (bindings, refused) = read(&[("sort", &["S"]), ("then-by", &["s"]), ("quit", &["q", "f10"])]);
+        assert_eq!(refused, []);
+        assert_eq!(keys(&bindings, Command::Sort), [Key::Char('S')]);
+        assert_eq!(keys(&bindings, Command::Quit), [Key::Char('q'), Key::F(10)]);
+    }
+
+    #[test]
+    fn a_key_that_means_something_already_is_refused_and_the_usual_one_stays() {
+        let (bindings, refused) = read(&[("sort", &["o"]), ("pause", &["z"])]);
+        assert_eq!(refused.len(), 1);
+        assert_eq!(refused[0].0, 0);
+        assert_eq!(refused[0].1, "`o` means `session` in Locks already, so `sort` keeps its usual keys");
+        assert_eq!(keys(&bindings, Command::Sort), [Key::Char('s')]);
+        assert_eq!(
+            keys(&bindings, Command::Pause),
+            [Key::Char('z')],
+            "freeze has it only on Contend, where it comes first"
+        );
+    }
+
+    #[test]
+    fn unknown_commands_and_keys_are_named() {
+        for (command, key, part) in [
+            ("srot", "s", "perhaps sort is meant"),
+            ("frobnicate", "s", "Help lists them all"),
+            ("sort", "hyper-x", "`hyper-x` is no key"),
+            ("sort", "", "is no key"),
+            ("sort", "ctrl-c", "is no key to choose"),
+        ] {
+            let (bindings, refused) = read(&[(command, &[key])]);
+            assert_eq!(bindings, Bindings::default());
+            assert!(refused[0].1.contains(part), "{refused:?}");
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Searching where rows are not filtered: in texts, and in lists that show how things hang together.
+
+use super::list::{Find, places_from};
+use super::{App, Filter};
+use crate::tui::page::Line;
+
+/// What is searched for on this screen, and the line of a text where it was found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Search {
+    filter: Filter,
+    line: Option<usize>,
+}
+
+impl App {
+    /// What is marked where it shows: the filter, or what is searched for.
+    pub fn highlighted(&self) -> &Filter {
+        if self.is_searched() { &self.navigation.search.filter } else { self.filter() }
+    }
+
+    /// Whether one searches here: nothing is hidden, and `n` goes from match to match.
+    pub fn is_searched(&self) -> bool {
+        self.focused_list().is_none_or(|list| list.filter(self).is_none())
+    }
+
+    /// Whether something is filtered or searched for here.
+    pub fn is_narrowed(&self) -> bool {
+        !self.highlighted().is_empty()
+    }
+
+    /// Filters, or searches, by a text that is being typed.
+    pub(super) fn look_for(&mut self, text: &str) {
+        if !self.is_searched() {
+            return self.set_filter(text);
+        }
+        self.navigation.search = Search { filter: Filter::new(text), line: None };
+        if self.is_narrowed() {
+            self.find(Find::Here);
+        }
+    }
+
+    /// Says what came of a text that was typed to the end.
+    pub(super) fn looked_for(&mut self, text: &str) {
+        let filter = Filter::new(text);
+        if let Some(wrong) = filter.wrong() {
+            self.show_failure(wrong.to_owned());
+            self.look_for("");
+        } else if self.is_searched() && self.is_narrowed() && self.find(Find::Here).is_none() {
+            self.show_failure(format!("Nothing here matches {text}."));
+        }
+    }
+
+    /// Goes to the next match or the one before, and around the end.
+    pub(super) fn go_to_match(&mut self, step: Find) {
+        if !self.is_narrowed() {
+            return self
+                .show_failure("Nothing is looked for: / takes a text, and n goes on to the next match.".to_owned());
+        }
+        if !self.is_searched() {
+            // All rows that show match.
+            let at = self.focused_list().and_then(|list| list.at(self));
+            self.step(if step == Find::Next { 1 } else { -1 });
+            if at == self.focused_list().and_then(|list| list.at(self)) {
+                self.show_notice("There is no further match in this direction.".to_owned());
+            }
+            return;
+        }
+        match self.find(step) {
+            None => self.show_failure(format!("Nothing here matches {}.", self.highlighted().text())),
+            Some(true) => self.show_notice("The search went on at the other end.".to_owned()),
+            Some(false) => {}
+        }
+    }
+
+    /// Goes to a match; `None` when there is none, and whether it went on at the other end.
+    fn find(&mut self, step: Find) -> Option<bool> {
+        let filter = self.navigation.search.filter.clone();
+        if let Some(list) = self.focused_list() {
+            let height = self.layout().map_or(1, |layout| layout.rows().1);
+            return list.find(self, &filter, step, height);
+        }
+        let page = self.focused_page()?;
+        let shown = page.top..page.top + page.shown().max(1);
+        let known = self.navigation.search.line.filter(|line| shown.contains(line));
+        // From a place where nothing was found yet, the line on top is a match like others.
+        let (at, step) = match (known, step) {
+            (Some(line), step) => (line, step),
+            (None, Find::Next) => (page.top, Find::Here),
+            (None, step) => (page.top, step),
+        };
+        let lines = &page.page.lines;
+        let found = places_from(at, lines.len(), step).find(|line| filter.takes(&said(&lines[*line])))?;
+        self.navigation.search.line = Some(found);
+        if !shown.contains(&found) {
+            self.navigation.scroll.go(found, page.end());
+        }
+        Some(match step {
+            Find::Here | Find::Next => found < at,
+            Find::Previous => found > at,
+        })
+    }
+
+    pub(super) fn end_search(&mut self) {
+        self.navigation.search = Search::default();
+    }
+}
+
+/// All that a line says.
+fn said(line: &Line) -> String {
+    let rest = line.rest.as_ref().map_or("", |(text, _)| text);
+    format!("{} {}{rest}", line.label.as_deref().unwrap_or_default(), line.text)
+}

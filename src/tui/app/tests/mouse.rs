@@ -1,0 +1,67 @@
+//! The mouse: what stands on the screen can be pressed.
+
+use super::SIZE;
+use crate::tui::app::{App, Effect, Event, LockOrder, Mouse, Pane, Screen, Update};
+use crate::tui::testing::{NOW, live, press};
+
+fn press_at(app: &mut App, column: u16, line: u16) -> Update {
+    app.update(Event::Mouse(Mouse::Press(column, line)), NOW)
+}
+
+/// Where a text stands in a line that is made of these parts.
+fn column_of(texts: &[String], wanted: &str) -> u16 {
+    let at = texts.iter().position(|text| text.contains(wanted)).unwrap();
+    u16::try_from(texts[..at].iter().map(|text| text.chars().count()).sum::<usize>()).unwrap() + 1
+}
+
+#[test]
+fn a_tab_leads_to_its_screen() {
+    let mut app = live(SIZE);
+    for (title, screen) in [("Timeline", Screen::Timeline), ("Help", Screen::Help), ("Locks", Screen::Locks)] {
+        let tabs: Vec<String> = app.tabs().into_iter().map(|(_, text)| text).collect();
+        press_at(&mut app, column_of(&tabs, title), 1);
+        assert_eq!(app.screen(), screen);
+    }
+    assert_eq!(press_at(&mut app, 79, 1), Update::default(), "behind the last tab");
+}
+
+#[test]
+fn the_title_of_a_column_sorts_by_it_and_then_turns_around() {
+    let mut app = live(SIZE);
+    let (titles, sorting) = (app.layout().unwrap().main.y + 1, |app: &App| app.world().locks().sorting().first);
+    press_at(&mut app, 4, titles);
+    assert_eq!((sorting(&app).by, sorting(&app).reversed), (LockOrder::Lock, false));
+    press_at(&mut app, 4, titles);
+    assert_eq!((sorting(&app).by, sorting(&app).reversed), (LockOrder::Lock, true));
+}
+
+#[test]
+fn a_key_in_the_footer_does_what_the_key_does() {
+    let mut app = live(SIZE);
+    let at = |app: &App, word: &str| {
+        let texts: Vec<String> = app.hints(80).iter().map(|hint| format!("{} {}  ", hint.key, hint.word)).collect();
+        column_of(&texts, word)
+    };
+    let filter = at(&app, "filter");
+    press_at(&mut app, filter, 23);
+    assert!(app.prompt().is_some());
+    press(&mut app, "\u{1b}");
+    let quit = at(&app, "quit");
+    assert_eq!(press_at(&mut app, quit, 23).effects, [Effect::Quit]);
+}
+
+#[test]
+fn a_row_is_selected_and_then_opened_and_a_box_below_takes_the_keys() {
+    let mut app = live(SIZE);
+    let (first, _) = app.layout().unwrap().rows();
+    press_at(&mut app, 10, first + 1);
+    assert_eq!((app.screen(), app.cursors.locks.rank()), (Screen::Locks, 1));
+    press_at(&mut app, 10, first + 1);
+    assert_eq!(app.screen(), Screen::Queue);
+    let side = app.layout().unwrap().side;
+    press_at(&mut app, 5, side.y + 1);
+    assert_ne!(app.pane(), Pane::List);
+    let (first, _) = app.layout().unwrap().rows();
+    press_at(&mut app, 5, first);
+    assert_eq!((app.screen(), app.pane()), (Screen::Queue, Pane::List), "and the list takes them back");
+}
