@@ -67,8 +67,10 @@ impl BatchWriter {
 
     /// Goes on from the rows that are there.
     pub(super) fn tables(&mut self) -> Result<TableRecorder, StoreError> {
-        let with_data = self.with_data;
-        self.store.sql(|sql| TableRecorder::resume(sql, !with_data))
+        let (with_data, in_memory) = (self.with_data, self.store.is_in_memory());
+        let tables = self.store.sql(|sql| TableRecorder::resume(sql, !with_data))?;
+        // Whoever goes back within the program reads the segments.
+        Ok(if in_memory { tables.without_contenders() } else { tables })
     }
 
     /// Does something else with the file.

@@ -12,20 +12,24 @@ use crate::znode::Timestamp;
 const MAX_GAPS: usize = 1_000;
 
 impl Past {
-    /// How many contenders came in each of some equal parts of a time.
+    /// How much happened in each of some equal parts of a time.
     pub fn density(&mut self, from: Timestamp, until: Timestamp, parts: usize) -> Result<Vec<u32>, StoreError> {
         let length = until.0.saturating_sub(from.0).max(1);
-        let query = "SELECT (first_seen_at - ?1) * ?2 / ?3 AS part, count(*) FROM contender
-                     WHERE first_seen_at BETWEEN ?1 AND ?4 GROUP BY part";
-        let mut density = vec![0; parts];
+        let query = "SELECT (until_at - ?1) * ?2 / ?3 AS part, sum(events) FROM activity
+                     WHERE until_at BETWEEN ?1 AND ?4 GROUP BY part";
+        let mut density = vec![0_u32; parts];
         let count = i64::try_from(parts).unwrap_or(i64::MAX);
         let counted: Vec<(i64, u32)> = self.store.sql(|sql| {
+            // A recording that was made before there was such a table.
+            if !sql.table_exists(None, "activity")? {
+                return Ok(Vec::new());
+            }
             let mut query = sql.prepare_cached(query)?;
             query.query_map(params![from.0, count, length, until.0], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
         })?;
-        for (part, came) in counted {
+        for (part, events) in counted {
             if let Some(part) = usize::try_from(part).ok().and_then(|part| density.get_mut(part.min(parts - 1))) {
-                *part += came;
+                *part = part.saturating_add(events);
             }
         }
         Ok(density)

@@ -63,6 +63,11 @@ pub(super) fn create(connection: &mut Connection) -> rusqlite::Result<()> {
     transaction.commit()
 }
 
+/// Makes what an older version did not make.
+pub(super) fn complete(connection: &Connection) -> rusqlite::Result<()> {
+    tables::create(connection)
+}
+
 /// Settings of the connection of who writes.
 pub(super) fn prepare_to_write(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "journal_mode", "WAL")?;

@@ -99,6 +99,7 @@ impl Store {
             store.sql(schema::create)?;
         } else {
             store.check_format()?;
+            store.sql(|connection| schema::complete(connection))?;
         }
         store.sql(|connection| schema::prepare_to_write(connection))?;
         Ok(store)

@@ -2,7 +2,9 @@
 
 use std::sync::Mutex;
 
+use lockscope::diagnose::{Diagnosis, Thresholds};
 use lockscope::queue::{Change, ConnectionState, LockTable};
+use lockscope::record::{BatchWriter, Bounds, RecordOptions};
 use lockscope::znode::{SessionId, Timestamp};
 
 #[path = "../bench/nodes.rs"]
@@ -78,4 +80,41 @@ fn a_hand_over_takes_a_bounded_number_of_allocations() {
     let allocations = allocations_a_hand_over();
     println!("{allocations} allocations a hand-over");
     assert!(allocations <= MOST_ALLOCATIONS, "{allocations} allocations a hand-over");
+}
+
+/// What it may take to be able to go back, a contender that was read at the start, in bytes, besides what `SQLite` keeps, which has a
+/// bound of its own.
+const MOST_FOR_THE_PAST: usize = 300;
+
+#[test]
+fn the_past_in_memory_takes_less_than_300_bytes_a_contender_besides_its_bound() {
+    const LOCKS: usize = 20_000;
+    let _alone = COUNTING.lock();
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let bounds = Bounds { keep: None, max_bytes: Some(16 << 20) };
+    let mut writer = BatchWriter::in_memory(RecordOptions { bounds, with_data: true }).expect("a recording");
+    let mut recorder = writer.recorder("localhost:2181").expect("a recorder");
+    let (mut table, diagnosis) = (LockTable::new([]), Diagnosis::new(Thresholds::default()));
+    let connected = Change::Connection(ConnectionState::Connected { session: SessionId(1), recursive: true });
+    for (second, changes) in [vec![connected, Change::Syncing]].into_iter().chain(fillings(LOCKS)).enumerate() {
+        let now = Timestamp(i64::try_from(second).expect("few") * 1_000);
+        for change in changes {
+            recorder.apply(change, now, &mut table, &diagnosis);
+        }
+        assert!(writer.take(recorder.take_batches(now, &table), now).is_none(), "nothing is lost");
+    }
+    assert_eq!(table.contender_count(), LOCKS);
+    let with_past = dhat::HeapStats::get().curr_bytes;
+    drop((recorder, writer));
+    let past = (with_past - dhat::HeapStats::get().curr_bytes) / LOCKS;
+    println!("{past} bytes a contender to be able to go back");
+    assert!(past < MOST_FOR_THE_PAST, "{past} bytes a contender");
+}
+
+/// Contenders of locks of their own as they are read at the start, so many at once.
+fn fillings(locks: usize) -> impl Iterator<Item = Vec<Change>> {
+    const AT_ONCE: usize = 1_000;
+    let of = |lock: usize| nodes::seen(&format!("/locks/lock-of-service-{lock}"), "lock-", 0);
+    let chunk = move |from: usize| (from..from + AT_ONCE).map(of).collect();
+    (0..locks).step_by(AT_ONCE).map(chunk).chain([vec![Change::Synced]])
 }

@@ -30,7 +30,7 @@ pub(super) struct Named {
     zxid: i64,
 }
 
-/// Things that are numbered in the order in which they come.
+/// Things that are numbered in the order in which they come. Who writes has the numbers of the things, who reads the things of the numbers.
 #[derive(Debug)]
 struct Numbered<T> {
     things: Vec<T>,
@@ -43,12 +43,18 @@ impl<T> Default for Numbered<T> {
     }
 }
 
-impl<T: Clone + Eq + Hash> Numbered<T> {
-    fn add(&mut self, thing: T) -> u32 {
-        let number = u32::try_from(self.things.len()).unwrap_or(u32::MAX);
-        self.things.push(thing.clone());
+impl<T: Eq + Hash> Numbered<T> {
+    /// Gives a thing that has no number its own.
+    fn give_number(&mut self, thing: T) -> u32 {
+        let number = u32::try_from(self.numbers.len()).unwrap_or(u32::MAX);
         self.numbers.insert(thing, number);
         number
+    }
+
+    /// Takes the thing of the next number.
+    fn add(&mut self, thing: T) -> u32 {
+        self.things.push(thing);
+        u32::try_from(self.things.len() - 1).unwrap_or(u32::MAX)
     }
 
     fn get(&self, number: u32) -> Result<&T, Damage> {
@@ -86,14 +92,17 @@ impl Named {
         let parent_path = path.parent_str().unwrap_or_default();
         let (parent, parent_number) = match self.parents.numbers.get(parent_path) {
             Some(number) => (StoredName::Known(*number), *number),
-            None => (StoredName::New(Cow::Borrowed(parent_path)), self.add_parent(parent_path)),
+            None => {
+                self.sequences.push(0);
+                (StoredName::New(Cow::Borrowed(parent_path)), self.parents.give_number(parent_path.into()))
+            }
         };
         let (pattern, id, number) = NamePattern::split(path.name());
         ids.extend(id.iter().flat_map(Uuid::as_bytes));
         let pattern = if let Some(number) = self.patterns.numbers.get(&pattern) {
             StoredName::Known(*number)
         } else {
-            self.patterns.add(pattern.clone());
+            self.patterns.give_number(pattern.clone());
             StoredName::New(pattern)
         };
         let last = &mut self.sequences[parent_number as usize];
@@ -109,7 +118,10 @@ impl Named {
         }
         let (owner, number) = match self.owners.numbers.get(&ephemeral_owner) {
             Some(number) => (StoredName::Known(*number), *number),
-            None => (StoredName::New(ephemeral_owner), self.add_owner(ephemeral_owner)),
+            None => {
+                self.data.push((NodeData::default(), 0));
+                (StoredName::New(ephemeral_owner), self.owners.give_number(ephemeral_owner))
+            }
         };
         let data = self.data_of(number).filter(|before| **before != (node.data.clone(), data_length)).map(|before| {
             *before = (node.data.clone(), data_length);
@@ -157,7 +169,10 @@ impl Named {
         };
         let parent = match parent {
             StoredName::Known(number) => number,
-            StoredName::New(parent) => self.add_parent(&parent),
+            StoredName::New(parent) => {
+                self.sequences.push(0);
+                self.parents.add(parent.into())
+            }
         };
         let pattern = match pattern {
             StoredName::Known(number) => number,
@@ -181,7 +196,10 @@ impl Named {
         };
         let number = match owner {
             StoredName::Known(number) => number,
-            StoredName::New(owner) => self.add_owner(owner),
+            StoredName::New(owner) => {
+                self.data.push((NodeData::default(), 0));
+                self.owners.add(owner)
+            }
         };
         let owner = *self.owners.get(number)?;
         let before = self.data_of(number).ok_or(Damage::Entries)?;
@@ -201,16 +219,6 @@ impl Named {
 
 // What both sides do.
 impl Named {
-    fn add_parent(&mut self, path: &str) -> u32 {
-        self.sequences.push(0);
-        self.parents.add(path.into())
-    }
-
-    fn add_owner(&mut self, owner: Option<SessionId>) -> u32 {
-        self.data.push((NodeData::default(), 0));
-        self.owners.add(owner)
-    }
-
     fn data_of(&mut self, owner: u32) -> Option<&mut (NodeData, i32)> {
         self.data.get_mut(owner as usize)
     }

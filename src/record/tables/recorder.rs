@@ -21,7 +21,10 @@ use crate::znode::Timestamp;
 #[derive(Clone, Debug)]
 pub struct TableRecorder {
     no_data: bool,
-    contenders: StandingContenders,
+    /// `None` where nobody asks who held and who waited.
+    contenders: Option<StandingContenders>,
+    /// How much happened since rows were last taken.
+    events: u64,
     findings: StandingFindingRows,
     sessions: ChangedSessions,
     gaps: Gaps,
@@ -47,11 +50,12 @@ impl TableRecorder {
         )?;
         Ok(Self {
             no_data,
-            contenders: StandingContenders::new(
+            contenders: Some(StandingContenders::new(
                 no_data,
                 Unfinished::read(connection)?,
                 next("SELECT max(id) FROM contender")?,
-            ),
+            )),
+            events: 0,
             findings: StandingFindingRows::new(no_data, next("SELECT max(id) FROM finding")?),
             sessions: ChangedSessions::default(),
             gaps,
@@ -61,6 +65,13 @@ impl TableRecorder {
             run: (next("SELECT max(id) FROM recording")?, None),
             flushed_at: Timestamp(i64::MIN),
         })
+    }
+
+    /// Without who held and waited when, and their sessions: what the table has is in the segments too, and only a history asks for it. Of
+    /// very many contenders, that is most of what a recording takes.
+    #[must_use]
+    pub(in crate::record) fn without_contenders(self) -> Self {
+        Self { contenders: None, ..self }
     }
 
     /// Begins the tables of an excerpt, in a file that has none: who stands then is continued as the tables of its recording have it, and
@@ -74,7 +85,7 @@ impl TableRecorder {
         let mut tables = Self::resume(connection, no_data)?;
         let standing = excerpt.take_standing(table, no_data);
         let next_id = standing.iter().map(|record| record.id).max().unwrap_or(0).saturating_add(1);
-        tables.contenders = StandingContenders::new(no_data, Unfinished::of(standing), next_id);
+        tables.contenders = Some(StandingContenders::new(no_data, Unfinished::of(standing), next_id));
         let unseen = excerpt.unseen.take().filter(|_| !table.is_live());
         tables.last_true = unseen.as_ref().map(|(since, _)| *since);
         tables.gaps.will_be_given(unseen);
@@ -110,13 +121,18 @@ impl TableRecorder {
         }
         // Before the first reading nothing was seen: what is found then is not known to have begun since.
         let unseen_since = self.gaps.since().filter(|_| !self.was_live && self.last_true.is_some());
-        for happening in happenings {
-            self.contenders.happened(happening, table, Moment { at: happening.at, unseen_since });
-            self.sessions.happened(happening, happening.at, self.no_data);
+        self.events += happenings.len() as u64;
+        if let Some(contenders) = &mut self.contenders {
+            for happening in happenings {
+                contenders.happened(happening, table, Moment { at: happening.at, unseen_since });
+                self.sessions.happened(happening, happening.at, self.no_data);
+            }
         }
         if is_live {
             if !self.was_live {
-                self.contenders.look(table, Moment { at, unseen_since });
+                if let Some(contenders) = &mut self.contenders {
+                    contenders.look(table, Moment { at, unseen_since });
+                }
                 self.gaps.ends(at);
                 self.run.1.get_or_insert(at);
             }
@@ -150,8 +166,13 @@ impl TableRecorder {
     pub fn take_rows(&mut self, table: &LockTable, now: Timestamp, is_last: bool) -> TableRows {
         let seen_until = if is_last { now } else { self.flushed_at };
         let since = if self.was_live { None } else { self.gaps.since() };
-        let mut contenders = self.contenders.take_due(table, Moment { at: now, unseen_since: since }, seen_until);
-        let lost = std::mem::take(&mut self.contenders.lost);
+        let (mut contenders, lost) = match &mut self.contenders {
+            Some(standing) => {
+                let due = standing.take_due(table, Moment { at: now, unseen_since: since }, seen_until);
+                (due, std::mem::take(&mut standing.lost))
+            }
+            None => (Vec::new(), 0),
+        };
         if lost > 0 {
             let reason = format!("{lost} contenders ended that could not be written in time");
             self.gaps.add(self.flushed_at.max(Timestamp(0)), now, &reason);
@@ -171,6 +192,7 @@ impl TableRecorder {
             sessions: std::mem::take(&mut self.sessions.changed).into_iter().collect(),
             gaps: std::mem::take(&mut self.gaps.changed),
             deletions: std::mem::take(&mut self.deletions.unwritten),
+            activity: (now, std::mem::take(&mut self.events)),
             run,
         }
     }
@@ -178,6 +200,6 @@ impl TableRecorder {
     /// How many contenders stand, as far as is recorded.
     #[cfg(test)]
     pub(super) fn standing(&self) -> usize {
-        self.contenders.len()
+        self.contenders.as_ref().map_or(0, StandingContenders::len)
     }
 }

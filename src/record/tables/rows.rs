@@ -89,6 +89,8 @@ pub struct TableRows {
     pub(super) sessions: Vec<(SessionId, SessionRecord)>,
     pub(super) gaps: Vec<GapRecord>,
     pub(super) deletions: Vec<RecordedDeletion>,
+    /// How much happened until then, since rows were taken before.
+    pub(super) activity: (Timestamp, u64),
     pub(super) run: Option<RunRecord>,
 }
 
@@ -110,13 +112,17 @@ impl TableWriter {
     /// Writes the rows into the caller's transaction. If that is rolled back, [`Self::start_over`] must be called, and the same rows
     /// can be written again.
     pub fn write(&mut self, transaction: &Transaction<'_>, rows: &TableRows) -> rusqlite::Result<()> {
-        let TableRows { contenders, findings, sessions, gaps, deletions, run } = rows;
+        let TableRows { contenders, findings, sessions, gaps, deletions, activity: (until, events), run } = rows;
         let ids = &mut self.ids;
         contenders.iter().try_for_each(|record| contender(transaction, ids, record))?;
         findings.iter().try_for_each(|record| finding(transaction, ids, record))?;
         sessions.iter().try_for_each(|(id, record)| session(transaction, ids, *id, record))?;
         gaps.iter().try_for_each(|record| gap(transaction, record))?;
         deletions.iter().try_for_each(|record| deletion(transaction, record))?;
+        if *events > 0 {
+            let insert = "REPLACE INTO activity (until_at, events) VALUES (?1, ?2)";
+            transaction.prepare_cached(insert)?.execute(params![until.0, events])?;
+        }
         if let Some(RunRecord { id, began_at, until }) = run {
             transaction
                 .prepare_cached(

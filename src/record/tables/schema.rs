@@ -89,6 +89,12 @@ CREATE TABLE IF NOT EXISTS gap (
     reason TEXT NOT NULL
 );
 
+-- How much happened: an event is what a line of `lockscope watch` is. One row a second in which anything did.
+CREATE TABLE IF NOT EXISTS activity (
+    until_at INTEGER PRIMARY KEY,
+    events INTEGER NOT NULL         -- since the row before, or within the last seconds
+);
+
 -- What the audit log says of deletions by hand.
 CREATE TABLE IF NOT EXISTS deletion (
     id INTEGER PRIMARY KEY,
