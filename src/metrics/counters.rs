@@ -110,7 +110,8 @@ impl EventCounters {
             let state = is_live.then(|| state(lock, table, now));
             if let Some(place) = self.named.get_mut(lock.id()) {
                 let labels = LockLabels::of(lock, place.recipe(lock));
-                let findings = findings(lock, diagnosis);
+                // The last examination may have been before the locks were lost from sight.
+                let findings = if is_live { findings(lock, diagnosis) } else { FindingCounts::new() };
                 scrape.named.push(LockFigures { labels, counts: place.counts, state, findings });
             } else if let Some(state) = state {
                 scrape.others.state.get_or_insert_default().add(state);

@@ -107,10 +107,13 @@ fn while_the_locks_are_out_of_sight_only_what_was_counted_is_shown() {
     assert_eq!((fixture.scrape().is_live, fixture.scrape().gaps), (false, 0));
     fixture.read(&["/a/lock-0000000000", "/a/lock-0000000001"]);
     assert!(health(&fixture.table).is_ok());
-    assert_eq!(fixture.named(), ["/a"]);
+    fixture.pass(1);
+    fixture.pass(70);
+    assert_eq!(fixture.scrape().named[0].findings.len(), 1);
     fixture.apply(Change::Connection(ConnectionState::Lost { reason: "a reset".to_owned() }));
     let scrape = fixture.scrape();
     assert_eq!((scrape.is_live, scrape.gaps, scrape.locks, scrape.named[0].state), (false, 1, None, None));
+    assert!(scrape.named[0].findings.is_empty());
     assert!(health(&fixture.table).unwrap_err().contains("a reset"));
     fixture.pass(60);
     fixture.read(&["/a/lock-0000000001"]);

@@ -10,6 +10,7 @@ pub mod ensemble;
 pub mod foreign;
 pub mod picture;
 pub mod process;
+pub mod prometheus;
 pub mod raw;
 pub mod recording;
 pub mod relay;

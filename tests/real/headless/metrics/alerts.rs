@@ -1,0 +1,178 @@
+//! The alerts and the dashboard, on what is really served in an incident.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use zookeeper_client::CreateMode;
+
+use super::fixture::{MetricsFixture, Samples, comes, comes_as, goes, sum, waits};
+use crate::harness::prometheus::{Prometheus, asset, promtool};
+use crate::harness::wait::eventually;
+
+/// So soon an alert must fire.
+const MAX_DELAY: Duration = Duration::from_secs(30);
+
+/// The alerts that fire, each with its lock.
+fn firing(prometheus: &Prometheus) -> BTreeSet<(String, String)> {
+    let alerts = prometheus.api("alerts");
+    let alerts = alerts["alerts"].as_array().expect("alerts").iter().filter(|alert| alert["state"] == "firing");
+    let label = |alert: &Value, name: &str| alert["labels"][name].as_str().unwrap_or_default().to_owned();
+    alerts.map(|alert| (label(alert, "alertname"), label(alert, "lock"))).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stuck_lock_is_alerted_within_half_a_minute_and_no_more_when_it_goes_on() {
+    let fixture = MetricsFixture::start(&[]).await;
+    fixture.until_healthy().await;
+    let config = format!(
+        "rule_files: ['{}']\nscrape_configs: [{{job_name: lockscope, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}]\n",
+        asset("alerts.yml"),
+        fixture.port
+    );
+    let prometheus = Prometheus::start(&config).await;
+    eventually("the first scrape", async || {
+        let up = prometheus.query("lockscope_up");
+        if up.len() == 1 { Ok(()) } else { Err(up) }
+    })
+    .await;
+    let (holder, waiter) = (fixture.client().await, fixture.client().await);
+    let held = comes(&holder, "/locks/billing").await;
+    let _watch = waits(&waiter, "/locks/billing", &held).await;
+    let began = Instant::now();
+    let stuck = BTreeSet::from([("LockStuck".to_owned(), "/locks/billing".to_owned())]);
+    eventually("the alert", async || {
+        let firing = firing(&prometheus);
+        if firing == stuck { Ok(()) } else { Err(firing) }
+    })
+    .await;
+    let took = began.elapsed();
+    println!(
+        "the alert fires {took:?} after the lock was held while somebody waits, of which it is stuck for the last part"
+    );
+    assert!(took < Duration::from_secs(2) + MAX_DELAY, "{took:?}");
+    dashboard_shows(&prometheus).await;
+    goes(&holder, &held).await;
+    let began = Instant::now();
+    eventually("the end of the alert", async || {
+        let firing = firing(&prometheus);
+        if firing.is_empty() { Ok(()) } else { Err(firing) }
+    })
+    .await;
+    println!("it resolves {:?} after the lock was handed on", began.elapsed());
+}
+
+/// Each expression of the dashboard is understood, and those of the locks and the recorder find something.
+async fn dashboard_shows(prometheus: &Prometheus) {
+    let dashboard: Value =
+        serde_json::from_str(&fs::read_to_string(asset("grafana.json")).expect("it is there")).expect("JSON");
+    let panels = dashboard["panels"].as_array().expect("panels").iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    let expressions: Vec<&str> = targets.map(|target| target["expr"].as_str().expect("an expression")).collect();
+    assert!(expressions.len() > 30, "{}", expressions.len());
+    let ensemble = prometheus.query("lockscope_up")[0].0["ensemble"].as_str().expect("a label").to_owned();
+    for expression in expressions {
+        let filled = expression.replace("$ensemble", &ensemble).replace("$lock", "/locks/billing");
+        let filled = filled.replace("$__rate_interval", "1m");
+        eventually("something on the dashboard", async || {
+            // Nobody has given a lock back yet.
+            let is_shown = !prometheus.query(&filled).is_empty() || filled.contains("lockscope_hold_seconds");
+            if is_shown { Ok(()) } else { Err(&filled) }
+        })
+        .await;
+    }
+    for variable in dashboard["templating"]["list"].as_array().expect("variables") {
+        if let Some(query) = variable["query"]["query"].as_str() {
+            let series = query.trim_start_matches("label_values(").rsplit_once(',').expect("a series").0;
+            assert!(!prometheus.query(&series.replace("$ensemble", &ensemble)).is_empty(), "{query}");
+        }
+    }
+}
+
+/// What was scraped in each part of the incident.
+struct Parts {
+    quiet: Samples,
+    trouble: Samples,
+    blind: Samples,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_alert_fires_on_what_was_scraped_in_an_incident_and_on_nothing_else() {
+    promtool(&["check", "rules", &asset("alerts.yml")], "");
+    let mut fixture = MetricsFixture::start(&["--session-timeout", "4s"]).await;
+    fixture.until_healthy().await;
+    let quiet = fixture.samples();
+    let [one, two, three] = [fixture.client().await, fixture.client().await, fixture.client().await];
+    let billing = comes(&three, "/locks/billing").await;
+    let (a, b) = (comes(&one, "/locks/a").await, comes(&two, "/locks/b").await);
+    let _watches = [
+        waits(&two, "/locks/billing", &billing).await,
+        waits(&one, "/locks/b", &b).await,
+        waits(&two, "/locks/a", &a).await,
+    ];
+    comes_as(&three, "/locks/own", CreateMode::PersistentSequential).await;
+    let trouble = eventually("the findings", async || {
+        let samples = fixture.samples();
+        let found = |code: &str| sum(&samples, "lockscope_findings", &[&format!("code=\"{code}\"")]);
+        let is_stuck = [found("stuck"), found("idle-holder")].contains(&Some(1.0));
+        let is_all = is_stuck && [found("deadlock"), found("persistent-contender")] == [Some(2.0), Some(1.0)];
+        if is_all { Ok(samples) } else { Err(samples) }
+    })
+    .await;
+    fixture.server.stop();
+    let blind = eventually("blindness", async || {
+        let samples = fixture.samples();
+        if sum(&samples, "lockscope_up", &[]) == Some(0.0) { Ok(samples) } else { Err("it sees") }
+    })
+    .await;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("test.yml");
+    fs::write(&path, rule_test(&Parts { quiet, trouble, blind })).expect("written");
+    promtool(&["test", "rules", &path.display().to_string()], "");
+}
+
+/// A test of the rules: each part of the incident lasts for a while, with a sample every 30 seconds. At the end the recorder is gone.
+fn rule_test(parts: &Parts) -> String {
+    let mut text = format!(
+        "rule_files: ['{}']\nevaluation_interval: 30s\ntests:\n- interval: 30s\n  input_series:\n",
+        asset("alerts.yml")
+    );
+    let names: BTreeSet<&String> = parts.quiet.keys().chain(parts.trouble.keys()).chain(parts.blind.keys()).collect();
+    for name in names {
+        // Who waits waits on.
+        let step =
+            if name.starts_with("lockscope_lock_waited") && parts.trouble.get(name) > Some(&0.0) { 30 } else { 0 };
+        let lasting = |samples: &Samples, step: i32, times: u32| match samples.get(name) {
+            Some(value) => format!("{value}+{step}x{}", times - 1),
+            // As Prometheus takes a series that is not scraped any more.
+            None => format!("stale _x{}", times - 1),
+        };
+        let values = [lasting(&parts.quiet, 0, 10), lasting(&parts.trouble, step, 20), lasting(&parts.blind, 0, 10)];
+        let _ = writeln!(text, "  - series: '{name}'\n    values: '{}'", values.join(" "));
+    }
+    text += "  - series: 'up{job=\"lockscope\"}'\n    values: '1x39 0x20'\n  promql_expr_test:\n";
+    let stuck = ["LockStuck /locks/billing", "LockDeadlock /locks/a", "LockDeadlock /locks/b", "LockOrphan /locks/own"];
+    let waits = ["/locks/a", "/locks/b", "/locks/billing"].map(|lock| format!("LockWaitLong {lock}"));
+    let trouble: Vec<&str> = stuck.into_iter().chain(waits.iter().map(String::as_str)).collect();
+    for (at, expected) in [
+        ("4m", &[][..]),
+        ("7m", &stuck),
+        ("14m", &trouble),
+        ("18m", &["LockscopeBlind "]),
+        ("26m", &["LockscopeDown "]),
+    ] {
+        let _ = writeln!(
+            text,
+            "  - expr: 'sum by (alertname, lock) (ALERTS{{alertstate=\"firing\"}})'\n    eval_time: {at}\n    exp_samples:"
+        );
+        for expected in expected {
+            let (name, lock) = expected.split_once(' ').expect("two words");
+            let lock = if lock.is_empty() { String::new() } else { format!(",lock=\"{lock}\"") };
+            let _ = writeln!(text, "    - {{labels: '{{alertname=\"{name}\"{lock}}}', value: 1}}");
+        }
+    }
+    text
+}

@@ -1,0 +1,6 @@
+//! The metrics of `lockscope record` beside a real server, scraped by a real Prometheus.
+
+mod access;
+mod alerts;
+mod fixture;
+mod scraped;

@@ -1,0 +1,141 @@
+//! What is scraped is what the other commands say at that moment.
+
+use serde_json::Value;
+
+use super::fixture::{MetricsFixture, comes, goes, sum, waits};
+use crate::harness::prometheus::{get, promtool};
+use crate::harness::wait::eventually;
+use crate::headless::program::{lockscope, run};
+
+const LOCK: &str = "lock=\"/locks/billing\"";
+
+/// The locks of a snapshot: path, holders, waiters, and for how long the first holder has held it at least.
+fn locks(snapshot: &Value) -> Vec<(String, f64, f64, f64)> {
+    let count = |lock: &Value, state: &str| {
+        let states = lock["contenders"].as_array().expect("contenders").iter();
+        f64::from(u32::try_from(states.filter(|one| one["state"] == state).count()).expect("few"))
+    };
+    let one = |lock: &Value| {
+        let held = lock["contenders"][0]["held_at_least_ms"].as_f64().unwrap_or_default() / 1000.0;
+        (lock["path"].as_str().expect("a path").to_owned(), count(lock, "holds"), count(lock, "waits"), held)
+    };
+    snapshot["locks"].as_array().expect("locks").iter().map(one).collect()
+}
+
+fn is_near(one: f64, other: f64, by: f64) -> bool {
+    (one - other).abs() <= by
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_scraped_is_what_snapshot_check_and_history_say_at_that_moment() {
+    let fixture = MetricsFixture::start(&[]).await;
+    fixture.until_healthy().await;
+    let [one, two, three] = [fixture.client().await, fixture.client().await, fixture.client().await];
+    let first = comes(&one, "/locks/billing").await;
+    let second = comes(&two, "/locks/billing").await;
+    goes(&one, &first).await;
+    let _watch = waits(&three, "/locks/billing", &second).await;
+    comes(&one, "/locks/a").await;
+    let scraped = eventually("a stuck lock", async || {
+        let samples = fixture.samples();
+        // That it is stuck is said, or, when that is known, why: its holder does nothing.
+        let stuck = ["stuck", "idle-holder"]
+            .map(|code| sum(&samples, "lockscope_findings", &[LOCK, &format!("code=\"{code}\"")]));
+        if stuck.contains(&Some(1.0)) { Ok(samples) } else { Err(samples) }
+    })
+    .await;
+    promtool(&["check", "metrics"], &fixture.text());
+
+    let snapshot = fixture.ask(&["snapshot"]).await.json();
+    let shown = locks(&snapshot);
+    assert_eq!(shown.iter().filter(|(_, holders, ..)| *holders > 0.0).count(), 2, "{shown:?}");
+    for (path, holders, waiters, held) in &shown {
+        let label = format!("lock=\"{path}\"");
+        let of = |family: &str| sum(&scraped, family, &[&label, "recipe=\"curator-mutex\""]);
+        assert_eq!((of("lockscope_lock_holders"), of("lockscope_lock_waiters")), (Some(*holders), Some(*waiters)));
+        // It was taken by another session, a moment later.
+        let shown = of("lockscope_lock_held_seconds").expect("a value");
+        assert!(is_near(shown, *held, 10.0) && (*holders == 0.0 || shown > 0.0), "{path}: {shown} {held}");
+    }
+    assert_eq!(sum(&scraped, "lockscope_contenders", &[]), Some(3.0));
+    assert_eq!(sum(&scraped, "lockscope_up", &[]), Some(1.0));
+    assert_eq!(sum(&scraped, "lockscope_store_up", &[]), Some(1.0));
+
+    let check = fixture.ask(&["check", "--for", "4s"]).await;
+    let check: Value = serde_json::from_str(&check.out).expect("JSON");
+    let findings = check["findings"].as_array().expect("findings");
+    let now = fixture.samples();
+    assert!(!findings.is_empty());
+    for finding in findings {
+        let word = |field: &str| finding[field].as_str().expect("a word").to_owned();
+        let labels = [format!("code=\"{}\"", word("code")), format!("severity=\"{}\"", word("severity"))];
+        let lock = format!("lock=\"{}\"", word("lock"));
+        let count = sum(&now, "lockscope_findings", &[&labels[0], &labels[1], &lock]);
+        assert!(count.is_some_and(|count| count >= 1.0), "{finding} in {now:#?}");
+    }
+    let all = f64::from(u32::try_from(findings.len()).expect("few"));
+    assert_eq!(sum(&now, "lockscope_findings", &[]), Some(all), "{findings:#?} {now:#?}");
+    equals_history(&fixture, &scraped).await;
+}
+
+/// What was counted is what the recording has.
+async fn equals_history(fixture: &MetricsFixture, scraped: &super::fixture::Samples) {
+    let history = eventually("a history that is up to date", async || {
+        let asked = run(lockscope(&["history", "/locks/billing", "--store", &fixture.store()])).await.json();
+        let is_whole = asked["hold_count"] == 2 && asked["waits"].as_array().is_some_and(|waits| waits.len() == 1);
+        if is_whole { Ok(asked) } else { Err(asked) }
+    })
+    .await;
+    let holds = history["holds"].as_array().expect("holds");
+    let counted = |family: &str| sum(scraped, family, &[LOCK]).unwrap_or_default();
+    let seconds = |field: &str, ended: bool| -> Vec<f64> {
+        let of = holds.iter().filter(|hold| !ended || hold["end"] != "open");
+        of.filter_map(|hold| Some(hold[field].as_f64()? / 1000.0)).collect()
+    };
+    for (family, times) in [
+        ("lockscope_wait_seconds", seconds("waited_ms", false)),
+        ("lockscope_hold_seconds", seconds("held_at_least_ms", true)),
+    ] {
+        let (count, total) = (counted(&format!("{family}_count")), counted(&format!("{family}_sum")));
+        assert!(is_near(count, f64::from(u32::try_from(times.len()).expect("few")), 0.0), "{family}: {history:#}");
+        assert!(is_near(total, times.iter().sum(), 0.000_5), "{family}: {total} of {times:?}");
+    }
+    assert!(is_near(counted("lockscope_acquisitions_total"), 2.0, 0.0));
+    assert!(is_near(counted("lockscope_expiries_total"), 0.0, 0.0));
+    // Before everything was read once, the locks were not in sight yet.
+    let gaps =
+        history["gaps"].as_array().expect("gaps").iter().filter(|gap| gap["reason"] != "not everything was read yet");
+    assert_eq!((gaps.count(), sum(scraped, "lockscope_gaps_total", &[])), (0, Some(0.0)), "{history:#}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_server_it_is_not_healthy_says_why_and_shows_nothing_of_locks_as_live() {
+    let mut fixture = MetricsFixture::start(&["--session-timeout", "4s"]).await;
+    fixture.until_healthy().await;
+    let client = fixture.client().await;
+    comes(&client, "/locks/billing").await;
+    eventually("a holder", async || {
+        let samples = fixture.samples();
+        if sum(&samples, "lockscope_lock_holders", &[LOCK]) == Some(1.0) { Ok(()) } else { Err(samples) }
+    })
+    .await;
+    fixture.server.stop();
+    let sentence = eventually("bad health", async || match get(fixture.port, "/healthz", &[]) {
+        Ok((503, sentence)) => Ok(sentence),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    assert!(sentence.contains("connection to the ensemble") && sentence.lines().count() == 1, "{sentence}");
+    let samples = fixture.samples();
+    assert_eq!(
+        (sum(&samples, "lockscope_up", &[]), sum(&samples, "lockscope_gaps_total", &[])),
+        (Some(0.0), Some(1.0))
+    );
+    assert_eq!(sum(&samples, "lockscope_lock_holders", &[]), None);
+    assert_eq!(sum(&samples, "lockscope_acquisitions_total", &[LOCK]), Some(1.0));
+    assert_eq!(get(fixture.port, "/other", &[]).map(|(status, _)| status).expect("an answer"), 404);
+    fixture.running.signal("TERM");
+    let port = fixture.port;
+    eventually("its end", async || if fixture.running.has_ended() { Ok(()) } else { Err("it runs") }).await;
+    assert!(get(port, "/healthz", &[]).is_err(), "nobody listens any more");
+}
