@@ -4,6 +4,7 @@ mod contend;
 mod delete;
 mod demo;
 mod endings;
+mod habits;
 mod hostile;
 mod node_page;
 mod pictures;
