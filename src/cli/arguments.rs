@@ -335,7 +335,7 @@ mod tests {
     #[test]
     fn the_command_line_overrides_the_environment_which_overrides_the_config_file_in_every_group() {
         let file = "root = ['/file']\nascii = false\naudit-log = '/file'\ntimeout = '1s'\nconnect = 'file'";
-        let file = || config::parse(file, Path::new("/etc/config.toml")).unwrap();
+        let file = || config::parse(file, Path::new("/etc/config.toml")).unwrap().options;
         let environment =
             Environment::read(|name| (name == "ZOOKEEPER_CONNECT").then(|| "environment".into())).unwrap();
         let settings = |words: &[&str], environment: &Environment| {

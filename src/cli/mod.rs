@@ -158,9 +158,11 @@ fn settle(options: SharedOptions) -> anyhow::Result<ResolvedOptions> {
     let usual =
         etcetera::choose_base_strategy().ok().map(|folders| folders.config_dir().join("lockscope").join("config.toml"));
     let file = config::load(options.ensemble.config.as_deref(), usual.as_deref())?;
+    file.mistakes.iter().for_each(|mistake| output::note(mistake));
     let config = options.ensemble.config.clone().or(usual);
     let theme_is_given = options.display.theme.is_some();
-    let mut settings = ResolvedOptions::resolve(options, &environment, file)?;
+    let mut settings = ResolvedOptions::resolve(options, &environment, file.options)?;
+    (settings.bindings, settings.screens) = (file.bindings, file.screens);
     match themes::find(&settings.theme, config.as_deref()) {
         Ok(palette) => settings.palette = palette,
         Err(error) if theme_is_given => return Err(error.into()),

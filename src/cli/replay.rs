@@ -47,6 +47,8 @@ pub(super) async fn run(settings: &ResolvedOptions, command: &ReplayCommand) -> 
         theme: settings.palette,
         mouse: settings.mouse,
         utc: settings.utc,
+        bindings: settings.bindings.clone(),
+        screens: settings.screens.clone(),
     };
     Box::pin(tui::replay(options)).await?;
     Ok(Verdict::Yes)

@@ -101,6 +101,10 @@ pub(super) struct ResolvedOptions {
     /// The name of the theme; its styles are [`palette`](Self::palette).
     pub theme: String,
     pub palette: Palette,
+    /// The keys that are not the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
     pub mouse: bool,
     /// Whether the screen may change the ensemble.
     pub write: bool,
@@ -159,6 +163,8 @@ impl ResolvedOptions {
             ascii: display.ascii.unwrap_or(!environment.has_utf8),
             theme: display.theme.unwrap_or_else(|| ThemeName::default().id().to_owned()),
             palette: ThemeName::default().palette(),
+            bindings: Bindings::default(),
+            screens: ScreensChosen::default(),
             mouse: display.mouse.unwrap_or(false),
             write: changes.write.unwrap_or(false),
             audit_log: changes.audit_log.or_else(audit::usual_path),
@@ -211,8 +217,8 @@ impl ResolvedOptions {
             connect_is_given: self.connect_is_given,
             past: self.past.clone(),
             tour: None,
-            bindings: Bindings::default(),
-            screens: ScreensChosen::default(),
+            bindings: self.bindings.clone(),
+            screens: self.screens.clone(),
         }
     }
 }

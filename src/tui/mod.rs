@@ -68,7 +68,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 
 use self::app::{App, Event, Settings, Tour};
-pub use self::app::{Bindings, ScreenChoices, ScreensChosen, WantedKeys};
+pub use self::app::{Bindings, Screen, ScreenChoices, ScreensChosen, WantedKeys};
 use self::deletion_runner::DeletionRunner;
 use self::fleet_tasks::FleetTasks;
 use self::input::ProcessSignals;

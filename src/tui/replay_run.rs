@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crossterm::event::EventStream;
 
 use super::TuiError;
-use super::app::{App, Event, FleetSide, Replay, Settings, Travel};
+use super::app::{App, Bindings, Event, FleetSide, Replay, ScreensChosen, Settings, Travel};
 use super::input::ProcessSignals;
 use super::past_reader::PastReader;
 use super::run::{ChangeSource, Console, FleetControl};
@@ -32,6 +32,10 @@ pub struct ReplayOptions {
     pub mouse: bool,
     /// Show times in UTC at first.
     pub utc: bool,
+    /// Keys that are others than the usual ones.
+    pub bindings: Bindings,
+    /// How the lists look at first.
+    pub screens: ScreensChosen,
 }
 
 /// Shows a recording until the user leaves, a signal ends the program, or the terminal is closed. The terminal is given back as it was on
@@ -50,6 +54,8 @@ pub async fn replay(options: ReplayOptions) -> Result<(), TuiError> {
         utc: options.utc,
         ascii: options.ascii,
         asks_servers: true,
+        bindings: options.bindings,
+        screens: options.screens,
         ..Settings::default()
     };
     let mut orders = ProcessSignals::listen().map_err(TuiError::terminal)?;

@@ -1,0 +1,46 @@
+//! Keys of the user's own choice: the table `[keys]`.
+
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::DeValue;
+
+use crate::tui::{Bindings, WantedKeys};
+
+/// Reads `[keys]`: the name of a command, and a key or a list of keys. A command whose keys cannot be taken keeps its usual
+/// ones: `note` is told why, with the place.
+pub(super) fn read(all: &Spanned<DeValue<'_>>, note: &mut dyn FnMut(Range<usize>, &str)) -> Bindings {
+    let Some(table) = all.get_ref().as_table() else {
+        note(all.span(), "keys is a table: write [keys], and below it lines like sort = \"o\"");
+        return Bindings::default();
+    };
+    let mut entries: Vec<_> = table.iter().collect();
+    entries.sort_by_key(|(command, _)| command.span().start);
+    let mut wanted = Vec::new();
+    for (command, value) in entries {
+        match texts(value) {
+            Some(keys) => {
+                wanted.push(WantedKeys { place: command.span(), command: command.get_ref().to_string(), keys });
+            }
+            None => {
+                let problem =
+                    format!("`{}` takes a key or a list of keys, such as [\"x\", \"ctrl-d\"]", command.get_ref());
+                note(value.span(), &problem);
+            }
+        }
+    }
+    let (bindings, refused) = Bindings::read(wanted);
+    for (span, why) in refused {
+        note(span, &why);
+    }
+    bindings
+}
+
+/// A text, or a list of texts.
+pub(super) fn texts(value: &Spanned<DeValue<'_>>) -> Option<Vec<String>> {
+    match value.get_ref() {
+        DeValue::String(text) => Some(vec![text.to_string()]),
+        DeValue::Array(values) => values.iter().map(|value| value.get_ref().as_str().map(str::to_owned)).collect(),
+        _ => None,
+    }
+}
