@@ -73,6 +73,12 @@ impl ReadSegment {
         }
     }
 
+    /// How many entries there are up to a moment, and after it.
+    pub fn entries_around(&self, at: Timestamp) -> (usize, usize) {
+        let before = self.entries.partition_point(|(then, _)| *then <= at);
+        (before, self.entries.len() - before)
+    }
+
     /// A state before a moment, and the entries from there up to that moment: at least so many, where the segment has them.
     pub fn state_before(&self, at: Timestamp, least_entries: usize) -> (RecordedState, Vec<TimedEntry>) {
         let end = self.entries.partition_point(|(then, _)| *then <= at);

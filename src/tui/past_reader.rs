@@ -25,6 +25,9 @@ const MAX_SEARCHED: usize = 64;
 /// Segments that are kept as they were read.
 const MAX_READ: usize = 2;
 
+/// From a moment with fewer entries than this up to the border of its segment, the next one is read before anybody goes there.
+const READ_AHEAD_ENTRIES: usize = 2_000;
+
 /// The timeline of a moment has at least so many entries before it, where they can be read in time.
 const MIN_TIMELINE_ENTRIES: usize = 2_000;
 
@@ -40,12 +43,14 @@ struct OpenPast {
     past: Past,
     /// The segments that were read last, the last one first: those on both sides of a moment are looked at in turns.
     read: VecDeque<ReadSegment>,
+    /// Where somebody went last.
+    at: Option<Timestamp>,
 }
 
 impl PastReader {
     /// What reads a recording.
     pub fn new(past: Past, utc: bool) -> Self {
-        let open = OpenPast { past, read: VecDeque::new() };
+        let open = OpenPast { past, read: VecDeque::new(), at: None };
         Self { open: Arc::new(Mutex::new(open)), utc }
     }
 
@@ -60,7 +65,16 @@ impl PastReader {
 
     /// Lets go of the segments that were read.
     pub fn forget(&self) {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner).read = VecDeque::new();
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        (open.read, open.at) = (VecDeque::new(), None);
+    }
+
+    /// Reads the segment next to the moment that somebody went to last, where its border is near: a step over it need not wait then. Blocks
+    /// the thread for as long as reading takes.
+    pub fn read_ahead(&self) {
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        // Why something cannot be read is said to who goes there.
+        let _ = open.read_ahead();
     }
 
     /// Goes from one moment to another, and makes the outline anew where the recording became longer than `outlined`. Blocks the thread
@@ -72,6 +86,7 @@ impl PastReader {
             what: Arrived::Nowhere(format!("{error}.")),
             outline: None,
         });
+        open.at = Some(arrival.at);
         Event::Arrived(Box::new(arrival))
     }
 }
@@ -99,6 +114,28 @@ impl OpenPast {
             },
         };
         Ok(Arrival { at, what, outline })
+    }
+
+    fn read_ahead(&mut self) -> Result<(), StoreError> {
+        let Some(at) = self.at else { return Ok(()) };
+        let Some(info) = self.past.segment_at(at)? else { return Ok(()) };
+        let Some(segment) = self.read.iter().find(|read| read.info().id == info.id) else { return Ok(()) };
+        let (before, after) = segment.entries_around(at);
+        let sides = if before < after { [(false, before), (true, after)] } else { [(true, after), (false, before)] };
+        let mut beside = None;
+        for (forward, _) in sides.into_iter().filter(|(_, entries)| *entries < READ_AHEAD_ENTRIES) {
+            beside = match beside {
+                None if forward => self.past.segment_after(info.id)?,
+                None => self.past.segment_before(info.id)?,
+                beside => beside,
+            };
+        }
+        if let Some(beside) = beside.filter(|beside| self.read.iter().all(|read| read.info().id != beside.id)) {
+            // The one where somebody is stays.
+            let _ = self.read(info)?;
+            let _ = self.read(beside)?;
+        }
+        Ok(())
     }
 
     /// The outline, where the recording has become longer.

@@ -334,7 +334,11 @@ where
             Effect::CompareFleets(scenarios) => fleets.compare(scenarios),
             Effect::Travel { from, outlined, travel } => {
                 if let Some(past) = self.past.clone() {
-                    self.tasks.spawn_blocking(move || past.travel(from, outlined, &travel));
+                    self.tasks.spawn_blocking(move || {
+                        let arrived = past.travel(from, outlined, &travel);
+                        spawn_blocking(move || past.read_ahead());
+                        arrived
+                    });
                 }
             }
             Effect::ForgetPast => {

@@ -92,3 +92,22 @@ fn a_queue_stays_open_from_moment_to_moment() {
     replayed.press("]");
     assert_eq!((at(&replayed), first(&replayed).map(|number| number.0)), (second(20), Some(4713)));
 }
+
+#[test]
+fn what_is_beyond_a_near_border_is_read_before_somebody_goes_there() {
+    let mut replayed = Replayed::new(SIZE);
+    let read = |replayed: &Replayed| {
+        let open = replayed.past.open.lock().unwrap();
+        open.read.iter().map(|segment| segment.info().id).collect::<Vec<_>>()
+    };
+    go_to(&mut replayed, "14:44:20");
+    let here = read(&replayed)[0];
+    replayed.past.forget();
+    replayed.past.read_ahead();
+    assert!(read(&replayed).is_empty(), "nobody is anywhere");
+    go_to(&mut replayed, "14:44:21");
+    assert_eq!(read(&replayed), [here]);
+    replayed.past.read_ahead();
+    let ahead = read(&replayed);
+    assert!(ahead.len() == 2 && ahead.contains(&here), "{ahead:?}");
+}

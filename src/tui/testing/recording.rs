@@ -23,7 +23,7 @@ pub fn second(number: u64) -> Timestamp {
 /// A console that shows a recording.
 pub struct Replayed {
     pub app: App,
-    past: PastReader,
+    pub past: PastReader,
     _folder: TempDir,
 }
 
