@@ -18,15 +18,11 @@ pub(super) fn read(all: &Spanned<DeValue<'_>>, note: &mut dyn FnMut(Range<usize>
     entries.sort_by_key(|(command, _)| command.span().start);
     let mut wanted = Vec::new();
     for (command, value) in entries {
-        match texts(value) {
-            Some(keys) => {
-                wanted.push(WantedKeys { place: command.span(), command: command.get_ref().to_string(), keys });
-            }
-            None => {
-                let problem =
-                    format!("`{}` takes a key or a list of keys, such as [\"x\", \"ctrl-d\"]", command.get_ref());
-                note(value.span(), &problem);
-            }
+        if let Some(keys) = texts(value) {
+            wanted.push(WantedKeys { place: command.span(), command: command.get_ref().to_string(), keys });
+        } else {
+            let problem = format!("`{}` takes a key or a list of keys, such as [\"x\", \"ctrl-d\"]", command.get_ref());
+            note(value.span(), &problem);
         }
     }
     let (bindings, refused) = Bindings::read(wanted);

@@ -90,12 +90,11 @@ impl Named {
             return StoredPath::Known(*number);
         }
         let parent_path = path.parent_str().unwrap_or_default();
-        let (parent, parent_number) = match self.parents.numbers.get(parent_path) {
-            Some(number) => (StoredName::Known(*number), *number),
-            None => {
-                self.sequences.push(0);
-                (StoredName::New(Cow::Borrowed(parent_path)), self.parents.give_number(parent_path.into()))
-            }
+        let (parent, parent_number) = if let Some(number) = self.parents.numbers.get(parent_path) {
+            (StoredName::Known(*number), *number)
+        } else {
+            self.sequences.push(0);
+            (StoredName::New(Cow::Borrowed(parent_path)), self.parents.give_number(parent_path.into()))
         };
         let (pattern, id, number) = NamePattern::split(path.name());
         ids.extend(id.iter().flat_map(Uuid::as_bytes));
@@ -116,12 +115,11 @@ impl Named {
         if node.stat != (ZnodeStat { data_length, ..ZnodeStat::of_new(czxid, ctime, ephemeral_owner) }) {
             return StoredNode::Any(Cow::Borrowed(node));
         }
-        let (owner, number) = match self.owners.numbers.get(&ephemeral_owner) {
-            Some(number) => (StoredName::Known(*number), *number),
-            None => {
-                self.data.push((NodeData::default(), 0));
-                (StoredName::New(ephemeral_owner), self.owners.give_number(ephemeral_owner))
-            }
+        let (owner, number) = if let Some(number) = self.owners.numbers.get(&ephemeral_owner) {
+            (StoredName::Known(*number), *number)
+        } else {
+            self.data.push((NodeData::default(), 0));
+            (StoredName::New(ephemeral_owner), self.owners.give_number(ephemeral_owner))
         };
         let data = self.data_of(number).filter(|before| **before != (node.data.clone(), data_length)).map(|before| {
             *before = (node.data.clone(), data_length);
